@@ -1,0 +1,40 @@
+//! When two trees are the same JSON.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::Tree;
+
+impl PartialEq for Tree {
+    /// Numbers are equal by value, maps by what each key holds, in any order.
+    fn eq(&self, other: &Tree) -> bool {
+        match (self, other) {
+            (Tree::Null, Tree::Null) => true,
+            (Tree::Bool(left), Tree::Bool(right)) => left == right,
+            (Tree::Num(left), Tree::Num(right)) => left == right,
+            (Tree::Str(left), Tree::Str(right)) => left == right,
+            (Tree::Torn(left), Tree::Torn(right)) => left == right,
+            (Tree::List(left), Tree::List(right)) => left == right,
+            (Tree::Map(left), Tree::Map(right)) => same_entries(left, right),
+            (
+                Tree::Null | Tree::Bool(_) | Tree::Num(_) | Tree::Str(_) | Tree::Torn(_) | Tree::List(_) | Tree::Map(_),
+                _,
+            ) => false,
+        }
+    }
+}
+
+impl Eq for Tree {}
+
+fn same_entries(left: &[(Arc<str>, Tree)], right: &[(Arc<str>, Tree)]) -> bool {
+    if left.len() != right.len() {
+        return false;
+    }
+    // Nearly always both come in the same order; only a pair that does not costs the table.
+    let mut pairs = left.iter().zip(right);
+    if pairs.all(|((left, _), (right, _))| left == right) {
+        return left.iter().zip(right).all(|(left, right)| left.1 == right.1);
+    }
+    let table: HashMap<&str, &Tree> = right.iter().map(|(name, tree)| (&**name, tree)).collect();
+    left.iter().all(|(name, tree)| table.get(&**name).is_some_and(|other| *other == tree))
+}

@@ -1,0 +1,163 @@
+//! Numbers as they were written.
+
+use std::fmt;
+
+/// A number as it was written: an integer that fits, or the exact token.
+///
+/// `Token` holds the text of one JSON number. The parser chooses `Int` only for a token that the
+/// `i64` prints back, so `1.0`, `1e3`, `-0` and twenty-digit ids leave as they came.
+#[derive(Clone, Debug)]
+pub enum Num {
+    Int(i64),
+    Token(Box<str>),
+}
+
+/// The float is infinite or not a number, and JSON has neither.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotFinite;
+
+impl Num {
+    /// The number a JSON token stands for. The caller vouches for the grammar.
+    pub(crate) fn from_token(token: &str) -> Num {
+        if is_plain_integer(token)
+            && let Ok(int) = token.parse()
+        {
+            return Num::Int(int);
+        }
+        Num::Token(token.into())
+    }
+
+    /// The integer, if it is written as one: `None` for `1.0` and for `-0`.
+    pub fn as_i64(&self) -> Option<i64> {
+        match self {
+            Num::Int(int) => Some(*int),
+            Num::Token(token) => is_plain_integer(token).then(|| token.parse().ok()).flatten(),
+        }
+    }
+
+    /// Like [`as_i64`](Num::as_i64), for what is not negative.
+    pub fn as_u64(&self) -> Option<u64> {
+        match self {
+            Num::Int(int) => u64::try_from(*int).ok(),
+            Num::Token(token) => is_plain_integer(token).then(|| token.parse().ok()).flatten(),
+        }
+    }
+
+    /// The nearest float; `None` if that would be infinite.
+    pub fn as_f64(&self) -> Option<f64> {
+        match self {
+            Num::Int(int) => Some(*int as f64),
+            Num::Token(token) => token.parse().ok().filter(|float: &f64| float.is_finite()),
+        }
+    }
+
+    /// Whether the value is whole, however it is written: `1.0` and `10e-1` are, `1.5` is not.
+    pub(crate) fn is_whole(&self) -> bool {
+        match self {
+            Num::Int(_) => true,
+            Num::Token(token) => Decimal::of(token).is_some_and(|decimal| decimal.exponent >= 0),
+        }
+    }
+}
+
+impl PartialEq for Num {
+    /// By value, exactly: `1`, `1.0` and `10e-1` are equal, and no two numbers become equal by
+    /// being rounded. Exponents beyond `i64` are compared as they are written.
+    fn eq(&self, other: &Num) -> bool {
+        match (self, other) {
+            (Num::Int(left), Num::Int(right)) => left == right,
+            (Num::Token(left), Num::Token(right)) => left == right || same_value(left, right),
+            (Num::Int(int), Num::Token(token)) | (Num::Token(token), Num::Int(int)) => {
+                same_value(&int.to_string(), token)
+            }
+        }
+    }
+}
+
+impl Eq for Num {}
+
+impl fmt::Display for Num {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Num::Int(int) => fmt::Display::fmt(int, f),
+            Num::Token(token) => f.write_str(token),
+        }
+    }
+}
+
+impl From<i64> for Num {
+    fn from(int: i64) -> Num {
+        Num::Int(int)
+    }
+}
+
+impl From<u64> for Num {
+    fn from(int: u64) -> Num {
+        i64::try_from(int).map_or_else(|_| Num::Token(int.to_string().into()), Num::Int)
+    }
+}
+
+impl TryFrom<f64> for Num {
+    type Error = NotFinite;
+
+    /// The shortest token that reads back as the same float; `1.0` stays `1.0`.
+    fn try_from(float: f64) -> Result<Num, NotFinite> {
+        serde_json::Number::from_f64(float).map(|number| Num::Token(number.to_string().into())).ok_or(NotFinite)
+    }
+}
+
+impl fmt::Display for NotFinite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON has no infinite number and no NaN")
+    }
+}
+
+impl std::error::Error for NotFinite {}
+
+/// A token in its one canonical form: its digits without zeros at either end, times a power of
+/// ten. Zero has no digits, no sign and the exponent 0.
+#[derive(PartialEq)]
+struct Decimal {
+    negative: bool,
+    digits: Vec<u8>,
+    exponent: i64,
+}
+
+impl Decimal {
+    /// `None` if the exponent leaves `i64`.
+    fn of(token: &str) -> Option<Decimal> {
+        let (negative, magnitude) = match token.strip_prefix('-') {
+            Some(magnitude) => (true, magnitude),
+            None => (false, token),
+        };
+        let (mantissa, power) = match magnitude.split_once(['e', 'E']) {
+            Some((mantissa, power)) => (mantissa, power),
+            None => (magnitude, "0"),
+        };
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let written = whole.bytes().chain(fraction.bytes());
+        let mut digits: Vec<u8> = written.skip_while(|digit| *digit == b'0').collect();
+        let significant = digits.iter().rposition(|digit| *digit != b'0').map_or(0, |last| last + 1);
+        if significant == 0 {
+            return Some(Decimal { negative: false, digits: Vec::new(), exponent: 0 });
+        }
+        let dropped = digits.len() - significant;
+        digits.truncate(significant);
+        let power: i64 = power.parse().ok()?;
+        let exponent =
+            power.checked_sub(i64::try_from(fraction.len()).ok()?)?.checked_add(i64::try_from(dropped).ok()?)?;
+        Some(Decimal { negative, digits, exponent })
+    }
+}
+
+/// Digits and a sign, and not `-0`: that one is a float to everybody else.
+fn is_plain_integer(token: &str) -> bool {
+    token != "-0" && !token.contains(['.', 'e', 'E'])
+}
+
+fn same_value(left: &str, right: &str) -> bool {
+    match (Decimal::of(left), Decimal::of(right)) {
+        (Some(left), Some(right)) => left == right,
+        (None, _) | (_, None) => left == right,
+    }
+}

@@ -1,0 +1,187 @@
+//! The tree itself, and how to look into it and build it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::members::Members;
+use crate::{Limits, Num, ParseError, Torn};
+
+/// Ordered JSON with exact numbers.
+///
+/// The keys of a `Map` are distinct as long as it was made by [`Tree::parse`], [`Tree::map`] or
+/// [`Tree::insert`].
+#[derive(Clone, Debug, Default)]
+pub enum Tree {
+    #[default]
+    Null,
+    Bool(bool),
+    Num(Num),
+    Str(String),
+    /// A string that lacks a half of its first or last character; see [`Torn`].
+    Torn(Box<Torn>),
+    List(Vec<Tree>),
+    Map(Vec<(Arc<str>, Tree)>),
+}
+
+impl Tree {
+    /// Reads one JSON text (RFC 8259) within the default [`Limits`].
+    ///
+    /// A byte order mark may lead. Of a key that is given twice the last value counts, at the
+    /// place of the first. A lone surrogate at either end of a string makes it [`Torn`]; anywhere
+    /// else, and in keys, it becomes U+FFFD.
+    pub fn parse(bytes: &[u8]) -> Result<Tree, ParseError> {
+        Tree::parse_with(bytes, &Limits::default())
+    }
+
+    /// [`Tree::parse`] with limits of the caller's choice. More than 512 levels are never read.
+    pub fn parse_with(bytes: &[u8], limits: &Limits) -> Result<Tree, ParseError> {
+        crate::parse::parse(bytes, limits)
+    }
+
+    /// The map's value under `key`; `None` on everything that is not a map.
+    pub fn get(&self, key: &str) -> Option<&Tree> {
+        self.as_map()?.iter().find(|(name, _)| &**name == key).map(|(_, value)| value)
+    }
+
+    /// The list's element; `None` on everything that is not a list.
+    pub fn at(&self, index: usize) -> Option<&Tree> {
+        self.as_list()?.get(index)
+    }
+
+    /// The text of a whole string; `None` for a torn one, whose text is not all of it.
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Tree::Str(text) => Some(text),
+            Tree::Null | Tree::Bool(_) | Tree::Num(_) | Tree::Torn(_) | Tree::List(_) | Tree::Map(_) => None,
+        }
+    }
+
+    /// See [`Num::as_i64`].
+    pub fn as_i64(&self) -> Option<i64> {
+        self.as_num()?.as_i64()
+    }
+
+    /// See [`Num::as_u64`].
+    pub fn as_u64(&self) -> Option<u64> {
+        self.as_num()?.as_u64()
+    }
+
+    /// See [`Num::as_f64`].
+    pub fn as_f64(&self) -> Option<f64> {
+        self.as_num()?.as_f64()
+    }
+
+    pub fn as_bool(&self) -> Option<bool> {
+        match self {
+            Tree::Bool(bool) => Some(*bool),
+            Tree::Null | Tree::Num(_) | Tree::Str(_) | Tree::Torn(_) | Tree::List(_) | Tree::Map(_) => None,
+        }
+    }
+
+    pub fn as_list(&self) -> Option<&[Tree]> {
+        match self {
+            Tree::List(items) => Some(items),
+            Tree::Null | Tree::Bool(_) | Tree::Num(_) | Tree::Str(_) | Tree::Torn(_) | Tree::Map(_) => None,
+        }
+    }
+
+    pub fn as_map(&self) -> Option<&[(Arc<str>, Tree)]> {
+        match self {
+            Tree::Map(entries) => Some(entries),
+            Tree::Null | Tree::Bool(_) | Tree::Num(_) | Tree::Str(_) | Tree::Torn(_) | Tree::List(_) => None,
+        }
+    }
+
+    pub fn is_null(&self) -> bool {
+        matches!(self, Tree::Null)
+    }
+
+    /// The name JSON Schema has for the kind of value.
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Tree::Null => "null",
+            Tree::Bool(_) => "boolean",
+            Tree::Num(_) => "number",
+            Tree::Str(_) | Tree::Torn(_) => "string",
+            Tree::List(_) => "array",
+            Tree::Map(_) => "object",
+        }
+    }
+
+    /// A map of these entries in their order; a key's last value counts, at its first place.
+    pub fn map<K: Into<Arc<str>>>(entries: impl IntoIterator<Item = (K, Tree)>) -> Tree {
+        let mut members = Members::default();
+        for (key, value) in entries {
+            members.put(key.into(), value);
+        }
+        Tree::Map(members.into_entries())
+    }
+
+    /// Replaces the key's value where it stands, or adds it at the end. Does nothing to what is
+    /// not a map.
+    pub fn insert<K: Into<Arc<str>>>(&mut self, key: K, value: Tree) {
+        if let Tree::Map(entries) = self {
+            let key = key.into();
+            match entries.iter_mut().find(|(name, _)| *name == key) {
+                Some((_, old)) => *old = value,
+                None => entries.push((key, value)),
+            }
+        }
+    }
+
+    pub(crate) fn as_num(&self) -> Option<&Num> {
+        match self {
+            Tree::Num(num) => Some(num),
+            Tree::Null | Tree::Bool(_) | Tree::Str(_) | Tree::Torn(_) | Tree::List(_) | Tree::Map(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for Tree {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.to_json())
+    }
+}
+
+impl From<&str> for Tree {
+    fn from(text: &str) -> Tree {
+        Tree::Str(text.to_owned())
+    }
+}
+
+impl From<String> for Tree {
+    fn from(text: String) -> Tree {
+        Tree::Str(text)
+    }
+}
+
+impl From<bool> for Tree {
+    fn from(bool: bool) -> Tree {
+        Tree::Bool(bool)
+    }
+}
+
+impl From<i64> for Tree {
+    fn from(int: i64) -> Tree {
+        Tree::Num(int.into())
+    }
+}
+
+impl From<u64> for Tree {
+    fn from(int: u64) -> Tree {
+        Tree::Num(int.into())
+    }
+}
+
+impl From<f64> for Tree {
+    /// `Null` for what JSON cannot say: infinities and NaN.
+    fn from(float: f64) -> Tree {
+        Num::try_from(float).map_or(Tree::Null, Tree::Num)
+    }
+}
+
+impl From<Vec<Tree>> for Tree {
+    fn from(items: Vec<Tree>) -> Tree {
+        Tree::List(items)
+    }
+}

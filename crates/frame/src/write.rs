@@ -1,0 +1,184 @@
+//! A tree as bytes.
+
+use crate::{Num, Torn, Tree};
+
+impl Tree {
+    /// Appends compact JSON, without any whitespace.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            Tree::List(items) => {
+                out.push(b'[');
+                for (index, item) in items.iter().enumerate() {
+                    if index > 0 {
+                        out.push(b',');
+                    }
+                    item.write(out);
+                }
+                out.push(b']');
+            }
+            Tree::Map(entries) => {
+                out.push(b'{');
+                for (index, (key, tree)) in entries.iter().enumerate() {
+                    if index > 0 {
+                        out.push(b',');
+                    }
+                    write_str(key, out);
+                    out.push(b':');
+                    tree.write(out);
+                }
+                out.push(b'}');
+            }
+            Tree::Null | Tree::Bool(_) | Tree::Num(_) | Tree::Str(_) | Tree::Torn(_) => {
+                self.write_scalar(out);
+            }
+        }
+    }
+
+    pub fn to_json(&self) -> String {
+        let mut out = Vec::new();
+        self.write(&mut out);
+        into_text(out)
+    }
+
+    /// One entry or element a line, indented by two spaces.
+    pub fn to_json_pretty(&self) -> String {
+        let mut out = Vec::new();
+        self.write_indented(0, &mut out);
+        into_text(out)
+    }
+
+    fn write_indented(&self, depth: usize, out: &mut Vec<u8>) {
+        match self {
+            Tree::List(items) if !items.is_empty() => {
+                out.push(b'[');
+                for (index, item) in items.iter().enumerate() {
+                    next_line(index > 0, depth + 1, out);
+                    item.write_indented(depth + 1, out);
+                }
+                next_line(false, depth, out);
+                out.push(b']');
+            }
+            Tree::Map(entries) if !entries.is_empty() => {
+                out.push(b'{');
+                for (index, (key, tree)) in entries.iter().enumerate() {
+                    next_line(index > 0, depth + 1, out);
+                    write_str(key, out);
+                    out.extend_from_slice(b": ");
+                    tree.write_indented(depth + 1, out);
+                }
+                next_line(false, depth, out);
+                out.push(b'}');
+            }
+            Tree::List(_) => out.extend_from_slice(b"[]"),
+            Tree::Map(_) => out.extend_from_slice(b"{}"),
+            Tree::Null | Tree::Bool(_) | Tree::Num(_) | Tree::Str(_) | Tree::Torn(_) => {
+                self.write_scalar(out);
+            }
+        }
+    }
+
+    fn write_scalar(&self, out: &mut Vec<u8>) {
+        match self {
+            Tree::Null => out.extend_from_slice(b"null"),
+            Tree::Bool(true) => out.extend_from_slice(b"true"),
+            Tree::Bool(false) => out.extend_from_slice(b"false"),
+            Tree::Num(Num::Int(int)) => write_int(*int, out),
+            Tree::Num(Num::Token(token)) => out.extend_from_slice(token.as_bytes()),
+            Tree::Str(text) => write_str(text, out),
+            Tree::Torn(torn) => write_torn(torn, out),
+            Tree::List(_) | Tree::Map(_) => {}
+        }
+    }
+}
+
+/// Appends a JSON string with its quotes. Only what must be escaped is: the quote, the backslash
+/// and control characters; everything else goes out as UTF-8.
+pub fn write_str(text: &str, out: &mut Vec<u8>) {
+    out.reserve(text.len() + 2);
+    out.push(b'"');
+    write_escaped(text, out);
+    out.push(b'"');
+}
+
+/// The halves go out as the escapes they came in as.
+fn write_torn(torn: &Torn, out: &mut Vec<u8>) {
+    out.push(b'"');
+    if let Some(lead) = torn.lead {
+        write_unit(lead, out);
+    }
+    write_escaped(&torn.text, out);
+    if let Some(tail) = torn.tail {
+        write_unit(tail, out);
+    }
+    out.push(b'"');
+}
+
+fn write_escaped(text: &str, out: &mut Vec<u8>) {
+    let bytes = text.as_bytes();
+    let mut start = 0;
+    for (at, byte) in bytes.iter().copied().enumerate() {
+        if byte >= 0x20 && byte != b'"' && byte != b'\\' {
+            continue;
+        }
+        out.extend_from_slice(&bytes[start..at]);
+        start = at + 1;
+        let short = match byte {
+            b'"' | b'\\' => byte,
+            b'\n' => b'n',
+            b'\r' => b'r',
+            b'\t' => b't',
+            0x08 => b'b',
+            0x0C => b'f',
+            _ => {
+                write_unit(u16::from(byte), out);
+                continue;
+            }
+        };
+        out.extend_from_slice(&[b'\\', short]);
+    }
+    out.extend_from_slice(&bytes[start..]);
+}
+
+/// One UTF-16 unit as `\uXXXX`.
+fn write_unit(unit: u16, out: &mut Vec<u8>) {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    out.extend_from_slice(b"\\u");
+    for shift in [12, 8, 4, 0] {
+        out.push(HEX[usize::from(unit >> shift & 0xF)]);
+    }
+}
+
+/// `to_string` without the string: integers are most of what a frame's numbers are.
+fn write_int(int: i64, out: &mut Vec<u8>) {
+    let mut digits = [0_u8; 20];
+    let mut start = digits.len();
+    let mut rest = int.unsigned_abs();
+    loop {
+        start -= 1;
+        digits[start] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    if int < 0 {
+        out.push(b'-');
+    }
+    out.extend_from_slice(&digits[start..]);
+}
+
+fn next_line(comma: bool, depth: usize, out: &mut Vec<u8>) {
+    if comma {
+        out.push(b',');
+    }
+    out.push(b'\n');
+    out.resize(out.len() + 2 * depth, b' ');
+}
+
+/// The writer only copies text and adds ASCII, so the first branch is the one taken.
+fn into_text(out: Vec<u8>) -> String {
+    match String::from_utf8(out) {
+        Ok(text) => text,
+        Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+    }
+}

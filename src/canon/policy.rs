@@ -1,0 +1,153 @@
+//! Named choices. Those that need memory are built in and obeyed by `turn/`; a dialect may declare further ones
+//! of its own (`own_policies:`), which only choose among shapes and are read by its expressions as `policy.NAME`.
+
+use super::{Finish, Tree, words};
+use std::sync::Arc;
+
+words! {
+    /// Are argument pieces what is new, or all so far?
+    pub enum ToolArguments { Incremental = "incremental", Cumulative = "cumulative" }
+}
+words! {
+    /// A: as reported. B: zeros when nobody counted. Or an estimate, characters / 4.
+    pub enum UsagePolicy { AsReported = "as_reported", Zeros = "zeros", Estimate = "estimate" }
+}
+words! {
+    /// Where an item stands in the output.
+    pub enum OutputIndex { Position = "position", MessageFirst = "message_first", Choice = "choice" }
+}
+words! {
+    /// May two calls be open at a time?
+    pub enum ToolsOverlap { Serial = "serial", Interleaved = "interleaved" }
+}
+words! {
+    /// Are the frames that open and finish choices written for each, or once for all?
+    pub enum ChoiceFrames { Each = "each", Together = "together" }
+}
+words! {
+    /// Is a message item opened although the answer has no text?
+    pub enum EmptyMessageItem { Omit = "omit", Always = "always" }
+}
+words! {
+    /// Does an item close when the next one opens, or do message and calls close together, text first, at the finish?
+    pub enum TerminalOrder { ByItem = "by_item", AtEnd = "at_end" }
+}
+words! {
+    /// Has a call one id, or its own beside the one that the result refers to?
+    pub enum ToolIds { Split = "split", Same = "same" }
+}
+words! {
+    /// What a call without arguments has.
+    pub enum EmptyArguments { Object = "{}", Nothing = "" }
+}
+words! {
+    /// Is an answer that was cut short still a completed one?
+    pub enum Truncation { Incomplete = "incomplete", Completed = "completed" }
+}
+words! {
+    /// How a stream says that it is over.
+    pub enum Terminator { Bare = "bare", Typed = "typed", None = "none" }
+}
+words! {
+    /// When the response head leaves.
+    pub enum Head { FirstEvent = "first_event", AtOnce = "at_once" }
+}
+words! {
+    /// When a stream tells the usage.
+    pub enum UsageStream { RequestedOnly = "requested_only", Always = "always", Never = "never" }
+}
+
+/// What `turn/` obeys, typed; and every policy as a word for expressions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Policies {
+    pub tool_arguments: ToolArguments,
+    pub usage: UsagePolicy,
+    pub output_index: OutputIndex,
+    pub tools_overlap: ToolsOverlap,
+    pub choice_frames: ChoiceFrames,
+    pub empty_message_item: EmptyMessageItem,
+    pub terminal_order: TerminalOrder,
+    pub empty_arguments: EmptyArguments,
+    pub head: Head,
+    pub finish_precedence: Vec<Finish>,
+    /// Name → value, for `policy.NAME`: the built-in ones and the dialect's own.
+    pub words: Vec<(Arc<str>, Tree)>,
+}
+
+/// A built-in policy, as `check` knows it. The first value is the built-in default.
+pub struct PolicySpec {
+    pub name: &'static str,
+    pub values: &'static [&'static str],
+    pub list: bool,
+}
+
+pub const BUILT_IN: &[PolicySpec] = &[
+    PolicySpec { name: "tool_arguments", values: ToolArguments::WORDS, list: false },
+    PolicySpec { name: "usage", values: UsagePolicy::WORDS, list: false },
+    PolicySpec { name: "usage_stream", values: UsageStream::WORDS, list: false },
+    PolicySpec { name: "output_index", values: OutputIndex::WORDS, list: false },
+    PolicySpec { name: "tools_overlap", values: ToolsOverlap::WORDS, list: false },
+    PolicySpec { name: "choice_frames", values: ChoiceFrames::WORDS, list: false },
+    PolicySpec { name: "empty_message_item", values: EmptyMessageItem::WORDS, list: false },
+    PolicySpec { name: "terminal_order", values: TerminalOrder::WORDS, list: false },
+    PolicySpec { name: "tool_ids", values: ToolIds::WORDS, list: false },
+    PolicySpec { name: "empty_arguments", values: EmptyArguments::WORDS, list: false },
+    PolicySpec { name: "truncation", values: Truncation::WORDS, list: false },
+    PolicySpec { name: "terminator", values: Terminator::WORDS, list: false },
+    PolicySpec { name: "head", values: Head::WORDS, list: false },
+    PolicySpec { name: "finish_precedence", values: Finish::WORDS, list: true },
+];
+
+impl Default for Policies {
+    fn default() -> Self {
+        let words = BUILT_IN.iter().filter(|p| !p.list).map(|p| (Arc::from(p.name), Tree::from(p.values[0])));
+        Policies {
+            tool_arguments: ToolArguments::Incremental,
+            usage: UsagePolicy::AsReported,
+            output_index: OutputIndex::Position,
+            tools_overlap: ToolsOverlap::Serial,
+            choice_frames: ChoiceFrames::Each,
+            empty_message_item: EmptyMessageItem::Omit,
+            terminal_order: TerminalOrder::ByItem,
+            empty_arguments: EmptyArguments::Object,
+            head: Head::FirstEvent,
+            finish_precedence: vec![
+                Finish::Error,
+                Finish::Cancelled,
+                Finish::ContentFilter,
+                Finish::Length,
+                Finish::ToolCalls,
+                Finish::FunctionCall,
+                Finish::Stop,
+            ],
+            words: words.collect(),
+        }
+    }
+}
+
+impl Policies {
+    /// Sets a policy by name; the loader has checked name and value against [`BUILT_IN`] or the dialect's own list.
+    pub fn set(&mut self, name: &str, value: &str) {
+        macro_rules! typed {
+            ($($field:ident: $kind:ident),*) => {
+                match name {
+                    $(stringify!($field) => if let Some(v) = $kind::from_word(value) { self.$field = v },)*
+                    _ => {}
+                }
+            };
+        }
+        typed!(
+            tool_arguments: ToolArguments, usage: UsagePolicy, output_index: OutputIndex,
+            tools_overlap: ToolsOverlap, choice_frames: ChoiceFrames, empty_message_item: EmptyMessageItem,
+            terminal_order: TerminalOrder, empty_arguments: EmptyArguments, head: Head
+        );
+        match self.words.iter_mut().find(|(n, _)| &**n == name) {
+            Some((_, v)) => *v = Tree::from(value),
+            None => self.words.push((Arc::from(name), Tree::from(value))),
+        }
+    }
+
+    pub fn word(&self, name: &str) -> Option<&Tree> {
+        self.words.iter().find(|(n, _)| &**n == name).map(|(_, v)| v)
+    }
+}

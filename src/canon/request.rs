@@ -1,0 +1,108 @@
+//! What a client asks, in our words: the variables below `request`, and the few scalars that Rust itself needs.
+
+use super::Tree;
+
+/// A request as every backend and every frame sees it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TurnRequest {
+    pub model: String,
+    pub stream: bool,
+    pub usage: bool,
+    pub n: usize,
+    /// Everything, as `request.*` reads it (see `shape::Shape::Request`).
+    pub view: Tree,
+}
+
+impl TurnRequest {
+    /// `view` has the scalars, `items`, `tools` and `extra`; the derived views are added here.
+    pub fn new(mut view: Tree) -> TurnRequest {
+        let items = view.get("items").and_then(Tree::as_list).unwrap_or(&[]).to_vec();
+        view.insert("messages", messages(&items));
+        let trailing_user = items.last().is_some_and(is_user);
+        let kept = if trailing_user { items.len() - 1 } else { items.len() };
+        view.insert("history", Tree::from(items[..kept].to_vec()));
+        view.insert("last", items.last().cloned().unwrap_or_default());
+        let last_parts = items.last().filter(|i| is_user(i)).and_then(|i| i.get("parts").cloned());
+        view.insert("last_user_parts", last_parts.unwrap_or_else(|| Tree::from(Vec::new())));
+        let last_text = items.iter().rev().find(|i| is_user(i)).and_then(|i| i.get("text").cloned());
+        view.insert("last_user_text", last_text.unwrap_or_default());
+        view.insert("instructions", instructions(&items));
+        TurnRequest {
+            model: view.get("model").and_then(Tree::as_str).unwrap_or_default().to_owned(),
+            stream: view.get("stream").and_then(Tree::as_bool).unwrap_or(false),
+            usage: view.get("usage").and_then(Tree::as_bool).unwrap_or(false),
+            n: view.get("n").and_then(Tree::as_u64).unwrap_or(1).max(1) as usize,
+            view,
+        }
+    }
+
+    /// A request that asks for nothing in particular: what `test` and `explain` use when none is given.
+    pub fn plain(model: &str, stream: bool) -> TurnRequest {
+        TurnRequest::new(Tree::map([
+            ("model", Tree::from(model)),
+            ("stream", Tree::from(stream)),
+            ("n", Tree::from(1i64)),
+            ("items", Tree::from(Vec::new())),
+            ("tools", Tree::from(Vec::new())),
+            ("extra", Tree::Map(Vec::new())),
+        ]))
+    }
+}
+
+fn word<'t>(item: &'t Tree, key: &str) -> &'t str {
+    item.get(key).and_then(Tree::as_str).unwrap_or_default()
+}
+
+fn is_user(item: &Tree) -> bool {
+    word(item, "type") == "message" && word(item, "role") == "user"
+}
+
+/// Adjacent calls and the text before them become one assistant message; their results follow it.
+fn messages(items: &[Tree]) -> Tree {
+    let mut out: Vec<Tree> = Vec::new();
+    for item in items {
+        match word(item, "type") {
+            "call" => {
+                let call = Tree::map(
+                    ["id", "name", "kind", "arguments"].map(|k| (k, item.get(k).cloned().unwrap_or_default())),
+                );
+                if !out.last().is_some_and(|m| word(m, "role") == "assistant") {
+                    out.push(message("assistant", None, None));
+                }
+                if let Some(Tree::Map(fields)) = out.last_mut()
+                    && let Some((_, Tree::List(calls))) = fields.iter_mut().find(|(k, _)| &**k == "calls")
+                {
+                    calls.push(call);
+                }
+            }
+            "result" => {
+                let mut result = message("tool", item.get("parts"), item.get("text"));
+                result.insert("call_id", item.get("call_id").cloned().unwrap_or_default());
+                result.insert("failed", item.get("failed").cloned().unwrap_or_default());
+                out.push(result);
+            }
+            "message" => out.push(message(word(item, "role"), item.get("parts"), item.get("text"))),
+            _ => {}
+        }
+    }
+    Tree::from(out)
+}
+
+fn message(role: &str, parts: Option<&Tree>, text: Option<&Tree>) -> Tree {
+    Tree::map([
+        ("role", Tree::from(role)),
+        ("text", text.cloned().unwrap_or_default()),
+        ("parts", parts.cloned().unwrap_or_else(|| Tree::from(Vec::new()))),
+        ("calls", Tree::from(Vec::new())),
+    ])
+}
+
+/// The texts of the system and developer messages that lead the conversation.
+fn instructions(items: &[Tree]) -> Tree {
+    let texts: Vec<&str> = items
+        .iter()
+        .take_while(|i| matches!(word(i, "role"), "system" | "developer"))
+        .map(|i| word(i, "text"))
+        .collect();
+    if texts.is_empty() { Tree::Null } else { Tree::from(texts.join("\n\n")) }
+}

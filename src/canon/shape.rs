@@ -1,0 +1,253 @@
+//! The variables that expressions may read, and their types. `check` reads this table; `egress` fills it.
+
+use super::{FaultKind, Finish, ItemKind, ItemState, MomentKind, PartKind};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Type {
+    Text,
+    Int,
+    Number,
+    Bool,
+    /// Any JSON; its members cannot be checked.
+    Json,
+    /// One of a closed set of words.
+    Word(&'static [&'static str]),
+    Record(Shape),
+    List(Shape),
+    /// A list of scalars.
+    Scalars,
+}
+
+/// A record with named fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    Turn,
+    Choice,
+    Item,
+    Part,
+    Usage,
+    Fault,
+    Request,
+    RequestItem,
+    RequestMessage,
+    RequestCall,
+    RequestPart,
+    Tool,
+    ToolChoice,
+    Format,
+    /// A model, as `pages:` list it.
+    Model,
+    Build,
+    /// Free JSON: any field may be asked for.
+    Open,
+}
+
+use Shape as S;
+use Type as T;
+
+const TURN: &[(&str, Type)] = &[
+    ("id", T::Text),
+    ("created", T::Int),
+    ("model", T::Text),
+    ("state", T::Word(ItemState::WORDS)),
+    ("finish", T::Word(Finish::WORDS)),
+    ("choices", T::List(S::Choice)),
+    ("items", T::List(S::Item)),
+    ("usage", T::Record(S::Usage)),
+    ("error", T::Record(S::Fault)),
+    ("cut", T::Bool),
+    ("elapsed_ms", T::Int),
+    ("first_ms", T::Int),
+];
+const CHOICE: &[(&str, Type)] = &[
+    ("index", T::Int),
+    ("items", T::List(S::Item)),
+    ("text", T::Text),
+    ("refusal", T::Text),
+    ("reasoning", T::Text),
+    ("calls", T::List(S::Item)),
+    ("annotations", T::Json),
+    ("logprobs", T::Json),
+    ("finish", T::Word(Finish::WORDS)),
+];
+const ITEM: &[(&str, Type)] = &[
+    ("id", T::Text),
+    ("index", T::Int),
+    ("ordinal", T::Int),
+    ("kind", T::Word(ItemKind::WORDS)),
+    ("state", T::Word(ItemState::WORDS)),
+    ("parts", T::List(S::Part)),
+    ("summaries", T::List(S::Part)),
+    ("text", T::Text),
+    ("encrypted", T::Text),
+    ("call_id", T::Text),
+    ("name", T::Text),
+    ("arguments", T::Text),
+];
+const PART: &[(&str, Type)] = &[
+    ("index", T::Int),
+    ("kind", T::Word(PartKind::WORDS)),
+    ("text", T::Text),
+    ("annotations", T::Json),
+    ("logprobs", T::Json),
+];
+const USAGE: &[(&str, Type)] = &[
+    ("input", T::Int),
+    ("output", T::Int),
+    ("total", T::Int),
+    ("cached", T::Int),
+    ("cache_write", T::Int),
+    ("reasoning", T::Int),
+];
+const FAULT: &[(&str, Type)] = &[
+    ("kind", T::Word(FaultKind::WORDS)),
+    ("message", T::Text),
+    ("param", T::Text),
+    ("code", T::Text),
+    ("status", T::Int),
+    ("retry_after", T::Int),
+];
+const REQUEST: &[(&str, Type)] = &[
+    ("model", T::Text),
+    ("stream", T::Bool),
+    ("usage", T::Bool),
+    ("n", T::Int),
+    ("max_tokens", T::Int),
+    ("temperature", T::Number),
+    ("top_p", T::Number),
+    ("stop", T::Scalars),
+    ("seed", T::Int),
+    ("effort", T::Text),
+    ("parallel", T::Bool),
+    ("metadata", T::Json),
+    ("user", T::Text),
+    ("previous", T::Text),
+    ("tool_choice", T::Record(S::ToolChoice)),
+    ("format", T::Record(S::Format)),
+    ("tools", T::List(S::Tool)),
+    ("items", T::List(S::RequestItem)),
+    ("messages", T::List(S::RequestMessage)),
+    ("history", T::List(S::RequestItem)),
+    ("last", T::Record(S::RequestItem)),
+    ("last_user_parts", T::List(S::RequestPart)),
+    ("last_user_text", T::Text),
+    ("instructions", T::Text),
+    ("extra", T::Json),
+];
+const REQUEST_ITEM: &[(&str, Type)] = &[
+    ("type", T::Word(&["message", "call", "result", "reasoning"])),
+    ("role", T::Text),
+    ("text", T::Text),
+    ("parts", T::List(S::RequestPart)),
+    ("id", T::Text),
+    ("name", T::Text),
+    ("kind", T::Text),
+    ("arguments", T::Text),
+    ("call_id", T::Text),
+    ("failed", T::Bool),
+    ("summaries", T::Scalars),
+    ("encrypted", T::Text),
+];
+const REQUEST_MESSAGE: &[(&str, Type)] = &[
+    ("role", T::Text),
+    ("text", T::Text),
+    ("parts", T::List(S::RequestPart)),
+    ("calls", T::List(S::RequestCall)),
+    ("call_id", T::Text),
+    ("failed", T::Bool),
+];
+const REQUEST_CALL: &[(&str, Type)] =
+    &[("id", T::Text), ("name", T::Text), ("kind", T::Text), ("arguments", T::Text)];
+const REQUEST_PART: &[(&str, Type)] = &[
+    ("type", T::Word(&["text", "image", "file", "audio", "refusal"])),
+    ("text", T::Text),
+    ("url", T::Text),
+    ("detail", T::Text),
+    ("id", T::Text),
+    ("name", T::Text),
+    ("data", T::Text),
+    ("format", T::Text),
+];
+const TOOL: &[(&str, Type)] = &[
+    ("kind", T::Text),
+    ("name", T::Text),
+    ("description", T::Text),
+    ("parameters", T::Json),
+    ("strict", T::Bool),
+    ("raw", T::Json),
+];
+const TOOL_CHOICE: &[(&str, Type)] = &[("mode", T::Text), ("name", T::Text)];
+const FORMAT: &[(&str, Type)] = &[
+    ("kind", T::Text),
+    ("name", T::Text),
+    ("schema", T::Json),
+    ("strict", T::Bool),
+    ("description", T::Text),
+];
+const MODEL: &[(&str, Type)] = &[("id", T::Text), ("backend", T::Text), ("created", T::Int)];
+const BUILD: &[(&str, Type)] = &[("version", T::Text)];
+
+impl Shape {
+    /// `None`: any field may be asked for.
+    pub fn fields(self) -> Option<&'static [(&'static str, Type)]> {
+        Some(match self {
+            S::Turn => TURN,
+            S::Choice => CHOICE,
+            S::Item => ITEM,
+            S::Part => PART,
+            S::Usage => USAGE,
+            S::Fault => FAULT,
+            S::Request => REQUEST,
+            S::RequestItem => REQUEST_ITEM,
+            S::RequestMessage => REQUEST_MESSAGE,
+            S::RequestCall => REQUEST_CALL,
+            S::RequestPart => REQUEST_PART,
+            S::Tool => TOOL,
+            S::ToolChoice => TOOL_CHOICE,
+            S::Format => FORMAT,
+            S::Model => MODEL,
+            S::Build => BUILD,
+            S::Open => return None,
+        })
+    }
+
+    pub fn field(self, name: &str) -> Option<Type> {
+        match self.fields() {
+            None => Some(T::Json),
+            Some(fields) => fields.iter().find(|(n, _)| *n == name).map(|(_, t)| *t),
+        }
+    }
+}
+
+/// The variables in a frame of this moment, besides `policy`.
+pub fn variables_at(moment: MomentKind) -> Vec<(&'static str, Type)> {
+    use MomentKind as M;
+    let mut all = vec![
+        ("turn", T::Record(S::Turn)),
+        ("request", T::Record(S::Request)),
+        ("seq", T::Int),
+        ("frame", T::Text),
+    ];
+    let choice = ("choice", T::Record(S::Choice));
+    let item = ("item", T::Record(S::Item));
+    let part = ("part", T::Record(S::Part));
+    match moment {
+        M::TurnOpen | M::TurnFinish | M::TurnClose | M::TurnEnd => {}
+        M::TurnFail => all.push(("fault", T::Record(S::Fault))),
+        M::Usage => all.push(("usage", T::Record(S::Usage))),
+        M::ChoiceOpen | M::ChoiceFinish => all.push(choice),
+        M::MessageOpen | M::MessageClose | M::ReasoningOpen | M::ReasoningClose | M::ToolOpen | M::ToolClose => {
+            all.extend([choice, item]);
+        }
+        M::ToolArgs => all.extend([choice, item, ("args", T::Text)]),
+        M::PartOpen | M::PartClose | M::SummaryOpen | M::SummaryClose | M::ThoughtOpen | M::ThoughtClose => {
+            all.extend([choice, item, part]);
+        }
+        M::TextDelta => all.extend([choice, item, part, ("text", T::Text), ("logprobs", T::Json)]),
+        M::RefusalDelta | M::SummaryDelta | M::ThoughtDelta => {
+            all.extend([choice, item, part, ("text", T::Text)]);
+        }
+        M::Annotation => all.extend([choice, item, part, ("annotation", T::Json), ("ordinal", T::Int)]),
+    }
+    all
+}

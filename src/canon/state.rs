@@ -1,0 +1,118 @@
+//! Where the turn stands. `turn/` writes it; dialects read it through the variables in `shape`.
+
+use super::{CallKind, Fault, Finish, Tree, Usage, words};
+
+#[derive(Clone, Debug, Default)]
+pub struct TurnState {
+    /// Ours, without a prefix: dialects put their own before it.
+    pub id: String,
+    /// Seconds since 1970.
+    pub created: i64,
+    pub model: String,
+    pub choices: Vec<Choice>,
+    /// In the order in which they were opened.
+    pub items: Vec<Item>,
+    pub usage: Option<Usage>,
+    pub finish: Option<Finish>,
+    pub error: Option<Fault>,
+    pub elapsed_ms: i64,
+    pub first_ms: Option<i64>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Choice {
+    pub index: usize,
+    pub finish: Option<Finish>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Item {
+    pub id: String,
+    pub choice: usize,
+    pub kind: ItemKind,
+    pub state: ItemState,
+    /// The place in the client's output, by the policy `output_index`.
+    pub index: usize,
+    /// Counts the calls of a choice (for a call), else the items of its kind.
+    pub ordinal: usize,
+    pub parts: Vec<Part>,
+    pub summaries: Vec<Part>,
+    pub encrypted: Option<String>,
+    pub call_id: String,
+    pub name: String,
+    pub arguments: String,
+}
+
+#[derive(Clone, Debug)]
+pub struct Part {
+    pub index: usize,
+    pub kind: PartKind,
+    pub text: String,
+    pub annotations: Vec<Tree>,
+    pub logprobs: Vec<Tree>,
+    pub open: bool,
+}
+
+words! {
+    pub enum ItemKind {
+        Message = "message",
+        Reasoning = "reasoning",
+        Function = "function",
+        Custom = "custom",
+    }
+}
+
+words! {
+    pub enum ItemState {
+        Open = "open",
+        Done = "done",
+        /// The answer was cut short inside this item.
+        Cut = "cut",
+        Failed = "failed",
+    }
+}
+
+words! {
+    pub enum PartKind {
+        Text = "text",
+        Refusal = "refusal",
+        Summary = "summary",
+        /// Raw reasoning.
+        Thought = "thought",
+    }
+}
+
+impl TurnState {
+    pub fn items_of(&self, choice: usize) -> impl Iterator<Item = &Item> {
+        self.items.iter().filter(move |i| i.choice == choice)
+    }
+
+    /// The turn's state in our words.
+    pub fn state(&self) -> ItemState {
+        match (&self.error, self.finish) {
+            (Some(_), _) | (None, Some(Finish::Cancelled | Finish::Error)) => ItemState::Failed,
+            (None, None) => ItemState::Open,
+            (None, Some(f)) if f.is_cut() => ItemState::Cut,
+            (None, Some(_)) => ItemState::Done,
+        }
+    }
+}
+
+impl Item {
+    pub fn is_call(&self) -> bool {
+        matches!(self.kind, ItemKind::Function | ItemKind::Custom)
+    }
+
+    pub fn call_kind(kind: CallKind) -> ItemKind {
+        match kind {
+            CallKind::Function => ItemKind::Function,
+            CallKind::Custom => ItemKind::Custom,
+        }
+    }
+}
+
+impl Part {
+    pub fn new(index: usize, kind: PartKind) -> Part {
+        Part { index, kind, text: String::new(), annotations: Vec::new(), logprobs: Vec::new(), open: true }
+    }
+}

@@ -1,0 +1,241 @@
+//! The words that rules may emit, with their fields. Backends emit events; dialects emit the parts of a request.
+
+use super::{CallKind, Finish, Merge, ReasoningKind};
+
+/// The type of a field that a rule fills.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A string; numbers and booleans are written out.
+    Text,
+    Int,
+    Number,
+    Bool,
+    Word(&'static [&'static str]),
+    /// One string or a list of them.
+    Texts,
+    /// Anything, passed on with its key order and exact numbers.
+    Json,
+    /// A list of content parts, made by the named rules after `use:`.
+    Parts,
+}
+
+#[derive(Debug)]
+pub struct Field {
+    pub name: &'static str,
+    pub kind: Kind,
+}
+
+/// One word of a vocabulary.
+#[derive(Debug)]
+pub struct Word {
+    pub name: &'static str,
+    pub fields: &'static [Field],
+    /// When all of these are absent there is nothing to say, and nothing is emitted.
+    /// Empty: the word is always said.
+    pub payload: &'static [&'static str],
+}
+
+#[derive(Debug)]
+pub struct Vocabulary {
+    /// What one of its words is called in a diagnostic.
+    pub noun: &'static str,
+    /// In a stream an empty piece says nothing; in a request an empty message was meant.
+    pub empty_is_nothing: bool,
+    pub words: &'static [Word],
+}
+
+impl Vocabulary {
+    pub fn find(&self, name: &str) -> Option<&'static Word> {
+        self.words.iter().find(|w| w.name == name)
+    }
+
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.words.iter().map(|w| w.name)
+    }
+}
+
+const fn f(name: &'static str, kind: Kind) -> Field {
+    Field { name, kind }
+}
+
+const CHOICE: Field = f("choice", Kind::Int);
+const ITEM: Field = f("item", Kind::Text);
+const DELTA: Field = f("delta", Kind::Text);
+const WHOLE: Field = f("whole", Kind::Text);
+
+pub static EVENTS: Vocabulary = Vocabulary {
+    noun: "event",
+    empty_is_nothing: true,
+    words: &[
+        Word {
+            name: "start",
+            fields: &[f("id", Kind::Text), f("model", Kind::Text), f("created", Kind::Int)],
+            payload: &["id", "model", "created"],
+        },
+        Word { name: "text", fields: &[CHOICE, ITEM, DELTA, WHOLE], payload: &["delta", "whole"] },
+        Word { name: "refusal", fields: &[CHOICE, ITEM, DELTA, WHOLE], payload: &["delta", "whole"] },
+        Word {
+            name: "reasoning",
+            fields: &[
+                CHOICE,
+                ITEM,
+                f("kind", Kind::Word(ReasoningKind::WORDS)),
+                f("part", Kind::Int),
+                DELTA,
+                WHOLE,
+                f("encrypted", Kind::Text),
+            ],
+            payload: &["delta", "whole", "encrypted"],
+        },
+        Word { name: "annotation", fields: &[CHOICE, ITEM, f("value", Kind::Json)], payload: &["value"] },
+        Word { name: "logprobs", fields: &[CHOICE, ITEM, f("value", Kind::Json)], payload: &["value"] },
+        Word {
+            name: "tool",
+            fields: &[
+                CHOICE,
+                f("key", Kind::Text),
+                f("id", Kind::Text),
+                f("name", Kind::Text),
+                f("kind", Kind::Word(CallKind::WORDS)),
+                f("arguments", Kind::Text),
+                WHOLE,
+            ],
+            payload: &["id", "name", "arguments", "whole"],
+        },
+        Word { name: "batch", fields: &[CHOICE, f("ids", Kind::Texts)], payload: &["ids"] },
+        Word { name: "close", fields: &[CHOICE, ITEM, f("key", Kind::Text)], payload: &["item", "key"] },
+        Word {
+            name: "usage",
+            fields: &[
+                f("input", Kind::Int),
+                f("output", Kind::Int),
+                f("total", Kind::Int),
+                f("cached", Kind::Int),
+                f("cache_write", Kind::Int),
+                f("reasoning", Kind::Int),
+                f("merge", Kind::Word(Merge::WORDS)),
+            ],
+            payload: &["input", "output", "total", "cached", "cache_write", "reasoning"],
+        },
+        Word {
+            name: "finish",
+            fields: &[CHOICE, f("reason", Kind::Word(Finish::WORDS))],
+            payload: &["reason"],
+        },
+        Word {
+            name: "fault",
+            fields: &[
+                f("message", Kind::Text),
+                f("code", Kind::Text),
+                f("status", Kind::Int),
+                f("retry_after", Kind::Int),
+                f("final", Kind::Bool),
+            ],
+            payload: &[],
+        },
+        Word { name: "end", fields: &[], payload: &[] },
+    ],
+};
+
+pub static ITEMS: Vocabulary = Vocabulary {
+    noun: "request item",
+    empty_is_nothing: false,
+    words: &[
+        Word {
+            name: "message",
+            fields: &[f("role", Kind::Text), f("text", Kind::Text), f("parts", Kind::Parts)],
+            payload: &["text", "parts"],
+        },
+        Word {
+            name: "call",
+            fields: &[
+                f("id", Kind::Text),
+                f("name", Kind::Text),
+                f("kind", Kind::Word(CallKind::WORDS)),
+                f("arguments", Kind::Text),
+            ],
+            payload: &["id", "name", "arguments"],
+        },
+        Word {
+            name: "result",
+            fields: &[
+                f("call_id", Kind::Text),
+                f("text", Kind::Text),
+                f("parts", Kind::Parts),
+                f("failed", Kind::Bool),
+            ],
+            payload: &[],
+        },
+        Word {
+            name: "reasoning",
+            fields: &[f("id", Kind::Text), f("summaries", Kind::Texts), f("encrypted", Kind::Text)],
+            payload: &["id", "summaries", "encrypted"],
+        },
+    ],
+};
+
+pub static PARTS: Vocabulary = Vocabulary {
+    noun: "content part",
+    empty_is_nothing: false,
+    words: &[
+        Word { name: "text", fields: &[f("text", Kind::Text)], payload: &["text"] },
+        Word { name: "image", fields: &[f("url", Kind::Text), f("detail", Kind::Text)], payload: &["url"] },
+        Word {
+            name: "file",
+            fields: &[f("id", Kind::Text), f("name", Kind::Text), f("data", Kind::Text), f("url", Kind::Text)],
+            payload: &["id", "data", "url"],
+        },
+        Word { name: "audio", fields: &[f("data", Kind::Text), f("format", Kind::Text)], payload: &["data"] },
+        Word { name: "refusal", fields: &[f("text", Kind::Text)], payload: &["text"] },
+    ],
+};
+
+pub const TOOL_KINDS: &[&str] = &["function", "custom", "other"];
+
+pub static TOOLS: Vocabulary = Vocabulary {
+    noun: "tool",
+    empty_is_nothing: false,
+    words: &[Word {
+        name: "tool",
+        fields: &[
+            f("kind", Kind::Word(TOOL_KINDS)),
+            f("name", Kind::Text),
+            f("description", Kind::Text),
+            f("parameters", Kind::Json),
+            f("strict", Kind::Bool),
+            f("raw", Kind::Json),
+        ],
+        payload: &[],
+    }],
+};
+
+pub const CHOICE_MODES: &[&str] = &["auto", "none", "required", "named"];
+pub const FORMAT_KINDS: &[&str] = &["text", "json_object", "json_schema"];
+
+/// The scalars of a request. `tool_choice` and `format` have fields of their own.
+pub const SCALARS: &[Field] = &[
+    f("model", Kind::Text),
+    f("stream", Kind::Bool),
+    f("usage", Kind::Bool),
+    f("n", Kind::Int),
+    f("max_tokens", Kind::Int),
+    f("temperature", Kind::Number),
+    f("top_p", Kind::Number),
+    f("stop", Kind::Texts),
+    f("seed", Kind::Int),
+    f("effort", Kind::Text),
+    f("parallel", Kind::Bool),
+    f("metadata", Kind::Json),
+    f("user", Kind::Text),
+    f("previous", Kind::Text),
+];
+
+pub const TOOL_CHOICE: &[Field] = &[f("mode", Kind::Word(CHOICE_MODES)), f("name", Kind::Text)];
+
+pub const FORMAT: &[Field] = &[
+    f("kind", Kind::Word(FORMAT_KINDS)),
+    f("name", Kind::Text),
+    f("schema", Kind::Json),
+    f("strict", Kind::Bool),
+    f("description", Kind::Text),
+];

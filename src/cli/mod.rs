@@ -1,0 +1,93 @@
+//! The command line, one file a command. Exit 0: fine. 1: findings or failing tests. 2: could not run.
+
+mod check;
+mod explain;
+mod serve;
+mod test;
+
+use crate::reload::{Base, Layers};
+use clap::{Parser, Subcommand};
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// YAML files say how a backend's events become the frames that a client expects.
+#[derive(Parser)]
+#[command(name = "reframe", version, about, max_term_width = 100)]
+struct Args {
+    /// The mapping set to use instead of the embedded one [default: ./mappings if it has a gateway.yaml]
+    #[arg(long, global = true, value_name = "DIR")]
+    mappings: Option<PathBuf>,
+    /// Lay the files of this folder over the set; may be given more than once
+    #[arg(long, global = true, value_name = "DIR")]
+    add: Vec<PathBuf>,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Serve clients (the default)
+    Serve(serve::ServeArgs),
+    /// Say what is wrong with the mappings
+    Check,
+    /// Run the *.test.yaml files that stand beside the mappings
+    Test,
+    /// Show, event by event, what a dialect makes of a transcript
+    Explain(explain::ExplainArgs),
+}
+
+pub const FINE: u8 = 0;
+pub const FINDINGS: u8 = 1;
+pub const COULD_NOT_RUN: u8 = 2;
+
+pub fn run() -> ExitCode {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => {
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { COULD_NOT_RUN } else { FINE });
+        }
+    };
+    let layers = match layers(args.mappings, args.add) {
+        Ok(layers) => layers,
+        Err(message) => {
+            eprintln!("error: {message}");
+            return ExitCode::from(COULD_NOT_RUN);
+        }
+    };
+    let code = match args.command.unwrap_or(Command::Serve(serve::ServeArgs::default())) {
+        Command::Serve(args) => serve::run(args, layers),
+        Command::Check => check::run(&layers),
+        Command::Test => test::run(&layers),
+        Command::Explain(args) => explain::run(&args, &layers),
+    };
+    ExitCode::from(code)
+}
+
+fn layers(mappings: Option<PathBuf>, add: Vec<PathBuf>) -> Result<Layers, String> {
+    let base = match mappings {
+        Some(folder) if folder.is_dir() => Base::Folder(folder),
+        Some(folder) => return Err(format!("{} is not a folder", folder.display())),
+        None if Path::new("mappings/gateway.yaml").is_file() => Base::Folder(PathBuf::from("mappings")),
+        None => Base::Embedded,
+    };
+    match add.iter().find(|f| !f.is_dir()) {
+        Some(missing) => Err(format!("{} is not a folder", missing.display())),
+        None => Ok(Layers { base, add }),
+    }
+}
+
+/// As a person would name the set.
+fn shown(layers: &Layers) -> String {
+    let base = match &layers.base {
+        Base::Embedded => "embedded mappings".to_owned(),
+        Base::Folder(folder) => format!("{}/", folder.display()),
+    };
+    let add: Vec<String> = layers.add.iter().map(|f| format!(" + {}/", f.display())).collect();
+    base + &add.concat()
+}
+
+fn colour() -> bool {
+    std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()
+}

@@ -1,0 +1,123 @@
+//! `reframe serve`: load, listen, watch.
+
+use super::{COULD_NOT_RUN, FINE, colour, shown};
+use crate::observe;
+use crate::reload::{Layers, Store, watch::Watch};
+use crate::serve::Gateway;
+use crate::serve::listen::Listener;
+use clap::Args;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+#[derive(Args, Default)]
+pub struct ServeArgs {
+    /// Where to listen: HOST:PORT, port 0 picks one [default: 127.0.0.1:$PORT, else what gateway.yaml says]
+    #[arg(long, value_name = "ADDR")]
+    listen: Option<String>,
+}
+
+/// How long running turns may take to end after a stop was asked for.
+const DRAIN: Duration = Duration::from_secs(10);
+
+pub fn run(args: ServeArgs, layers: Layers) -> u8 {
+    observe::init();
+    let store = match Store::open(layers) {
+        Ok(store) => store,
+        Err(refusal) => {
+            eprintln!("{}", refusal.render(colour()));
+            eprintln!("error: the mappings do not load, so there is nothing to serve");
+            return COULD_NOT_RUN;
+        }
+    };
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("error: no runtime: {error}");
+            return COULD_NOT_RUN;
+        }
+    };
+    runtime.block_on(serve(args, store))
+}
+
+async fn serve(args: ServeArgs, store: Arc<Store>) -> u8 {
+    let addr = address(&args, &store);
+    let listener = match Listener::bind(&addr).await {
+        Ok(listener) => listener,
+        Err(error) => {
+            eprintln!("error: cannot listen on {addr}: {error}");
+            eprintln!("help: choose another place with --listen 127.0.0.1:0 or PORT=0, which picks a free port");
+            return COULD_NOT_RUN;
+        }
+    };
+    let watched = store.clone();
+    let changed = store.clone();
+    // Kept for as long as the server runs: dropping it stops the watch.
+    let _watch = match Watch::start(move || watched.layers().folders(), move || changed.reload()) {
+        Ok(watch) => Some(watch),
+        Err(error) => {
+            tracing::warn!(error, "the mappings are not watched");
+            None
+        }
+    };
+    // A change between the first reading and the start of the watch.
+    store.reload();
+    banner(&store, listener.local_addr());
+    listener.serve(Gateway::new(store), stop(), DRAIN).await;
+    FINE
+}
+
+/// Flag, then environment, then file, then default.
+fn address(args: &ServeArgs, store: &Store) -> String {
+    let port = std::env::var("PORT").ok().filter(|p| !p.is_empty());
+    let file = || store.current().plan.gateway.listen.clone();
+    args.listen
+        .clone()
+        .or_else(|| port.map(|p| format!("127.0.0.1:{p}")))
+        .or_else(file)
+        .unwrap_or_else(|| "127.0.0.1:8080".to_owned())
+}
+
+fn banner(store: &Store, addr: SocketAddr) {
+    let generation = store.current();
+    let gateway = &generation.plan.gateway;
+    let watching = if store.layers().folders().is_empty() { "" } else { " (watching)" };
+    println!(
+        "reframe {}  generation {}  {}{watching}",
+        env!("CARGO_PKG_VERSION"),
+        generation.number,
+        shown(store.layers())
+    );
+    for route in &gateway.routes {
+        let profile = route.profile.as_deref().map(|p| format!(", profile {p}")).unwrap_or_default();
+        println!("  {:<5}{:<28} dialect {}{profile}", route.method, route.path, route.dialect);
+    }
+    for page in &gateway.pages {
+        println!("  {:<5}{}", page.method, page.path);
+    }
+    if let Some((path, body)) = &gateway.example {
+        let body = body.replace('\'', "'\\''");
+        println!("try:\n  curl -N http://{addr}{path} -H 'content-type: application/json' -d '{body}'");
+    }
+    println!("listening on http://{addr}/v1");
+}
+
+async fn stop() {
+    let interrupted = tokio::signal::ctrl_c();
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        match signal(SignalKind::terminate()) {
+            Ok(mut terminated) => {
+                tokio::select! { _ = interrupted => {}, _ = terminated.recv() => {} }
+            }
+            Err(_) => {
+                let _ = interrupted.await;
+            }
+        }
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = interrupted.await;
+    }
+}

@@ -1,0 +1,63 @@
+//! Every code there is. A code is never reused; each has a fixture with its exact text in `tests/diagnostics/`.
+
+use super::Severity;
+
+macro_rules! codes {
+    ($($name:ident = $code:literal, $severity:ident, $about:literal;)*) => {
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Code { $(#[doc = $about] $name),* }
+
+        impl Code {
+            pub const ALL: &'static [Code] = &[$(Code::$name),*];
+
+            pub fn as_str(self) -> &'static str {
+                match self { $(Code::$name => $code),* }
+            }
+
+            /// One sentence: what this code is about.
+            pub fn about(self) -> &'static str {
+                match self { $(Code::$name => $about),* }
+            }
+
+            pub fn severity(self) -> Severity {
+                match self { $(Code::$name => Severity::$severity),* }
+            }
+        }
+    };
+}
+
+codes! {
+    Unreadable = "RF001", Error, "a file of the set cannot be read";
+    Syntax = "RF002", Error, "the text is not YAML (or, in schemas/, not JSON)";
+    DuplicateKey = "RF003", Error, "a key stands twice in one map";
+    Budget = "RF004", Error, "the file is too big, too deep or expands too many aliases";
+    UnknownKey = "RF010", Error, "a key that nobody reads";
+    MissingKey = "RF011", Error, "a key that must be there";
+    WrongType = "RF012", Error, "a value of the wrong type";
+    UnknownValue = "RF013", Error, "a word outside a closed list";
+    DuplicateName = "RF014", Error, "two files claim the same name";
+    UnknownReference = "RF020", Error, "a backend, dialect, profile, script or transcript that does not exist";
+    BadSelector = "RF101", Error, "a selector that is not JSONPath";
+    BadExpression = "RF102", Error, "an expression that does not parse";
+    BadHole = "RF103", Error, "a hole that is not closed, empty, or optional inside text";
+    UnknownVariable = "RF104", Error, "a variable that does not exist here";
+    UnknownFilter = "RF105", Error, "a filter or test that does not exist";
+    UnknownTable = "RF106", Error, "a table that does not exist";
+    UnknownPart = "RF107", Error, "a named part that does not exist";
+    PartCycle = "RF108", Error, "parts that use each other in a circle";
+    BadDirective = "RF109", Error, "a directive that does not exist or lacks what it needs";
+    PartialTable = "RF110", Error, "a table over a closed set that does not cover it";
+    PartialSwitch = "RF111", Error, "a switch over a closed set that does not cover it";
+    UnknownWord = "RF120", Error, "an event, item or part that does not exist";
+    UnknownField = "RF121", Error, "a field that an event, item or part does not have";
+    UnknownMoment = "RF122", Error, "a moment that does not exist";
+    UnknownPolicy = "RF123", Error, "a policy that does not exist";
+    BadPolicyValue = "RF124", Error, "a value that a policy does not take";
+    BadOrder = "RF125", Error, "an order that is not a regular expression over moments";
+    BadPatch = "RF126", Error, "a patch on something that does not exist";
+    BadFrame = "RF127", Error, "a frame that says nothing, or too much";
+    BadSchema = "RF128", Error, "a schema that is missing or does not compile";
+    BadTranscript = "RF129", Error, "a line of a transcript that cannot be played";
+    UnsafeText = "RF130", Error, "a line break in an SSE event name or comment";
+    FailedTest = "RF140", Error, "a test beside a mapping does not hold";
+}

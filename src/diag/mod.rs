@@ -1,0 +1,82 @@
+//! What a person is told about a mapping file: code, place, one sentence, a hint.
+
+mod code;
+mod render;
+mod span;
+mod suggest;
+
+pub use code::Code;
+pub use render::{render_all, render_one};
+pub use span::{FileId, Place, Source, Sources, Span};
+pub use suggest::{did_you_mean, one_of};
+
+use std::cell::RefCell;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    Error,
+    Warning,
+}
+
+/// One finding in one place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    pub code: Code,
+    pub message: String,
+    pub span: Span,
+    /// Stands under the carets; usually the did-you-mean.
+    pub label: String,
+    pub help: Option<String>,
+}
+
+impl Diagnostic {
+    pub fn new(code: Code, span: Span, message: impl Into<String>) -> Self {
+        Diagnostic { code, message: message.into(), span, label: String::new(), help: None }
+    }
+
+    pub fn label(mut self, label: impl Into<String>) -> Self {
+        self.label = label.into();
+        self
+    }
+
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    pub fn severity(&self) -> Severity {
+        self.code.severity()
+    }
+}
+
+/// Collects everything that is wrong, so that a person sees it all at once.
+///
+/// Shared by reference through the loader: a check that finds something says so and goes on.
+#[derive(Debug, Default)]
+pub struct Findings {
+    found: RefCell<Vec<Diagnostic>>,
+}
+
+impl Findings {
+    /// The same dialect is compiled once per profile; what is wrong with it is said once.
+    pub fn add(&self, diagnostic: Diagnostic) {
+        let mut found = self.found.borrow_mut();
+        let said = found
+            .iter()
+            .any(|d| d.code == diagnostic.code && d.span == diagnostic.span && d.message == diagnostic.message);
+        if !said {
+            found.push(diagnostic);
+        }
+    }
+
+    pub fn errors(&self) -> usize {
+        self.found.borrow().iter().filter(|d| d.severity() == Severity::Error).count()
+    }
+
+    /// In the order in which a person reads: by file, then by place.
+    pub fn into_sorted(self) -> Vec<Diagnostic> {
+        let mut found = self.found.into_inner();
+        found.sort_by_key(|d| (d.span.file, d.span.start, d.code));
+        found
+    }
+}

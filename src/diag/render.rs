@@ -1,0 +1,47 @@
+//! The look of a diagnostic: rustc's, which everyone can read.
+
+use super::{Diagnostic, Severity, Sources};
+use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+
+pub fn render_one(diagnostic: &Diagnostic, sources: &Sources, colour: bool) -> String {
+    let level = match diagnostic.severity() {
+        Severity::Error => Level::ERROR,
+        Severity::Warning => Level::WARNING,
+    };
+    let title = level.primary_title(diagnostic.message.as_str()).id(diagnostic.code.as_str());
+    let empty = super::Source { name: String::new(), shown: "?".into(), text: "".into() };
+    let source = sources.get(diagnostic.span.file).unwrap_or(&empty);
+    let (start, end) = visible(&source.text, diagnostic.span.start as usize, diagnostic.span.end as usize);
+    let mut annotation = AnnotationKind::Primary.span(start..end);
+    if !diagnostic.label.is_empty() {
+        annotation = annotation.label(diagnostic.label.as_str());
+    }
+    let mut group =
+        title.element(Snippet::source(&*source.text).path(source.shown.as_str()).annotation(annotation));
+    if let Some(help) = &diagnostic.help {
+        group = group.element(Level::HELP.message(help.as_str()));
+    }
+    let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
+    let mut text = renderer.render(&[group]);
+    while text.ends_with('\n') {
+        text.pop();
+    }
+    text
+}
+
+pub fn render_all(diagnostics: &[Diagnostic], sources: &Sources, colour: bool) -> String {
+    diagnostics.iter().map(|d| render_one(d, sources, colour) + "\n").collect::<Vec<_>>().join("\n")
+}
+
+/// Carets under one line at most: a span over many lines would bury the sentence.
+fn visible(text: &str, start: usize, end: usize) -> (usize, usize) {
+    let start = start.min(text.len());
+    let end = end.clamp(start, text.len());
+    let line_end = text[start..].find('\n').map_or(text.len(), |n| start + n);
+    let end = end.min(line_end).max(start);
+    if end == start && start < line_end {
+        let next = text[start..].chars().next().map_or(0, char::len_utf8);
+        return (start, start + next);
+    }
+    (start, end)
+}

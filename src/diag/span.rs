@@ -1,0 +1,95 @@
+use std::sync::Arc;
+
+/// Which file of the set a span lies in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct FileId(pub u32);
+
+/// A range of bytes in one file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Span {
+    pub file: FileId,
+    pub start: u32,
+    pub end: u32,
+}
+
+impl Span {
+    pub fn new(file: FileId, start: usize, end: usize) -> Span {
+        Span { file, start: start as u32, end: end.max(start) as u32 }
+    }
+}
+
+/// Line and column, both from 1; columns count characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub line: usize,
+    pub column: usize,
+}
+
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// The name inside the set: `dialects/chat.yaml`.
+    pub name: String,
+    /// As a person knows it: `mappings/dialects/chat.yaml`.
+    pub shown: String,
+    pub text: Arc<str>,
+}
+
+/// The texts of a set of files, kept so that any span can be shown.
+#[derive(Clone, Debug, Default)]
+pub struct Sources {
+    files: Vec<Source>,
+}
+
+impl Sources {
+    pub fn add(&mut self, name: impl Into<String>, shown: impl Into<String>, text: Arc<str>) -> FileId {
+        self.files.push(Source { name: name.into(), shown: shown.into(), text });
+        FileId((self.files.len() - 1) as u32)
+    }
+
+    pub fn get(&self, file: FileId) -> Option<&Source> {
+        self.files.get(file.0 as usize)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (FileId, &Source)> {
+        self.files.iter().enumerate().map(|(i, s)| (FileId(i as u32), s))
+    }
+
+    pub fn text(&self, span: Span) -> &str {
+        self.get(span.file)
+            .and_then(|s| s.text.get(span.start as usize..span.end as usize))
+            .unwrap_or("")
+    }
+
+    pub fn place(&self, span: Span) -> Place {
+        let text = self.get(span.file).map(|s| &*s.text).unwrap_or("");
+        let before = text.get(..span.start as usize).unwrap_or(text);
+        let line = before.bytes().filter(|b| *b == b'\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
+        Place { line, column }
+    }
+
+    /// `mappings/dialects/chat.yaml:10:69`
+    pub fn show(&self, span: Span) -> String {
+        let place = self.place(span);
+        let file = self.get(span.file).map(|s| s.shown.as_str()).unwrap_or("?");
+        format!("{file}:{}:{}", place.line, place.column)
+    }
+
+    /// `chat:10`: short enough for a table of rules.
+    pub fn show_short(&self, span: Span) -> String {
+        let name = self.get(span.file).map(|s| s.name.as_str()).unwrap_or("?");
+        let stem = name.rsplit('/').next().unwrap_or(name).trim_end_matches(".yaml");
+        format!("{stem}:{}", self.place(span).line)
+    }
+
+    /// The part of `span` that reads `needle`, so that the carets stand under the very word.
+    pub fn within(&self, span: Span, needle: &str) -> Span {
+        match self.text(span).find(needle) {
+            Some(at) if !needle.is_empty() => {
+                let start = span.start as usize + at;
+                Span::new(span.file, start, start + needle.len())
+            }
+            _ => span,
+        }
+    }
+}

@@ -1,0 +1,362 @@
+//! A dialect file, with a profile laid over it, compiled: request rules, frames by moment, body, errors, order.
+
+use super::expr::{Expr, Pool, PoolBuilder};
+use super::fields::{Cx, Fields, text_of};
+use super::order;
+use super::patch;
+use super::policies::Resolved;
+use super::request::RequestPlan;
+use super::skeleton::{Parts, Skeleton, SkeletonCx};
+use super::table::Tables;
+use super::types::Env;
+use super::yaml::{Entry, Kind, Node};
+use crate::canon::shape::{Shape, Type, variables_at};
+use crate::canon::{MomentKind, words};
+use crate::contract::Orders;
+use crate::diag::{Code, Diagnostic, Span};
+use reframe_frame::{Schema, SchemaSet};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+#[derive(Debug)]
+pub struct DialectPlan {
+    pub name: String,
+    pub profile: Option<String>,
+    pub resolved: Resolved,
+    pub request: RequestPlan,
+    pub wire: Wire,
+    frames: Vec<Vec<FramePlan>>,
+    pub orders: Orders,
+    pub body: Checked,
+    pub errors: Checked,
+    pub pool: Pool,
+}
+
+/// A skeleton and the schema that what it makes must satisfy.
+#[derive(Debug)]
+pub struct Checked {
+    pub span: Span,
+    pub skeleton: Skeleton,
+    pub schema: Option<Arc<Schema>>,
+}
+
+words! {
+    /// How frames become bytes.
+    pub enum WireKind {
+        Sse = "sse",
+        Ndjson = "ndjson",
+    }
+}
+
+#[derive(Debug)]
+pub struct Wire {
+    pub kind: WireKind,
+    pub content_type: String,
+    /// The SSE event name of a data frame; reads `data` and `frame`.
+    pub event: Option<Skeleton>,
+}
+
+#[derive(Debug)]
+pub struct FramePlan {
+    pub name: Arc<str>,
+    pub span: Span,
+    pub when: Option<Expr>,
+    pub event: Option<String>,
+    pub content: Content,
+    pub schema: Option<Arc<Schema>>,
+}
+
+#[derive(Debug)]
+pub enum Content {
+    Data(Skeleton),
+    Text(Skeleton),
+    Comment(Skeleton),
+}
+
+impl DialectPlan {
+    pub fn frames(&self, moment: MomentKind) -> &[FramePlan] {
+        self.frames.get(moment as usize).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// What the compiler of a dialect needs besides the file itself.
+pub struct DialectCx<'c> {
+    pub cx: Cx<'c>,
+    pub shared_tables: &'c Tables,
+    pub shared_parts: &'c [Entry],
+    pub schemas: &'c SchemaCache<'c>,
+    /// All dialects there are, for profiles that name them.
+    pub dialects: &'c [&'c str],
+}
+
+/// A profile file, as far as it concerns a dialect.
+#[derive(Clone, Copy)]
+pub struct Profile<'n> {
+    pub name: &'n str,
+    pub policies: &'n [Entry],
+    pub names: &'n [Entry],
+    pub patch: &'n [Entry],
+}
+
+impl<'n> Profile<'n> {
+    pub fn parse(node: &'n Node, cx: Cx) -> Option<Profile<'n>> {
+        let fields = Fields::of(node, "a profile", cx)?;
+        let name = fields.required_text("profile")?;
+        let profile =
+            Profile { name, policies: fields.map("policies"), names: fields.map("names"), patch: fields.map("patch") };
+        fields.done();
+        Some(profile)
+    }
+}
+
+pub fn compile(node: &Node, profile: Option<Profile>, dcx: &DialectCx) -> Option<DialectPlan> {
+    let cx = dcx.cx;
+    let name = text_of(node.get("dialect")?, cx)?.to_owned();
+    let mut patched;
+    let mut node = node;
+    let mut names: Vec<(String, String)> = Vec::new();
+    if let Some(profile) = profile {
+        for entry in profile.patch.iter().chain(profile.names) {
+            if !dcx.dialects.contains(&entry.key.as_str()) {
+                let message = format!("no dialect is called `{}`", entry.key);
+                cx.unknown(Code::UnknownReference, entry.key_span, message, &entry.key, dcx.dialects.iter().copied());
+            }
+        }
+        if let Some(entry) = profile.patch.iter().find(|e| e.key == name) {
+            patched = node.clone();
+            patch::apply(&mut patched, &entry.value, cx);
+            node = &patched;
+        }
+        if let Some(Kind::Map(renames)) = profile.names.iter().find(|e| e.key == name).map(|e| &e.value.kind) {
+            names.extend(renames.iter().filter_map(|e| Some((e.key.clone(), text_of(&e.value, cx)?.to_owned()))));
+        }
+    }
+    let fields = Fields::of(node, "a dialect", cx)?;
+    fields.get("dialect");
+    let tables = Tables::parse(fields.map("tables"), cx).or(dcx.shared_tables);
+    let mut parts = Parts::default();
+    parts.add(fields.map("parts"));
+    parts.add(dcx.shared_parts);
+    let mut resolved = Resolved::dialect(fields.map("own_policies"), fields.map("policies"), cx);
+    if let Some(profile) = profile {
+        resolved.profile(&name, dcx.dialects, profile.policies, cx);
+    }
+    let schemas = fields.text("schemas");
+    let request = fields.required("request").and_then(|n| RequestPlan::parse(n, &tables, cx));
+    let pool = PoolBuilder::new(tables);
+    let compiler =
+        Compiler { scx: SkeletonCx { cx, pool: &pool, parts: &parts, names: &names }, dcx, schemas, policies: resolved.names() };
+    let stream = fields.required("stream").and_then(|n| compiler.stream(n));
+    let body_env = compiler.env("the body", [("turn", Type::Record(Shape::Turn)), ("request", Type::Record(Shape::Request))]);
+    let body = fields.required("body").and_then(|n| compiler.checked(n, "body", &body_env));
+    let error_env = compiler.env("an error", [("fault", Type::Record(Shape::Fault))]);
+    let errors = fields.required("errors").and_then(|n| compiler.checked(n, "error", &error_env));
+    fields.done();
+    let (wire, frames, orders) = stream?;
+    Some(DialectPlan {
+        name,
+        profile: profile.map(|p| p.name.to_owned()),
+        resolved,
+        request: request?,
+        wire,
+        frames,
+        orders,
+        body: body?,
+        errors: errors?,
+        pool: pool.build()?,
+    })
+}
+
+struct Compiler<'c, 'n> {
+    scx: SkeletonCx<'c, 'n>,
+    dcx: &'c DialectCx<'c>,
+    /// The folder of this dialect's schemas.
+    schemas: Option<&'c str>,
+    policies: Vec<String>,
+}
+
+impl Compiler<'_, '_> {
+    fn env<const N: usize>(&self, place: &str, variables: [(&'static str, Type); N]) -> Env {
+        Env::new(place, variables).policies(self.policies.clone())
+    }
+
+    /// A body or an error: a skeleton that must satisfy `schemas/DIALECT/NAME.json`, or `{ schema, data }`.
+    fn checked(&self, node: &Node, schema: &str, env: &Env) -> Option<Checked> {
+        let skeleton = self.scx.compile(node, env)?;
+        Some(Checked { span: node.span, skeleton, schema: self.schema(schema, node.span) })
+    }
+
+    /// `chunk` is `schemas/chat/chunk.json`, else the definition `chunk` in the dialect's `events.json`, else
+    /// `schemas/shared/chunk.json`.
+    fn schema(&self, name: &str, span: Span) -> Option<Arc<Schema>> {
+        let folder = self.schemas?;
+        let own = format!("{folder}/{name}.json");
+        let places = [format!("{folder}/events.json#/$defs/{name}"), format!("shared/{name}.json")];
+        let found = places.into_iter().find(|p| !self.dcx.schemas.contains(&own) && self.dcx.schemas.contains(p));
+        self.dcx.schemas.get(&found.unwrap_or(own), span, self.dcx.cx)
+    }
+
+    #[allow(clippy::type_complexity)]
+    fn stream(&self, node: &Node) -> Option<(Wire, Vec<Vec<FramePlan>>, Orders)> {
+        let cx = self.dcx.cx;
+        let fields = Fields::of(node, "`stream:`", cx)?;
+        let wire = fields.required("framing").and_then(|n| self.wire(n));
+        let schema = fields.text("schema");
+        let base = fields.get("base");
+        let mut frames: Vec<Vec<FramePlan>> = MomentKind::ALL.iter().map(|_| Vec::new()).collect();
+        let mut framed = Vec::new();
+        fields.required("frames");
+        for entry in fields.map("frames") {
+            let Some(moment) = MomentKind::from_word(&entry.key) else {
+                let message = format!("no moment is called `{}`", entry.key);
+                cx.unknown(Code::UnknownMoment, entry.key_span, message, &entry.key, MomentKind::WORDS.iter().copied());
+                continue;
+            };
+            framed.push((moment, entry.key_span));
+            let place = format!("a `{}` frame", entry.key);
+            let env = Env::new(place, variables_at(moment)).policies(self.policies.clone());
+            let Kind::Map(list) = &entry.value.kind else {
+                cx.wrong_type(&entry.value, "frames by name");
+                continue;
+            };
+            for frame in list {
+                if let Some(plan) = self.frame(frame, base, schema, &env) {
+                    frames[moment as usize].push(plan);
+                }
+            }
+        }
+        let orders = fields.required("order").map(|n| order::parse(n, &framed, cx)).unwrap_or_default();
+        fields.done();
+        Some((wire?, frames, orders))
+    }
+
+    fn wire(&self, node: &Node) -> Option<Wire> {
+        let cx = self.dcx.cx;
+        let fields = Fields::of(node, "`framing:`", cx)?;
+        let kind = match fields.get("as") {
+            Some(node) => cx.word(node, WireKind::WORDS).and_then(WireKind::from_word)?,
+            None => WireKind::Sse,
+        };
+        if let Some(data) = fields.get("data") {
+            cx.word(data, &["json"]);
+        }
+        let content_type = fields.text("content_type").unwrap_or(match kind {
+            WireKind::Sse => "text/event-stream; charset=utf-8",
+            WireKind::Ndjson => "application/x-ndjson",
+        });
+        let env = self.env("`framing:`", [("data", Type::Record(Shape::Open)), ("frame", Type::Text)]);
+        let event = match fields.get("event") {
+            Some(node) => Some(self.scx.compile(node, &env)?),
+            None => None,
+        };
+        let wire = Wire { kind, content_type: content_type.to_owned(), event };
+        fields.done();
+        Some(wire)
+    }
+
+    fn frame(&self, entry: &Entry, base: Option<&Node>, schema: Option<&str>, env: &Env) -> Option<FramePlan> {
+        let cx = self.dcx.cx;
+        let env = env.with("frame", Type::Text);
+        let fields = Fields::of(&entry.value, format!("the frame `{}`", entry.key), cx)?;
+        let when = match fields.get("when") {
+            Some(node) => Some(self.scx.condition(node, &env)?),
+            None => None,
+        };
+        let event = fields.text("event").map(str::to_owned);
+        let (data, text, comment) = (fields.get("data"), fields.get("text"), fields.get("comment"));
+        let named = fields.text("schema").or(schema).unwrap_or(&entry.key);
+        let (content, schema) = match (data, text, comment) {
+            (Some(data), None, None) => {
+                let base = base.filter(|_| fields.flag("base").unwrap_or(true));
+                let skeleton = self.with_base(base, data, &env)?;
+                (Content::Data(skeleton), self.schema(named, entry.key_span))
+            }
+            (None, Some(text), None) => (Content::Text(self.scx.compile(text, &env)?), None),
+            (None, None, Some(comment)) => (Content::Comment(self.scx.compile(comment, &env)?), None),
+            _ => {
+                let message = format!("the frame `{}` must have exactly one of `data:`, `text:` and `comment:`", entry.key);
+                cx.error(Code::BadFrame, entry.key_span, message);
+                return None;
+            }
+        };
+        for (node, what) in [(text, "text"), (comment, "comment"), (fields.get("event"), "event name")] {
+            if node.and_then(Node::as_text).is_some_and(|t| t.contains(['\n', '\r', '\0'])) {
+                let span = node.map_or(entry.key_span, |n| n.span);
+                cx.add(
+                    Diagnostic::new(Code::UnsafeText, span, format!("a line break in the {what} of an SSE frame"))
+                        .help("it would end the frame and begin another one"),
+                );
+                return None;
+            }
+        }
+        fields.done();
+        Some(FramePlan { name: Arc::from(entry.key.as_str()), span: entry.key_span, when, event, content, schema })
+    }
+
+    /// `base:` stands before the frame's own keys; a key of the frame wins.
+    fn with_base(&self, base: Option<&Node>, data: &Node, env: &Env) -> Option<Skeleton> {
+        let own = self.scx.compile(data, env)?;
+        let Some(base) = base else { return Some(own) };
+        let mut merged = match as_map(self.scx.compile(base, env)?) {
+            Ok(entries) => entries,
+            Err(_) => {
+                self.dcx.cx.wrong_type(base, "a map of the fields that every frame has");
+                return None;
+            }
+        };
+        match as_map(own) {
+            Ok(entries) => {
+                merged.retain(|(k, _)| !entries.iter().any(|(own, _)| own == k));
+                merged.extend(entries);
+                Some(Skeleton::Map(merged))
+            }
+            Err(other) => Some(other),
+        }
+    }
+}
+
+fn as_map(skeleton: Skeleton) -> Result<Vec<(Arc<str>, Skeleton)>, Skeleton> {
+    match skeleton {
+        Skeleton::Map(entries) => Ok(entries),
+        Skeleton::Constant(crate::canon::Tree::Map(entries)) => {
+            Ok(entries.into_iter().map(|(k, v)| (k, Skeleton::Constant(v))).collect())
+        }
+        other => Err(other),
+    }
+}
+
+/// Compiled schemas, each once for all dialects and profiles that use it.
+pub struct SchemaCache<'s> {
+    set: &'s SchemaSet,
+    compiled: RefCell<HashMap<String, Option<Arc<Schema>>>>,
+}
+
+impl<'s> SchemaCache<'s> {
+    pub fn new(set: &'s SchemaSet) -> SchemaCache<'s> {
+        SchemaCache { set, compiled: RefCell::default() }
+    }
+
+    fn contains(&self, reference: &str) -> bool {
+        self.set.contains(reference)
+    }
+
+    fn get(&self, reference: &str, span: Span, cx: Cx) -> Option<Arc<Schema>> {
+        if let Some(known) = self.compiled.borrow().get(reference) {
+            return known.clone();
+        }
+        let compiled = match self.set.compile(reference) {
+            Ok(schema) => Some(Arc::new(schema)),
+            Err(error) => {
+                let message = format!("the schema `schemas/{reference}` cannot be used: {error}");
+                cx.add(
+                    Diagnostic::new(Code::BadSchema, span, message)
+                        .help("a shape is two files: the mapping that makes it and the schema that allows it"),
+                );
+                None
+            }
+        };
+        self.compiled.borrow_mut().insert(reference.to_owned(), compiled.clone());
+        compiled
+    }
+}

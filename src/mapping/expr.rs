@@ -1,0 +1,337 @@
+//! Expressions: Jinja over named variables. Compiled at load; a plain variable never reaches the engine.
+
+use super::fields::Cx;
+use super::table::Tables;
+use super::types::Env;
+use crate::canon::Tree;
+use crate::canon::shape::Type;
+use crate::diag::{Code, Diagnostic, Span, did_you_mean};
+use minijinja::value::ValueKind;
+use minijinja::{Environment, Error, ErrorKind, Expression, Value};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// An expression after its check.
+#[derive(Clone, Debug)]
+pub enum Expr {
+    /// `item.id`
+    Variable(Path),
+    /// Anything else: its place in the [`Pool`], and the variables that it reads.
+    Engine { id: usize, reads: Vec<Path>, text: Arc<str> },
+}
+
+/// A dotted path of names: `turn.items`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Path(pub Vec<Arc<str>>);
+
+impl Path {
+    fn parse(text: &str) -> Option<Path> {
+        let name = |s: &str| {
+            s.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+                && s.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        };
+        let steps: Vec<&str> = text.split('.').collect();
+        let keyword = matches!(text, "true" | "false" | "none" | "True" | "False" | "None");
+        (!keyword && steps.iter().all(|s| name(s))).then(|| Path(steps.into_iter().map(Arc::from).collect()))
+    }
+}
+
+type Compiled<'e> = Vec<Expression<'e, 'static>>;
+
+self_cell::self_cell!(
+    /// The engine with its compiled expressions, which borrow from it.
+    struct Cell {
+        owner: Environment<'static>,
+        #[not_covariant]
+        dependent: Compiled,
+    }
+);
+
+/// The compiled expressions of one plan.
+pub struct Pool(Cell);
+
+impl std::fmt::Debug for Pool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Pool")
+    }
+}
+
+impl Pool {
+    pub fn eval(&self, id: usize, context: Value) -> Result<Value, Error> {
+        self.0.with_dependent(|_, compiled| match compiled.get(id) {
+            Some(expression) => expression.eval(context),
+            None => Err(Error::new(ErrorKind::InvalidOperation, "no such expression")),
+        })
+    }
+}
+
+/// Collects the expressions of a plan while it is being compiled.
+pub struct PoolBuilder {
+    environment: Environment<'static>,
+    tables: Tables,
+    texts: RefCell<Vec<String>>,
+}
+
+/// The closed lists of what an expression may call.
+const FILTERS: &[&str] = &["default", "table", "lower", "upper", "trim", "length", "json", "join", "first", "last"];
+const TESTS: &[&str] = &["none", "startingwith", "endingwith"];
+/// A frame's expression does a handful of steps; a runaway one is stopped.
+const FUEL: u64 = 20_000;
+
+impl PoolBuilder {
+    pub fn new(tables: Tables) -> PoolBuilder {
+        PoolBuilder { environment: environment(tables.clone()), tables, texts: RefCell::default() }
+    }
+
+    /// Checks an expression and adds it. `span` is the scalar that it stands in.
+    pub fn add(&self, text: &str, span: Span, env: &Env, cx: Cx) -> Option<(Expr, Type)> {
+        if let Some(path) = Path::parse(text) {
+            let kind = self.variable(text, span, env, cx)?;
+            return Some((Expr::Variable(path), kind));
+        }
+        let expression = match self.environment.compile_expression_owned(text.to_owned()) {
+            Ok(expression) => expression,
+            Err(error) => {
+                let reason = error.detail().map_or_else(|| error.to_string(), str::to_owned);
+                let at = cx.sources.within(span, text);
+                cx.error(Code::BadExpression, at, format!("`{text}` does not parse: {reason}"));
+                return None;
+            }
+        };
+        let mut names: Vec<String> = expression.undeclared_variables(true).into_iter().collect();
+        names.sort();
+        let mut reads = Vec::new();
+        let mut sound = self.check_calls(text, span, env, cx);
+        for name in names {
+            match self.variable(&name, span, env, cx) {
+                Some(_) => reads.extend(Path::parse(&name)),
+                None => sound = false,
+            }
+        }
+        if !sound {
+            return None;
+        }
+        let mut texts = self.texts.borrow_mut();
+        texts.push(text.to_owned());
+        Some((Expr::Engine { id: texts.len() - 1, reads, text: Arc::from(text) }, Type::Json))
+    }
+
+    fn variable(&self, path: &str, span: Span, env: &Env, cx: Cx) -> Option<Type> {
+        match env.resolve(path) {
+            Ok(kind) => Some(kind),
+            Err(unknown) => {
+                let at = cx.sources.within(span, path);
+                let message = format!("no variable `{path}` in {}", env.place);
+                let mut diagnostic = Diagnostic::new(Code::UnknownVariable, at, message);
+                if let Some(near) = did_you_mean(path, unknown.near.iter().map(String::as_str)) {
+                    diagnostic = diagnostic.label(format!("did you mean `{near}`?"));
+                }
+                cx.add(diagnostic.help(unknown.offered));
+                None
+            }
+        }
+    }
+
+    /// The engine finds an unknown filter only when it runs into it; a person wants to know before.
+    fn check_calls(&self, text: &str, span: Span, env: &Env, cx: Cx) -> bool {
+        let mut sound = true;
+        for call in calls(text) {
+            let (known, noun): (&[&str], &str) = match call.kind {
+                CallKind::Filter => (FILTERS, "filter"),
+                CallKind::Test => (TESTS, "test"),
+            };
+            let at = cx.sources.within(span, call.name);
+            if !known.contains(&call.name) {
+                let message = format!("no {noun} is called `{}`", call.name);
+                cx.unknown(Code::UnknownFilter, at, message, call.name, known.iter().copied());
+                sound = false;
+            } else if call.name == "table" && call.kind == CallKind::Filter {
+                sound &= self.check_table(&call, span, env, cx);
+            }
+        }
+        sound
+    }
+
+    fn check_table(&self, call: &Call, span: Span, env: &Env, cx: Cx) -> bool {
+        let Some(name) = call.argument else {
+            let message = "`table` wants the name of a table, in quotes";
+            cx.error(Code::UnknownTable, cx.sources.within(span, "table"), message);
+            return false;
+        };
+        let Some(table) = self.tables.get(name) else {
+            let at = cx.sources.within(span, name);
+            let message = format!("no table is called `{name}`");
+            cx.unknown(Code::UnknownTable, at, message, name, self.tables.names());
+            return false;
+        };
+        if let Some(Ok(Type::Word(words))) = call.input.map(|path| env.resolve(path)) {
+            let missing = table.missing(words);
+            if !missing.is_empty() {
+                let message = format!("the table `{name}` lacks {}", missing.join(", "));
+                let input = call.input.unwrap_or_default();
+                cx.add(
+                    Diagnostic::new(Code::PartialTable, table.span, message)
+                        .help(format!("`{input}` can be any of {}; add them, or a `default:`", words.join(", "))),
+                );
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Every text compiled before, so it compiles again.
+    pub fn build(self) -> Option<Pool> {
+        let texts = self.texts.into_inner();
+        Cell::try_new(self.environment, |environment| {
+            texts.into_iter().map(|text| environment.compile_expression_owned(text)).collect::<Result<Vec<_>, _>>()
+        })
+        .ok()
+        .map(Pool)
+    }
+}
+
+fn environment(tables: Tables) -> Environment<'static> {
+    let mut env = Environment::empty();
+    env.set_fuel(Some(FUEL));
+    env.set_undefined_behavior(minijinja::UndefinedBehavior::Chainable);
+    // Ours: it replaces null and absent, never 0, "" or false.
+    env.add_filter("default", |value: Value, other: Value| {
+        if value.is_undefined() || value.is_none() { other } else { value }
+    });
+    env.add_filter("table", move |value: Value, name: String| {
+        if value.is_undefined() || value.is_none() {
+            return Value::from(());
+        }
+        let word = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        tables.get(&name).and_then(|t| t.get(&word)).map_or_else(|| Value::from(()), to_jinja)
+    });
+    env.add_filter("lower", |value: Value| on_text(value, |t| t.to_lowercase()));
+    env.add_filter("upper", |value: Value| on_text(value, |t| t.to_uppercase()));
+    env.add_filter("trim", |value: Value| on_text(value, |t| t.trim().to_owned()));
+    env.add_filter("length", |value: Value| value.len().unwrap_or(0));
+    env.add_filter("json", |value: Value| from_jinja(&value).to_json());
+    env.add_filter("join", |value: Value, between: Option<String>| {
+        let items: Vec<String> = value.try_iter().map(|i| i.map(|v| v.to_string()).collect()).unwrap_or_default();
+        items.join(between.as_deref().unwrap_or(""))
+    });
+    env.add_filter("first", |value: Value| {
+        value.try_iter().ok().and_then(|mut i| i.next()).unwrap_or(Value::from(()))
+    });
+    env.add_filter("last", |value: Value| {
+        value.try_iter().ok().and_then(|i| i.last()).unwrap_or(Value::from(()))
+    });
+    env.add_test("none", |value: Value| value.is_none() || value.is_undefined());
+    env.add_test("startingwith", |value: Value, start: String| {
+        value.as_str().is_some_and(|t| t.starts_with(&start))
+    });
+    env.add_test("endingwith", |value: Value, end: String| value.as_str().is_some_and(|t| t.ends_with(&end)));
+    env
+}
+
+fn on_text(value: Value, change: impl Fn(&str) -> String) -> Value {
+    match value.as_str() {
+        Some(text) => Value::from(change(text)),
+        None => value,
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum CallKind {
+    Filter,
+    Test,
+}
+
+struct Call<'t> {
+    kind: CallKind,
+    name: &'t str,
+    /// The first argument, when it is a quoted word.
+    argument: Option<&'t str>,
+    /// What stands before the bar, when it is a plain variable.
+    input: Option<&'t str>,
+}
+
+/// Finds `| name(…)` and `is name(…)`, outside of quotes.
+fn calls(text: &str) -> Vec<Call<'_>> {
+    let bytes = text.as_bytes();
+    let mut found = Vec::new();
+    let mut i = 0;
+    let mut piece = 0;
+    while i < bytes.len() {
+        match bytes[i] {
+            quote @ (b'\'' | b'"') => {
+                i += 1;
+                while i < bytes.len() && bytes[i] != quote {
+                    i += if bytes[i] == b'\\' { 2 } else { 1 };
+                }
+                i += 1;
+            }
+            b'|' => {
+                let input = text.get(piece..i).map(str::trim).filter(|t| Path::parse(t).is_some());
+                i = call(text, i + 1, CallKind::Filter, input, &mut found);
+                piece = i;
+            }
+            b'i' if text[i..].starts_with("is ") && (i == 0 || bytes[i - 1] == b' ') => {
+                let negated = text[i + 3..].trim_start().starts_with("not ");
+                let from = if negated { i + 3 + text[i + 3..].find("not ").unwrap_or(0) + 4 } else { i + 3 };
+                i = call(text, from, CallKind::Test, None, &mut found);
+            }
+            b'(' | b',' => {
+                i += 1;
+                piece = i;
+            }
+            _ => i += 1,
+        }
+    }
+    found
+}
+
+fn call<'t>(text: &'t str, from: usize, kind: CallKind, input: Option<&'t str>, found: &mut Vec<Call<'t>>) -> usize {
+    let rest = &text[from..];
+    let start = from + (rest.len() - rest.trim_start().len());
+    let length = text[start..].find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(text.len() - start);
+    let name = &text[start..start + length];
+    let after = text[start + length..].trim_start();
+    let argument = after.strip_prefix('(').map(str::trim_start).and_then(|a| {
+        let quote = a.chars().next().filter(|c| matches!(c, '\'' | '"'))?;
+        a[1..].split(quote).next()
+    });
+    if !name.is_empty() {
+        found.push(Call { kind, name, argument, input });
+    }
+    start + length
+}
+
+pub fn to_jinja(tree: &Tree) -> Value {
+    match tree {
+        Tree::Null => Value::from(()),
+        Tree::Bool(b) => Value::from(*b),
+        Tree::Num(n) => n.as_i64().map(Value::from).or(n.as_f64().map(Value::from)).unwrap_or_default(),
+        Tree::Str(s) => Value::from(s.as_str()),
+        Tree::Torn(t) => Value::from(t.lossy()),
+        Tree::List(items) => items.iter().map(to_jinja).collect(),
+        Tree::Map(entries) => {
+            let fields: BTreeMap<String, Value> = entries.iter().map(|(k, v)| (k.to_string(), to_jinja(v))).collect();
+            Value::from(fields)
+        }
+    }
+}
+
+pub fn from_jinja(value: &Value) -> Tree {
+    match value.kind() {
+        ValueKind::Undefined | ValueKind::None => Tree::Null,
+        ValueKind::Bool => Tree::from(value.is_true()),
+        ValueKind::Number => match i64::try_from(value.clone()) {
+            Ok(i) if value.is_integer() => Tree::from(i),
+            _ => f64::try_from(value.clone()).map_or(Tree::Null, Tree::from),
+        },
+        ValueKind::Seq | ValueKind::Iterable => {
+            Tree::from(value.try_iter().map(|i| i.map(|v| from_jinja(&v)).collect()).unwrap_or_else(|_| Vec::new()))
+        }
+        ValueKind::Map => {
+            let keys: Vec<Value> = value.try_iter().map(Iterator::collect).unwrap_or_default();
+            Tree::map(keys.iter().map(|k| (k.to_string(), value.get_item(k).map_or(Tree::Null, |v| from_jinja(&v)))))
+        }
+        _ => Tree::from(value.to_string()),
+    }
+}

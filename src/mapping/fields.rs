@@ -1,0 +1,200 @@
+//! Reading a map of the YAML tree field by field: types are checked, and a key that nobody read is an error.
+
+use super::yaml::{Entry, Kind, Node};
+use crate::canon::Tree;
+use crate::diag::{Code, Diagnostic, Findings, Sources, Span, did_you_mean, one_of};
+use std::cell::RefCell;
+
+/// What every check needs at hand: the texts, and where to say what is wrong.
+#[derive(Clone, Copy)]
+pub struct Cx<'c> {
+    pub sources: &'c Sources,
+    pub findings: &'c Findings,
+}
+
+impl Cx<'_> {
+    pub fn add(&self, diagnostic: Diagnostic) {
+        self.findings.add(diagnostic);
+    }
+
+    pub fn error(&self, code: Code, span: Span, message: impl Into<String>) {
+        self.findings.add(Diagnostic::new(code, span, message));
+    }
+
+    pub fn wrong_type(&self, node: &Node, expected: &str) {
+        let found = node.noun();
+        self.error(Code::WrongType, node.span, format!("expected {expected}, found {found}"));
+    }
+
+    /// A word outside a closed list.
+    pub fn unknown<'k>(
+        &self,
+        code: Code,
+        span: Span,
+        message: String,
+        said: &str,
+        known: impl IntoIterator<Item = &'k str>,
+    ) {
+        let known: Vec<&str> = known.into_iter().collect();
+        let mut diagnostic = Diagnostic::new(code, span, message);
+        if let Some(near) = did_you_mean(said, known.iter().copied()) {
+            diagnostic = diagnostic.label(format!("did you mean `{near}`?"));
+        }
+        self.add(diagnostic.help(format!("one of {}", one_of(known))));
+    }
+
+    /// One of `words`, or a diagnostic.
+    pub fn word(&self, node: &Node, words: &[&'static str]) -> Option<&'static str> {
+        let Some(text) = node.as_text() else {
+            self.wrong_type(node, &one_of(words.iter().copied()));
+            return None;
+        };
+        let found = words.iter().copied().find(|w| *w == text);
+        if found.is_none() {
+            let message = format!("`{text}` is not a value that may stand here");
+            self.unknown(Code::UnknownValue, node.span, message, text, words.iter().copied());
+        }
+        found
+    }
+}
+
+/// The fields of one map. `done()` reports what nobody asked for.
+pub struct Fields<'n, 'c> {
+    cx: Cx<'c>,
+    span: Span,
+    what: String,
+    entries: &'n [Entry],
+    asked: RefCell<Vec<&'static str>>,
+}
+
+impl<'n, 'c> Fields<'n, 'c> {
+    /// `what` completes the sentence "unknown key `x` in …".
+    pub fn of(node: &'n Node, what: impl Into<String>, cx: Cx<'c>) -> Option<Fields<'n, 'c>> {
+        match &node.kind {
+            Kind::Map(entries) => {
+                Some(Fields { cx, span: node.span, what: what.into(), entries, asked: RefCell::default() })
+            }
+            Kind::Null | Kind::Bool(_) | Kind::Int(_) | Kind::Float(_) | Kind::Text(_) | Kind::List(_) => {
+                cx.wrong_type(node, &format!("a map ({})", what.into()));
+                None
+            }
+        }
+    }
+
+    pub fn span(&self) -> Span {
+        self.span
+    }
+
+    pub fn get(&self, key: &'static str) -> Option<&'n Node> {
+        self.entry(key).map(|e| &e.value)
+    }
+
+    pub fn entry(&self, key: &'static str) -> Option<&'n Entry> {
+        self.asked.borrow_mut().push(key);
+        self.entries.iter().find(|e| e.key == key)
+    }
+
+    pub fn required(&self, key: &'static str) -> Option<&'n Node> {
+        let found = self.get(key);
+        if found.is_none() {
+            let message = format!("`{key}:` is missing in {}", self.what);
+            self.cx.error(Code::MissingKey, self.span, message);
+        }
+        found
+    }
+
+    pub fn text(&self, key: &'static str) -> Option<&'n str> {
+        self.get(key).and_then(|node| text_of(node, self.cx))
+    }
+
+    pub fn required_text(&self, key: &'static str) -> Option<&'n str> {
+        self.required(key).and_then(|node| text_of(node, self.cx))
+    }
+
+    pub fn flag(&self, key: &'static str) -> Option<bool> {
+        let node = self.get(key)?;
+        match node.kind {
+            Kind::Bool(value) => Some(value),
+            Kind::Null | Kind::Int(_) | Kind::Float(_) | Kind::Text(_) | Kind::List(_) | Kind::Map(_) => {
+                self.cx.wrong_type(node, "true or false");
+                None
+            }
+        }
+    }
+
+    pub fn int(&self, key: &'static str) -> Option<i64> {
+        let node = self.get(key)?;
+        match node.kind {
+            Kind::Int(value) if value >= 0 => Some(value),
+            _ => {
+                self.cx.wrong_type(node, "a whole number, 0 or more");
+                None
+            }
+        }
+    }
+
+    /// The items of a list; a single value counts as a list of one.
+    pub fn list(&self, key: &'static str) -> &'n [Node] {
+        match self.get(key) {
+            None => &[],
+            Some(node) => match &node.kind {
+                Kind::List(items) => items,
+                Kind::Null => &[],
+                Kind::Bool(_) | Kind::Int(_) | Kind::Float(_) | Kind::Text(_) | Kind::Map(_) => {
+                    std::slice::from_ref(node)
+                }
+            },
+        }
+    }
+
+    /// The entries of a map, whose keys are free.
+    pub fn map(&self, key: &'static str) -> &'n [Entry] {
+        match self.get(key) {
+            None => &[],
+            Some(node) => match &node.kind {
+                Kind::Map(entries) => entries,
+                Kind::Null => &[],
+                Kind::Bool(_) | Kind::Int(_) | Kind::Float(_) | Kind::Text(_) | Kind::List(_) => {
+                    self.cx.wrong_type(node, "a map");
+                    &[]
+                }
+            },
+        }
+    }
+
+    /// Entries whose keys nobody asked for (yet): the free keys of a map that also has fixed ones.
+    pub fn rest(&self) -> Vec<&'n Entry> {
+        let asked = self.asked.borrow();
+        self.entries.iter().filter(|e| !asked.iter().any(|a| *a == e.key)).collect()
+    }
+
+    /// Says which keys nobody reads.
+    pub fn done(self) {
+        for entry in self.rest() {
+            let known = self.asked.borrow().clone();
+            let message = format!("unknown key `{}` in {}", entry.key, self.what);
+            self.cx.unknown(Code::UnknownKey, entry.key_span, message, &entry.key, known);
+        }
+    }
+}
+
+pub fn text_of<'n>(node: &'n Node, cx: Cx) -> Option<&'n str> {
+    let text = node.as_text();
+    if text.is_none() {
+        cx.wrong_type(node, "text");
+    }
+    text
+}
+
+/// A YAML value as plain JSON: constants, defaults, test data.
+pub fn constant(node: &Node) -> Tree {
+    match &node.kind {
+        Kind::Null => Tree::Null,
+        Kind::Bool(b) => Tree::from(*b),
+        Kind::Int(i) => Tree::from(*i),
+        Kind::Float(f) => Tree::from(*f),
+        Kind::Text(t) => Tree::from(t.as_str()),
+        Kind::List(items) => Tree::from(items.iter().map(constant).collect::<Vec<_>>()),
+        Kind::Map(entries) => Tree::map(entries.iter().map(|e| (e.key.as_str(), constant(&e.value)))),
+    }
+}

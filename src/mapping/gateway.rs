@@ -1,0 +1,305 @@
+//! gateway.yaml: where to listen, which models and routes there are, how much is allowed.
+
+use super::backend::{BackendPlan, Transport};
+use super::expr::{Pool, PoolBuilder};
+use super::fields::{Cx, Fields, constant, text_of};
+use super::script::ScriptPlan;
+use super::skeleton::{Parts, Skeleton, SkeletonCx};
+use super::table::Tables;
+use super::types::Env;
+use super::yaml::{Entry, Kind, Node};
+use crate::canon::shape::{Shape, Type};
+use crate::canon::words;
+use crate::diag::{Code, Span};
+use std::sync::Arc;
+
+#[derive(Debug)]
+pub struct GatewayPlan {
+    pub listen: Option<String>,
+    pub validation: Validation,
+    pub backends: Vec<Backend>,
+    pub models: Vec<Model>,
+    pub routes: Vec<RoutePlan>,
+    pub pages: Vec<Page>,
+    /// A request that works when pasted: endpoint path and body, for the banner.
+    pub example: Option<(String, String)>,
+    pub limits: Limits,
+}
+
+words! {
+    /// What becomes of a frame that breaks its schema or its order.
+    pub enum Validation {
+        Strict = "strict",
+        Report = "report",
+        Off = "off",
+    }
+}
+
+#[derive(Debug)]
+pub struct Backend {
+    pub name: String,
+    pub plan: Arc<BackendPlan>,
+    pub script: Option<Arc<ScriptPlan>>,
+}
+
+#[derive(Debug)]
+pub struct Model {
+    pub matches: Match,
+    /// Position in `GatewayPlan::backends`.
+    pub backend: usize,
+}
+
+#[derive(Debug)]
+pub enum Match {
+    Id(String),
+    /// A prefix before `*`.
+    Prefix(String),
+}
+
+#[derive(Debug)]
+pub struct RoutePlan {
+    pub method: String,
+    pub path: String,
+    pub dialect: String,
+    pub profile: Option<String>,
+    pub span: Span,
+}
+
+/// A fixed answer made from what the gateway knows: the list of models, one model.
+#[derive(Debug)]
+pub struct Page {
+    pub method: String,
+    /// `/v1/models/{model}`: a last segment in braces takes the rest of the path.
+    pub path: String,
+    pub body: Skeleton,
+    pub pool: Pool,
+}
+
+impl Page {
+    /// The path before `{model}`, when this page is about one model.
+    pub fn prefix(&self) -> Option<&str> {
+        self.path.strip_suffix("{model}")
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    pub body_bytes: usize,
+    pub streams: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { body_bytes: 16 << 20, streams: 2000 }
+    }
+}
+
+impl GatewayPlan {
+    /// The first model that matches.
+    pub fn model(&self, name: &str) -> Option<&Model> {
+        self.models.iter().find(|m| match &m.matches {
+            Match::Id(id) => id == name,
+            Match::Prefix(prefix) => name.starts_with(prefix.as_str()),
+        })
+    }
+}
+
+/// What gateway.yaml may name.
+pub struct Known<'k> {
+    pub backends: &'k [Arc<BackendPlan>],
+    pub scripts: &'k [Arc<ScriptPlan>],
+    pub dialects: &'k [&'k str],
+    pub profiles: &'k [&'k str],
+    pub tables: &'k Tables,
+    pub parts: &'k [Entry],
+}
+
+pub fn parse(node: &Node, known: &Known, cx: Cx) -> Option<GatewayPlan> {
+    let fields = Fields::of(node, "gateway.yaml", cx)?;
+    let validation = fields.get("validation").and_then(|n| cx.word(n, Validation::WORDS));
+    let mut plan = GatewayPlan {
+        listen: fields.text("listen").map(str::to_owned),
+        validation: validation.and_then(Validation::from_word).unwrap_or(Validation::Strict),
+        backends: Vec::new(),
+        models: Vec::new(),
+        routes: Vec::new(),
+        pages: Vec::new(),
+        example: fields.get("example").and_then(|n| example(n, cx)),
+        limits: fields.get("limits").map(|n| limits(n, cx)).unwrap_or_default(),
+    };
+    fields.required("backends");
+    for entry in fields.map("backends") {
+        plan.backends.extend(backend(&entry.key, &entry.value, known, cx));
+    }
+    fields.required("models");
+    for node in fields.list("models") {
+        plan.models.extend(model(node, fields.map("backends").iter().map(|e| e.key.as_str()).collect(), &plan.backends, cx));
+    }
+    fields.required("routes");
+    for node in fields.list("routes") {
+        plan.routes.extend(route(node, known.dialects, known.profiles, cx));
+    }
+    for node in fields.list("pages") {
+        plan.pages.extend(page(node, known, cx));
+    }
+    fields.done();
+    Some(plan)
+}
+
+fn page(node: &Node, known: &Known, cx: Cx) -> Option<Page> {
+    let fields = Fields::of(node, "a page", cx)?;
+    let endpoint = fields.required("endpoint").and_then(|n| endpoint(n, cx));
+    let body = fields.required("body")?;
+    fields.done();
+    let mut parts = Parts::default();
+    parts.add(known.parts);
+    let pool = PoolBuilder::new(known.tables.clone());
+    let scx = SkeletonCx { cx, pool: &pool, parts: &parts, names: &[] };
+    let (method, path) = endpoint?;
+    let mut env = Env::new("a page", [("models", Type::List(Shape::Model)), ("build", Type::Record(Shape::Build))]);
+    if path.ends_with("{model}") {
+        env = env.with("model", Type::Record(Shape::Model));
+    }
+    let body = scx.compile(body, &env)?;
+    Some(Page { method, path, body, pool: pool.build()? })
+}
+
+fn endpoint(node: &Node, cx: Cx) -> Option<(String, String)> {
+    let text = text_of(node, cx)?;
+    match text.split_once(' ') {
+        Some((method, path)) if path.starts_with('/') && !method.is_empty() => {
+            Some((method.to_owned(), path.trim().to_owned()))
+        }
+        _ => {
+            cx.error(Code::UnknownValue, node.span, format!("`{text}` is not an endpoint: write `POST /path`"));
+            None
+        }
+    }
+}
+
+fn backend(name: &str, node: &Node, known: &Known, cx: Cx) -> Option<Backend> {
+    let Known { backends, scripts, .. } = known;
+    let fields = Fields::of(node, format!("the backend `{name}`"), cx)?;
+    let used = fields.required("use")?;
+    let text = text_of(used, cx)?;
+    let Some(plan) = backends.iter().find(|b| b.name == text) else {
+        let message = format!("no backend file says `backend: {text}`");
+        cx.unknown(Code::UnknownReference, used.span, message, text, backends.iter().map(|b| b.name.as_str()));
+        return None;
+    };
+    let script = match (plan.transport, fields.get("script")) {
+        (Transport::Replay, Some(node)) => {
+            let text = text_of(node, cx)?;
+            let found = scripts.iter().find(|s| s.name == text).cloned();
+            if found.is_none() {
+                let message = format!("no script is called `{text}`");
+                cx.unknown(Code::UnknownReference, node.span, message, text, scripts.iter().map(|s| s.name.as_str()));
+            }
+            Some(found?)
+        }
+        (Transport::Replay, None) => {
+            fields.required("script");
+            return None;
+        }
+        (Transport::Http, _) => None,
+    };
+    fields.done();
+    Some(Backend { name: name.to_owned(), plan: plan.clone(), script })
+}
+
+fn model(node: &Node, named: Vec<&str>, backends: &[Backend], cx: Cx) -> Option<Model> {
+    let fields = Fields::of(node, "a model", cx)?;
+    let (id, pattern) = (fields.text("id"), fields.get("match"));
+    let matches = match (id, pattern) {
+        (Some(id), None) => Match::Id(id.to_owned()),
+        (None, Some(pattern)) => {
+            let text = text_of(pattern, cx)?;
+            match text.strip_suffix('*') {
+                Some(prefix) if !prefix.contains('*') => Match::Prefix(prefix.to_owned()),
+                _ => {
+                    cx.error(Code::UnknownValue, pattern.span, "a pattern ends in its only `*`: \"gpt-*\", or \"*\"");
+                    return None;
+                }
+            }
+        }
+        _ => {
+            cx.error(Code::MissingKey, node.span, "a model has exactly one of `id:` and `match:`");
+            return None;
+        }
+    };
+    let backend = fields.required("backend")?;
+    let text = text_of(backend, cx)?;
+    fields.done();
+    let found = backends.iter().position(|b| b.name == text);
+    if found.is_none() && !named.contains(&text) {
+        let message = format!("no backend is called `{text}`");
+        cx.unknown(Code::UnknownReference, backend.span, message, text, named);
+    }
+    Some(Model { matches, backend: found? })
+}
+
+fn route(node: &Node, dialects: &[&str], profiles: &[&str], cx: Cx) -> Option<RoutePlan> {
+    let fields = Fields::of(node, "a route", cx)?;
+    let at = fields.required("endpoint")?;
+    let dialect = fields.required("dialect");
+    let profile = fields.get("profile");
+    fields.done();
+    let named = |node: &Node, known: &[&str], noun: &str| -> Option<String> {
+        let text = text_of(node, cx)?;
+        if !known.contains(&text) {
+            let message = format!("no {noun} is called `{text}`");
+            cx.unknown(Code::UnknownReference, node.span, message, text, known.iter().copied());
+            return None;
+        }
+        Some(text.to_owned())
+    };
+    let profile = match profile {
+        Some(node) => Some(named(node, profiles, "profile")?),
+        None => None,
+    };
+    let (method, path) = endpoint(at, cx)?;
+    Some(RoutePlan {
+        method,
+        path,
+        dialect: named(dialect?, dialects, "dialect")?,
+        profile,
+        span: at.span,
+    })
+}
+
+fn example(node: &Node, cx: Cx) -> Option<(String, String)> {
+    let fields = Fields::of(node, "`example:`", cx)?;
+    let path = fields.required_text("path");
+    let body = fields.required("body").map(|n| constant(n).to_json());
+    fields.done();
+    Some((path?.to_owned(), body?))
+}
+
+fn limits(node: &Node, cx: Cx) -> Limits {
+    let mut limits = Limits::default();
+    let Some(fields) = Fields::of(node, "`limits:`", cx) else { return limits };
+    if let Some(bytes) = fields.get("body_bytes").and_then(|n| bytes(n, cx)) {
+        limits.body_bytes = bytes;
+    }
+    if let Some(streams) = fields.int("streams") {
+        limits.streams = streams as usize;
+    }
+    fields.done();
+    limits
+}
+
+/// `16MiB`, `512KiB`, or a plain number of bytes.
+fn bytes(node: &Node, cx: Cx) -> Option<usize> {
+    let parsed = match &node.kind {
+        Kind::Int(n) if *n > 0 => Some(*n as usize),
+        Kind::Text(text) => [("KiB", 10), ("MiB", 20), ("GiB", 30)]
+            .iter()
+            .find_map(|(unit, shift)| text.strip_suffix(unit).map(|n| (n.trim().parse::<usize>(), shift)))
+            .and_then(|(n, shift)| n.ok()?.checked_shl(*shift)),
+        _ => None,
+    };
+    if parsed.is_none() {
+        cx.wrong_type(node, "a number of bytes: 65536, 512KiB, 16MiB");
+    }
+    parsed
+}

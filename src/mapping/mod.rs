@@ -1,0 +1,24 @@
+//! YAML text → spanned tree → checked model → plan. Everything that is wrong is said at once, with its place.
+
+pub mod dialect;
+pub mod backend;
+pub mod expr;
+pub mod fields;
+pub mod gateway;
+pub mod load;
+pub mod order;
+pub mod patch;
+pub mod policies;
+pub mod read;
+pub mod request;
+pub mod rules;
+pub mod script;
+pub mod select;
+pub mod skeleton;
+pub mod table;
+pub mod template;
+pub mod transcript;
+pub mod types;
+pub mod yaml;
+
+pub use load::{FileText, Loaded, Plan, load};

@@ -1,0 +1,49 @@
+//! `order:` in a dialect: one expression per scope, and every framed moment in one of them.
+
+use super::fields::{Cx, Fields, text_of};
+use super::yaml::Node;
+use crate::canon::{MomentKind, Scope};
+use crate::contract::{Automaton, OrderError, Orders};
+use crate::diag::{Code, Diagnostic, Span};
+
+/// `framed`: the moments that have frames, with the place where they are written.
+pub fn parse(node: &Node, framed: &[(MomentKind, Span)], cx: Cx) -> Orders {
+    let Some(fields) = Fields::of(node, "`order:`", cx) else { return Orders::default() };
+    let mut sound = true;
+    let mut scope = |scope: Scope| {
+        let node = fields.get(scope.word())?;
+        let text = text_of(node, cx)?;
+        match Automaton::parse(text) {
+            Ok(automaton) => Some(automaton),
+            Err(OrderError::UnknownMoment(word)) => {
+                let at = cx.sources.within(node.span, &word);
+                let message = format!("no moment is called `{word}`");
+                cx.unknown(Code::UnknownMoment, at, message, &word, MomentKind::WORDS.iter().copied());
+                sound = false;
+                None
+            }
+            Err(OrderError::Syntax(why)) => {
+                let message = format!("this order cannot be read: {why}");
+                cx.add(
+                    Diagnostic::new(Code::BadOrder, node.span, message)
+                        .help("moments, `( … )`, `|`, `*`, `+`, `?`: `turn.open choice.open* turn.close`"),
+                );
+                sound = false;
+                None
+            }
+        }
+    };
+    let orders = Orders { turn: scope(Scope::Turn), choice: scope(Scope::Choice), item: scope(Scope::Item) };
+    fields.done();
+    for (moment, span) in framed {
+        let told = Scope::ALL.iter().any(|s| orders.of(*s).is_some_and(|a| a.mentions(*moment)));
+        if sound && !told && *moment != MomentKind::TurnFail {
+            let message = format!("`{}` has frames but no place in `order:`", moment.word());
+            cx.add(
+                Diagnostic::new(Code::BadOrder, *span, message)
+                    .help("name it in the expression of its scope: turn, choice or item"),
+            );
+        }
+    }
+    orders
+}

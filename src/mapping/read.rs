@@ -1,0 +1,304 @@
+//! How a rule fills a field: a constant, a selector, or `{ from, as, table, default, use }`.
+
+use super::fields::{Cx, Fields, constant};
+use super::rules::{RuleBook, RuleSet};
+use super::select::{Cursor, Selector};
+use super::table::{Table, Tables};
+use super::yaml::{Kind as Yaml, Node};
+use crate::canon::vocabulary::{Field, Kind};
+use crate::canon::{Tree, words};
+use crate::diag::{Code, Diagnostic, one_of};
+use std::sync::Arc;
+
+words! {
+    /// The closed list of conversions. None is named after a dialect.
+    pub enum Convert {
+        /// Compact JSON text; a string is already text and stays as it is.
+        JsonText = "json_text",
+        /// JSON out of text that holds JSON.
+        Json = "json",
+        Not = "not",
+        Lower = "lower",
+        /// The keys of a map, or the items of a list, as a list.
+        Count = "count",
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct Read {
+    pub field: &'static Field,
+    /// A backend's number may stand for text (an id, an index); a client's may not.
+    lenient: bool,
+    way: Way,
+}
+
+#[derive(Clone, Debug)]
+enum Way {
+    Constant(Tree),
+    Select {
+        /// The first that is there and not null counts.
+        from: Vec<Selector>,
+        convert: Option<Convert>,
+        table: Option<Arc<Table>>,
+        default: Tree,
+    },
+    Parts { from: Selector, rules: Arc<RuleSet> },
+}
+
+/// Why a value cannot fill its field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mismatch {
+    pub param: String,
+    pub message: String,
+}
+
+pub struct ReadCx<'c> {
+    pub cx: Cx<'c>,
+    pub tables: &'c Tables,
+    pub book: &'c RuleBook,
+    pub lenient: bool,
+}
+
+impl Read {
+    pub fn parse(field: &'static Field, node: &Node, rcx: &ReadCx) -> Option<Read> {
+        let cx = rcx.cx;
+        let way = match &node.kind {
+            Yaml::Text(text) if Selector::looks_like(text) => {
+                let selector = Selector::parse(text, node.span, cx)?;
+                match field.kind {
+                    Kind::Parts => {
+                        cx.add(
+                            Diagnostic::new(Code::WrongType, node.span, format!("`{}` needs rules", field.name))
+                                .help("write `{ from: \"@.content\", use: NAME }`, with the rules of NAME below `rules:`"),
+                        );
+                        return None;
+                    }
+                    _ => Way::Select { from: vec![selector], convert: None, table: None, default: Tree::Null },
+                }
+            }
+            Yaml::Map(_) => Self::parse_map(field, node, rcx)?,
+            Yaml::Null | Yaml::Bool(_) | Yaml::Int(_) | Yaml::Float(_) | Yaml::Text(_) | Yaml::List(_) => {
+                Way::Constant(self::fixed(field, &constant(node), node, cx)?)
+            }
+        };
+        Some(Read { field, lenient: rcx.lenient, way })
+    }
+
+    fn parse_map(field: &'static Field, node: &Node, rcx: &ReadCx) -> Option<Way> {
+        let cx = rcx.cx;
+        let fields = Fields::of(node, format!("the field `{}`", field.name), cx)?;
+        if let Some(value) = fields.get("value") {
+            let way = Way::Constant(self::fixed(field, &constant(value), value, cx)?);
+            fields.done();
+            return Some(way);
+        }
+        let mut from = Vec::new();
+        for item in fields.list("from") {
+            if let Some(text) = super::fields::text_of(item, cx) {
+                from.extend(Selector::parse(text, item.span, cx));
+            }
+        }
+        if fields.required("from").is_none() {
+            return None;
+        }
+        let rules = match fields.get("use") {
+            Some(name) => {
+                let text = super::fields::text_of(name, cx)?;
+                let found = rcx.book.get(text);
+                if found.is_none() {
+                    let message = format!("no rules are called `{text}`");
+                    cx.unknown(Code::UnknownReference, name.span, message, text, rcx.book.names());
+                }
+                Some(found?)
+            }
+            None => None,
+        };
+        let convert = fields.get("as").and_then(|n| cx.word(n, Convert::WORDS)).and_then(Convert::from_word);
+        let table = match fields.get("table") {
+            None => None,
+            Some(name) => match &name.kind {
+                Yaml::Map(_) => Table::parse(field.name, name, cx),
+                _ => {
+                    let text = super::fields::text_of(name, cx)?;
+                    let found = rcx.tables.get(text).cloned();
+                    if found.is_none() {
+                        let message = format!("no table is called `{text}`");
+                        cx.unknown(Code::UnknownTable, name.span, message, text, rcx.tables.names());
+                    }
+                    found
+                }
+            },
+        };
+        if let (Some(table), Kind::Word(words)) = (&table, field.kind) {
+            self::check_values(table, words, field, cx);
+        }
+        let default = match fields.get("default") {
+            Some(node) => self::fixed(field, &constant(node), node, cx)?,
+            None => Tree::Null,
+        };
+        fields.done();
+        match (rules, field.kind) {
+            (Some(rules), Kind::Parts) => {
+                from.truncate(1);
+                from.pop().map(|from| Way::Parts { from, rules })
+            }
+            (None, Kind::Parts) | (Some(_), _) => {
+                let message = if field.kind == Kind::Parts {
+                    format!("`{}` needs `use:`, the rules that make its parts", field.name)
+                } else {
+                    format!("`use:` makes parts; `{}` is not made of parts", field.name)
+                };
+                cx.error(Code::WrongType, node.span, message);
+                None
+            }
+            (None, _) => Some(Way::Select { from, convert, table, default }),
+        }
+    }
+
+    pub fn selectors(&self) -> Vec<&Selector> {
+        match &self.way {
+            Way::Constant(_) => Vec::new(),
+            Way::Select { from, .. } => from.iter().collect(),
+            Way::Parts { from, .. } => vec![from],
+        }
+    }
+
+    /// The value, converted and of the field's type; null when it is absent.
+    pub fn value(&self, cursor: &mut Cursor) -> Result<Tree, Mismatch> {
+        match &self.way {
+            Way::Constant(value) => Ok(value.clone()),
+            Way::Parts { from, rules } => rules.parts(from, cursor),
+            Way::Select { from, convert, table, default } => {
+                let found = from.iter().find_map(|s| s.one(cursor).filter(|n| !n.is_null()).map(|n| (s, n)));
+                let Some((selector, node)) = found else { return Ok(default.clone()) };
+                let wrong = |message: String| Mismatch { param: selector.param(cursor), message };
+                let converted = match convert {
+                    Some(convert) => convert.apply(node).map_err(wrong)?,
+                    None => node.clone(),
+                };
+                let looked_up = match table {
+                    None => converted,
+                    Some(table) => {
+                        let word = scalar_text(&converted).unwrap_or_default();
+                        match table.get(&word) {
+                            Some(Tree::Str(none)) if none == "none" => Tree::Null,
+                            Some(value) => value.clone(),
+                            None => {
+                                return Err(wrong(format!(
+                                    "must be {}, not `{word}`",
+                                    one_of(table.keys())
+                                )));
+                            }
+                        }
+                    }
+                };
+                if looked_up.is_null() {
+                    return Ok(default.clone());
+                }
+                if !self.lenient && self.field.kind == Kind::Text && looked_up.as_str().is_none() {
+                    return Err(wrong(format!("must be a string, not {}", article(node.type_name()))));
+                }
+                fit(self.field, looked_up).map_err(|expected| {
+                    wrong(format!("must be {expected}, not {}", article(node.type_name())))
+                })
+            }
+        }
+    }
+}
+
+impl Convert {
+    fn apply(self, node: &Tree) -> Result<Tree, String> {
+        match self {
+            Convert::JsonText => Ok(match node {
+                Tree::Str(_) | Tree::Torn(_) => node.clone(),
+                other => Tree::from(other.to_json()),
+            }),
+            Convert::Json => {
+                let text = node.as_str().ok_or("must be text that holds JSON")?;
+                Tree::parse(text.as_bytes()).map_err(|_| "must be text that holds JSON".to_owned())
+            }
+            Convert::Not => Ok(Tree::from(!node.as_bool().unwrap_or(false))),
+            Convert::Lower => Ok(node.as_str().map_or(node.clone(), |t| Tree::from(t.to_lowercase()))),
+            Convert::Count => {
+                let count = node.as_list().map(<[_]>::len).or(node.as_map().map(<[_]>::len)).unwrap_or(1);
+                Ok(Tree::from(count as i64))
+            }
+        }
+    }
+}
+
+/// Brings a value into the type of its field, or says what was expected.
+pub fn fit(field: &Field, value: Tree) -> Result<Tree, String> {
+    match field.kind {
+        Kind::Json | Kind::Parts => Ok(value),
+        Kind::Text => match value {
+            Tree::Str(_) | Tree::Torn(_) => Ok(value),
+            other => scalar_text(&other).map(Tree::from).ok_or_else(|| "a string".to_owned()),
+        },
+        Kind::Int => match value.as_i64() {
+            Some(i) => Ok(Tree::from(i)),
+            None => Err("an integer".to_owned()),
+        },
+        Kind::Number => if value.as_f64().is_some() { Ok(value) } else { Err("a number".to_owned()) },
+        Kind::Bool => if value.as_bool().is_some() { Ok(value) } else { Err("a boolean".to_owned()) },
+        Kind::Word(words) => match value.as_str() {
+            Some(word) if words.contains(&word) => Ok(value),
+            _ => Err(one_of(words.iter().copied())),
+        },
+        Kind::Texts => match value {
+            Tree::Str(_) => Ok(Tree::from(vec![value])),
+            Tree::List(ref items) if items.iter().all(|i| i.as_str().is_some()) => Ok(value),
+            _ => Err("a string or a list of strings".to_owned()),
+        },
+    }
+}
+
+/// Numbers and booleans as text: an id may come as a number.
+pub fn scalar_text(value: &Tree) -> Option<String> {
+    match value {
+        Tree::Str(text) => Some(text.clone()),
+        Tree::Torn(torn) => Some(torn.lossy()),
+        Tree::Num(_) | Tree::Bool(_) => Some(value.to_json()),
+        Tree::Null | Tree::List(_) | Tree::Map(_) => None,
+    }
+}
+
+fn article(noun: &str) -> String {
+    match noun {
+        "null" => "null".to_owned(),
+        "array" | "object" => format!("an {noun}"),
+        _ => format!("a {noun}"),
+    }
+}
+
+fn fixed(field: &Field, value: &Tree, node: &Node, cx: Cx) -> Option<Tree> {
+    if value.is_null() {
+        return Some(Tree::Null);
+    }
+    match (fit(field, value.clone()), field.kind) {
+        (Ok(value), _) => Some(value),
+        (Err(_), Kind::Word(words)) => {
+            let said = node.as_text().unwrap_or_default();
+            let message = format!("`{}` cannot be `{}`", field.name, value.to_json().trim_matches('"'));
+            cx.unknown(Code::UnknownValue, node.span, message, said, words.iter().copied());
+            None
+        }
+        (Err(expected), _) => {
+            cx.wrong_type(node, &format!("{expected} for `{}`", field.name));
+            None
+        }
+    }
+}
+
+/// What a table gives must be words of ours; `none` stands for nothing.
+fn check_values(table: &Table, words: &'static [&'static str], field: &Field, cx: Cx) {
+    for value in table.values() {
+        let word = scalar_text(value).unwrap_or_default();
+        if !value.is_null() && word != "none" && !words.contains(&word.as_str()) {
+            let span = cx.sources.within(table.span, &word);
+            let message = format!("the table `{}` gives `{word}`, which is no `{}`", table.name, field.name);
+            let known = words.iter().copied().chain(["none"]);
+            cx.unknown(Code::UnknownValue, span, message, &word, known);
+        }
+    }
+}

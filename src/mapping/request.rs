@@ -1,0 +1,116 @@
+//! A dialect's `request:`: how a client's body becomes request items and scalars.
+
+use super::fields::{Cx, Fields, text_of};
+use super::read::{Read, ReadCx};
+use super::rules::{RuleBook, RuleSet, parse_parts};
+use super::select::Selector;
+use super::table::Tables;
+use super::yaml::{Kind, Node};
+use crate::canon::{Tree, words};
+use crate::canon::vocabulary::{FORMAT, Field, ITEMS, SCALARS, TOOL_CHOICE, TOOLS};
+
+words! {
+    /// What a required member must be.
+    pub enum Need {
+        Exists = "exists",
+        String = "string",
+        Number = "number",
+        Boolean = "boolean",
+        Object = "object",
+        Array = "array",
+        /// An array with something in it.
+        List = "list",
+    }
+}
+
+impl Need {
+    /// What it is instead, as the end of the sentence "`x` must be …".
+    pub fn unmet(self, node: &Tree) -> Option<&'static str> {
+        let (met, expected) = match self {
+            Need::Exists => (true, ""),
+            Need::String => (node.type_name() == "string", "a string"),
+            Need::Number => (node.type_name() == "number", "a number"),
+            Need::Boolean => (node.type_name() == "boolean", "a boolean"),
+            Need::Object => (node.type_name() == "object", "an object"),
+            Need::Array => (node.type_name() == "array", "an array"),
+            Need::List => (node.as_list().is_some_and(|l| !l.is_empty()), "an array with at least one element"),
+        };
+        (!met).then_some(expected)
+    }
+}
+
+#[derive(Debug)]
+pub struct RequestPlan {
+    /// Must be there, not null, and of this kind.
+    pub required: Vec<(Selector, Need)>,
+    /// Members that are refused when they are there, and why.
+    pub refused: Vec<(Selector, String)>,
+    pub scalars: Vec<Read>,
+    pub tool_choice: Vec<Read>,
+    pub format: Vec<Read>,
+    pub items: RuleSet,
+    pub tools: RuleSet,
+    /// The members that something above reads; the rest is `request.extra`.
+    pub known: Vec<String>,
+}
+
+impl RequestPlan {
+    pub fn parse(node: &Node, tables: &Tables, cx: Cx) -> Option<RequestPlan> {
+        let fields = Fields::of(node, "`request:`", cx)?;
+        let mut required = Vec::new();
+        for entry in fields.map("required") {
+            let need = cx.word(&entry.value, Need::WORDS).and_then(Need::from_word);
+            if let (Some(at), Some(need)) = (Selector::parse(&entry.key, entry.key_span, cx), need) {
+                required.push((at, need));
+            }
+        }
+        let mut refused = Vec::new();
+        for entry in fields.map("refused") {
+            let path = if Selector::looks_like(&entry.key) { entry.key.clone() } else { format!("$.{}", entry.key) };
+            if let (Some(at), Some(why)) = (Selector::parse(&path, entry.key_span, cx), text_of(&entry.value, cx)) {
+                refused.push((at, why.to_owned()));
+            }
+        }
+        let mut book = RuleBook::default();
+        for entry in fields.map("rules") {
+            book.add(&entry.key, parse_parts(list_of(&entry.value), tables, cx));
+        }
+        let rcx = ReadCx { cx, tables, book: &book, lenient: false };
+        let mut scalars = Vec::new();
+        for field in SCALARS {
+            if let Some(node) = fields.get(field.name) {
+                scalars.extend(Read::parse(field, node, &rcx));
+            }
+        }
+        let tool_choice = group(fields.get("tool_choice"), "`tool_choice:`", TOOL_CHOICE, &rcx);
+        let format = group(fields.get("format"), "`format:`", FORMAT, &rcx);
+        let items = RuleSet::parse(&ITEMS, None, fields.list("items"), tables, &book, cx);
+        let tools = RuleSet::parse(&TOOLS, None, fields.list("tools"), tables, &book, cx);
+        let mut known: Vec<String> = Vec::new();
+        known.extend(required.iter().map(|(s, _)| s).chain(refused.iter().map(|(s, _)| s)).filter_map(Selector::first_key).map(str::to_owned));
+        let reads = scalars.iter().chain(&tool_choice).chain(&format);
+        known.extend(reads.flat_map(Read::selectors).filter_map(Selector::first_key).map(str::to_owned));
+        known.extend(items.first_keys().into_iter().chain(tools.first_keys()).map(str::to_owned));
+        fields.done();
+        Some(RequestPlan { required, refused, scalars, tool_choice, format, items, tools, known })
+    }
+}
+
+fn group(node: Option<&Node>, what: &str, known: &'static [Field], rcx: &ReadCx) -> Vec<Read> {
+    let Some(fields) = node.and_then(|n| Fields::of(n, what, rcx.cx)) else { return Vec::new() };
+    let mut reads = Vec::new();
+    for field in known {
+        if let Some(node) = fields.get(field.name) {
+            reads.extend(Read::parse(field, node, rcx));
+        }
+    }
+    fields.done();
+    reads
+}
+
+fn list_of(node: &Node) -> &[Node] {
+    match &node.kind {
+        Kind::List(items) => items,
+        _ => std::slice::from_ref(node),
+    }
+}

@@ -1,0 +1,88 @@
+//! Tables: closed words to other words. `default:` is for what the table does not name.
+
+use super::fields::{Cx, constant};
+use super::yaml::{Kind, Node};
+use crate::canon::Tree;
+use crate::diag::Span;
+use std::sync::Arc;
+
+#[derive(Clone, Debug)]
+pub struct Table {
+    pub name: String,
+    pub span: Span,
+    rows: Vec<(String, Tree)>,
+    default: Option<Tree>,
+}
+
+impl Table {
+    pub fn parse(name: &str, node: &Node, cx: Cx) -> Option<Arc<Table>> {
+        let Kind::Map(entries) = &node.kind else {
+            cx.wrong_type(node, "a table (a map from word to value)");
+            return None;
+        };
+        let mut table = Table { name: name.to_owned(), span: node.span, rows: Vec::new(), default: None };
+        for entry in entries {
+            let value = constant(&entry.value);
+            if entry.key == "default" {
+                table.default = Some(value);
+            } else {
+                table.rows.push((entry.key.clone(), value));
+            }
+        }
+        Some(Arc::new(table))
+    }
+
+    /// `None`: the table has neither the word nor a default.
+    pub fn get(&self, word: &str) -> Option<&Tree> {
+        self.rows.iter().find(|(k, _)| k == word).map(|(_, v)| v).or(self.default.as_ref())
+    }
+
+    /// The word stands in the table itself, not only under its default.
+    pub fn names(&self, word: &str) -> bool {
+        self.rows.iter().any(|(k, _)| k == word)
+    }
+
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.rows.iter().map(|(k, _)| k.as_str())
+    }
+
+    /// Every value that can come out, with the row's word.
+    pub fn values(&self) -> impl Iterator<Item = &Tree> {
+        self.rows.iter().map(|(_, v)| v).chain(&self.default)
+    }
+
+    /// The words of a closed set that it does not cover.
+    pub fn missing(&self, closed: &[&'static str]) -> Vec<&'static str> {
+        if self.default.is_some() {
+            return Vec::new();
+        }
+        closed.iter().copied().filter(|w| !self.names(w)).collect()
+    }
+}
+
+/// The tables that a file can name: its own, then the shared ones.
+#[derive(Clone, Debug, Default)]
+pub struct Tables(Vec<Arc<Table>>);
+
+impl Tables {
+    pub fn parse(entries: &[super::yaml::Entry], cx: Cx) -> Tables {
+        Tables(entries.iter().filter_map(|e| Table::parse(&e.key, &e.value, cx)).collect())
+    }
+
+    pub fn or(mut self, shared: &Tables) -> Tables {
+        for table in &shared.0 {
+            if self.get(&table.name).is_none() {
+                self.0.push(table.clone());
+            }
+        }
+        self
+    }
+
+    pub fn get(&self, name: &str) -> Option<&Arc<Table>> {
+        self.0.iter().find(|t| t.name == name)
+    }
+
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|t| t.name.as_str())
+    }
+}

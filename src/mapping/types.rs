@@ -1,0 +1,109 @@
+//! Which variables exist at a place of a mapping, and of what type.
+
+use crate::canon::shape::{Shape, Type};
+
+/// The variables in sight.
+#[derive(Clone, Debug)]
+pub struct Env {
+    /// Completes the sentence "no variable `x` in …".
+    pub place: String,
+    variables: Vec<(String, Type)>,
+    policies: Vec<String>,
+}
+
+/// Why a path does not resolve.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Unknown {
+    /// Full paths that could have been meant.
+    pub near: Vec<String>,
+    /// What there is, for the help line.
+    pub offered: String,
+}
+
+impl Env {
+    pub fn new(place: impl Into<String>, variables: impl IntoIterator<Item = (&'static str, Type)>) -> Env {
+        Env {
+            place: place.into(),
+            variables: variables.into_iter().map(|(n, t)| (n.to_owned(), t)).collect(),
+            policies: Vec::new(),
+        }
+    }
+
+    pub fn policies(mut self, names: impl IntoIterator<Item = String>) -> Env {
+        self.policies = names.into_iter().collect();
+        self
+    }
+
+    pub fn with(&self, name: &str, kind: Type) -> Env {
+        let mut env = self.clone();
+        env.variables.push((name.to_owned(), kind));
+        env
+    }
+
+    /// The innermost variable of a name wins, as in any language.
+    fn variable(&self, name: &str) -> Option<Type> {
+        self.variables.iter().rev().find(|(n, _)| n == name).map(|(_, t)| *t)
+    }
+
+    pub fn resolve(&self, path: &str) -> Result<Type, Unknown> {
+        let mut steps = path.split('.');
+        let root = steps.next().unwrap_or_default();
+        if root == "policy" {
+            let name = steps.collect::<Vec<_>>().join(".");
+            return if self.policies.contains(&name) {
+                Ok(Type::Text)
+            } else {
+                let near = self.policies.iter().map(|p| format!("policy.{p}")).collect();
+                Err(Unknown { near, offered: format!("policy.{{{}}}", self.policies.join(",")) })
+            };
+        }
+        let Some(mut kind) = self.variable(root) else {
+            return Err(Unknown { near: self.all_paths(), offered: self.offer() });
+        };
+        let mut so_far = root.to_owned();
+        for step in steps {
+            kind = match kind {
+                Type::Json => Type::Json,
+                Type::Record(shape) => match shape.field(step) {
+                    Some(kind) => kind,
+                    None => return Err(fields_unknown(&so_far, shape)),
+                },
+                Type::Text | Type::Int | Type::Number | Type::Bool | Type::Word(_) | Type::List(_) | Type::Scalars => {
+                    return Err(Unknown { near: vec![so_far.clone()], offered: format!("`{so_far}` has no fields") });
+                }
+            };
+            so_far = format!("{so_far}.{step}");
+        }
+        Ok(kind)
+    }
+
+    fn all_paths(&self) -> Vec<String> {
+        let mut paths = Vec::new();
+        for (name, kind) in &self.variables {
+            paths.push(name.clone());
+            if let Type::Record(shape) = kind {
+                paths.extend(shape.fields().unwrap_or(&[]).iter().map(|(f, _)| format!("{name}.{f}")));
+            }
+        }
+        paths
+    }
+
+    fn offer(&self) -> String {
+        let mut names: Vec<String> = Vec::new();
+        for (name, kind) in &self.variables {
+            let shown = if matches!(kind, Type::Record(_)) { format!("{name}.*") } else { name.clone() };
+            if !names.contains(&shown) {
+                names.push(shown);
+            }
+        }
+        format!("{} offers {}", self.place, names.join(", "))
+    }
+}
+
+fn fields_unknown(path: &str, shape: Shape) -> Unknown {
+    let fields: Vec<&str> = shape.fields().unwrap_or(&[]).iter().map(|(n, _)| *n).collect();
+    Unknown {
+        near: fields.iter().map(|f| format!("{path}.{f}")).collect(),
+        offered: format!("`{path}` offers {}", fields.join(", ")),
+    }
+}

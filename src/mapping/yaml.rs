@@ -1,0 +1,230 @@
+//! YAML text → a tree that knows where each of its values stands.
+
+use crate::diag::{Code, Diagnostic, FileId, Findings, Span};
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_yaml::{Location, Spanned};
+use std::fmt;
+
+#[derive(Clone, Debug)]
+pub struct Node {
+    pub span: Span,
+    pub kind: Kind,
+}
+
+#[derive(Clone, Debug)]
+pub enum Kind {
+    Null,
+    Bool(bool),
+    Int(i64),
+    Float(f64),
+    Text(String),
+    List(Vec<Node>),
+    Map(Vec<Entry>),
+}
+
+#[derive(Clone, Debug)]
+pub struct Entry {
+    pub key: String,
+    pub key_span: Span,
+    pub value: Node,
+}
+
+impl Node {
+    pub fn as_text(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::Text(text) => Some(text),
+            Kind::Null | Kind::Bool(_) | Kind::Int(_) | Kind::Float(_) | Kind::List(_) | Kind::Map(_) => None,
+        }
+    }
+
+    pub fn as_map(&self) -> Option<&[Entry]> {
+        match &self.kind {
+            Kind::Map(entries) => Some(entries),
+            Kind::Null | Kind::Bool(_) | Kind::Int(_) | Kind::Float(_) | Kind::List(_) | Kind::Text(_) => None,
+        }
+    }
+
+    pub fn get(&self, key: &str) -> Option<&Node> {
+        self.as_map()?.iter().find(|e| e.key == key).map(|e| &e.value)
+    }
+
+    /// For the sentence "expected X, found Y".
+    pub fn noun(&self) -> &'static str {
+        match self.kind {
+            Kind::Null => "nothing",
+            Kind::Bool(_) => "a boolean",
+            Kind::Int(_) | Kind::Float(_) => "a number",
+            Kind::Text(_) => "text",
+            Kind::List(_) => "a list",
+            Kind::Map(_) => "a map",
+        }
+    }
+}
+
+/// Limits that no honest mapping reaches; an alias bomb is stopped within milliseconds.
+const MAX_NODES: usize = 20_000;
+const MAX_DEPTH: usize = 48;
+const MAX_ALIASES: usize = 64;
+
+/// Parses one document. What is wrong goes to `findings`, and `None` comes back.
+pub fn parse(file: FileId, text: &str, findings: &Findings) -> Option<Node> {
+    let options = serde_yaml::options! {
+        strict_booleans: true,
+        with_snippet: false,
+        budget: serde_yaml::budget! {
+            max_nodes: MAX_NODES, max_aliases: MAX_ALIASES, max_depth: MAX_DEPTH, max_documents: 1
+        },
+    };
+    match serde_yaml::from_str_with_options::<Raw>(text, options) {
+        Ok(raw) => Some(place(raw, file, text.len())),
+        Err(error) => {
+            findings.add(explain(error.without_snippet(), file, text));
+            None
+        }
+    }
+}
+
+fn explain(error: &serde_yaml::Error, file: FileId, text: &str) -> Diagnostic {
+    use serde_yaml::Error as E;
+    let span = error.location().map_or(Span::new(file, 0, 0), |l| span_of(l, file, text.len()));
+    match error {
+        E::DuplicateMappingKey { key, .. } => {
+            let key = key.as_deref().unwrap_or("?");
+            Diagnostic::new(Code::DuplicateKey, span, format!("the key `{key}` stands twice in this map"))
+                .label("again here")
+                .help("keep one of the two; nothing is merged silently")
+        }
+        E::Budget { breach, .. } => {
+            Diagnostic::new(Code::Budget, span, format!("this file is beyond what a mapping may be: {breach:?}"))
+                .help(format!("at most {MAX_NODES} values, {MAX_DEPTH} levels, {MAX_ALIASES} aliases"))
+        }
+        E::AliasReplayLimitExceeded { .. }
+        | E::AliasExpansionLimitExceeded { .. }
+        | E::AliasReplayStackDepthExceeded { .. } => {
+            Diagnostic::new(Code::Budget, span, "this file expands too many aliases")
+                .help(format!("at most {MAX_NODES} values, {MAX_DEPTH} levels, {MAX_ALIASES} aliases"))
+        }
+        other => {
+            let sentence = other.to_string();
+            let sentence = sentence.split(" at line ").next().unwrap_or(&sentence).trim().to_owned();
+            Diagnostic::new(Code::Syntax, span, format!("this is not YAML: {sentence}"))
+        }
+    }
+}
+
+fn span_of(location: Location, file: FileId, len: usize) -> Span {
+    let span = location.span();
+    match (span.byte_offset(), span.byte_len()) {
+        (Some(start), Some(length)) => {
+            let start = (start as usize).min(len);
+            Span::new(file, start, (start + length as usize).min(len))
+        }
+        _ => Span::new(file, 0, 0),
+    }
+}
+
+/// The tree before it knows its file.
+struct Raw(Spanned<RawKind>);
+
+enum RawKind {
+    Null,
+    Bool(bool),
+    Int(i64),
+    Float(f64),
+    Text(String),
+    List(Vec<Raw>),
+    Map(Vec<(Spanned<String>, Raw)>),
+}
+
+fn place(raw: Raw, file: FileId, len: usize) -> Node {
+    let span = span_of(raw.0.referenced, file, len);
+    let kind = match raw.0.value {
+        RawKind::Null => Kind::Null,
+        RawKind::Bool(b) => Kind::Bool(b),
+        RawKind::Int(i) => Kind::Int(i),
+        RawKind::Float(f) => Kind::Float(f),
+        RawKind::Text(t) => Kind::Text(t),
+        RawKind::List(items) => Kind::List(items.into_iter().map(|i| place(i, file, len)).collect()),
+        RawKind::Map(entries) => Kind::Map(
+            entries
+                .into_iter()
+                .map(|(key, value)| Entry {
+                    key_span: span_of(key.referenced, file, len),
+                    key: key.value,
+                    value: place(value, file, len),
+                })
+                .collect(),
+        ),
+    };
+    Node { span, kind }
+}
+
+impl<'de> Deserialize<'de> for Raw {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Spanned::deserialize(deserializer).map(Raw)
+    }
+}
+
+impl<'de> Deserialize<'de> for RawKind {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(KindVisitor)
+    }
+}
+
+struct KindVisitor;
+
+impl<'de> Visitor<'de> for KindVisitor {
+    type Value = RawKind;
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_unit<E>(self) -> Result<RawKind, E> {
+        Ok(RawKind::Null)
+    }
+
+    fn visit_none<E>(self) -> Result<RawKind, E> {
+        Ok(RawKind::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<RawKind, E> {
+        Ok(RawKind::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<RawKind, E> {
+        Ok(RawKind::Int(value))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<RawKind, E> {
+        Ok(i64::try_from(value).map_or(RawKind::Float(value as f64), RawKind::Int))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<RawKind, E> {
+        Ok(RawKind::Float(value))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<RawKind, E> {
+        Ok(RawKind::Text(value.to_owned()))
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<RawKind, E> {
+        Ok(RawKind::Text(value))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<RawKind, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = access.next_element()? {
+            items.push(item);
+        }
+        Ok(RawKind::List(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<RawKind, A::Error> {
+        let mut entries = Vec::new();
+        while let Some(entry) = access.next_entry()? {
+            entries.push(entry);
+        }
+        Ok(RawKind::Map(entries))
+    }
+}

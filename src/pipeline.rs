@@ -1,0 +1,293 @@
+//! The stages joined, without IO: RawEvent → Event → Moment → Frame. Read this file first.
+//!
+//! The shell (`serve`, `cli`) feeds what arrives and writes what comes out. It owns the clock and the sockets.
+
+use crate::canon::{Event, Fault, FaultKind, Frame, FrameBody, Moment, MomentKind, Tree, TurnRequest, TurnState};
+use crate::contract::OrderCheck;
+use crate::diag::Span;
+use crate::mapping::backend::BackendPlan;
+use crate::mapping::dialect::DialectPlan;
+use crate::mapping::gateway::Validation;
+use crate::turn::{Ids, Turn};
+use crate::{egress, ingest};
+use std::sync::Arc;
+
+/// One turn on its way from a backend to a client.
+pub struct Pipeline {
+    backend: Arc<BackendPlan>,
+    turn: Turn,
+    stage: Stage,
+    began_ms: u64,
+}
+
+/// Moment → Frame → "may it leave?".
+struct Stage {
+    dialect: Arc<DialectPlan>,
+    request: Arc<TurnRequest>,
+    validation: Validation,
+    answer: Answer,
+    order: OrderCheck,
+    seq: u64,
+    frames: Vec<Frame>,
+    /// A frame broke the contract; nothing leaves any more but the failure.
+    breach: Option<Fault>,
+    observer: Option<Box<dyn Observer>>,
+}
+
+/// What the client asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    Stream,
+    Body,
+}
+
+/// How the backend stopped talking.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// It said so: the framing's end marker.
+    Marker,
+    /// Its bytes ended.
+    Eof,
+    /// The connection was lost.
+    Cut(String),
+}
+
+/// What came of one push.
+#[derive(Debug, Default)]
+pub struct Step {
+    /// To be written together.
+    pub frames: Vec<Frame>,
+    /// Nothing follows: the backend may be left.
+    pub over: bool,
+}
+
+/// Watches a turn go by: `explain` and the tests.
+pub trait Observer: Send {
+    fn see(&mut self, sight: Sight);
+}
+
+/// What an observer sees, in order.
+pub enum Sight<'a> {
+    Raw(&'a Tree),
+    Event(&'a Event, Span),
+    Dropped(&'a str),
+    Puzzling(&'a str),
+    /// An event came after its time.
+    Late,
+    Moment(&'a Moment, &'a TurnState),
+    Frame(&'a Frame, Span),
+    Breach(&'a Fault),
+}
+
+/// What a pipeline is made for.
+pub struct Order {
+    pub backend: Arc<BackendPlan>,
+    pub dialect: Arc<DialectPlan>,
+    pub request: Arc<TurnRequest>,
+    pub validation: Validation,
+    pub answer: Answer,
+    pub ids: Ids,
+    /// Milliseconds since 1970.
+    pub now_ms: u64,
+}
+
+impl Pipeline {
+    pub fn new(order: Order) -> Pipeline {
+        let policies = order.dialect.resolved.policies.clone();
+        let request = &order.request;
+        let created = (order.now_ms / 1000) as i64;
+        let turn = Turn::new(policies, order.ids, &request.model, request.n, created).asked_chars(asked_chars(request));
+        let stage = Stage {
+            dialect: order.dialect,
+            request: order.request,
+            validation: order.validation,
+            answer: order.answer,
+            order: OrderCheck::default(),
+            seq: 0,
+            frames: Vec::new(),
+            breach: None,
+            observer: None,
+        };
+        Pipeline { backend: order.backend, turn, stage, began_ms: order.now_ms }
+    }
+
+    pub fn observe(mut self, observer: Box<dyn Observer>) -> Pipeline {
+        self.stage.observer = Some(observer);
+        self
+    }
+
+    /// A raw event arrived.
+    pub fn push(&mut self, raw: &Tree, now_ms: u64) -> Step {
+        self.stage.see(Sight::Raw(raw));
+        let heard = ingest::hear(&self.backend, raw);
+        if let Some(why) = &heard.dropped {
+            self.stage.see(Sight::Dropped(why));
+        }
+        if let Some(what) = &heard.puzzling {
+            tracing::warn!(backend = self.backend.name, what, "a backend event was not fully understood");
+            self.stage.see(Sight::Puzzling(what));
+        }
+        for (event, rule) in heard.events {
+            self.stage.see(Sight::Event(&event, rule));
+            self.advance(event, now_ms);
+        }
+        self.step()
+    }
+
+    /// The backend stopped talking. A client is told the end, or the fault.
+    pub fn finish(&mut self, how: Ended, now_ms: u64) -> Step {
+        let event = match how {
+            // After the last finish both are a good end; before it both are a truncation.
+            Ended::Marker | Ended::Eof => Event::End,
+            Ended::Cut(why) => {
+                Event::Fault { fault: Fault::new(FaultKind::Truncated, format!("the backend was lost: {why}")), last: true }
+            }
+        };
+        if !self.turn.is_over() {
+            self.advance(event, now_ms);
+        }
+        self.step()
+    }
+
+    /// Ends the turn with a fault of ours.
+    pub fn fail(&mut self, fault: Fault, now_ms: u64) -> Step {
+        self.advance(Event::Fault { fault, last: true }, now_ms);
+        self.step()
+    }
+
+    /// Has a client been told anything? Until then a fault can still be a plain HTTP error.
+    pub fn is_open(&self) -> bool {
+        self.turn.is_open()
+    }
+
+    pub fn fault(&self) -> Option<&Fault> {
+        self.turn.state().error.as_ref()
+    }
+
+    pub fn state(&self) -> &TurnState {
+        self.turn.state()
+    }
+
+    pub fn late(&self) -> u64 {
+        self.turn.late()
+    }
+
+    /// The whole answer, once the turn is over; the fault that ended it otherwise.
+    pub fn body(&self) -> Result<Tree, Fault> {
+        if let Some(fault) = self.fault() {
+            return Err(fault.clone());
+        }
+        let dialect = &self.stage.dialect;
+        let body = egress::body(dialect, self.turn.state(), &self.stage.request)
+            .map_err(|e| Fault::new(FaultKind::Internal, format!("the body of `{}` failed: {e}", dialect.name)))?;
+        match &dialect.body.schema {
+            Some(schema) if !schema.is_valid(&body) => {
+                let breach = schema.check(&body).err().map(|b| b.to_string()).unwrap_or_default();
+                self.stage.judge(&format!("the body of `{}` breaks its schema: {breach}", dialect.name)).map_or(Ok(body), Err)
+            }
+            _ => Ok(body),
+        }
+    }
+
+    fn advance(&mut self, event: Event, now_ms: u64) {
+        let late = self.turn.late();
+        self.turn.clock(now_ms.saturating_sub(self.began_ms) as i64);
+        let stage = &mut self.stage;
+        self.turn.advance(event, &mut |state, moment| stage.tell(state, moment));
+        if self.turn.late() > late {
+            self.stage.see(Sight::Late);
+        }
+        if let Some(fault) = self.stage.breach.clone()
+            && !self.turn.is_over()
+        {
+            let stage = &mut self.stage;
+            self.turn.fail(fault, &mut |state, moment| stage.tell(state, moment));
+        }
+    }
+
+    fn step(&mut self) -> Step {
+        Step { frames: std::mem::take(&mut self.stage.frames), over: self.turn.is_over() }
+    }
+}
+
+impl Stage {
+    fn see(&mut self, sight: Sight) {
+        if let Some(observer) = &mut self.observer {
+            observer.see(sight);
+        }
+    }
+
+    fn tell(&mut self, state: &TurnState, moment: &Moment) {
+        // After a breach only the failure leaves.
+        if self.breach.is_some() && moment.kind != MomentKind::TurnFail {
+            return;
+        }
+        self.see(Sight::Moment(moment, state));
+        if let Err(out_of_order) = self.order.see(&self.dialect.orders, moment) {
+            let (moment, scope) = (out_of_order.moment.word(), out_of_order.scope.word());
+            self.breach = self.judge(&format!("`{moment}` is out of order in its {scope}"));
+            if self.breach.is_some() {
+                return;
+            }
+        }
+        if self.answer == Answer::Body {
+            return;
+        }
+        let dialect = self.dialect.clone();
+        for plan in dialect.frames(moment.kind) {
+            match egress::frame(&dialect, plan, state, moment, &self.request, self.seq) {
+                Ok(None) => {}
+                Ok(Some(frame)) => {
+                    if let Some(breach) = self.breaks(&frame, plan.schema.as_deref()) {
+                        self.see(Sight::Breach(&breach));
+                        if moment.kind != MomentKind::TurnFail {
+                            self.breach = Some(breach);
+                            return;
+                        }
+                    }
+                    self.see(Sight::Frame(&frame, plan.span));
+                    if matches!(frame.body, FrameBody::Data(_)) {
+                        self.seq += 1;
+                    }
+                    self.frames.push(frame);
+                }
+                Err(error) => {
+                    let message = format!("the frame `{}` failed: {error}", plan.name);
+                    tracing::error!(frame = %plan.name, %error, "a frame could not be made");
+                    self.breach = Some(Fault::new(FaultKind::Internal, message));
+                    return;
+                }
+            }
+        }
+    }
+
+    fn breaks(&self, frame: &Frame, schema: Option<&reframe_frame::Schema>) -> Option<Fault> {
+        let (FrameBody::Data(data), Some(schema)) = (&frame.body, schema) else { return None };
+        if self.validation == Validation::Off || schema.is_valid(data) {
+            return None;
+        }
+        let breach = schema.check(data).err()?;
+        let why = format!("the frame `{}` breaks its schema: {breach}", frame.name);
+        self.judge(&why)
+    }
+
+    /// Strict: a fault. Report: a line in the log.
+    fn judge(&self, why: &str) -> Option<Fault> {
+        match self.validation {
+            Validation::Strict => {
+                tracing::error!(dialect = self.dialect.name, why, "breach: stopped");
+                Some(Fault::new(FaultKind::Breach, why))
+            }
+            Validation::Report => {
+                tracing::warn!(dialect = self.dialect.name, why, "breach: reported");
+                None
+            }
+            Validation::Off => None,
+        }
+    }
+}
+
+fn asked_chars(request: &TurnRequest) -> usize {
+    let items = request.view.get("items").and_then(Tree::as_list).unwrap_or(&[]);
+    items.iter().filter_map(|i| i.get("text").and_then(Tree::as_str)).map(|t| t.chars().count()).sum()
+}

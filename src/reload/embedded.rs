@@ -1,0 +1,18 @@
+//! The set that is compiled into the binary: the default when a folder says nothing else.
+
+use crate::mapping::FileText;
+use std::sync::Arc;
+
+/// (name, shown, text)
+const FILES: &[(&str, &str, &str)] = include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
+
+pub fn files() -> Vec<FileText> {
+    FILES
+        .iter()
+        .map(|(name, shown, text)| FileText {
+            name: (*name).to_owned(),
+            shown: format!("(embedded) {shown}"),
+            text: Arc::from(*text),
+        })
+        .collect()
+}

@@ -1,0 +1,61 @@
+//! One loaded, checked, immutable set of mappings; a request keeps the one it began with.
+
+use crate::diag::{Diagnostic, Sources, render_all};
+use crate::mapping::{FileText, Plan, load};
+use crate::trial;
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+#[derive(Debug)]
+pub struct Generation {
+    pub number: u64,
+    /// Of the texts, so that the same set saved again changes nothing.
+    pub hash: u64,
+    pub plan: Plan,
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// Why a set did not become a generation.
+#[derive(Debug)]
+pub struct Refusal {
+    pub diagnostics: Vec<Diagnostic>,
+    pub sources: Arc<Sources>,
+}
+
+impl Refusal {
+    pub fn render(&self, colour: bool) -> String {
+        render_all(&self.diagnostics, &self.sources, colour)
+    }
+
+    /// `1 error in dialects/chat.yaml (RF104 at 10:69)`: what a log line has room for.
+    pub fn brief(&self) -> String {
+        let count = self.diagnostics.len();
+        let Some(first) = self.diagnostics.first() else { return "no reason was found".into() };
+        let place = self.sources.place(first.span);
+        let file = self.sources.get(first.span.file).map_or("?", |s| s.shown.as_str());
+        let errors = if count == 1 { "1 error".into() } else { format!("{count} errors, the first") };
+        format!("{errors} in {file} ({} at {}:{}): {}", first.code.as_str(), place.line, place.column, first.message)
+    }
+}
+
+pub fn hash(files: &[FileText]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for file in files {
+        (&file.name, &file.text).hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+/// Loads, checks, and runs the tests that stand beside the mappings.
+pub fn build(files: &[FileText], number: u64) -> Result<Generation, Refusal> {
+    let loaded = load(files);
+    let Some(plan) = loaded.plan else {
+        return Err(Refusal { diagnostics: loaded.diagnostics, sources: loaded.sources });
+    };
+    let failed: Vec<Diagnostic> = trial::run_all(&plan).into_iter().flat_map(|report| report.diagnostics()).collect();
+    if !failed.is_empty() {
+        return Err(Refusal { diagnostics: failed, sources: loaded.sources });
+    }
+    Ok(Generation { number, hash: hash(files), plan, warnings: loaded.diagnostics })
+}

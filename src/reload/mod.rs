@@ -1,0 +1,81 @@
+//! Read, check, swap: a set with one bad file changes nothing that runs.
+
+pub mod embedded;
+pub mod generation;
+pub mod read;
+pub mod watch;
+
+pub use generation::{Generation, Refusal};
+pub use read::{Base, Layers};
+
+use crate::diag::{Code, Diagnostic, Sources, Span};
+use crate::mapping::FileText;
+use arc_swap::ArcSwap;
+use std::sync::{Arc, Mutex};
+
+/// The generation that serves, and how it is replaced.
+pub struct Store {
+    layers: Layers,
+    current: ArcSwap<Generation>,
+    /// One reload at a time; remembers what was refused last, so that it is said once.
+    reloading: Mutex<Option<u64>>,
+}
+
+impl Store {
+    /// The first generation. Without one there is nothing to serve.
+    pub fn open(layers: Layers) -> Result<Arc<Store>, Refusal> {
+        let files = read(&layers)?;
+        let first = generation::build(&files, 1)?;
+        Ok(Arc::new(Store { layers, current: ArcSwap::from_pointee(first), reloading: Mutex::default() }))
+    }
+
+    pub fn current(&self) -> Arc<Generation> {
+        self.current.load_full()
+    }
+
+    pub fn layers(&self) -> &Layers {
+        &self.layers
+    }
+
+    /// Something may have changed on disk.
+    pub fn reload(&self) {
+        let mut refused = self.reloading.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let now = self.current();
+        let files = match read(&self.layers) {
+            Ok(files) => files,
+            Err(refusal) => {
+                tracing::warn!("reload refused, still on generation {}: {}", now.number, refusal.brief());
+                return;
+            }
+        };
+        let hash = generation::hash(&files);
+        if hash == now.hash || *refused == Some(hash) {
+            return;
+        }
+        match generation::build(&files, now.number + 1) {
+            Ok(next) => {
+                *refused = None;
+                tracing::info!("generation {} applied; running turns stay on the one they began with", next.number);
+                self.current.store(Arc::new(next));
+            }
+            Err(refusal) => {
+                *refused = Some(hash);
+                tracing::warn!("reload refused, still on generation {}: {}", now.number, refusal.brief());
+                eprintln!("{}", refusal.render(false));
+            }
+        }
+    }
+}
+
+/// The files of a set, or what cannot be read.
+pub fn read(layers: &Layers) -> Result<Vec<FileText>, Refusal> {
+    layers.read(&embedded::files()).map_err(|errors| {
+        let mut sources = Sources::default();
+        let diagnostics = errors.into_iter().map(|error| {
+            let file = sources.add("", error.path().unwrap_or("the set"), Arc::from(""));
+            Diagnostic::new(Code::Unreadable, Span::new(file, 0, 0), error.to_string())
+        });
+        let diagnostics = diagnostics.collect();
+        Refusal { diagnostics, sources: Arc::new(sources) }
+    })
+}

@@ -1,0 +1,54 @@
+//! Pages: answers that need no backend, such as the list of models.
+
+use super::reply;
+use crate::canon::{Fault, FaultKind, Tree};
+use crate::egress::{self, Scope, Value};
+use crate::mapping::gateway::{GatewayPlan, Match, Page};
+use poem::Response;
+
+pub fn find<'g>(gateway: &'g GatewayPlan, method: &str, path: &str) -> Option<&'g Page> {
+    gateway.pages.iter().find(|p| p.method == method && covers(p, path))
+}
+
+pub fn methods<'g>(gateway: &'g GatewayPlan, path: &str) -> Vec<&'g str> {
+    gateway.pages.iter().filter(|p| covers(p, path)).map(|p| p.method.as_str()).collect()
+}
+
+fn covers(page: &Page, path: &str) -> bool {
+    match page.prefix() {
+        Some(prefix) => path.strip_prefix(prefix).is_some_and(|rest| !rest.is_empty()),
+        None => page.path == path,
+    }
+}
+
+pub fn render(page: &Page, gateway: &GatewayPlan, path: &str, created: i64) -> Result<Response, Fault> {
+    let card = |id: &str, backend: usize| {
+        let backend = gateway.backends.get(backend).map_or("", |b| b.name.as_str());
+        Tree::map([("id", Tree::from(id)), ("backend", Tree::from(backend)), ("created", Tree::from(created))])
+    };
+    let listed = gateway.models.iter().filter_map(|m| match &m.matches {
+        Match::Id(id) => Some(card(id, m.backend)),
+        Match::Prefix(_) => None,
+    });
+    let models = Tree::from(listed.collect::<Vec<_>>());
+    let build = Tree::map([("version", Tree::from(env!("CARGO_PKG_VERSION")))]);
+    let model = match page.prefix() {
+        None => Tree::Null,
+        Some(prefix) => {
+            let id = path.strip_prefix(prefix).unwrap_or_default();
+            let found = gateway.model(id).ok_or_else(|| unknown_model(id))?;
+            card(id, found.backend)
+        }
+    };
+    let scope = Scope::default()
+        .with("models", Value::Tree(&models))
+        .with("build", Value::Tree(&build))
+        .with("model", Value::Tree(&model));
+    let body = egress::render(&page.body, &scope, &page.pool)
+        .map_err(|e| Fault::new(FaultKind::Internal, format!("the page failed: {e}")))?;
+    Ok(reply::json(200, &body.unwrap_or_default()))
+}
+
+pub fn unknown_model(id: &str) -> Fault {
+    Fault::new(FaultKind::UnknownModel, format!("the model `{id}` does not exist")).param("model")
+}

@@ -1,0 +1,33 @@
+//! Plain answers: a JSON body, an error envelope.
+
+use crate::canon::{Fault, Tree};
+use crate::egress;
+use crate::mapping::dialect::DialectPlan;
+use poem::http::StatusCode;
+use poem::{Body, Response};
+
+pub fn json(status: u16, body: &Tree) -> Response {
+    let mut bytes = Vec::new();
+    body.write(&mut bytes);
+    Response::builder()
+        .status(StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR))
+        .content_type("application/json")
+        .body(Body::from(bytes))
+}
+
+/// A fault in the words of the dialect; where there is none, in ours.
+pub fn fault(dialect: Option<&DialectPlan>, fault: &Fault) -> Response {
+    let envelope = dialect.and_then(|d| match egress::error(d, fault) {
+        Ok(envelope) => Some(envelope),
+        Err(error) => {
+            tracing::error!(dialect = d.name, %error, "the error envelope failed");
+            None
+        }
+    });
+    let plain = || Tree::map([("error", Tree::from(fault.message.as_str()))]);
+    let mut response = json(fault.status(), &envelope.unwrap_or_else(plain));
+    if let Some(value) = fault.retry_after.and_then(|s| s.to_string().parse().ok()) {
+        response.headers_mut().insert("retry-after", value);
+    }
+    response
+}

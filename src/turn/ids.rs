@@ -1,0 +1,32 @@
+//! Ids from a seed: the core never asks for randomness, so a turn can be told again exactly.
+
+#[derive(Clone, Debug)]
+pub enum Ids {
+    /// 24 characters of base 62 each, from a stream that starts at the seed.
+    Seeded(u128),
+    /// `1`, `2`, `3`: for goldens that a person reads.
+    Counting(u64),
+}
+
+const LENGTH: usize = 24;
+const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+impl Ids {
+    #[allow(clippy::should_implement_trait)]
+    pub fn next(&mut self) -> String {
+        match self {
+            Ids::Counting(n) => {
+                *n += 1;
+                n.to_string()
+            }
+            Ids::Seeded(state) => (0..LENGTH)
+                .map(|_| {
+                    // A 128-bit linear congruential step; the high bits are the good ones.
+                    *state = state.wrapping_mul(0x2360_ED05_1FC6_5DA4_4385_DF64_9FCC_F645).wrapping_add(0x5851_F42D_4C95_7F2D_1405_7B7E_F767_814F);
+                    let high = (*state >> 96) as u64;
+                    DIGITS[((high * DIGITS.len() as u64) >> 32) as usize] as char
+                })
+                .collect(),
+        }
+    }
+}

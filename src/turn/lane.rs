@@ -1,0 +1,27 @@
+//! What the turn remembers of one choice.
+
+use super::calls::Call;
+use crate::canon::{Choice, Tree};
+
+#[derive(Debug, Default)]
+pub(super) struct Lane {
+    pub finished: bool,
+    /// The open message, as a position in the turn's items.
+    pub message: Option<usize>,
+    pub reasoning: Option<usize>,
+    /// The backend's own name of an item → its position.
+    pub keys: Vec<(String, usize)>,
+    pub calls: Vec<Call>,
+    /// Log-probabilities that belong to the text that comes next.
+    pub logprobs: Tree,
+}
+
+impl Lane {
+    pub fn item_of(&self, key: &str) -> Option<usize> {
+        self.keys.iter().rev().find(|(k, _)| k == key).map(|(_, item)| *item)
+    }
+}
+
+pub(super) fn choice(index: usize) -> Choice {
+    Choice { index, finish: None }
+}

@@ -1,0 +1,203 @@
+//! Event → Moment. The only memory of a turn, typed and pure: what is open, what was said, what may still come.
+//!
+//! A moment is told while the state is just as the client has to see it: an item that opens is still empty.
+
+mod calls;
+mod ending;
+mod ids;
+mod lane;
+mod messages;
+mod pieces;
+mod reasoning;
+
+pub use ids::Ids;
+
+use crate::canon::policy::ChoiceFrames;
+use crate::canon::{Event, Fault, FaultKind, Moment, MomentKind, Policies, Tree, TurnState, Usage};
+use lane::Lane;
+
+/// Is told every moment, with the state at that moment.
+pub type Tell<'t> = dyn FnMut(&TurnState, &Moment) + 't;
+
+pub struct Turn {
+    state: TurnState,
+    policies: Policies,
+    ids: Ids,
+    lanes: Vec<Lane>,
+    /// How many choices the client asked for.
+    asked: usize,
+    /// How much text it sent, for an estimate.
+    asked_chars: usize,
+    /// Kept out of the state until the end: an envelope that opens a stream has no usage yet.
+    usage: Usage,
+    /// Log-probabilities that came before their choice was opened.
+    first_logprobs: Tree,
+    opened: bool,
+    over: bool,
+    late: u64,
+    bytes: usize,
+    limits: Limits,
+}
+
+/// A backend is not trusted with our memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Of text and arguments, all together.
+    pub bytes: usize,
+    pub choices: usize,
+    pub items: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { bytes: 64 << 20, choices: 128, items: 10_000 }
+    }
+}
+
+impl Turn {
+    pub fn new(policies: Policies, mut ids: Ids, model: &str, asked: usize, created: i64) -> Turn {
+        let state = TurnState { id: ids.next(), created, model: model.to_owned(), ..TurnState::default() };
+        Turn {
+            state,
+            policies,
+            ids,
+            lanes: Vec::new(),
+            asked,
+            asked_chars: 0,
+            usage: Usage::default(),
+            first_logprobs: Tree::Null,
+            opened: false,
+            over: false,
+            late: 0,
+            bytes: 0,
+            limits: Limits::default(),
+        }
+    }
+
+    /// For the policy `usage: estimate`.
+    pub fn asked_chars(mut self, chars: usize) -> Turn {
+        self.asked_chars = chars;
+        self
+    }
+
+    pub fn state(&self) -> &TurnState {
+        &self.state
+    }
+
+    /// Has a client been told anything yet?
+    pub fn is_open(&self) -> bool {
+        self.opened
+    }
+
+    /// Nothing is told any more.
+    pub fn is_over(&self) -> bool {
+        self.over
+    }
+
+    /// Events that came too late to be told.
+    pub fn late(&self) -> u64 {
+        self.late
+    }
+
+    pub fn clock(&mut self, elapsed_ms: i64) {
+        self.state.elapsed_ms = elapsed_ms;
+    }
+
+    pub fn advance(&mut self, event: Event, tell: &mut Tell) {
+        if self.over {
+            self.late += 1;
+            return;
+        }
+        match event {
+            Event::Start { model, .. } => {
+                if let Some(model) = model
+                    && !self.opened
+                {
+                    self.state.model = model;
+                }
+            }
+            Event::Text { choice, item, piece } => self.text(choice, item, piece, Voice::Text, tell),
+            Event::Refusal { choice, item, piece } => self.text(choice, item, piece, Voice::Refusal, tell),
+            Event::Reasoning { choice, item, kind, part, piece, encrypted } => {
+                self.reasoning(choice, item, kind, part, piece, encrypted, tell);
+            }
+            Event::Annotation { choice, value, .. } => self.annotation(choice, value, tell),
+            Event::Logprobs { choice, value, .. } => self.logprobs(choice, value),
+            Event::Tool { choice, key, id, name, kind, piece } => {
+                self.tool(choice, calls::Named { key, id, name, kind }, piece, tell);
+            }
+            Event::Batch { choice, ids } => self.batch(choice, &ids, tell),
+            Event::Close { choice, item, key } => self.close(choice, item.as_deref(), key.as_deref(), tell),
+            Event::Usage { usage, merge } => self.usage.merge(usage, merge),
+            Event::Finish { choice, reason } => self.finish(choice, reason, tell),
+            Event::Fault { fault, last } => {
+                if last {
+                    self.fail(fault, tell);
+                }
+            }
+            Event::End => self.end(tell),
+        }
+    }
+
+    /// Opens the turn, and the choices up to this one: clients index choices by the order in which they appear.
+    /// False when the backend went beyond what it may ask of us, and the turn has failed.
+    fn reach(&mut self, choice: usize, tell: &mut Tell) -> bool {
+        if choice >= self.limits.choices {
+            let message = format!("the backend spoke of choice {choice}; at most {} are read", self.limits.choices);
+            self.fail(Fault::new(FaultKind::Garbled, message), tell);
+            return false;
+        }
+        if !self.opened {
+            self.opened = true;
+            self.state.first_ms = Some(self.state.elapsed_ms);
+            let together = self.policies.choice_frames == ChoiceFrames::Together;
+            if together {
+                self.lanes.resize_with(self.asked.min(self.limits.choices), Lane::default);
+                self.state.choices = (0..self.lanes.len()).map(lane::choice).collect();
+            }
+            tell(&self.state, &Moment::turn(MomentKind::TurnOpen));
+            for index in 0..self.lanes.len() {
+                self.open_choice(index, tell);
+            }
+        }
+        while self.lanes.len() <= choice {
+            let index = self.lanes.len();
+            self.lanes.push(Lane::default());
+            self.state.choices.push(lane::choice(index));
+            self.open_choice(index, tell);
+        }
+        true
+    }
+
+    fn open_choice(&mut self, index: usize, tell: &mut Tell) {
+        tell(&self.state, &Moment::choice(MomentKind::ChoiceOpen, index));
+        if self.policies.empty_message_item == crate::canon::policy::EmptyMessageItem::Always {
+            self.open_message(index, None, tell);
+        }
+    }
+
+    /// What a choice says after its finish is late.
+    fn is_late(&mut self, choice: usize) -> bool {
+        let late = self.lanes.get(choice).is_some_and(|l| l.finished);
+        self.late += u64::from(late);
+        late
+    }
+
+    /// Counts what is kept; false when that is too much, and the turn has failed.
+    fn keep(&mut self, bytes: usize, tell: &mut Tell) -> bool {
+        self.bytes += bytes;
+        if self.bytes > self.limits.bytes || self.state.items.len() >= self.limits.items {
+            let message = "the backend's answer is larger than this gateway keeps";
+            self.fail(Fault::new(FaultKind::Garbled, message), tell);
+            return false;
+        }
+        true
+    }
+}
+
+/// Who speaks in a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Voice {
+    Text,
+    Refusal,
+}

@@ -1,0 +1,45 @@
+//! Frame → bytes.
+
+use crate::canon::{Frame, FrameBody};
+use crate::mapping::dialect::WireKind;
+
+/// Appends one frame. Text and comments have no line breaks: `egress` refuses them.
+pub fn write(frame: &Frame, kind: WireKind, out: &mut Vec<u8>) {
+    match kind {
+        WireKind::Sse => write_sse(frame, out),
+        WireKind::Ndjson => write_line(frame, out),
+    }
+}
+
+fn write_sse(frame: &Frame, out: &mut Vec<u8>) {
+    if let Some(event) = &frame.event {
+        out.extend_from_slice(b"event: ");
+        out.extend_from_slice(event.as_bytes());
+        out.push(b'\n');
+    }
+    match &frame.body {
+        FrameBody::Data(tree) => {
+            out.extend_from_slice(b"data: ");
+            tree.write(out);
+        }
+        FrameBody::Text(text) => {
+            out.extend_from_slice(b"data: ");
+            out.extend_from_slice(text.as_bytes());
+        }
+        FrameBody::Comment(text) => {
+            out.extend_from_slice(b": ");
+            out.extend_from_slice(text.as_bytes());
+        }
+    }
+    out.extend_from_slice(b"\n\n");
+}
+
+/// A line for each frame; a comment has no place in it.
+fn write_line(frame: &Frame, out: &mut Vec<u8>) {
+    match &frame.body {
+        FrameBody::Data(tree) => tree.write(out),
+        FrameBody::Text(text) => out.extend_from_slice(text.as_bytes()),
+        FrameBody::Comment(_) => return,
+    }
+    out.push(b'\n');
+}

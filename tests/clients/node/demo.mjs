@@ -1,0 +1,54 @@
+// What the embedded demo is asked, the client that asks, and how its streams are read.
+
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import nodeTest from "node:test";
+
+// The SDK is installed in the cache, not beside this file, so a plain import would not find it.
+const installed = createRequire(join(process.env.REFRAME_NODE_MODULES, "here"));
+export const { default: OpenAI } = installed("openai");
+
+export const client = new OpenAI({
+  baseURL: process.env.REFRAME_BASE_URL,
+  apiKey: "any-key",
+  maxRetries: 0, // An answer that only comes the second time is a failure here.
+  timeout: 20_000,
+});
+
+// The SDK's own limit ends with the headers; this one also covers a stream that never ends.
+export const test = (name, body) => nodeTest(name, { timeout: 30_000 }, body);
+
+export const MODEL = "demo";
+const ask = (content) => [{ role: "user", content }];
+export const HELLO = ask("hello");
+export const STORY = ask("Tell me a Story, please.");
+export const TWO_ANSWERS = ask("Give me two answers.");
+export const WEATHER = ask("What is the weather in Paris?");
+
+export const GET_WEATHER = {
+  type: "function",
+  function: {
+    name: "get_weather",
+    description: "The weather in a city",
+    parameters: {
+      type: "object",
+      properties: { city: { type: "string" } },
+      required: ["city"],
+      additionalProperties: false,
+    },
+  },
+};
+
+export const create = (params) => client.chat.completions.create({ model: MODEL, ...params });
+
+export async function chunksOf(params) {
+  const chunks = [];
+  for await (const chunk of await create({ ...params, stream: true })) chunks.push(chunk);
+  return chunks;
+}
+
+/** Every choice object of one index, as it was on the wire. */
+export const choiceFrames = (chunks, index = 0) =>
+  chunks.flatMap((chunk) => chunk.choices).filter((choice) => choice.index === index);
+
+export const textOf = (frames) => frames.map((frame) => frame.delta.content ?? "").join("");

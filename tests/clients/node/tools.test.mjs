@@ -1,0 +1,95 @@
+// Tool calls: asked for, answered, accumulated, and run by the SDK itself.
+
+import assert from "node:assert/strict";
+import { GET_WEATHER, MODEL, WEATHER, choiceFrames, chunksOf, client, create, test } from "./demo.mjs";
+
+const PARIS = '{"city":"Paris"}';
+const SUNNY = '{"sky":"sunny","celsius":21}';
+const asked = { messages: WEATHER, tools: [GET_WEATHER] };
+
+test("the answer is one call", async () => {
+  const { choices } = await create(asked);
+  const { id } = choices[0].message.tool_calls[0];
+
+  assert.ok(id);
+  assert.deepEqual(choices, [
+    {
+      index: 0,
+      message: {
+        role: "assistant",
+        content: null,
+        refusal: null,
+        tool_calls: [{ id, type: "function", function: { name: "get_weather", arguments: PARIS } }],
+      },
+      logprobs: null,
+      finish_reason: "tool_calls",
+    },
+  ]);
+});
+
+test("a streamed call is named once, then fed arguments", async () => {
+  const deltas = choiceFrames(await chunksOf(asked)).map((frame) => frame.delta);
+  const [role, opening, ...pieces] = deltas.slice(0, -1);
+  const { id } = opening.tool_calls[0];
+  const texts = pieces.map((piece) => piece.tool_calls[0].function.arguments);
+
+  assert.equal(role.role, "assistant");
+  assert.deepEqual(opening, {
+    tool_calls: [{ index: 0, id, type: "function", function: { name: "get_weather", arguments: "" } }],
+  });
+  assert.deepEqual(
+    pieces,
+    texts.map((text) => ({ tool_calls: [{ index: 0, function: { arguments: text } }] })),
+  );
+  assert.ok(texts.length > 1);
+  assert.equal(texts.join(""), PARIS);
+  assert.deepEqual(deltas.at(-1), {});
+});
+
+test("the stream helper gathers the arguments", async () => {
+  const stream = client.chat.completions.stream({ model: MODEL, ...asked });
+  const [choice] = (await stream.finalChatCompletion()).choices;
+  const [call, ...others] = choice.message.tool_calls;
+
+  assert.deepEqual([call.type, call.function.name, call.function.arguments], ["function", "get_weather", PARIS]);
+  assert.deepEqual(others, []);
+  assert.equal(choice.finish_reason, "tool_calls");
+});
+
+test("the result is answered with text", async () => {
+  const { message } = (await create(asked)).choices[0];
+  const result = { role: "tool", tool_call_id: message.tool_calls[0].id, content: SUNNY };
+  const [choice] = (await create({ ...asked, messages: [...WEATHER, message, result] })).choices;
+
+  assert.match(choice.message.content, /Paris/);
+  assert.equal(choice.message.tool_calls, undefined);
+  assert.equal(choice.finish_reason, "stop");
+});
+
+for (const stream of [false, true]) {
+  test(`runTools makes the round trip ${stream ? "over streams" : "over JSON"}`, async () => {
+    const calls = [];
+    const runnable = {
+      type: "function",
+      function: {
+        ...GET_WEATHER.function,
+        parse: JSON.parse,
+        function: (args) => (calls.push(args), SUNNY),
+      },
+    };
+    const runner = client.chat.completions.runTools({
+      model: MODEL,
+      messages: WEATHER,
+      tools: [runnable],
+      stream,
+    });
+    const content = await runner.finalContent();
+
+    assert.deepEqual(calls, [{ city: "Paris" }]);
+    assert.match(content, /Paris/);
+    assert.deepEqual(
+      runner.messages.map((message) => message.role),
+      ["user", "assistant", "tool", "assistant"],
+    );
+  });
+}

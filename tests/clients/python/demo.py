@@ -1,0 +1,54 @@
+"""What the embedded demo is asked, and how its streams are read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from openai.types.chat import ChatCompletionChunk
+
+MODEL = "demo"
+
+
+def ask(text: str) -> list[dict]:
+    return [{"role": "user", "content": text}]
+
+
+HELLO = ask("hello")
+STORY = ask("Tell me a Story, please.")
+TWO_ANSWERS = ask("Give me two answers.")
+WEATHER = ask("What is the weather in Paris?")
+
+GET_WEATHER = {
+    "type": "function",
+    "function": {
+        "name": "get_weather",
+        "description": "The weather in a city",
+        "strict": True,
+        "parameters": {
+            "type": "object",
+            "properties": {"city": {"type": "string"}},
+            "required": ["city"],
+            "additionalProperties": False,
+        },
+    },
+}
+
+
+def with_result(call_message: dict, result: str) -> list[dict]:
+    """The conversation as a client sends it after it has run the tool."""
+    call = call_message["tool_calls"][0]
+    return [*WEATHER, call_message, {"role": "tool", "tool_call_id": call["id"], "content": result}]
+
+
+def choice_frames(chunks: Iterable[ChatCompletionChunk], index: int = 0) -> list[dict]:
+    """Every choice object of one index, with exactly the keys that were on the wire."""
+    return [
+        choice.model_dump(exclude_unset=True)
+        for chunk in chunks
+        for choice in chunk.choices
+        if choice.index == index
+    ]
+
+
+def text_of(frames: list[dict]) -> str:
+    return "".join(frame["delta"].get("content") or "" for frame in frames)

@@ -1,0 +1,43 @@
+"""Refusals arrive as openai-python's own exceptions, before any stream begins; and the list of models."""
+
+import openai
+import pytest
+from openai.types.chat import ChatCompletion
+
+from demo import HELLO, MODEL
+
+
+@pytest.fixture(params=[False, True], ids=["json", "stream"])
+def stream(request):
+    return request.param
+
+
+def test_messages_are_required(client, stream):
+    with pytest.raises(openai.BadRequestError) as refused:
+        # `create` would refuse this itself, without asking the server.
+        client.post("/chat/completions", cast_to=ChatCompletion, body={"model": MODEL, "stream": stream})
+
+    assert refused.value.body == {
+        "message": refused.value.body["message"],
+        "type": "invalid_request_error",
+        "param": "messages",
+        "code": "missing_required_parameter",
+    }
+    assert "messages" in refused.value.body["message"]
+
+
+def test_an_unknown_model_is_not_found(client, stream):
+    with pytest.raises(openai.NotFoundError) as refused:
+        client.chat.completions.create(model="nope", messages=HELLO, stream=stream)
+
+    assert set(refused.value.body) == {"message", "type", "param", "code"}
+    assert refused.value.code == "model_not_found"
+    assert "nope" in refused.value.body["message"]
+
+
+def test_the_demo_model_is_listed(client):
+    [demo] = [model for model in client.models.list() if model.id == MODEL]
+
+    assert demo.object == "model"
+    assert isinstance(demo.created, int)
+    assert demo.owned_by
