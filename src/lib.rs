@@ -9,15 +9,15 @@ pub mod mapping;
 pub mod ingress;
 pub mod upstream;
 
-pub mod ingest;
-pub mod turn;
-pub mod egress;
 pub mod contract;
-pub mod wire;
+pub mod egress;
+pub mod ingest;
 pub mod pipeline;
+pub mod turn;
+pub mod wire;
 
-pub mod reload;
-pub mod trial;
-pub mod serve;
-pub mod observe;
 pub mod cli;
+pub mod observe;
+pub mod reload;
+pub mod serve;
+pub mod trial;

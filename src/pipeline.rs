@@ -139,9 +139,10 @@ impl Pipeline {
         let event = match how {
             // After the last finish both are a good end; before it both are a truncation.
             Ended::Marker | Ended::Eof => Event::End,
-            Ended::Cut(why) => {
-                Event::Fault { fault: Fault::new(FaultKind::Truncated, format!("the backend was lost: {why}")), last: true }
-            }
+            Ended::Cut(why) => Event::Fault {
+                fault: Fault::new(FaultKind::Truncated, format!("the backend was lost: {why}")),
+                last: true,
+            },
         };
         if !self.turn.is_over() {
             self.advance(event, now_ms);
@@ -183,7 +184,9 @@ impl Pipeline {
         match &dialect.body.schema {
             Some(schema) if !schema.is_valid(&body) => {
                 let breach = schema.check(&body).err().map(|b| b.to_string()).unwrap_or_default();
-                self.stage.judge(&format!("the body of `{}` breaks its schema: {breach}", dialect.name)).map_or(Ok(body), Err)
+                self.stage
+                    .judge(&format!("the body of `{}` breaks its schema: {breach}", dialect.name))
+                    .map_or(Ok(body), Err)
             }
             _ => Ok(body),
         }

@@ -3,9 +3,21 @@ use super::{Fault, Finish, Merge, Tree, Usage, words};
 /// What a backend said, in our words: the closed list that every backend mapping emits.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
-    Start { id: Option<String>, model: Option<String>, created: Option<i64> },
-    Text { choice: usize, item: Option<String>, piece: Piece },
-    Refusal { choice: usize, item: Option<String>, piece: Piece },
+    Start {
+        id: Option<String>,
+        model: Option<String>,
+        created: Option<i64>,
+    },
+    Text {
+        choice: usize,
+        item: Option<String>,
+        piece: Piece,
+    },
+    Refusal {
+        choice: usize,
+        item: Option<String>,
+        piece: Piece,
+    },
     Reasoning {
         choice: usize,
         item: Option<String>,
@@ -14,8 +26,16 @@ pub enum Event {
         piece: Option<Piece>,
         encrypted: Option<String>,
     },
-    Annotation { choice: usize, item: Option<String>, value: Tree },
-    Logprobs { choice: usize, item: Option<String>, value: Tree },
+    Annotation {
+        choice: usize,
+        item: Option<String>,
+        value: Tree,
+    },
+    Logprobs {
+        choice: usize,
+        item: Option<String>,
+        value: Tree,
+    },
     Tool {
         choice: usize,
         key: Option<String>,
@@ -25,13 +45,29 @@ pub enum Event {
         piece: Option<Piece>,
     },
     /// The calls seen so far are all of this model call, in this order.
-    Batch { choice: usize, ids: Vec<String> },
-    Close { choice: usize, item: Option<String>, key: Option<String> },
-    Usage { usage: Usage, merge: Merge },
+    Batch {
+        choice: usize,
+        ids: Vec<String>,
+    },
+    Close {
+        choice: usize,
+        item: Option<String>,
+        key: Option<String>,
+    },
+    Usage {
+        usage: Usage,
+        merge: Merge,
+    },
     /// Without a choice it ends every choice that is open.
-    Finish { choice: Option<usize>, reason: Finish },
+    Finish {
+        choice: Option<usize>,
+        reason: Finish,
+    },
     /// `last` is false when the backend goes on by itself.
-    Fault { fault: Fault, last: bool },
+    Fault {
+        fault: Fault,
+        last: bool,
+    },
     End,
 }
 

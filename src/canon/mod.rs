@@ -20,10 +20,10 @@ pub use finish::Finish;
 pub use frame::{Frame, FrameBody};
 pub use moment::{Moment, MomentKind, Scope};
 pub use policy::Policies;
+pub use reframe_frame::Tree;
 pub use request::TurnRequest;
 pub use state::{Choice, Item, ItemKind, ItemState, Part, PartKind, TurnState};
 pub use usage::{Merge, Usage};
-pub use reframe_frame::Tree;
 
 /// Declares a closed set of words: an enum, its spelling in YAML, and the list for `check`.
 macro_rules! words {

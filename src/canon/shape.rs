@@ -156,8 +156,7 @@ const REQUEST_MESSAGE: &[(&str, Type)] = &[
     ("call_id", T::Text),
     ("failed", T::Bool),
 ];
-const REQUEST_CALL: &[(&str, Type)] =
-    &[("id", T::Text), ("name", T::Text), ("kind", T::Text), ("arguments", T::Text)];
+const REQUEST_CALL: &[(&str, Type)] = &[("id", T::Text), ("name", T::Text), ("kind", T::Text), ("arguments", T::Text)];
 const REQUEST_PART: &[(&str, Type)] = &[
     ("type", T::Word(&["text", "image", "file", "audio", "refusal"])),
     ("text", T::Text),
@@ -177,13 +176,8 @@ const TOOL: &[(&str, Type)] = &[
     ("raw", T::Json),
 ];
 const TOOL_CHOICE: &[(&str, Type)] = &[("mode", T::Text), ("name", T::Text)];
-const FORMAT: &[(&str, Type)] = &[
-    ("kind", T::Text),
-    ("name", T::Text),
-    ("schema", T::Json),
-    ("strict", T::Bool),
-    ("description", T::Text),
-];
+const FORMAT: &[(&str, Type)] =
+    &[("kind", T::Text), ("name", T::Text), ("schema", T::Json), ("strict", T::Bool), ("description", T::Text)];
 const MODEL: &[(&str, Type)] = &[("id", T::Text), ("backend", T::Text), ("created", T::Int)];
 const BUILD: &[(&str, Type)] = &[("version", T::Text)];
 
@@ -222,12 +216,8 @@ impl Shape {
 /// The variables in a frame of this moment, besides `policy`.
 pub fn variables_at(moment: MomentKind) -> Vec<(&'static str, Type)> {
     use MomentKind as M;
-    let mut all = vec![
-        ("turn", T::Record(S::Turn)),
-        ("request", T::Record(S::Request)),
-        ("seq", T::Int),
-        ("frame", T::Text),
-    ];
+    let mut all =
+        vec![("turn", T::Record(S::Turn)), ("request", T::Record(S::Request)), ("seq", T::Int), ("frame", T::Text)];
     let choice = ("choice", T::Record(S::Choice));
     let item = ("item", T::Record(S::Item));
     let part = ("part", T::Record(S::Part));

@@ -117,11 +117,7 @@ pub static EVENTS: Vocabulary = Vocabulary {
             ],
             payload: &["input", "output", "total", "cached", "cache_write", "reasoning"],
         },
-        Word {
-            name: "finish",
-            fields: &[CHOICE, f("reason", Kind::Word(Finish::WORDS))],
-            payload: &["reason"],
-        },
+        Word { name: "finish", fields: &[CHOICE, f("reason", Kind::Word(Finish::WORDS))], payload: &["reason"] },
         Word {
             name: "fault",
             fields: &[

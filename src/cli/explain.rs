@@ -52,9 +52,9 @@ fn explain(args: &ExplainArgs, layers: &Layers) -> Result<bool, String> {
         format!("error: no dialect `{}`{profile}; there is {}", args.to, one_of(known))
     })?;
     let transcript = find(&args.transcript, &plan)?;
-    let backend = plan
-        .backend(&transcript.backend)
-        .ok_or_else(|| format!("error: the transcript names the backend `{}`, which is not in this set", transcript.backend))?;
+    let backend = plan.backend(&transcript.backend).ok_or_else(|| {
+        format!("error: the transcript names the backend `{}`, which is not in this set", transcript.backend)
+    })?;
     let request = request(&args.transcript, dialect)?;
     let rows = Arc::new(Mutex::new(Rows::new(plan.sources.clone())));
     let mut pipeline = Pipeline::new(Order {

@@ -16,8 +16,7 @@ pub fn render_one(diagnostic: &Diagnostic, sources: &Sources, colour: bool) -> S
     if !diagnostic.label.is_empty() {
         annotation = annotation.label(diagnostic.label.as_str());
     }
-    let mut group =
-        title.element(Snippet::source(&*source.text).path(source.shown.as_str()).annotation(annotation));
+    let mut group = title.element(Snippet::source(&*source.text).path(source.shown.as_str()).annotation(annotation));
     if let Some(help) = &diagnostic.help {
         group = group.element(Level::HELP.message(help.as_str()));
     }

@@ -55,9 +55,7 @@ impl Sources {
     }
 
     pub fn text(&self, span: Span) -> &str {
-        self.get(span.file)
-            .and_then(|s| s.text.get(span.start as usize..span.end as usize))
-            .unwrap_or("")
+        self.get(span.file).and_then(|s| s.text.get(span.start as usize..span.end as usize)).unwrap_or("")
     }
 
     pub fn place(&self, span: Span) -> Place {

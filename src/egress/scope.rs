@@ -28,10 +28,8 @@ impl<'a> Scope<'a> {
         }
         if let Some(item) = moment.item.and_then(|i| state.items.get(i)) {
             scope.set("item", Value::Item(item));
-            let summary = matches!(
-                moment.kind,
-                MomentKind::SummaryOpen | MomentKind::SummaryDelta | MomentKind::SummaryClose
-            );
+            let summary =
+                matches!(moment.kind, MomentKind::SummaryOpen | MomentKind::SummaryDelta | MomentKind::SummaryClose);
             let parts = if summary { &item.summaries } else { &item.parts };
             if let Some(part) = moment.part.and_then(|p| parts.get(p)) {
                 scope.set("part", Value::Part(part));

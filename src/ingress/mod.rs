@@ -10,8 +10,8 @@ use crate::mapping::select::Cursor;
 const MAX_CHOICES: i64 = 128;
 
 pub fn read(plan: &RequestPlan, body: &[u8]) -> Result<TurnRequest, Fault> {
-    let body = Tree::parse(body)
-        .map_err(|e| Fault::new(FaultKind::NotJson, format!("the body is not valid JSON: {e}")))?;
+    let body =
+        Tree::parse(body).map_err(|e| Fault::new(FaultKind::NotJson, format!("the body is not valid JSON: {e}")))?;
     if body.as_map().is_none() {
         return Err(Fault::new(FaultKind::NotJson, "the body must be a JSON object"));
     }

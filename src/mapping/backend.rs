@@ -51,10 +51,8 @@ impl BackendPlan {
     pub fn parse(node: &Node, shared: &Tables, cx: Cx) -> Option<BackendPlan> {
         let fields = Fields::of(node, "a backend", cx)?;
         let name = fields.required_text("backend")?;
-        let transport = fields
-            .required("transport")
-            .and_then(|n| cx.word(n, Transport::WORDS))
-            .and_then(Transport::from_word);
+        let transport =
+            fields.required("transport").and_then(|n| cx.word(n, Transport::WORDS)).and_then(Transport::from_word);
         let tables = Tables::parse(fields.map("tables"), cx).or(shared);
         let mut plan = BackendPlan {
             name: name.to_owned(),

@@ -145,10 +145,15 @@ pub fn compile(node: &Node, profile: Option<Profile>, dcx: &DialectCx) -> Option
     let schemas = fields.text("schemas");
     let request = fields.required("request").and_then(|n| RequestPlan::parse(n, &tables, cx));
     let pool = PoolBuilder::new(tables);
-    let compiler =
-        Compiler { scx: SkeletonCx { cx, pool: &pool, parts: &parts, names: &names }, dcx, schemas, policies: resolved.names() };
+    let compiler = Compiler {
+        scx: SkeletonCx { cx, pool: &pool, parts: &parts, names: &names },
+        dcx,
+        schemas,
+        policies: resolved.names(),
+    };
     let stream = fields.required("stream").and_then(|n| compiler.stream(n));
-    let body_env = compiler.env("the body", [("turn", Type::Record(Shape::Turn)), ("request", Type::Record(Shape::Request))]);
+    let body_env =
+        compiler.env("the body", [("turn", Type::Record(Shape::Turn)), ("request", Type::Record(Shape::Request))]);
     let body = fields.required("body").and_then(|n| compiler.checked(n, "body", &body_env));
     let error_env = compiler.env("an error", [("fault", Type::Record(Shape::Fault))]);
     let errors = fields.required("errors").and_then(|n| compiler.checked(n, "error", &error_env));
@@ -275,7 +280,8 @@ impl Compiler<'_, '_> {
             (None, Some(text), None) => (Content::Text(self.scx.compile(text, &env)?), None),
             (None, None, Some(comment)) => (Content::Comment(self.scx.compile(comment, &env)?), None),
             _ => {
-                let message = format!("the frame `{}` must have exactly one of `data:`, `text:` and `comment:`", entry.key);
+                let message =
+                    format!("the frame `{}` must have exactly one of `data:`, `text:` and `comment:`", entry.key);
                 cx.error(Code::BadFrame, entry.key_span, message);
                 return None;
             }

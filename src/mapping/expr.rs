@@ -196,9 +196,12 @@ fn environment(tables: Tables) -> Environment<'static> {
     env.set_fuel(Some(FUEL));
     env.set_undefined_behavior(minijinja::UndefinedBehavior::Chainable);
     // Ours: it replaces null and absent, never 0, "" or false.
-    env.add_filter("default", |value: Value, other: Value| {
-        if value.is_undefined() || value.is_none() { other } else { value }
-    });
+    env.add_filter(
+        "default",
+        |value: Value, other: Value| {
+            if value.is_undefined() || value.is_none() { other } else { value }
+        },
+    );
     env.add_filter("table", move |value: Value, name: String| {
         if value.is_undefined() || value.is_none() {
             return Value::from(());
@@ -215,16 +218,10 @@ fn environment(tables: Tables) -> Environment<'static> {
         let items: Vec<String> = value.try_iter().map(|i| i.map(|v| v.to_string()).collect()).unwrap_or_default();
         items.join(between.as_deref().unwrap_or(""))
     });
-    env.add_filter("first", |value: Value| {
-        value.try_iter().ok().and_then(|mut i| i.next()).unwrap_or(Value::from(()))
-    });
-    env.add_filter("last", |value: Value| {
-        value.try_iter().ok().and_then(|i| i.last()).unwrap_or(Value::from(()))
-    });
+    env.add_filter("first", |value: Value| value.try_iter().ok().and_then(|mut i| i.next()).unwrap_or(Value::from(())));
+    env.add_filter("last", |value: Value| value.try_iter().ok().and_then(|i| i.last()).unwrap_or(Value::from(())));
     env.add_test("none", |value: Value| value.is_none() || value.is_undefined());
-    env.add_test("startingwith", |value: Value, start: String| {
-        value.as_str().is_some_and(|t| t.starts_with(&start))
-    });
+    env.add_test("startingwith", |value: Value, start: String| value.as_str().is_some_and(|t| t.starts_with(&start)));
     env.add_test("endingwith", |value: Value, end: String| value.as_str().is_some_and(|t| t.ends_with(&end)));
     env
 }

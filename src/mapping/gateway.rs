@@ -133,7 +133,12 @@ pub fn parse(node: &Node, known: &Known, cx: Cx) -> Option<GatewayPlan> {
     }
     fields.required("models");
     for node in fields.list("models") {
-        plan.models.extend(model(node, fields.map("backends").iter().map(|e| e.key.as_str()).collect(), &plan.backends, cx));
+        plan.models.extend(model(
+            node,
+            fields.map("backends").iter().map(|e| e.key.as_str()).collect(),
+            &plan.backends,
+            cx,
+        ));
     }
     fields.required("routes");
     for node in fields.list("routes") {
@@ -258,13 +263,7 @@ fn route(node: &Node, dialects: &[&str], profiles: &[&str], cx: Cx) -> Option<Ro
         None => None,
     };
     let (method, path) = endpoint(at, cx)?;
-    Some(RoutePlan {
-        method,
-        path,
-        dialect: named(dialect?, dialects, "dialect")?,
-        profile,
-        span: at.span,
-    })
+    Some(RoutePlan { method, path, dialect: named(dialect?, dialects, "dialect")?, profile, span: at.span })
 }
 
 fn example(node: &Node, cx: Cx) -> Option<(String, String)> {

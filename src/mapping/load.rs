@@ -160,20 +160,21 @@ impl Files {
             if !names(&self.backends, "backend").contains(&transcript.backend.as_str()) {
                 let span = find_line(sources, &transcript.name);
                 let message = format!("no backend file says `backend: {}`", transcript.backend);
-                cx.unknown(Code::UnknownReference, span, message, &transcript.backend, names(&self.backends, "backend"));
+                cx.unknown(
+                    Code::UnknownReference,
+                    span,
+                    message,
+                    &transcript.backend,
+                    names(&self.backends, "backend"),
+                );
             }
         }
         let scripts: Vec<Arc<ScriptPlan>> =
             self.scripts.iter().filter_map(|n| script::parse(n, &self.transcripts, cx)).map(Arc::new).collect();
         let profiles: Vec<Profile> = self.profiles.iter().filter_map(|n| Profile::parse(n, cx)).collect();
         let dialect_names = names(&self.dialects, "dialect");
-        let dcx = DialectCx {
-            cx,
-            shared_tables: &shared_tables,
-            shared_parts,
-            schemas: &cache,
-            dialects: &dialect_names,
-        };
+        let dcx =
+            DialectCx { cx, shared_tables: &shared_tables, shared_parts, schemas: &cache, dialects: &dialect_names };
         let mut dialects = Vec::new();
         for node in &self.dialects {
             if node.get("dialect").is_none() {

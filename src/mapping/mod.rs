@@ -1,7 +1,7 @@
 //! YAML text → spanned tree → checked model → plan. Everything that is wrong is said at once, with its place.
 
-pub mod dialect;
 pub mod backend;
+pub mod dialect;
 pub mod expr;
 pub mod fields;
 pub mod gateway;

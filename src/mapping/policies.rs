@@ -60,7 +60,13 @@ impl Resolved {
                     for one in by_dialect {
                         if !dialects.contains(&one.key.as_str()) {
                             let message = format!("no dialect is called `{}`", one.key);
-                            cx.unknown(Code::UnknownReference, one.key_span, message, &one.key, dialects.iter().copied());
+                            cx.unknown(
+                                Code::UnknownReference,
+                                one.key_span,
+                                message,
+                                &one.key,
+                                dialects.iter().copied(),
+                            );
                         } else if one.key == dialect {
                             self.set(&entry.key, entry.key_span, &one.value, cx);
                         }

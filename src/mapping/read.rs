@@ -42,7 +42,10 @@ enum Way {
         table: Option<Arc<Table>>,
         default: Tree,
     },
-    Parts { from: Selector, rules: Arc<RuleSet> },
+    Parts {
+        from: Selector,
+        rules: Arc<RuleSet>,
+    },
 }
 
 /// Why a value cannot fill its field.
@@ -68,8 +71,9 @@ impl Read {
                 match field.kind {
                     Kind::Parts => {
                         cx.add(
-                            Diagnostic::new(Code::WrongType, node.span, format!("`{}` needs rules", field.name))
-                                .help("write `{ from: \"@.content\", use: NAME }`, with the rules of NAME below `rules:`"),
+                            Diagnostic::new(Code::WrongType, node.span, format!("`{}` needs rules", field.name)).help(
+                                "write `{ from: \"@.content\", use: NAME }`, with the rules of NAME below `rules:`",
+                            ),
                         );
                         return None;
                     }
@@ -184,10 +188,7 @@ impl Read {
                             Some(Tree::Str(none)) if none == "none" => Tree::Null,
                             Some(value) => value.clone(),
                             None => {
-                                return Err(wrong(format!(
-                                    "must be {}, not `{word}`",
-                                    one_of(table.keys())
-                                )));
+                                return Err(wrong(format!("must be {}, not `{word}`", one_of(table.keys()))));
                             }
                         }
                     }
@@ -198,9 +199,8 @@ impl Read {
                 if !self.lenient && self.field.kind == Kind::Text && looked_up.as_str().is_none() {
                     return Err(wrong(format!("must be a string, not {}", article(node.type_name()))));
                 }
-                fit(self.field, looked_up).map_err(|expected| {
-                    wrong(format!("must be {expected}, not {}", article(node.type_name())))
-                })
+                fit(self.field, looked_up)
+                    .map_err(|expected| wrong(format!("must be {expected}, not {}", article(node.type_name()))))
             }
         }
     }
@@ -239,8 +239,20 @@ pub fn fit(field: &Field, value: Tree) -> Result<Tree, String> {
             Some(i) => Ok(Tree::from(i)),
             None => Err("an integer".to_owned()),
         },
-        Kind::Number => if value.as_f64().is_some() { Ok(value) } else { Err("a number".to_owned()) },
-        Kind::Bool => if value.as_bool().is_some() { Ok(value) } else { Err("a boolean".to_owned()) },
+        Kind::Number => {
+            if value.as_f64().is_some() {
+                Ok(value)
+            } else {
+                Err("a number".to_owned())
+            }
+        }
+        Kind::Bool => {
+            if value.as_bool().is_some() {
+                Ok(value)
+            } else {
+                Err("a boolean".to_owned())
+            }
+        }
         Kind::Word(words) => match value.as_str() {
             Some(word) if words.contains(&word) => Ok(value),
             _ => Err(one_of(words.iter().copied())),

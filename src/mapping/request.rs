@@ -6,8 +6,8 @@ use super::rules::{RuleBook, RuleSet, parse_parts};
 use super::select::Selector;
 use super::table::Tables;
 use super::yaml::{Kind, Node};
-use crate::canon::{Tree, words};
 use crate::canon::vocabulary::{FORMAT, Field, ITEMS, SCALARS, TOOL_CHOICE, TOOLS};
+use crate::canon::{Tree, words};
 
 words! {
     /// What a required member must be.
@@ -87,7 +87,14 @@ impl RequestPlan {
         let items = RuleSet::parse(&ITEMS, None, fields.list("items"), tables, &book, cx);
         let tools = RuleSet::parse(&TOOLS, None, fields.list("tools"), tables, &book, cx);
         let mut known: Vec<String> = Vec::new();
-        known.extend(required.iter().map(|(s, _)| s).chain(refused.iter().map(|(s, _)| s)).filter_map(Selector::first_key).map(str::to_owned));
+        known.extend(
+            required
+                .iter()
+                .map(|(s, _)| s)
+                .chain(refused.iter().map(|(s, _)| s))
+                .filter_map(Selector::first_key)
+                .map(str::to_owned),
+        );
         let reads = scalars.iter().chain(&tool_choice).chain(&format);
         known.extend(reads.flat_map(Read::selectors).filter_map(Selector::first_key).map(str::to_owned));
         known.extend(items.first_keys().into_iter().chain(tools.first_keys()).map(str::to_owned));

@@ -287,8 +287,12 @@ impl Rule {
             keys.extend(fields.list("event").iter().filter_map(|n| text_of(n, cx)).map(str::to_owned));
         } else if let Some(entry) = fields.entry("event") {
             cx.add(
-                Diagnostic::new(Code::UnknownKey, entry.key_span, "`event:` needs `key:`, the selector of an event's name")
-                    .help("write `key: $.type` (or where the name stands) beside `rules:`"),
+                Diagnostic::new(
+                    Code::UnknownKey,
+                    entry.key_span,
+                    "`event:` needs `key:`, the selector of an event's name",
+                )
+                .help("write `key: $.type` (or where the name stands) beside `rules:`"),
             );
         }
         let conditions = parse_conditions(&fields, cx);
@@ -394,9 +398,9 @@ impl Emit {
             }
         }
         let says = |name: &&str| {
-            fields.iter().any(|(n, v)| {
-                n == name && !(vocabulary.empty_is_nothing && v.as_str().is_some_and(str::is_empty))
-            })
+            fields
+                .iter()
+                .any(|(n, v)| n == name && !(vocabulary.empty_is_nothing && v.as_str().is_some_and(str::is_empty)))
         };
         if self.word.payload.is_empty() || self.word.payload.iter().any(says) {
             said.emissions.push(Emission { word: self.word.name, fields, rule });

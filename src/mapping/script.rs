@@ -25,9 +25,15 @@ pub struct Step {
 
 #[derive(Debug)]
 pub enum Action {
-    Play { transcript: Arc<Transcript>, pace: Pace },
+    Play {
+        transcript: Arc<Transcript>,
+        pace: Pace,
+    },
     /// The request cannot be played.
-    Refuse { param: Option<String>, message: String },
+    Refuse {
+        param: Option<String>,
+        message: String,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +86,13 @@ fn step(
             let name = text_of(play, cx)?;
             let Some(transcript) = transcripts.iter().find(|t| t.name == name) else {
                 let message = format!("no transcript is called `{name}`");
-                cx.unknown(Code::UnknownReference, play.span, message, name, transcripts.iter().map(|t| t.name.as_str()));
+                cx.unknown(
+                    Code::UnknownReference,
+                    play.span,
+                    message,
+                    name,
+                    transcripts.iter().map(|t| t.name.as_str()),
+                );
                 return None;
             };
             Action::Play { transcript: transcript.clone(), pace }

@@ -87,10 +87,9 @@ impl Selector {
             Some('@') => From::Here,
             Some('^') => From::Around,
             _ => {
-                cx.add(
-                    Diagnostic::new(Code::BadSelector, span, format!("`{text}` is not a selector"))
-                        .help("a selector starts with `$` (the whole), `@` (the node at hand) or `^` (the node around it)"),
-                );
+                cx.add(Diagnostic::new(Code::BadSelector, span, format!("`{text}` is not a selector")).help(
+                    "a selector starts with `$` (the whole), `@` (the node at hand) or `^` (the node around it)",
+                ));
                 return None;
             }
         };
@@ -114,9 +113,7 @@ impl Selector {
         match &self.way {
             Way::Steps(steps) => walk(start, steps),
             Way::Children(steps) => children(walk(start, steps)?).next().map(|(_, node)| node),
-            Way::Engine(query) => {
-                js_path_process(query, start).ok()?.into_iter().next().map(|found| found.val())
-            }
+            Way::Engine(query) => js_path_process(query, start).ok()?.into_iter().next().map(|found| found.val()),
         }
     }
 
@@ -124,9 +121,7 @@ impl Selector {
     pub fn many<'t>(&self, cursor: &Cursor<'t>) -> Vec<(&'t Tree, String)> {
         let (start, base) = cursor.start(self.from);
         match &self.way {
-            Way::Steps(steps) => {
-                walk(start, steps).map(|node| (node, join(base, steps))).into_iter().collect()
-            }
+            Way::Steps(steps) => walk(start, steps).map(|node| (node, join(base, steps))).into_iter().collect(),
             Way::Children(steps) => {
                 let Some(list) = walk(start, steps) else { return Vec::new() };
                 let base = join(base, steps);

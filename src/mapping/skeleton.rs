@@ -15,15 +15,35 @@ use std::sync::Arc;
 pub enum Skeleton {
     Constant(Tree),
     /// `optional`: its key (or list element) is left out when the value is null.
-    Hole { expr: Expr, optional: bool },
+    Hole {
+        expr: Expr,
+        optional: bool,
+    },
     Text(Vec<TextSegment>),
     List(Vec<Skeleton>),
     Map(Vec<(Arc<str>, Skeleton)>),
-    Each { list: Expr, name: Arc<str>, filter: Option<Expr>, body: Box<Skeleton> },
-    Switch { on: Expr, cases: Vec<(String, Skeleton)>, default: Option<Box<Skeleton>> },
+    Each {
+        list: Expr,
+        name: Arc<str>,
+        filter: Option<Expr>,
+        body: Box<Skeleton>,
+    },
+    Switch {
+        on: Expr,
+        cases: Vec<(String, Skeleton)>,
+        default: Option<Box<Skeleton>>,
+    },
     /// A part used with variables of another name: `{ $use: usage, with: { usage: turn.usage } }`.
-    With { name: Arc<str>, value: Expr, body: Box<Skeleton> },
-    If { condition: Expr, then: Box<Skeleton>, otherwise: Option<Box<Skeleton>> },
+    With {
+        name: Arc<str>,
+        value: Expr,
+        body: Box<Skeleton>,
+    },
+    If {
+        condition: Expr,
+        then: Box<Skeleton>,
+        otherwise: Option<Box<Skeleton>>,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -83,10 +103,8 @@ impl SkeletonCx<'_, '_> {
             Kind::Map(entries) => match entries.iter().find(|e| e.key.starts_with('$')) {
                 Some(directive) => self.directive(&directive.key, directive.key_span, node, env, used),
                 None => {
-                    let compiled: Vec<_> = entries
-                        .iter()
-                        .map(|e| self.at(&e.value, env, used).map(|s| (self.name(&e.key), s)))
-                        .collect();
+                    let compiled: Vec<_> =
+                        entries.iter().map(|e| self.at(&e.value, env, used).map(|s| (self.name(&e.key), s))).collect();
                     compiled.into_iter().collect::<Option<Vec<_>>>().map(Skeleton::Map).map(fold)
                 }
             },
@@ -120,14 +138,7 @@ impl SkeletonCx<'_, '_> {
         }
     }
 
-    fn directive(
-        &self,
-        name: &str,
-        span: Span,
-        node: &Node,
-        env: &Env,
-        used: &mut Vec<Span>,
-    ) -> Option<Skeleton> {
+    fn directive(&self, name: &str, span: Span, node: &Node, env: &Env, used: &mut Vec<Span>) -> Option<Skeleton> {
         let fields = Fields::of(node, format!("`{name}`"), self.cx)?;
         match name {
             "$use" => {

@@ -22,21 +22,10 @@ const TRANSCRIPTS: &str = "transcripts";
 /// Why a set could not be read. Paths are as a person would write them.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ReadError {
-    Io {
-        path: String,
-        message: String,
-    },
-    TooBig {
-        path: String,
-        bytes: u64,
-        limit: u64,
-    },
-    NotUtf8 {
-        path: String,
-    },
-    TooMany {
-        limit: usize,
-    },
+    Io { path: String, message: String },
+    TooBig { path: String, bytes: u64, limit: u64 },
+    NotUtf8 { path: String },
+    TooMany { limit: usize },
 }
 
 impl ReadError {
@@ -129,11 +118,7 @@ impl Layers {
                 Err(error) => errors.push(error),
             }
         }
-        if errors.is_empty() {
-            Ok(set.into_values().collect())
-        } else {
-            Err(errors)
-        }
+        if errors.is_empty() { Ok(set.into_values().collect()) } else { Err(errors) }
     }
 
     /// The folders to watch: those that exist, each one listed, and those that symlinks lead to.
@@ -196,16 +181,11 @@ impl Walk {
             return;
         }
         match kind {
-            Ok(Kind::File) => self.files.push(Found {
-                name,
-                path,
-                limit: holds.limit(),
-            }),
+            Ok(Kind::File) => self.files.push(Found { name, path, limit: holds.limit() }),
             // Opening a pipe would wait for its writer, with no end.
-            Ok(Kind::Folder | Kind::Other) => self.errors.push(ReadError::Io {
-                path: shown(&path),
-                message: "it is not a file".to_owned(),
-            }),
+            Ok(Kind::Folder | Kind::Other) => {
+                self.errors.push(ReadError::Io { path: shown(&path), message: "it is not a file".to_owned() })
+            }
             Err(error) if is_gone(&path, &error) => {}
             Err(error) => self.errors.push(ReadError::io(&path, &error)),
         }
@@ -250,11 +230,7 @@ impl Found {
     /// The file's text; `None` if the file has gone since it was listed, which is the same as listing a moment later.
     fn read(&self) -> Result<Option<FileText>, ReadError> {
         let shown = shown(&self.path);
-        let too_big = |bytes| ReadError::TooBig {
-            path: shown.clone(),
-            bytes,
-            limit: self.limit,
-        };
+        let too_big = |bytes| ReadError::TooBig { path: shown.clone(), bytes, limit: self.limit };
         let mut bytes = Vec::new();
         let read = fs::File::open(&self.path).and_then(|file| {
             let length = file.metadata()?.len();
@@ -267,11 +243,7 @@ impl Found {
         match read {
             Ok(length) if length > self.limit => Err(too_big(length)),
             Ok(_) => match String::from_utf8(bytes) {
-                Ok(text) => Ok(Some(FileText {
-                    name: self.name.clone(),
-                    shown,
-                    text: text.into(),
-                })),
+                Ok(text) => Ok(Some(FileText { name: self.name.clone(), shown, text: text.into() })),
                 Err(_) => Err(ReadError::NotUtf8 { path: shown }),
             },
             Err(error) if is_gone(&self.path, &error) => Ok(None),
@@ -283,9 +255,8 @@ impl Found {
 impl Holds {
     fn takes(self, name: &str) -> bool {
         let ending = Path::new(name).extension().and_then(|end| end.to_str());
-        let ends_in = |wanted: &[&str]| {
-            ending.is_some_and(|end| wanted.iter().any(|one| end.eq_ignore_ascii_case(one)))
-        };
+        let ends_in =
+            |wanted: &[&str]| ending.is_some_and(|end| wanted.iter().any(|one| end.eq_ignore_ascii_case(one)));
         match self {
             // `.yml` is not a name that a set uses; the loader says so.
             Holds::Mappings => ends_in(&["yaml", "yml"]),
@@ -320,10 +291,7 @@ impl ReadError {
             io::ErrorKind::NotADirectory => "it is not a folder".to_owned(),
             _ => error.to_string(),
         };
-        ReadError::Io {
-            path: shown(path),
-            message,
-        }
+        ReadError::Io { path: shown(path), message }
     }
 }
 
@@ -332,10 +300,7 @@ impl fmt::Display for ReadError {
         match self {
             ReadError::Io { path, message } => write!(out, "cannot read {path}: {message}"),
             ReadError::TooBig { path, bytes, limit } => {
-                write!(
-                    out,
-                    "{path} has {bytes} bytes, and at most {limit} are read"
-                )
+                write!(out, "{path} has {bytes} bytes, and at most {limit} are read")
             }
             ReadError::NotUtf8 { path } => write!(out, "{path} is not UTF-8 text"),
             ReadError::TooMany { limit } => {
@@ -396,11 +361,7 @@ fn target_folder(path: &Path) -> Option<PathBuf> {
         return None;
     }
     let target = fs::canonicalize(path).ok()?;
-    if target.is_dir() {
-        Some(target)
-    } else {
-        target.parent().map(Path::to_owned)
-    }
+    if target.is_dir() { Some(target) } else { target.parent().map(Path::to_owned) }
 }
 
 /// The path as it was given, without `./`, and with `/` everywhere.
@@ -471,11 +432,8 @@ mod tests {
 
     #[test]
     fn misnamed_and_misplaced_files_are_left_to_the_loader() {
-        let disk = Disk::new(&[
-            "mappings/gateway.yml",
-            "mappings/dialect/chat.yaml",
-            "mappings/dialects/old/chat.YAML",
-        ]);
+        let disk =
+            Disk::new(&["mappings/gateway.yml", "mappings/dialect/chat.yaml", "mappings/dialects/old/chat.YAML"]);
         let names = ["dialect/chat.yaml", "dialects/old/chat.YAML", "gateway.yml"];
         assert_eq!(disk.names("mappings", &[]), names);
     }
@@ -491,11 +449,7 @@ mod tests {
         let layers = disk.layers("mappings", &["more/mine"]);
         let set = layers.read(&[]).unwrap();
         let shown: Vec<_> = set.iter().map(|file| disk.cut(&file.shown)).collect();
-        let expected = [
-            "more/mine/dialects/mine.yaml",
-            "mappings/gateway.yaml",
-            "schemas/chat/chunk.json",
-        ];
+        let expected = ["more/mine/dialects/mine.yaml", "mappings/gateway.yaml", "schemas/chat/chunk.json"];
         assert_eq!(shown, expected);
     }
 
@@ -511,10 +465,7 @@ mod tests {
     #[test]
     fn later_layers_replace_files_of_the_same_name() {
         let disk = Disk::new(&["one/shared.yaml", "two/shared.yaml", "two/profiles/p.yaml"]);
-        let layers = Layers {
-            base: Base::Embedded,
-            add: vec![disk.path("one"), disk.path("two")],
-        };
+        let layers = Layers { base: Base::Embedded, add: vec![disk.path("one"), disk.path("two")] };
         let embedded = [embedded("gateway.yaml"), embedded("shared.yaml")];
         let set = layers.read(&embedded).unwrap();
         let names = ["gateway.yaml", "profiles/p.yaml", "shared.yaml"];
@@ -527,21 +478,12 @@ mod tests {
     fn all_that_is_wrong_is_returned_at_once() {
         let disk = Disk::new(&["mappings/shared.yaml"]);
         disk.write("mappings/gateway.yaml", &[b'#'; MAX_TEXT as usize + 1]);
-        disk.write(
-            "mappings/transcripts/fits.jsonl",
-            &[b' '; MAX_TEXT as usize + 1],
-        );
+        disk.write("mappings/transcripts/fits.jsonl", &[b' '; MAX_TEXT as usize + 1]);
         disk.write("mappings/dialects/latin.yaml", b"caf\xe9");
         symlink("nowhere.yaml", disk.path("mappings/dialects/lost.yaml")).unwrap();
         fs::create_dir(disk.path("mappings/dialects/x")).unwrap();
-        let errors = disk
-            .layers("mappings", &["absent", "mappings/shared.yaml"])
-            .read(&[])
-            .unwrap_err();
-        let mut said: Vec<_> = errors
-            .iter()
-            .map(|one| disk.cut(&one.to_string()))
-            .collect();
+        let errors = disk.layers("mappings", &["absent", "mappings/shared.yaml"]).read(&[]).unwrap_err();
+        let mut said: Vec<_> = errors.iter().map(|one| disk.cut(&one.to_string())).collect();
         said.sort();
         let expected = [
             "cannot read absent: there is no such file or folder",
@@ -571,16 +513,10 @@ mod tests {
         symlink("..1", disk.path("mnt/..data")).unwrap();
         symlink("..data/gateway.yaml", disk.path("mnt/gateway.yaml")).unwrap();
         symlink("..data/dialects", disk.path("mnt/dialects")).unwrap();
-        assert_eq!(
-            disk.names("mnt", &[]),
-            ["dialects/chat.yaml", "gateway.yaml"]
-        );
+        assert_eq!(disk.names("mnt", &[]), ["dialects/chat.yaml", "gateway.yaml"]);
         let folders = disk.layers("mnt", &[]).folders();
         let folders: Vec<_> = folders.iter().map(|one| disk.cut(&shown(one))).collect();
-        assert_eq!(
-            folders,
-            ["mnt", "mnt/..1", "mnt/..1/dialects", "mnt/dialects"]
-        );
+        assert_eq!(folders, ["mnt", "mnt/..1", "mnt/..1/dialects", "mnt/dialects"]);
     }
 
     #[test]
@@ -647,10 +583,7 @@ mod tests {
         }
 
         fn layers(&self, base: &str, add: &[&str]) -> Layers {
-            Layers {
-                base: Base::Folder(self.path(base)),
-                add: add.iter().map(|folder| self.path(folder)).collect(),
-            }
+            Layers { base: Base::Folder(self.path(base)), add: add.iter().map(|folder| self.path(folder)).collect() }
         }
 
         fn names(&self, base: &str, add: &[&str]) -> Vec<String> {
@@ -658,10 +591,7 @@ mod tests {
         }
 
         fn cut(&self, text: &str) -> String {
-            text.replace(
-                &format!("{}/", self.path("").display()).replace("//", "/"),
-                "",
-            )
+            text.replace(&format!("{}/", self.path("").display()).replace("//", "/"), "")
         }
     }
 
@@ -670,10 +600,6 @@ mod tests {
     }
 
     fn embedded(name: &str) -> FileText {
-        FileText {
-            name: name.to_owned(),
-            shown: format!("(built in) {name}"),
-            text: "embedded".into(),
-        }
+        FileText { name: name.to_owned(), shown: format!("(built in) {name}"), text: "embedded".into() }
     }
 }

@@ -88,23 +88,14 @@ impl Watch {
         on_change: impl FnMut() + Send + 'static,
     ) -> Result<Watch, String> {
         let (signals, heard) = mpsc::channel();
-        let mut looker = Looker {
-            asked: tops(&folders()),
-            folders,
-            signals: signals.clone(),
-            armed: None,
-            told: false,
-            seen: 0,
-        };
+        let mut looker =
+            Looker { asked: tops(&folders()), folders, signals: signals.clone(), armed: None, told: false, seen: 0 };
         looker.look(&Burst::default());
         let thread = thread::Builder::new()
             .name("watch".to_owned())
             .spawn(move || run(looker, &heard, on_change))
             .map_err(|error| format!("cannot start the thread that watches files: {error}"))?;
-        Ok(Watch {
-            signals,
-            thread: Some(thread),
-        })
+        Ok(Watch { signals, thread: Some(thread) })
     }
 }
 
@@ -175,10 +166,7 @@ impl<F: Fn() -> Vec<PathBuf>> Looker<F> {
         let mut force = burst.folder;
         for _ in 0..ARM_TRIES {
             let places = self.places(&folders);
-            let armed = self
-                .armed
-                .as_ref()
-                .is_some_and(|armed| armed.places == places);
+            let armed = self.armed.as_ref().is_some_and(|armed| armed.places == places);
             if armed && !force {
                 break;
             }
@@ -221,10 +209,7 @@ impl<F: Fn() -> Vec<PathBuf>> Looker<F> {
         let armed = watcher(&places, folders, self.signals.clone());
         let trouble = match armed {
             Ok((watcher, trouble)) => {
-                self.armed = Some(Armed {
-                    _watcher: watcher,
-                    places,
-                });
+                self.armed = Some(Armed { _watcher: watcher, places });
                 trouble
             }
             Err(error) => {
@@ -266,11 +251,7 @@ fn watcher(
     Ok((watcher, trouble))
 }
 
-fn meaning(
-    event: notify::Result<Event>,
-    listed: &HashSet<PathBuf>,
-    armed: &HashSet<PathBuf>,
-) -> Option<Signal> {
+fn meaning(event: notify::Result<Event>, listed: &HashSet<PathBuf>, armed: &HashSet<PathBuf>) -> Option<Signal> {
     let Ok(event) = event else {
         return Some(Signal::Folder);
     };
@@ -314,11 +295,7 @@ type Entry = (PathBuf, Option<(Identity, u64, i128)>);
 fn entry(path: &Path) -> Entry {
     let print = fs::metadata(path).ok().map(|is| {
         let who = Identity::of(path, &is);
-        if is.is_dir() {
-            (who, 0, 0)
-        } else {
-            (who, is.len(), changed_at(&is))
-        }
+        if is.is_dir() { (who, 0, 0) } else { (who, is.len(), changed_at(&is)) }
     });
     (path.to_owned(), print)
 }
@@ -523,11 +500,7 @@ mod tests {
             for release in ["0", "1"] {
                 fs::create_dir_all(root.join("releases").join(release)).unwrap();
                 let text = format!("release {release}");
-                fs::write(
-                    root.join("releases").join(release).join("gateway.yaml"),
-                    text,
-                )
-                .unwrap();
+                fs::write(root.join("releases").join(release).join("gateway.yaml"), text).unwrap();
             }
             symlink("releases/0", root.join("set")).unwrap();
         });
@@ -606,9 +579,7 @@ mod tests {
 
     #[test]
     fn nothing_is_called_after_the_drop() {
-        let Scene {
-            disk, calls, watch, ..
-        } = Scene::plain();
+        let Scene { disk, calls, watch, .. } = Scene::plain();
         drop(watch);
         fs::write(disk.path().join("set/gateway.yaml"), "late").unwrap();
         thread::sleep(Duration::from_millis(100));
@@ -657,12 +628,7 @@ mod tests {
         let other = disk.path().join("b");
         fs::write(&other, "two").unwrap();
         let times = fs::FileTimes::new().set_modified(written);
-        fs::File::options()
-            .write(true)
-            .open(&other)
-            .unwrap()
-            .set_times(times)
-            .unwrap();
+        fs::File::options().write(true).open(&other).unwrap().set_times(times).unwrap();
         fs::rename(&other, &file).unwrap();
         assert_ne!(fingerprint(&folders), before);
     }
@@ -700,13 +666,7 @@ mod tests {
                 }
             };
             let watch = Watch::start(move || listed(&root), on_change).unwrap();
-            Scene {
-                disk,
-                calls,
-                seen,
-                fastest: RefCell::default(),
-                watch,
-            }
+            Scene { disk, calls, seen, fastest: RefCell::default(), watch }
         }
 
         fn path(&self, path: &str) -> PathBuf {

@@ -90,15 +90,8 @@ impl Listener {
     pub async fn bind(addr: &str) -> io::Result<Listener> {
         let socket = TcpListener::bind(addr).await?;
         let addr = socket.local_addr()?;
-        let limits = Limits {
-            header: HEADER_TIMEOUT,
-            connections: MAX_CONNECTIONS,
-        };
-        Ok(Listener {
-            socket,
-            addr,
-            limits,
-        })
+        let limits = Limits { header: HEADER_TIMEOUT, connections: MAX_CONNECTIONS };
+        Ok(Listener { socket, addr, limits })
     }
 
     /// The address that was bound, with the port that was picked.
@@ -143,17 +136,11 @@ impl Listener {
         // Closing the socket first refuses new clients at once, instead of leaving them in the backlog of a process
         // that is about to go.
         drop(door);
-        if tokio::time::timeout(drain, graceful.shutdown())
-            .await
-            .is_err()
-        {
+        if tokio::time::timeout(drain, graceful.shutdown()).await.is_err() {
             while let Some(ended) = running.try_join_next() {
                 tell_panic(ended);
             }
-            info!(
-                connections = running.len(),
-                "drain time is over, dropping what still runs"
-            );
+            info!(connections = running.len(), "drain time is over, dropping what still runs");
         }
         running.shutdown().await;
     }
@@ -172,13 +159,7 @@ impl Listener {
 impl Door {
     fn of(listener: Listener) -> Door {
         let places = Arc::new(Semaphore::new(listener.limits.connections));
-        Door {
-            listener,
-            places,
-            pause: Pause::none(),
-            failing: Burst::default(),
-            full: Burst::default(),
-        }
+        Door { listener, places, pause: Pause::none(), failing: Burst::default(), full: Burst::default() }
     }
 
     /// The next client. May be dropped at any await: no socket is lost.
@@ -191,11 +172,7 @@ impl Door {
             match self.listener.accept().await {
                 Ok((socket, peer)) => {
                     self.pause = Pause::none();
-                    return Guest {
-                        socket,
-                        peer,
-                        place,
-                    };
+                    return Guest { socket, peer, place };
                 }
                 // That client is gone; the one behind it is not. Each such error uses up a client, so it cannot spin.
                 Err(error) if concerns_one_client(&error) => {
@@ -230,10 +207,7 @@ impl Door {
 
 impl Pause {
     fn none() -> Pause {
-        Pause {
-            next: FIRST_PAUSE,
-            until: None,
-        }
+        Pause { next: FIRST_PAUSE, until: None }
     }
 
     fn lengthen(&mut self, now: Instant) -> Duration {
@@ -247,9 +221,7 @@ impl Pause {
 impl Burst {
     /// Whether trouble at `now` is the first after a quiet time.
     fn begins(&mut self, now: Instant) -> bool {
-        self.last
-            .replace(now)
-            .is_none_or(|last| now.duration_since(last) > BURST)
+        self.last.replace(now).is_none_or(|last| now.duration_since(last) > BURST)
     }
 }
 
@@ -261,10 +233,7 @@ fn http(header_timeout: Duration) -> auto::Builder<TokioExecutor> {
         // False, so that a client's clean close ends its request at once, also while its stream is silent. The price:
         // a client that shuts its write side after the request gets no answer.
         .half_close(false);
-    http.http2()
-        .timer(TokioTimer::new())
-        .keep_alive_interval(HTTP2_PING)
-        .max_concurrent_streams(HTTP2_STREAMS);
+    http.http2().timer(TokioTimer::new()).keep_alive_interval(HTTP2_PING).max_concurrent_streams(HTTP2_STREAMS);
     http
 }
 
@@ -277,11 +246,7 @@ async fn converse<E: Endpoint + 'static>(
     watcher: Watcher,
     patience: Duration,
 ) {
-    let Guest {
-        socket,
-        peer,
-        place: _place,
-    } = guest;
+    let Guest { socket, peer, place: _place } = guest;
     let asked = Arc::new(AtomicBool::new(false));
     let service = service_fn({
         let asked = Arc::clone(&asked);
@@ -297,8 +262,7 @@ async fn converse<E: Endpoint + 'static>(
             }
         }
     });
-    let connection =
-        watcher.watch(http.serve_connection_with_upgrades(TokioIo::new(socket), service));
+    let connection = watcher.watch(http.serve_connection_with_upgrades(TokioIo::new(socket), service));
     // hyper's header timeout begins when it knows the version of HTTP: a client that sends nothing, or half of the
     // HTTP/2 preface, would keep its place for ever.
     let silent = async {
@@ -318,9 +282,7 @@ async fn converse<E: Endpoint + 'static>(
 fn concerns_one_client(error: &io::Error) -> bool {
     matches!(
         error.kind(),
-        io::ErrorKind::ConnectionAborted
-            | io::ErrorKind::ConnectionReset
-            | io::ErrorKind::ConnectionRefused
+        io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionRefused
     )
 }
 
@@ -355,12 +317,7 @@ mod tests {
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn a_clean_close_drops_a_silent_stream_at_once() {
         let (gone, dropped) = mpsc::channel();
-        let server = Server::start(
-            LONG,
-            |_| {},
-            move || Script::new("first", Rest::Silence, &gone),
-        )
-        .await;
+        let server = Server::start(LONG, |_| {}, move || Script::new("first", Rest::Silence, &gone)).await;
         let mut client = server.ask();
         wait_for(&mut client, "first");
         let closed = Instant::now();
@@ -423,10 +380,7 @@ mod tests {
     async fn a_silent_stream_outlives_the_header_timeout() {
         let (gone, dropped) = mpsc::channel();
         let short = |limits: &mut Limits| limits.header = Duration::from_millis(100);
-        let server = Server::start(LONG, short, move || {
-            Script::new("first", Rest::Silence, &gone)
-        })
-        .await;
+        let server = Server::start(LONG, short, move || Script::new("first", Rest::Silence, &gone)).await;
         let mut client = server.ask();
         wait_for(&mut client, "first");
         assert!(dropped.recv_timeout(Duration::from_millis(500)).is_err());
@@ -471,12 +425,7 @@ mod tests {
     async fn a_stream_that_does_not_end_is_dropped_after_the_drain_time() {
         let (gone, dropped) = mpsc::channel();
         let drain = Duration::from_millis(200);
-        let mut server = Server::start(
-            drain,
-            |_| {},
-            move || Script::new("first", Rest::Silence, &gone),
-        )
-        .await;
+        let mut server = Server::start(drain, |_| {}, move || Script::new("first", Rest::Silence, &gone)).await;
         let mut client = server.ask();
         wait_for(&mut client, "first");
         let stopped = Instant::now();
@@ -492,10 +441,7 @@ mod tests {
     async fn a_client_over_the_limit_waits_for_a_place() {
         let (gone, _dropped) = mpsc::channel();
         let one = |limits: &mut Limits| limits.connections = 1;
-        let server = Server::start(LONG, one, move || {
-            Script::new("first", Rest::Silence, &gone)
-        })
-        .await;
+        let server = Server::start(LONG, one, move || Script::new("first", Rest::Silence, &gone)).await;
         let mut first = server.ask();
         wait_for(&mut first, "first");
         let mut second = server.ask();
@@ -567,11 +513,7 @@ mod tests {
             Server::run(drain, tweak, endpoint).await
         }
 
-        async fn run(
-            drain: Duration,
-            tweak: impl FnOnce(&mut Limits),
-            endpoint: impl Endpoint + 'static,
-        ) -> Server {
+        async fn run(drain: Duration, tweak: impl FnOnce(&mut Limits), endpoint: impl Endpoint + 'static) -> Server {
             let mut listener = Listener::bind("127.0.0.1:0").await.unwrap();
             tweak(&mut listener.limits);
             let addr = listener.local_addr();
@@ -625,21 +567,14 @@ mod tests {
 
     impl Script {
         fn new(first: &'static str, rest: Rest, gone: &mpsc::Sender<()>) -> Script {
-            Script {
-                first: Some(first),
-                rest,
-                gone: gone.clone(),
-            }
+            Script { first: Some(first), rest, gone: gone.clone() }
         }
     }
 
     impl Stream for Script {
         type Item = io::Result<Bytes>;
 
-        fn poll_next(
-            mut self: Pin<&mut Self>,
-            context: &mut Context<'_>,
-        ) -> Poll<Option<Self::Item>> {
+        fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
             if let Some(text) = self.first.take() {
                 return Poll::Ready(Some(Ok(Bytes::from(text))));
             }

@@ -48,9 +48,12 @@ pub fn parse(file: &str, node: &Node, plan: &Plan) -> Vec<Result<Case, Failure>>
         }
         fields.done();
     }
-    cases.extend(findings.into_sorted().into_iter().map(|d| {
-        Err(Failure { name: "the test file itself".into(), span: d.span, lines: vec![d.message] })
-    }));
+    cases.extend(
+        findings
+            .into_sorted()
+            .into_iter()
+            .map(|d| Err(Failure { name: "the test file itself".into(), span: d.span, lines: vec![d.message] })),
+    );
     cases
 }
 
@@ -73,7 +76,9 @@ fn parse_case(file: &str, node: &Node, plan: &Plan, cx: Cx) -> Option<Case> {
                 given.extend(transcript.lines.iter().map(|l| l.what.clone()));
                 backend_name.get_or_insert_with(|| transcript.backend.clone());
             }
-            None => cx.error(crate::diag::Code::UnknownReference, node.span, format!("no transcript is called `{wanted}`")),
+            None => {
+                cx.error(crate::diag::Code::UnknownReference, node.span, format!("no transcript is called `{wanted}`"))
+            }
         }
     }
     if let Some(why) = fields.text("cut") {
@@ -135,7 +140,13 @@ pub fn play(case: &Case) -> Played {
 
 type Seen = Arc<Mutex<Vec<(Frame, Span)>>>;
 
-fn run(case: &Case, dialect: &Arc<DialectPlan>, request: &Arc<TurnRequest>, answer: Answer, seen: Option<Seen>) -> Pipeline {
+fn run(
+    case: &Case,
+    dialect: &Arc<DialectPlan>,
+    request: &Arc<TurnRequest>,
+    answer: Answer,
+    seen: Option<Seen>,
+) -> Pipeline {
     let mut pipeline = Pipeline::new(Order {
         backend: case.backend.clone(),
         dialect: dialect.clone(),

@@ -52,7 +52,9 @@ pub fn compare(case: &Case, played: &Played, sources: &Sources) -> Vec<String> {
                 }
                 None => lines.push("fault: there is none".into()),
             }
-        } else if let (Some(fault), true) = (&played.fault, fields.get("body").is_none() && fields.get("frames").is_some()) {
+        } else if let (Some(fault), true) =
+            (&played.fault, fields.get("body").is_none() && fields.get("frames").is_some())
+        {
             lines.push(format!("the turn failed: {}", fault.message));
         }
         fields.done();
@@ -89,7 +91,10 @@ fn single(node: &Node, played: &Played, sources: &Sources, cx: Cx, lines: &mut V
         let expected = constant(&entry.value);
         if got != expected {
             let place = sources.show_short(*span);
-            lines.push(format!("frame {which} `{name}` {}: expected {expected}, got {got} (made by {place})", entry.key));
+            lines.push(format!(
+                "frame {which} `{name}` {}: expected {expected}, got {got} (made by {place})",
+                entry.key
+            ));
         }
     }
 }

@@ -34,11 +34,8 @@ pub(super) struct Call {
 impl Turn {
     pub(super) fn tool(&mut self, choice: usize, named: Named, piece: Option<Piece>, tell: &mut Tell) {
         let blank = |text: &Option<String>| text.as_deref().is_none_or(str::is_empty);
-        let named = Named {
-            id: named.id.filter(|i| !i.is_empty()),
-            name: named.name.filter(|n| !n.is_empty()),
-            ..named
-        };
+        let named =
+            Named { id: named.id.filter(|i| !i.is_empty()), name: named.name.filter(|n| !n.is_empty()), ..named };
         if blank(&named.id) && blank(&named.name) && piece.is_none() {
             return;
         }
@@ -77,7 +74,11 @@ impl Turn {
             }
             // A new id is a new call, also on a key that was used before; but a call that waits for its id takes it.
             return calls.iter().rposition(|c| {
-                !c.closed && c.item.is_none() && c.named.id.is_none() && c.named.key.is_some() && c.named.key == named.key
+                !c.closed
+                    && c.item.is_none()
+                    && c.named.id.is_none()
+                    && c.named.key.is_some()
+                    && c.named.key == named.key
             });
         }
         if named.key.is_some() {

@@ -22,7 +22,9 @@ impl Ids {
             Ids::Seeded(state) => (0..LENGTH)
                 .map(|_| {
                     // A 128-bit linear congruential step; the high bits are the good ones.
-                    *state = state.wrapping_mul(0x2360_ED05_1FC6_5DA4_4385_DF64_9FCC_F645).wrapping_add(0x5851_F42D_4C95_7F2D_1405_7B7E_F767_814F);
+                    *state = state
+                        .wrapping_mul(0x2360_ED05_1FC6_5DA4_4385_DF64_9FCC_F645)
+                        .wrapping_add(0x5851_F42D_4C95_7F2D_1405_7B7E_F767_814F);
                     let high = (*state >> 96) as u64;
                     DIGITS[((high * DIGITS.len() as u64) >> 32) as usize] as char
                 })
