@@ -11,6 +11,7 @@ pub mod upstream;
 
 pub mod contract;
 pub mod egress;
+pub mod fill;
 pub mod ingest;
 pub mod pipeline;
 pub mod turn;

@@ -2,7 +2,7 @@
 //!
 //! The shell (`serve`, `cli`) feeds what arrives and writes what comes out. It owns the clock and the sockets.
 
-use crate::canon::{Event, Fault, FaultKind, Frame, FrameBody, Moment, MomentKind, Tree, TurnRequest, TurnState};
+use crate::canon::{Ended, Event, Fault, FaultKind, Frame, FrameBody, Moment, MomentKind, Tree, TurnRequest, TurnState};
 use crate::contract::OrderCheck;
 use crate::diag::Span;
 use crate::mapping::backend::BackendPlan;
@@ -39,17 +39,6 @@ struct Stage {
 pub enum Answer {
     Stream,
     Body,
-}
-
-/// How the backend stopped talking.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ended {
-    /// It said so: the framing's end marker.
-    Marker,
-    /// Its bytes ended.
-    Eof,
-    /// The connection was lost.
-    Cut(String),
 }
 
 /// What came of one push.
@@ -147,6 +136,12 @@ impl Pipeline {
         if !self.turn.is_over() {
             self.advance(event, now_ms);
         }
+        self.step()
+    }
+
+    /// An event that no rule had to read: what the laws are tried with.
+    pub fn hear(&mut self, event: Event, now_ms: u64) -> Step {
+        self.advance(event, now_ms);
         self.step()
     }
 

@@ -141,3 +141,14 @@ pub fn quote(text: &str) -> String {
     }
     format!("{short:?}")
 }
+
+/// How the backend stopped talking.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// It said so: the framing's end marker.
+    Marker,
+    /// Its bytes ended.
+    Eof,
+    /// The connection was lost.
+    Cut(String),
+}

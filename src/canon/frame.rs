@@ -1,4 +1,4 @@
-use super::{MomentKind, Tree};
+use super::{MomentKind, Tree, words};
 use std::sync::Arc;
 
 /// One unit that leaves for the client.
@@ -19,4 +19,12 @@ pub enum FrameBody {
     Text(String),
     /// An SSE comment.
     Comment(String),
+}
+
+words! {
+    /// How frames become bytes.
+    pub enum WireKind {
+        Sse = "sse",
+        Ndjson = "ndjson",
+    }
 }

@@ -14,10 +14,10 @@ pub mod state;
 pub mod usage;
 pub mod vocabulary;
 
-pub use event::{CallKind, Event, Piece, ReasoningKind};
+pub use event::{CallKind, Ended, Event, Piece, ReasoningKind};
 pub use fault::{Fault, FaultKind};
 pub use finish::Finish;
-pub use frame::{Frame, FrameBody};
+pub use frame::{Frame, FrameBody, WireKind};
 pub use moment::{Moment, MomentKind, Scope};
 pub use policy::Policies;
 pub use reframe_frame::Tree;

@@ -1,7 +1,7 @@
 //! `reframe explain`: what a dialect makes of a transcript, event by event, with the line that made each frame.
 
 use super::{COULD_NOT_RUN, FINDINGS, FINE, colour};
-use crate::canon::{Fault, FrameBody, Tree, TurnRequest};
+use crate::canon::{Ended, Fault, FrameBody, Tree, TurnRequest};
 use crate::diag::{Findings, Sources, one_of, render_all};
 use crate::ingress;
 use crate::mapping::dialect::DialectPlan;
@@ -9,7 +9,7 @@ use crate::mapping::fields::Cx;
 use crate::mapping::gateway::Validation;
 use crate::mapping::transcript::{self, Arrival, Transcript};
 use crate::mapping::{Plan, load};
-use crate::pipeline::{Answer, Ended, Observer, Order, Pipeline, Sight};
+use crate::pipeline::{Answer, Observer, Order, Pipeline, Sight};
 use crate::reload::{Layers, read};
 use crate::turn::Ids;
 use clap::Args;

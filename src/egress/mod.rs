@@ -1,14 +1,7 @@
 //! Moment → Frame, turn → body, fault → error envelope: skeletons filled with the values of the turn.
 
-mod render;
-mod scope;
-mod value;
-
-pub use render::{RenderError, holds, render};
-pub use scope::Scope;
-pub use value::Value;
-
 use crate::canon::{Fault, Frame, FrameBody, Moment, Tree, TurnRequest, TurnState};
+use crate::fill::{RenderError, Scope, holds, render};
 use crate::mapping::dialect::{Content, DialectPlan, FramePlan};
 
 /// The frame that a plan makes of a moment; `None` when its `when:` does not hold.

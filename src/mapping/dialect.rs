@@ -11,7 +11,7 @@ use super::table::Tables;
 use super::types::Env;
 use super::yaml::{Entry, Kind, Node};
 use crate::canon::shape::{Shape, Type, variables_at};
-use crate::canon::{MomentKind, words};
+use crate::canon::{MomentKind, WireKind};
 use crate::contract::Orders;
 use crate::diag::{Code, Diagnostic, Span};
 use reframe_frame::{Schema, SchemaSet};
@@ -39,14 +39,6 @@ pub struct Checked {
     pub span: Span,
     pub skeleton: Skeleton,
     pub schema: Option<Arc<Schema>>,
-}
-
-words! {
-    /// How frames become bytes.
-    pub enum WireKind {
-        Sse = "sse",
-        Ndjson = "ndjson",
-    }
 }
 
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use super::reply;
 use crate::canon::{Fault, FaultKind, Tree};
-use crate::egress::{self, Scope, Value};
+use crate::fill::{self, Scope, Value};
 use crate::mapping::gateway::{GatewayPlan, Match, Page};
 use poem::Response;
 
@@ -44,7 +44,7 @@ pub fn render(page: &Page, gateway: &GatewayPlan, path: &str, created: i64) -> R
         .with("models", Value::Tree(&models))
         .with("build", Value::Tree(&build))
         .with("model", Value::Tree(&model));
-    let body = egress::render(&page.body, &scope, &page.pool)
+    let body = fill::render(&page.body, &scope, &page.pool)
         .map_err(|e| Fault::new(FaultKind::Internal, format!("the page failed: {e}")))?;
     Ok(reply::json(200, &body.unwrap_or_default()))
 }

@@ -1,7 +1,7 @@
 //! One test: what is given, and what came of it.
 
 use super::Failure;
-use crate::canon::{Event, Fault, Frame, FrameBody, Tree, TurnRequest};
+use crate::canon::{Ended, Event, Fault, Frame, FrameBody, Tree, TurnRequest};
 use crate::diag::{Findings, Span};
 use crate::ingest;
 use crate::ingress;
@@ -12,7 +12,7 @@ use crate::mapping::fields::{Cx, Fields, constant};
 use crate::mapping::gateway::Validation;
 use crate::mapping::transcript::Arrival;
 use crate::mapping::yaml::Node;
-use crate::pipeline::{Answer, Ended, Observer, Order, Pipeline, Sight};
+use crate::pipeline::{Answer, Observer, Order, Pipeline, Sight};
 use crate::turn::Ids;
 use std::sync::{Arc, Mutex};
 

@@ -2,11 +2,10 @@
 
 mod replay;
 
-use crate::canon::{Fault, FaultKind, Tree, TurnRequest};
+use crate::canon::{Ended, Fault, FaultKind, Tree, TurnRequest};
 use crate::mapping::Plan;
 use crate::mapping::backend::{BackendPlan, Transport};
 use crate::mapping::gateway::Backend;
-use crate::pipeline::Ended;
 use replay::Replay;
 use std::sync::Arc;
 use std::task::{Context, Poll};

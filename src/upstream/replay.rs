@@ -1,11 +1,10 @@
 //! A recorded transcript as a backend: no keys, no network.
 
 use super::Arrived;
-use crate::canon::{Fault, FaultKind, TurnRequest};
-use crate::egress::{Scope, holds};
+use crate::canon::{Ended, Fault, FaultKind, TurnRequest};
+use crate::fill::{Scope, holds};
 use crate::mapping::script::{Action, Pace, ScriptPlan};
 use crate::mapping::transcript::{Arrival, Transcript};
-use crate::pipeline::Ended;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;

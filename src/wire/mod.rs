@@ -1,7 +1,6 @@
 //! Frame → bytes.
 
-use crate::canon::{Frame, FrameBody};
-use crate::mapping::dialect::WireKind;
+use crate::canon::{Frame, FrameBody, WireKind};
 
 /// Appends one frame. Text and comments have no line breaks: `egress` refuses them.
 pub fn write(frame: &Frame, kind: WireKind, out: &mut Vec<u8>) {

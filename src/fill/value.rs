@@ -153,7 +153,7 @@ fn turn_field<'a>(turn: &'a TurnState, name: &str) -> Value<'a> {
 fn choice_field<'a>(turn: &'a TurnState, choice: &'a Choice, name: &str) -> Value<'a> {
     let items = || turn.items_of(choice.index);
     let texts = |kind: PartKind| {
-        let parts = items().flat_map(|i| &i.parts).filter(move |p| p.kind == kind);
+        let parts = items().flat_map(|i| &i.parts).filter(move |p| p.kind == kind && !p.text.is_empty());
         joined(parts.map(|p| p.text.as_str()))
     };
     match name {

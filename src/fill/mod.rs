@@ -1,0 +1,9 @@
+//! Skeletons filled with values: frames and bodies, pages, error envelopes, conditions.
+
+mod render;
+mod scope;
+mod value;
+
+pub use render::{RenderError, holds, render};
+pub use scope::Scope;
+pub use value::Value;

@@ -1,0 +1,80 @@
+//! Golden transcripts: `tests/transcripts/BACKEND/CASE/` holds `events.jsonl`, `request.json` (one body a dialect) and
+//! what each dialect made of it: `chat.sse`, `chat.json`; under another profile `chat@PROFILE.sse`.
+//!
+//! Adding a case compiles nothing. `UPDATE_GOLDEN=1 cargo test --test golden` writes what is missing or differs: read
+//! the diff before you commit it.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+#[path = "support/play.rs"]
+mod play;
+
+use play::{Outcome, Set};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn cases() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/transcripts");
+    let mut cases = Vec::new();
+    for backend in fs::read_dir(root).unwrap() {
+        for case in fs::read_dir(backend.unwrap().path()).unwrap() {
+            cases.push(case.unwrap().path());
+        }
+    }
+    cases.sort();
+    cases
+}
+
+/// Which dialects and profiles a case is told in: what its request has a body for, under every profile.
+#[test]
+fn every_transcript_gives_its_goldens() {
+    let set = Set::embedded();
+    let update = std::env::var_os("UPDATE_GOLDEN").is_some();
+    let mut wrong = Vec::new();
+    let mut compared = 0;
+    for case in cases() {
+        let readme = fs::read_to_string(case.join("README.md")).unwrap_or_else(|_| {
+            wrong.push(format!("{}: a case has a README.md that says what it shows", case.display()));
+            String::new()
+        });
+        let transcript = play::transcript(&case.join("events.jsonl"));
+        let requests = play::requests(&case.join("request.json"));
+        for (dialect, profile) in set.pairs() {
+            let Some(body) = requests.get(&dialect) else { continue };
+            let stem = if profile == "openai" { dialect.clone() } else { format!("{dialect}@{profile}") };
+            let stream = set.stream(&transcript, &dialect, &profile, body);
+            let json = set.body(&transcript, &dialect, &profile, body);
+            for (file, got) in [(format!("{stem}.sse"), stream.text()), (format!("{stem}.json"), json)] {
+                compared += 1;
+                let path = case.join(&file);
+                let golden = fs::read_to_string(&path).unwrap_or_default();
+                if golden == got {
+                    continue;
+                }
+                if update {
+                    fs::write(&path, &got).unwrap();
+                } else {
+                    wrong.push(report(&path, &readme, &golden, &got, &stream));
+                }
+            }
+        }
+    }
+    assert!(compared > 0, "no case was compared");
+    println!("{compared} goldens compared");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+/// The case's README, the first frame that differs, and the mapping line that made it.
+fn report(path: &Path, readme: &str, golden: &str, got: &str, stream: &Outcome) -> String {
+    let separator = if path.extension().is_some_and(|e| e == "sse") { "\n\n" } else { "\n" };
+    let (expected, actual): (Vec<&str>, Vec<&str>) = (golden.split(separator).collect(), got.split(separator).collect());
+    let at = expected.iter().zip(&actual).position(|(e, a)| e != a).unwrap_or(expected.len().min(actual.len()));
+    let rule = stream.rules.get(at).cloned().unwrap_or_default();
+    format!(
+        "{}\n{}\n  differs at {at} (made by {rule})\n  expected {}\n  got      {}",
+        path.display(),
+        readme.trim(),
+        expected.get(at).unwrap_or(&"nothing"),
+        actual.get(at).unwrap_or(&"nothing"),
+    )
+}
