@@ -2,7 +2,9 @@
 //!
 //! The shell (`serve`, `cli`) feeds what arrives and writes what comes out. It owns the clock and the sockets.
 
-use crate::canon::{Ended, Event, Fault, FaultKind, Frame, FrameBody, Moment, MomentKind, Tree, TurnRequest, TurnState};
+use crate::canon::{
+    Ended, Event, Fault, FaultKind, Frame, FrameBody, Moment, MomentKind, Tree, TurnRequest, TurnState,
+};
 use crate::contract::OrderCheck;
 use crate::diag::Span;
 use crate::mapping::backend::BackendPlan;

@@ -29,9 +29,10 @@ pub fn read_tree(plan: &RequestPlan, body: &Tree) -> Result<TurnRequest, Fault> 
             return Err(Fault::new(FaultKind::Invalid, format!("`{param}` must be {expected}")).param(param));
         }
     }
-    for (selector, why) in &plan.refused {
-        if selector.one(&cursor).is_some_and(|n| !n.is_null()) {
-            return Err(Fault::new(FaultKind::Unsupported, why.as_str()).param(selector.param(&cursor)));
+    for refused in &plan.refused {
+        if refused.at.one(&cursor).is_some_and(|n| !n.is_null() && !refused.unless.contains(n)) {
+            let fault = Fault::new(FaultKind::Unsupported, refused.message.as_str()).param(refused.at.param(&cursor));
+            return Err(Fault { code: refused.code.clone(), ..fault });
         }
     }
     let mut view = Tree::Map(Vec::new());
@@ -54,6 +55,7 @@ pub fn read_tree(plan: &RequestPlan, body: &Tree) -> Result<TurnRequest, Fault> 
     let members = body.as_map().unwrap_or(&[]);
     let extra = members.iter().filter(|(key, _)| !plan.known.iter().any(|k| **k == **key)).cloned();
     view.insert("extra", Tree::Map(extra.collect()));
+    view.insert("raw", body.clone());
     Ok(TurnRequest::new(view))
 }
 

@@ -1,7 +1,7 @@
 //! Expressions: Jinja over named variables. Compiled at load; a plain variable never reaches the engine.
 
 use super::fields::Cx;
-use super::table::Tables;
+use super::table::{Table, Tables};
 use super::types::Env;
 use crate::canon::Tree;
 use crate::canon::shape::Type;
@@ -17,8 +17,18 @@ use std::sync::Arc;
 pub enum Expr {
     /// `item.id`
     Variable(Path),
+    /// `turn.finish | table('status') | default('x')`: look-ups on a variable, which keep exact values and need no engine.
+    Chain { path: Path, links: Vec<Link> },
     /// Anything else: its place in the [`Pool`], and the variables that it reads.
     Engine { id: usize, reads: Vec<Path>, text: Arc<str> },
+}
+
+/// One look-up of a chain.
+#[derive(Clone, Debug)]
+pub enum Link {
+    Table(Arc<Table>),
+    /// Stands in for null and absent, never for 0, "" or false.
+    Default(Tree),
 }
 
 /// A dotted path of names: `turn.items`.
@@ -112,9 +122,27 @@ impl PoolBuilder {
         if !sound {
             return None;
         }
+        if let Some(chain) = self.chain(text) {
+            return Some((chain, Type::Json));
+        }
         let mut texts = self.texts.borrow_mut();
         texts.push(text.to_owned());
         Some((Expr::Engine { id: texts.len() - 1, reads, text: Arc::from(text) }, Type::Json))
+    }
+
+    /// A variable followed by `table('x')` and `default(literal)` only.
+    fn chain(&self, text: &str) -> Option<Expr> {
+        let mut pieces = text.split('|').map(str::trim);
+        let path = Path::parse(pieces.next()?)?;
+        let links = pieces.map(|piece| {
+            let (name, argument) = piece.strip_suffix(')')?.split_once('(')?;
+            match name.trim() {
+                "table" => self.tables.get(argument.trim().trim_matches(['\'', '"'])).cloned().map(Link::Table),
+                "default" => literal(argument.trim()).map(Link::Default),
+                _ => None,
+            }
+        });
+        Some(Expr::Chain { path, links: links.collect::<Option<Vec<_>>>()? })
     }
 
     fn variable(&self, path: &str, span: Span, env: &Env, cx: Cx) -> Option<Type> {
@@ -188,6 +216,19 @@ impl PoolBuilder {
         })
         .ok()
         .map(Pool)
+    }
+}
+
+/// A number, a quoted word without escapes, true, false, none, [] or {}.
+fn literal(text: &str) -> Option<Tree> {
+    let quoted = |q: char| text.strip_prefix(q)?.strip_suffix(q).filter(|t| !t.contains([q, '\\', '|']));
+    match text {
+        "none" | "None" => Some(Tree::Null),
+        _ => match quoted('\'').or_else(|| quoted('"')) {
+            Some(word) => Some(Tree::from(word)),
+            None if text.starts_with(['"', '\'']) => None,
+            None => Tree::parse(text.as_bytes()).ok(),
+        },
     }
 }
 

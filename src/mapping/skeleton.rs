@@ -148,7 +148,7 @@ impl SkeletonCx<'_, '_> {
                 for entry in fields.map("with") {
                     let (value, kind) =
                         self.pool.add(text_of(&entry.value, self.cx)?, entry.value.span, env, self.cx)?;
-                    if matches!(value, Expr::Engine { .. }) {
+                    if !matches!(value, Expr::Variable(_)) {
                         let message = "`with:` names a variable, not an expression";
                         self.cx.error(Code::BadDirective, entry.value.span, message);
                         return None;
@@ -212,7 +212,7 @@ impl SkeletonCx<'_, '_> {
         let name = fields.required_text("as");
         let body = fields.required("do");
         let (list, kind) = compiled?;
-        if matches!(list, Expr::Engine { .. }) {
+        if !matches!(list, Expr::Variable(_)) {
             self.cx.error(Code::BadDirective, list_node.span, "`$each` walks a variable, not an expression");
             return None;
         }

@@ -65,6 +65,7 @@ impl Turn {
         let finishes: Vec<Finish> = self.state.choices.iter().filter_map(|c| c.finish).collect();
         let ranked = self.policies.finish_precedence.iter().copied();
         self.state.finish = ranked.filter(|f| finishes.contains(f)).chain(finishes.iter().copied()).next();
+        self.state.ended = Some(self.state.created + self.state.elapsed_ms / 1000);
         tell(&self.state, &Moment::turn(MomentKind::TurnFinish));
         self.state.usage = self.counted();
         if self.state.usage.is_some() {
@@ -109,6 +110,7 @@ impl Turn {
         for item in self.state.items.iter_mut().filter(|i| i.state == ItemState::Open) {
             item.state = ItemState::Failed;
         }
+        self.state.ended = Some(self.state.created + self.state.elapsed_ms / 1000);
         self.state.error = Some(fault);
         self.over = true;
         tell(&self.state, &Moment::turn(MomentKind::TurnFail));

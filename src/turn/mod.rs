@@ -116,8 +116,10 @@ impl Turn {
                     self.state.model = model;
                 }
             }
-            Event::Text { choice, item, piece } => self.text(choice, item, piece, Voice::Text, tell),
-            Event::Refusal { choice, item, piece } => self.text(choice, item, piece, Voice::Refusal, tell),
+            Event::Text { choice, item, part, piece } => self.text(choice, At { item, part }, piece, Voice::Text, tell),
+            Event::Refusal { choice, item, part, piece } => {
+                self.text(choice, At { item, part }, piece, Voice::Refusal, tell);
+            }
             Event::Reasoning { choice, item, kind, part, piece, encrypted } => {
                 self.reasoning(choice, item, kind, part, piece, encrypted, tell);
             }
@@ -193,6 +195,13 @@ impl Turn {
         }
         true
     }
+}
+
+/// Where a piece of text belongs, as the backend names it.
+#[derive(Debug)]
+struct At {
+    item: Option<String>,
+    part: Option<usize>,
 }
 
 /// Who speaks in a message.

@@ -18,7 +18,11 @@ impl Turn {
         if self.is_late(choice) {
             return;
         }
-        let text = match piece {
+        let mended = match (piece, self.lanes.get_mut(choice)) {
+            (Some(piece), Some(lane)) => Some(pieces::mend(&mut lane.thought_half, piece)),
+            (piece, _) => piece,
+        };
+        let text = match mended {
             Some(piece) => pieces::news(piece, &self.thought(choice, key.as_deref(), kind, part)),
             None => String::new(),
         };
