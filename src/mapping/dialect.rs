@@ -11,7 +11,7 @@ use super::table::Tables;
 use super::types::Env;
 use super::yaml::{Entry, Kind, Node};
 use crate::canon::shape::{Shape, Type, variables_at};
-use crate::canon::{MomentKind, WireKind};
+use crate::canon::{MomentKind, Tree, WireKind};
 use crate::contract::Orders;
 use crate::diag::{Code, Diagnostic, Span};
 use reframe_frame::{Schema, SchemaSet};
@@ -136,7 +136,7 @@ pub fn compile(node: &Node, profile: Option<Profile>, dcx: &DialectCx) -> Option
     }
     let schemas = fields.text("schemas");
     let request = fields.required("request").and_then(|n| RequestPlan::parse(n, &tables, cx));
-    let pool = PoolBuilder::new(tables);
+    let pool = PoolBuilder::new(tables).policies(&resolved.policies.words);
     let compiler = Compiler {
         scx: SkeletonCx { cx, pool: &pool, parts: &parts, names: &names },
         dcx,
@@ -218,6 +218,9 @@ impl Compiler<'_, '_> {
                 continue;
             };
             for frame in list {
+                if self.is_off(frame, &env) {
+                    continue;
+                }
                 if let Some(plan) = self.frame(frame, base, schema, &env) {
                     frames[moment as usize].push(plan);
                 }
@@ -250,6 +253,12 @@ impl Compiler<'_, '_> {
         let wire = Wire { kind, content_type: content_type.to_owned(), event };
         fields.done();
         Some(wire)
+    }
+
+    /// A frame whose condition the policies have already denied is not part of the plan.
+    fn is_off(&self, entry: &Entry, env: &Env) -> bool {
+        let condition = entry.value.get("when").and_then(|node| self.scx.condition(node, env));
+        condition.and_then(|c| self.scx.pool.settled(&c)) == Some(Tree::Bool(false))
     }
 
     fn frame(&self, entry: &Entry, base: Option<&Node>, schema: Option<&str>, env: &Env) -> Option<FramePlan> {
@@ -317,7 +326,7 @@ impl Compiler<'_, '_> {
 fn as_map(skeleton: Skeleton) -> Result<Vec<(Arc<str>, Skeleton)>, Skeleton> {
     match skeleton {
         Skeleton::Map(entries) => Ok(entries),
-        Skeleton::Constant(crate::canon::Tree::Map(entries)) => {
+        Skeleton::Constant(Tree::Map(entries)) => {
             Ok(entries.into_iter().map(|(k, v)| (k, Skeleton::Constant(v))).collect())
         }
         other => Err(other),

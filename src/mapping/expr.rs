@@ -80,6 +80,8 @@ impl Pool {
 pub struct PoolBuilder {
     environment: Environment<'static>,
     tables: Tables,
+    /// Known when the plan is made, so what only reads them is decided then.
+    policies: Vec<(Arc<str>, Tree)>,
     texts: RefCell<Vec<String>>,
 }
 
@@ -91,7 +93,40 @@ const FUEL: u64 = 20_000;
 
 impl PoolBuilder {
     pub fn new(tables: Tables) -> PoolBuilder {
-        PoolBuilder { environment: environment(tables.clone()), tables, texts: RefCell::default() }
+        PoolBuilder {
+            environment: environment(tables.clone()),
+            tables,
+            policies: Vec::new(),
+            texts: RefCell::default(),
+        }
+    }
+
+    pub fn policies(mut self, policies: &[(Arc<str>, Tree)]) -> PoolBuilder {
+        self.policies = policies.to_vec();
+        self
+    }
+
+    /// The value of an expression that reads nothing but policies.
+    pub fn settled(&self, expr: &Expr) -> Option<Tree> {
+        let of = |path: &Path| match path.0.split_first() {
+            Some((root, name)) if &**root == "policy" => {
+                let name = name.join(".");
+                self.policies.iter().find(|(n, _)| **n == *name).map(|(_, v)| (name, v))
+            }
+            _ => None,
+        };
+        match expr {
+            Expr::Variable(path) => of(path).map(|(_, value)| value.clone()),
+            Expr::Chain { .. } => None,
+            Expr::Engine { reads, .. } if reads.is_empty() => None,
+            Expr::Engine { reads, text, .. } => {
+                let known: BTreeMap<String, Value> =
+                    reads.iter().map(|p| of(p).map(|(n, v)| (n, to_jinja(v)))).collect::<Option<_>>()?;
+                let context = BTreeMap::from([("policy".to_owned(), Value::from(known))]);
+                let expression = self.environment.compile_expression(text).ok()?;
+                expression.eval(Value::from(context)).ok().map(|v| from_jinja(&v))
+            }
+        }
     }
 
     /// Checks an expression and adds it. `span` is the scalar that it stands in.

@@ -1,5 +1,5 @@
 //! A profile's patch on a dialect: maps merge, `$remove` deletes a key, null is an ordinary value, a list is
-//! replaced whole. A key that is not there yet is added only when the patch says so (`$add`, `$before`), so that a
+//! replaced whole, and so is a map below `$replace`. A key that is not there yet is added only when the patch says so (`$add`, `$before`), so that a
 //! slip of the finger is found.
 
 use super::fields::Cx;
@@ -7,6 +7,10 @@ use super::yaml::{Entry, Kind, Node};
 use crate::diag::Code;
 
 pub fn apply(base: &mut Node, patch: &Node, cx: Cx) {
+    if let Some(whole) = patch.get("$replace") {
+        *base = whole.clone();
+        return;
+    }
     let (Kind::Map(entries), Kind::Map(changes)) = (&mut base.kind, &patch.kind) else {
         *base = patch.clone();
         return;

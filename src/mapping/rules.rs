@@ -240,7 +240,8 @@ impl RuleSet {
 impl Group {
     /// True when some rule knew the node at hand.
     fn run(&self, vocabulary: &Vocabulary, key: Option<&str>, cursor: &mut Cursor, said: &mut Said) -> bool {
-        let mut held = false;
+        // A list that no rule reads in events of this name is not this group's business.
+        let mut held = !self.rules.iter().any(|r| r.is_about(key));
         for rule in &self.rules {
             if (rule.otherwise && held) || !rule.holds(key, cursor) {
                 continue;
@@ -324,9 +325,12 @@ impl Rule {
         Some((each, Rule { span: node.span, keys, conditions, otherwise, action }))
     }
 
+    fn is_about(&self, key: Option<&str>) -> bool {
+        self.keys.is_empty() || key.is_some_and(|k| self.keys.iter().any(|n| n == k))
+    }
+
     fn holds(&self, key: Option<&str>, cursor: &Cursor) -> bool {
-        let named = self.keys.is_empty() || key.is_some_and(|k| self.keys.iter().any(|n| n == k));
-        named && self.conditions.iter().all(|c| c.holds(cursor))
+        self.is_about(key) && self.conditions.iter().all(|c| c.holds(cursor))
     }
 }
 

@@ -173,7 +173,12 @@ impl SkeletonCx<'_, '_> {
                     None => None,
                 };
                 fields.done();
-                Some(Skeleton::If { condition: condition?, then: Box::new(then?), otherwise })
+                let condition = condition?;
+                match self.pool.settled(&condition).map(|v| v != Tree::Bool(false)) {
+                    Some(true) => then,
+                    Some(false) if otherwise.is_some() => otherwise.map(|o| *o),
+                    Some(false) | None => Some(Skeleton::If { condition, then: Box::new(then?), otherwise }),
+                }
             }
             "$switch" => self.switch(&fields, env, used),
             unknown => {
@@ -269,6 +274,18 @@ impl SkeletonCx<'_, '_> {
                 );
                 sound = false;
             }
+        }
+        if let Some(Tree::Str(word)) = self.pool.settled(&on).filter(|_| sound) {
+            let case = cases.iter().position(|(name, _)| *name == word);
+            return match (case, default) {
+                (Some(at), _) => Some(cases.swap_remove(at).1),
+                (None, Some(default)) => Some(*default),
+                (None, None) => {
+                    let message = format!("`{text}` is `{word}`, and this switch has no case for it");
+                    self.cx.error(Code::PartialSwitch, on_node.span, message);
+                    None
+                }
+            };
         }
         sound.then_some(Skeleton::Switch { on, cases, default })
     }

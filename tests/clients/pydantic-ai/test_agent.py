@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from pydantic_ai import ModelHTTPError
+from pydantic_ai.exceptions import ContentFilterError, ModelHTTPError
 from pydantic_ai.messages import ModelResponse, TextPart, ThinkingPart, ToolCallPart
 
 HELLO = "hello"
@@ -12,6 +12,7 @@ WEATHER = "What is the weather in Paris?"
 BOTH = "What is the weather in both Paris and London?"
 THINK = "Think before you answer."
 CUT = "Cut the answer off."
+REFUSE = "Please refuse."
 FAIL = "Please fail before the first word."
 BREAK = "Please break after a few words."
 
@@ -127,8 +128,18 @@ def test_a_failure_before_the_first_word_has_its_status(agent):
     assert (failed.value.status_code, failed_stream.value.status_code) == (503, 503)
 
 
-def test_a_whole_answer_that_breaks_is_an_error(agent):
+def test_an_answer_that_breaks_is_an_error(agent):
     with pytest.raises(ModelHTTPError) as broken:
         agent.run_sync(BREAK)
+    with pytest.raises(ModelHTTPError) as broken_stream:
+        streamed(agent, BREAK)
 
     assert broken.value.status_code >= 500
+    assert broken_stream.value.status_code >= 500
+
+
+def test_a_refusal_is_known_as_one(agent):
+    with pytest.raises(ContentFilterError, match="Refusal: '.+'"):
+        agent.run_sync(REFUSE)
+    with pytest.raises(ContentFilterError, match="Refusal: '.+'"):
+        streamed(agent, REFUSE)
