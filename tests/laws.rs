@@ -40,6 +40,10 @@ proptest! {
     #[test]
     fn no_sequence_of_events_breaks_a_frame(script in events::script()) {
         for (dialect, profile) in events::set().pairs() {
+            // Its requests never ask for more than one choice.
+            if dialect == "responses" && script.n > 1 {
+                continue;
+            }
             let told = Told::by(&dialect, &profile, &script);
             if let Some(fault) = &told.fault {
                 prop_assert!(
