@@ -10,6 +10,8 @@ mod chat;
 mod events;
 #[path = "support/play.rs"]
 mod play;
+#[path = "laws/responses.rs"]
+mod responses;
 
 use events::Told;
 use proptest::prelude::*;
@@ -26,6 +28,11 @@ proptest! {
     fn a_chat_stream_keeps_its_laws(script in events::script()) {
         let told = Told::by("chat", "openai", &script);
         chat::laws(&told);
+    }
+
+    #[test]
+    fn a_responses_stream_keeps_its_laws(script in events::script_of(1)) {
+        responses::laws(&Told::by("responses", "openai", &script));
     }
 
     /// Invariant 3: body and stream are two sights of one turn.

@@ -23,6 +23,15 @@ impl Turn {
 
     fn finish_choice(&mut self, choice: usize, reason: Finish, tell: &mut Tell) {
         let finish = self.strongest(choice, reason);
+        // No client has a word for an answer that was taken back: it is a failure.
+        if matches!(finish, Finish::Cancelled | Finish::Error) {
+            let message = match finish {
+                Finish::Cancelled => "the backend cancelled the turn",
+                _ => "the backend ended the turn with an error",
+            };
+            self.fail(Fault::new(FaultKind::Backend, message), tell);
+            return;
+        }
         let cut = finish.is_cut();
         let calls_open = self.has_open_call(choice);
         let how = if cut && !calls_open { ItemState::Cut } else { ItemState::Done };

@@ -23,7 +23,11 @@ pub struct Script {
 }
 
 pub fn script() -> impl Strategy<Value = Script> {
-    (1usize..=2, any::<bool>()).prop_flat_map(|(n, usage)| {
+    prop_oneof![script_of(1), script_of(2)]
+}
+
+pub fn script_of(n: usize) -> impl Strategy<Value = Script> {
+    any::<bool>().prop_flat_map(move |usage| {
         let finishes = vec(any::<bool>(), n);
         (vec(event(n), 0..14), finishes, any::<bool>()).prop_map(move |(mut events, finishes, cut)| {
             // Most turns end as they should; the rest are truncations.

@@ -94,10 +94,10 @@ def test_two_calls_are_both_run_in_a_stream(weather_agent, cities):
 
 def test_a_conversation_goes_on(weather_agent, cities):
     first = weather_agent.run_sync(WEATHER)
-    second = weather_agent.run_sync(STORY, message_history=first.all_messages())
+    second = weather_agent.run_sync(HELLO, message_history=first.all_messages())
 
     assert cities == ["Paris"]
-    assert second.output == weather_agent.run_sync(STORY).output
+    assert second.output == weather_agent.run_sync(HELLO).output
 
 
 def test_reasoning_is_apart_from_the_answer(agent):
@@ -114,9 +114,9 @@ def test_reasoning_is_apart_from_the_answer(agent):
 
 def test_reasoning_can_be_sent_back(agent):
     thought = agent.run_sync(THINK)
-    answer = agent.run_sync(STORY, message_history=thought.all_messages())
+    answer = agent.run_sync(HELLO, message_history=thought.all_messages())
 
-    assert answer.output == agent.run_sync(STORY).output
+    assert answer.output == agent.run_sync(HELLO).output
 
 
 def test_a_failure_before_the_first_word_has_its_status(agent):
@@ -139,7 +139,7 @@ def test_an_answer_that_breaks_is_an_error(agent):
 
 
 def test_a_refusal_is_known_as_one(agent):
-    with pytest.raises(ContentFilterError, match="Refusal: '.+'"):
+    with pytest.raises(ContentFilterError, match="Refusal: "):
         agent.run_sync(REFUSE)
-    with pytest.raises(ContentFilterError, match="Refusal: '.+'"):
+    with pytest.raises(ContentFilterError, match="Refusal: "):
         streamed(agent, REFUSE)

@@ -5,12 +5,12 @@ import asyncio
 import openai
 import pytest
 
-from demo import BREAK, CUT, FAIL, HELLO, MODEL, STORY
+from demo import BREAK, CUT, FAIL, HELLO, MODEL, THINK
 
-HELLO, STORY, CUT, FAIL, BREAK = (ask[0]["content"] for ask in (HELLO, STORY, CUT, FAIL, BREAK))
+HELLO, THINK, CUT, FAIL, BREAK = (ask[0]["content"] for ask in (HELLO, THINK, CUT, FAIL, BREAK))
 
 
-@pytest.fixture(params=[HELLO, STORY], ids=["hello", "story"])
+@pytest.fixture(params=[HELLO, THINK], ids=["hello", "think"])
 def prompt(request):
     return request.param
 
@@ -112,9 +112,9 @@ def test_the_wire_is_data_lines_that_end_with_done(client):
 def test_the_asynchronous_client_reads_the_same(settings, client):
     async def main():
         async with openai.AsyncOpenAI(**settings) as client:
-            return [chunk async for chunk in await create(client, STORY, stream=True)]
+            return [chunk async for chunk in await create(client, THINK, stream=True)]
 
-    assert "".join(texts_of(asyncio.run(main()))) == create(client, STORY).choices[0].text
+    assert "".join(texts_of(asyncio.run(main()))) == create(client, THINK).choices[0].text
 
 
 def test_a_cut_answer_says_length(client):

@@ -4,7 +4,7 @@ import asyncio
 
 import openai
 
-from demo import HELLO, MODEL, PARIS, STORY, SUNNY, WEATHER
+from demo import HELLO, MODEL, PARIS, SUNNY, THINK, WEATHER
 from responses import TOOL, joined, results
 
 
@@ -18,8 +18,8 @@ def run(settings, work):
 
 def test_a_stream_makes_the_whole_answer(settings):
     async def work(responses):
-        whole = await responses.create(model=MODEL, input=STORY)
-        stream = await responses.create(model=MODEL, input=STORY, stream=True)
+        whole = await responses.create(model=MODEL, input=THINK)
+        stream = await responses.create(model=MODEL, input=THINK, stream=True)
         return whole, [event async for event in stream]
 
     whole, events = run(settings, work)
@@ -45,8 +45,8 @@ def test_streams_at_the_same_time_do_not_mix(settings):
         return [event async for event in await responses.create(model=MODEL, input=input, stream=True)]
 
     async def work(responses):
-        wholes = [await responses.create(model=MODEL, input=input) for input in (HELLO, STORY)]
-        streams = await asyncio.gather(*(read(responses, input) for input in (HELLO, STORY) * 4))
+        wholes = [await responses.create(model=MODEL, input=input) for input in (HELLO, THINK)]
+        streams = await asyncio.gather(*(read(responses, input) for input in (HELLO, THINK) * 4))
         return [whole.output_text for whole in wholes], streams
 
     texts, streams = run(settings, work)

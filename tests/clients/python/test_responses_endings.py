@@ -3,7 +3,7 @@
 import openai
 import pytest
 
-from demo import BREAK, CUT, FAIL, HELLO, MODEL, REFUSE, STORY, THINK
+from demo import BREAK, CUT, FAIL, HELLO, MODEL, REFUSE, THINK
 from responses import create, events_of, joined, types_of
 
 
@@ -118,9 +118,9 @@ def test_the_stream_helper_keeps_reasoning_apart(client):
 
 def test_reasoning_can_be_sent_back(client):
     thought = create(client, THINK).output
-    answer = create(client, [*THINK, *thought, *STORY])
+    answer = create(client, [*THINK, *thought, *HELLO])
 
-    assert answer.output_text == create(client, STORY).output_text
+    assert answer.output_text == create(client, HELLO).output_text
 
 
 def test_a_failure_before_the_first_word_has_its_status(client, stream):

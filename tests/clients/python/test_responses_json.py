@@ -2,7 +2,7 @@
 
 import pytest
 
-from demo import HELLO, MODEL, STORY
+from demo import HELLO, MODEL, THINK
 from responses import TOOL, create, told
 
 # Every answer has all of them, null or not.
@@ -110,16 +110,16 @@ def test_a_tool_is_echoed_with_all_its_keys(client):
 @pytest.mark.parametrize(
     "input",
     [
-        STORY,
-        [{"type": "message", **STORY[0]}],
-        [{"role": "user", "content": [{"type": "input_text", "text": STORY[0]["content"]}]}],
-        [{"role": "developer", "content": "Be brief."}, *STORY],
-        [*HELLO, {"role": "assistant", "content": "Hello!"}, *STORY],
+        THINK,
+        [{"type": "message", **THINK[0]}],
+        [{"role": "user", "content": [{"type": "input_text", "text": THINK[0]["content"]}]}],
+        [{"role": "developer", "content": "Be brief."}, *THINK],
+        [*HELLO, {"role": "assistant", "content": "Hello!"}, *THINK],
     ],
     ids=["message", "typed", "parts", "developer", "conversation"],
 )
 def test_the_input_has_many_forms(client, input):
-    as_text = create(client, STORY[0]["content"])
+    as_text = create(client, THINK[0]["content"])
     answer = create(client, input)
 
     assert answer.output_text == as_text.output_text
