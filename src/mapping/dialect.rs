@@ -165,6 +165,13 @@ pub fn compile(node: &Node, profile: Option<Profile>, dcx: &DialectCx) -> Option
     })
 }
 
+/// What a schema is looked up for.
+#[derive(Clone, Copy)]
+enum SchemaOf {
+    Frame,
+    Whole,
+}
+
 struct Compiler<'c, 'n> {
     scx: SkeletonCx<'c, 'n>,
     dcx: &'c DialectCx<'c>,
@@ -181,16 +188,22 @@ impl Compiler<'_, '_> {
     /// A body or an error: a skeleton that must satisfy `schemas/DIALECT/NAME.json`, or `{ schema, data }`.
     fn checked(&self, node: &Node, schema: &str, env: &Env) -> Option<Checked> {
         let skeleton = self.scx.compile(node, env)?;
-        Some(Checked { span: node.span, skeleton, schema: self.schema(schema, node.span) })
+        Some(Checked { span: node.span, skeleton, schema: self.schema(schema, SchemaOf::Whole, node.span) })
     }
 
     /// `chunk` is `schemas/chat/chunk.json`, else the definition `chunk` in the dialect's `events.json`, else
     /// `schemas/shared/chunk.json`.
-    fn schema(&self, name: &str, span: Span) -> Option<Arc<Schema>> {
+    fn schema(&self, name: &str, kind: SchemaOf, span: Span) -> Option<Arc<Schema>> {
         let folder = self.schemas?;
         let own = format!("{folder}/{name}.json");
-        let places = [format!("{folder}/events.json#/$defs/{name}"), format!("shared/{name}.json")];
-        let found = places.into_iter().find(|p| !self.dcx.schemas.contains(&own) && self.dcx.schemas.contains(p));
+        let shared = format!("shared/{name}.json");
+        let event = format!("{folder}/events.json#/$defs/{name}");
+        // A whole answer is never one of the stream's events, whatever its name.
+        let places = match kind {
+            SchemaOf::Frame => vec![own.clone(), event, shared],
+            SchemaOf::Whole => vec![own.clone(), shared],
+        };
+        let found = places.into_iter().find(|p| self.dcx.schemas.contains(p));
         self.dcx.schemas.get(&found.unwrap_or(own), span, self.dcx.cx)
     }
 
@@ -276,7 +289,7 @@ impl Compiler<'_, '_> {
             (Some(data), None, None) => {
                 let base = base.filter(|_| fields.flag("base").unwrap_or(true));
                 let skeleton = self.with_base(base, data, &env)?;
-                (Content::Data(skeleton), self.schema(named, entry.key_span))
+                (Content::Data(skeleton), self.schema(named, SchemaOf::Frame, entry.key_span))
             }
             (None, Some(text), None) => (Content::Text(self.scx.compile(text, &env)?), None),
             (None, None, Some(comment)) => (Content::Comment(self.scx.compile(comment, &env)?), None),

@@ -6,6 +6,7 @@ pub mod expr;
 pub mod fields;
 pub mod gateway;
 pub mod load;
+pub mod loss;
 pub mod order;
 pub mod patch;
 pub mod policies;

@@ -163,6 +163,15 @@ impl Read {
         }
     }
 
+    /// Is this field always this word?
+    pub fn is(&self, field: &str, word: &str) -> bool {
+        let constant = match &self.way {
+            Way::Constant(value) => value.as_str(),
+            Way::Select { .. } | Way::Parts { .. } => None,
+        };
+        self.field.name == field && constant == Some(word)
+    }
+
     pub fn selectors(&self) -> Vec<&Selector> {
         match &self.way {
             Way::Constant(_) => Vec::new(),

@@ -163,6 +163,23 @@ impl RuleSet {
         keys
     }
 
+    /// The words that these rules can say; `reasoning` is told apart by its kind.
+    pub fn says(&self) -> Vec<&'static str> {
+        let rules = self.groups.iter().flat_map(|g| &g.rules);
+        let emits = rules.filter_map(|r| match &r.action {
+            Action::Emit(emits) => Some(emits),
+            Action::Drop(_) | Action::Fail(_) => None,
+        });
+        emits
+            .flatten()
+            .map(|e| match e.word.name {
+                "reasoning" if e.reads.iter().any(|r| r.is("kind", "summary")) => "reasoning.summary",
+                "reasoning" => "reasoning.raw",
+                other => other,
+            })
+            .collect()
+    }
+
     pub fn apply(&self, raw: &Tree) -> Said {
         let mut said = Said::default();
         self.run(&mut Cursor::new(raw), &mut said);
