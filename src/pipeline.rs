@@ -107,6 +107,13 @@ impl Pipeline {
         self
     }
 
+    /// The request was sent. Frames come of it only when the policies open a turn at once.
+    pub fn begin(&mut self) -> Step {
+        let stage = &mut self.stage;
+        self.turn.begin(&mut |state, moment| stage.tell(state, moment));
+        self.step()
+    }
+
     /// A raw event arrived.
     pub fn push(&mut self, raw: &Tree, now_ms: u64) -> Step {
         self.stage.see(Sight::Raw(raw));

@@ -91,7 +91,12 @@ impl Live {
 
     /// The head is held until the first event of the turn, so that a fault before it is a plain HTTP error.
     async fn into_stream(mut self, id: &str) -> Result<Response, Fault> {
-        let first = poll_fn(|cx| self.poll_bytes(cx)).await;
+        let mut opening = Vec::new();
+        write_all(&self.pipeline.begin().frames, &self.dialect, &mut opening);
+        let first = match opening.is_empty() {
+            true => poll_fn(|cx| self.poll_bytes(cx)).await,
+            false => Some(Bytes::from(opening)),
+        };
         if let Some(fault) = self.pipeline.fault()
             && !self.pipeline.is_open()
         {

@@ -129,7 +129,7 @@ impl Set {
 }
 
 pub fn feed(pipeline: &mut Pipeline, transcript: &Transcript) -> Vec<Frame> {
-    let mut frames = Vec::new();
+    let mut frames = pipeline.begin().frames;
     let mut ended = false;
     for line in &transcript.lines {
         let now = NOW_MS + line.at_ms;
