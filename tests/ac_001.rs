@@ -152,7 +152,8 @@ fn ac_001_d1_text_is_at_0_and_calls_at_1_plus_ordinal() {
             assert_eq!(at(text.all(name)[0], "output_index"), &Tree::from(0i64), "{backend} {name}");
         }
         let calls = told(&format!("{backend}/matrix-parallel-calls"));
-        for name in ["response.output_item.added", "response.function_call_arguments.done", "response.output_item.done"] {
+        for name in ["response.output_item.added", "response.function_call_arguments.done", "response.output_item.done"]
+        {
             let indexes: Vec<&Tree> = calls.all(name).into_iter().map(|d| at(d, "output_index")).collect();
             assert_eq!(indexes, [&Tree::from(1i64), &Tree::from(2i64)], "{backend} {name}");
         }
@@ -168,7 +169,8 @@ fn ac_001_d2_ids_are_stable_from_added_to_completed() {
     assert_eq!(added, ids("response.output_item.done", "item.id"));
     assert_eq!(added, ids("response.function_call_arguments.done", "item_id"));
     let last = told.all("response.completed")[0];
-    let output: Vec<Tree> = at(last, "response.output").as_list().unwrap()[1..].iter().map(|i| at(i, "id").clone()).collect();
+    let output: Vec<Tree> =
+        at(last, "response.output").as_list().unwrap()[1..].iter().map(|i| at(i, "id").clone()).collect();
     assert_eq!(added, output);
 }
 

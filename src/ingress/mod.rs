@@ -35,6 +35,12 @@ pub fn read_tree(plan: &RequestPlan, body: &Tree) -> Result<TurnRequest, Fault> 
             return Err(Fault { code: refused.code.clone(), ..fault });
         }
     }
+    if let Some(Err(breach)) = plan.schema.as_ref().map(|s| s.check(body)) {
+        return Err(invalid(Mismatch {
+            param: dotted(&breach.pointer),
+            message: format!("is not valid: {}", breach.message),
+        }));
+    }
     let mut view = Tree::Map(Vec::new());
     fill(&mut view, &plan.scalars, &mut cursor)?;
     for (name, reads) in [("tool_choice", &plan.tool_choice), ("format", &plan.format)] {
@@ -86,6 +92,19 @@ fn emissions(rules: &RuleSet, body: &Tree) -> Result<Vec<Emission>, Fault> {
 
 fn invalid(mismatch: Mismatch) -> Fault {
     Fault::new(FaultKind::Invalid, format!("`{}` {}", mismatch.param, mismatch.message)).param(mismatch.param)
+}
+
+/// `/messages/0/content` → `messages[0].content`
+fn dotted(pointer: &str) -> String {
+    let mut path = String::new();
+    for step in pointer.split('/').skip(1) {
+        match step.parse::<usize>() {
+            Ok(index) => path.push_str(&format!("[{index}]")),
+            Err(_) if path.is_empty() => path.push_str(step),
+            Err(_) => path.push_str(&format!(".{step}")),
+        }
+    }
+    path
 }
 
 fn record(emission: Emission) -> Tree {

@@ -143,6 +143,7 @@ pub fn compile(node: &Node, profile: Option<Profile>, dcx: &DialectCx) -> Option
         schemas,
         policies: resolved.names(),
     };
+    let request = request.map(|plan| RequestPlan { schema: compiler.request_schema(node.span), ..plan });
     let stream = fields.required("stream").and_then(|n| compiler.stream(n));
     let body_env =
         compiler.env("the body", [("turn", Type::Record(Shape::Turn)), ("request", Type::Record(Shape::Request))]);
@@ -205,6 +206,12 @@ impl Compiler<'_, '_> {
         };
         let found = places.into_iter().find(|p| self.dcx.schemas.contains(p));
         self.dcx.schemas.get(&found.unwrap_or(own), span, self.dcx.cx)
+    }
+
+    /// A dialect without one reads what it needs and passes the rest.
+    fn request_schema(&self, span: Span) -> Option<Arc<Schema>> {
+        let file = format!("{}/request.json", self.schemas?);
+        self.dcx.schemas.contains(&file).then(|| self.dcx.schemas.get(&file, span, self.dcx.cx))?
     }
 
     #[allow(clippy::type_complexity)]

@@ -213,6 +213,11 @@ impl Read {
                 if looked_up.is_null() {
                     return Ok(default.clone());
                 }
+                // A client's half of a character has no other half to wait for.
+                let looked_up = match looked_up {
+                    Tree::Torn(torn) if !self.lenient => Tree::from(torn.lossy()),
+                    other => other,
+                };
                 if !self.lenient && self.field.kind == Kind::Text && looked_up.as_str().is_none() {
                     return Err(wrong(format!("must be a string, not {}", article(node.type_name()))));
                 }

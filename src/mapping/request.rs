@@ -8,6 +8,8 @@ use super::table::Tables;
 use super::yaml::{Kind, Node};
 use crate::canon::vocabulary::{FORMAT, Field, ITEMS, SCALARS, TOOL_CHOICE, TOOLS};
 use crate::canon::{Tree, words};
+use reframe_frame::Schema;
+use std::sync::Arc;
 
 words! {
     /// What a required member must be.
@@ -74,6 +76,8 @@ pub struct RequestPlan {
     pub format: Vec<Read>,
     pub items: RuleSet,
     pub tools: RuleSet,
+    /// The types of the members that are known: `schemas/DIALECT/request.json`, where there is one.
+    pub schema: Option<Arc<Schema>>,
     /// The members that something above reads; the rest is `request.extra`.
     pub known: Vec<String>,
 }
@@ -123,7 +127,7 @@ impl RequestPlan {
         known.extend(reads.flat_map(Read::selectors).filter_map(Selector::first_key).map(str::to_owned));
         known.extend(items.first_keys().into_iter().chain(tools.first_keys()).map(str::to_owned));
         fields.done();
-        Some(RequestPlan { required, refused, scalars, tool_choice, format, items, tools, known })
+        Some(RequestPlan { required, refused, scalars, tool_choice, format, items, tools, schema: None, known })
     }
 }
 
