@@ -118,6 +118,10 @@ impl Request {
         Request::new("GET", path)
     }
 
+    pub fn at(self, path: &str) -> Request {
+        Request { path: path.into(), ..self }
+    }
+
     /// Anything at all, sent to the chat endpoint.
     pub fn post(body: impl Into<Vec<u8>>) -> Request {
         Request { body: body.into(), ..Request::new("POST", "/v1/chat/completions") }

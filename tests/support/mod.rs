@@ -4,14 +4,14 @@
 //! is on the wire, piece by piece.
 
 // Each test file is a program of its own and uses its own part of this one.
-#![allow(dead_code)]
+#![allow(dead_code, unused_imports)]
 
 pub mod client;
 pub mod disk;
 pub mod server;
 
 pub use client::{Chat, Client, Frame, Reply, Request, Streaming, chat};
-pub use disk::{Disk, repo};
+pub use disk::{Disk, edited, repo};
 pub use server::{Exit, Launch, Server, demo, serve, serve_with};
 
 use serde_json::{Value, json};

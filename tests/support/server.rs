@@ -185,14 +185,19 @@ impl Server {
 
     /// Waits until the log says this, and returns all of it.
     pub fn wait_for_log(&self, wanted: &str) -> String {
+        self.wait_for_log_from(0, wanted)
+    }
+
+    /// Waits until the log says this behind its first `from` bytes, and returns what stands there.
+    pub fn wait_for_log_from(&self, from: usize, wanted: &str) -> String {
         let begun = Instant::now();
         let mut text = lock(&self.log.text);
-        while !text.contains(wanted) {
+        while !text[from..].contains(wanted) {
             let left = FAR_TOO_LONG.saturating_sub(begun.elapsed());
-            assert!(!left.is_zero(), "the log never said {wanted:?}:\n{text}");
+            assert!(!left.is_zero(), "the log never said {wanted:?}:\n{}", &text[from..]);
             text = self.log.grown.wait_timeout(text, left).unwrap_or_else(PoisonError::into_inner).0;
         }
-        text.clone()
+        text[from..].to_owned()
     }
 }
 
