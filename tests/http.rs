@@ -610,7 +610,7 @@ fn the_binary_does_not_know_where_it_was_built() {
         let mut rest = binary.as_slice();
         // Byte by byte a debug build would take seconds.
         while rest.skip_until(b'/').unwrap() > 0 {
-            if rest.starts_with(path[1..].as_bytes()) {
+            if rest.starts_with(&path.as_bytes()[1..]) {
                 return true;
             }
         }
