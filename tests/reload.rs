@@ -177,7 +177,8 @@ fn a_failing_test_beside_a_mapping_refuses_the_reload() {
 fn a_stream_under_way_keeps_its_generation() {
     let live = Live::shipped();
     let last = "  - { play: greeting }\n";
-    let slow = "  - { when: request.user == 'slow', play: greeting, pace: { fixed: 30 } }\n";
+    // Three seconds, which is ten times what a save may take to be active.
+    let slow = "  - { when: request.user == 'slow', play: greeting, pace: { fixed: 120 } }\n";
     // In this order: where the mark is seen, the step is there.
     live.edit(SCRIPT, last, &format!("{slow}{last}"));
     live.save(CHAT, &marked(1));
