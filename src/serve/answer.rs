@@ -45,7 +45,7 @@ pub async fn answer(
         ids: Ids::Seeded(uuid::Uuid::new_v4().as_u128()),
         now_ms: now_ms(),
     });
-    let mut live = Live { pipeline, source, over: false, dialect, _generation: generation.clone(), _slot: slot };
+    let live = Live { pipeline, source, over: false, dialect, _generation: generation.clone(), _slot: slot };
     if stream { live.into_stream(id).await } else { live.into_body().await }
 }
 
@@ -82,7 +82,7 @@ impl Live {
         Poll::Ready(step)
     }
 
-    async fn into_body(&mut self) -> Result<Response, Fault> {
+    async fn into_body(mut self) -> Result<Response, Fault> {
         while !self.over {
             poll_fn(|cx| self.poll_step(cx)).await;
         }
