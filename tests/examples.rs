@@ -11,8 +11,8 @@ mod play;
 use parrot_client::Server;
 use play::Set;
 use reframe::canon::Tree;
-use reframe::diag::render_all;
-use reframe::mapping::{FileText, load};
+use reframe::diag::{FileId, Findings, render_all};
+use reframe::mapping::{FileText, load, yaml};
 use reframe::reload::{Base, Layers, embedded};
 use reframe::trial;
 use std::fs;
@@ -176,6 +176,30 @@ fn copy_folder(from: &Path, to: &Path) {
             fs::copy(&path, &target).unwrap();
         }
     }
+}
+
+/// `docs/mappings.md` has a whole set in it: the blocks that say `file=NAME`. The other YAML in it is at least YAML.
+#[test]
+fn the_mappings_in_the_docs_load_and_pass_their_tests() {
+    let text = fs::read_to_string(root().join("docs/mappings.md")).unwrap();
+    let mut set = Vec::new();
+    for block in text.split("\n```").skip(1).step_by(2) {
+        let (info, body) = block.split_once('\n').unwrap();
+        if let Some((_, name)) = info.split_once(" file=") {
+            set.push(FileText { name: name.to_owned(), shown: format!("docs: {name}"), text: body.into() });
+        } else if info == "yaml" {
+            let findings = Findings::default();
+            yaml::parse(FileId::default(), body, &findings);
+            assert_eq!(findings.errors(), 0, "{body}");
+        }
+    }
+    let loaded = load(&set);
+    let said = render_all(&loaded.diagnostics, &loaded.sources, false);
+    assert!(loaded.diagnostics.is_empty(), "{said}");
+    let reports = trial::run_all(&loaded.plan.expect("a plan"));
+    let failed: Vec<String> = reports.iter().flat_map(|r| r.diagnostics()).map(|d| d.message).collect();
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+    assert!(reports.iter().map(|r| r.passed).sum::<usize>() >= 8);
 }
 
 /// A backend that sends mixed blocks in a list, and a client that tells events apart by their SSE name. The set stands
