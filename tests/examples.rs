@@ -10,11 +10,19 @@ mod play;
 
 use parrot_client::Server;
 use play::Set;
-use reframe::canon::Tree;
+use reframe::canon::policy::BUILT_IN;
+use reframe::canon::shape::Shape;
+use reframe::canon::vocabulary::{EVENTS, FORMAT, ITEMS, PARTS, SCALARS, TOOL_CHOICE, TOOLS};
+use reframe::canon::{FaultKind, Finish, MomentKind, Tree, WireKind};
 use reframe::diag::{FileId, Findings, render_all};
+use reframe::mapping::backend::{Framing, Transport, Unmatched};
+use reframe::mapping::gateway::Validation;
+use reframe::mapping::read::Convert;
+use reframe::mapping::request::Need;
 use reframe::mapping::{FileText, load, yaml};
 use reframe::reload::{Base, Layers, embedded};
 use reframe::trial;
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
@@ -200,6 +208,29 @@ fn the_mappings_in_the_docs_load_and_pass_their_tests() {
     let failed: Vec<String> = reports.iter().flat_map(|r| r.diagnostics()).map(|d| d.message).collect();
     assert!(failed.is_empty(), "{}", failed.join("\n"));
     assert!(reports.iter().map(|r| r.passed).sum::<usize>() >= 8);
+}
+
+/// A word that is added to the language is added to its reference.
+#[test]
+fn every_word_of_the_language_is_in_the_docs() {
+    let text = fs::read_to_string(root().join("docs/mappings.md")).unwrap();
+    let tokens = || text.split(|c: char| !(c.is_alphanumeric() || "_.{}".contains(c)));
+    let said: HashSet<&str> = tokens().chain(tokens().flat_map(|t| t.split('.'))).collect();
+    let mut words: Vec<&str> =
+        [MomentKind::WORDS, FaultKind::WORDS, Finish::WORDS, Convert::WORDS, Need::WORDS].concat();
+    words.extend([Transport::WORDS, Framing::WORDS, Unmatched::WORDS, Validation::WORDS, WireKind::WORDS].concat());
+    for vocabulary in [&EVENTS, &ITEMS, &PARTS, &TOOLS] {
+        words.extend(vocabulary.words.iter().flat_map(|w| w.fields).map(|f| f.name).chain(vocabulary.names()));
+    }
+    words.extend(SCALARS.iter().chain(TOOL_CHOICE).chain(FORMAT).map(|f| f.name));
+    for policy in BUILT_IN {
+        words.extend(policy.values.iter().chain([&policy.name]).filter(|w| !w.is_empty()));
+    }
+    for shape in [Shape::Turn, Shape::Choice, Shape::Item, Shape::Part, Shape::Usage, Shape::Fault, Shape::Request] {
+        words.extend(shape.fields().unwrap().iter().map(|(name, _)| name));
+    }
+    words.retain(|word| !said.contains(word));
+    assert!(words.is_empty(), "docs/mappings.md does not speak of {}", words.join(", "));
 }
 
 /// A backend that sends mixed blocks in a list, and a client that tells events apart by their SSE name. The set stands
