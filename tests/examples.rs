@@ -20,7 +20,7 @@ use reframe::mapping::gateway::Validation;
 use reframe::mapping::read::Convert;
 use reframe::mapping::request::Need;
 use reframe::mapping::{FileText, load, yaml};
-use reframe::reload::{Base, Layers, embedded};
+use reframe::reload::{Base, Layers, embedded, generation};
 use reframe::trial;
 use std::collections::HashSet;
 use std::fs;
@@ -184,6 +184,22 @@ fn copy_folder(from: &Path, to: &Path) {
             fs::copy(&path, &target).unwrap();
         }
     }
+}
+
+/// The two edits of the README's walk-through: the first is taken, the second refused with the sentence that it shows.
+#[test]
+fn the_edits_in_the_readme_do_what_it_says() {
+    let edit = |from: &str, to: &str| {
+        let mut files = embedded::files();
+        let chat = files.iter_mut().find(|f| f.name == "dialects/chat.yaml").unwrap();
+        assert!(chat.text.contains(from), "{from}");
+        chat.text = chat.text.replace(from, to).into();
+        generation::build(&files, 2).map_err(|refusal| refusal.brief())
+    };
+    assert!(edit("chatcmpl-", "hello-").is_ok());
+    let refused = edit("choice.refusal", "choice.refusl").unwrap_err();
+    assert!(refused.starts_with("1 error in ") && refused.contains("RF104"), "{refused}");
+    assert!(refused.ends_with("no variable `choice.refusl` in the body"), "{refused}");
 }
 
 /// `docs/mappings.md` has a whole set in it: the blocks that say `file=NAME`. The other YAML in it is at least YAML.
