@@ -77,6 +77,11 @@ impl Resolved {
         }
     }
 
+    /// Those that an expression can read: a list is no word.
+    pub fn words(&self) -> Vec<String> {
+        self.policies.words.iter().map(|(name, _)| name.to_string()).collect()
+    }
+
     pub fn names(&self) -> Vec<String> {
         let built_in = BUILT_IN.iter().map(|p| p.name.to_owned());
         built_in.chain(self.own.iter().map(|p| p.name.clone())).collect()

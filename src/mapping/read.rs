@@ -19,7 +19,7 @@ words! {
         Json = "json",
         Not = "not",
         Lower = "lower",
-        /// The keys of a map, or the items of a list, as a list.
+        /// How many keys a map has, or items a list.
         Count = "count",
         /// Which element of its list the node is, from 0.
         Position = "position",
@@ -106,9 +106,7 @@ impl Read {
                 from.extend(Selector::parse(text, item.span, cx));
             }
         }
-        if fields.required("from").is_none() {
-            return None;
-        }
+        fields.required("from")?;
         let rules = match fields.get("use") {
             Some(name) => {
                 let text = super::fields::text_of(name, cx)?;
