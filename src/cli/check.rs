@@ -1,34 +1,48 @@
-//! `reframe check`: everything that is wrong with a set, at once.
+//! `reframe check`: everything that is wrong with a set, at once. What it lets pass, `serve` takes.
 
 use super::{COULD_NOT_RUN, FINDINGS, FINE, colour};
-use crate::diag::{Severity, render_all};
-use crate::mapping::{Loaded, load};
+use crate::diag::{Diagnostic, Severity, render_all};
+use crate::mapping::{Loaded, Plan, load};
 use crate::reload::{Layers, read};
+use crate::trial;
 
 pub fn run(layers: &Layers) -> u8 {
+    let (text, code) = report(layers, colour());
+    match code {
+        COULD_NOT_RUN => eprint!("{text}"),
+        _ => print!("{text}"),
+    }
+    code
+}
+
+/// What is printed, and the exit code.
+pub fn report(layers: &Layers, colour: bool) -> (String, u8) {
     let files = match read(layers) {
         Ok(files) => files,
-        Err(refusal) => {
-            eprint!("{}", refusal.render(colour()));
-            return COULD_NOT_RUN;
-        }
+        Err(refusal) => return (refusal.render(colour), COULD_NOT_RUN),
     };
-    let Loaded { plan, diagnostics, sources } = load(&files);
-    if !diagnostics.is_empty() {
-        println!("{}", render_all(&diagnostics, &sources, colour()));
+    let Loaded { plan, mut diagnostics, sources } = load(&files);
+    if let Some(plan) = &plan {
+        // A set whose own tests fail is refused as well; they run only on mappings that load.
+        diagnostics.extend(trial::run_all(plan).iter().flat_map(|report| report.diagnostics()));
+        diagnostics.sort_by_key(Diagnostic::reading_order);
     }
     let count = |severity| diagnostics.iter().filter(|d| d.severity() == severity).count();
     let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
-    let what = match &plan {
-        Some(plan) => {
-            let mut dialects: Vec<&str> = plan.dialects().map(|d| d.name.as_str()).collect();
-            dialects.dedup();
-            format!("{} files, {} backends × {} dialects", files.len(), plan.backends.len(), dialects.len())
-        }
-        None => format!("{} files", files.len()),
-    };
-    println!("{what}: {}, {}", counted(errors, "error"), counted(warnings, "warning"));
-    if errors > 0 { FINDINGS } else { FINE }
+    let what = counted(files.len(), "file") + &plan.as_ref().map(pairs).unwrap_or_default();
+    let mut text = render_all(&diagnostics, &sources, colour);
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text.push_str(&format!("{what}: {}, {}\n", counted(errors, "error"), counted(warnings, "warning")));
+    (text, if errors > 0 { FINDINGS } else { FINE })
+}
+
+/// `, 4 backends × 3 dialects`: each with each is checked.
+fn pairs(plan: &Plan) -> String {
+    let mut dialects: Vec<&str> = plan.dialects().map(|d| d.name.as_str()).collect();
+    dialects.dedup();
+    format!(", {} × {}", counted(plan.backends.len(), "backend"), counted(dialects.len(), "dialect"))
 }
 
 pub fn counted(n: usize, noun: &str) -> String {

@@ -77,7 +77,14 @@ impl Resolved {
         }
     }
 
-    pub fn names(&self) -> Vec<String> {
+    /// What expressions may read, each with the words that it can be.
+    pub fn words(&self) -> Vec<(String, Vec<String>)> {
+        let owned = |values: &[&str]| values.iter().map(|v| (*v).to_owned()).collect();
+        let built_in = BUILT_IN.iter().filter(|p| !p.list).map(|p| (p.name.to_owned(), owned(p.values)));
+        built_in.chain(self.own.iter().map(|p| (p.name.clone(), p.values.clone()))).collect()
+    }
+
+    fn names(&self) -> Vec<String> {
         let built_in = BUILT_IN.iter().map(|p| p.name.to_owned());
         built_in.chain(self.own.iter().map(|p| p.name.clone())).collect()
     }

@@ -338,10 +338,14 @@ impl Emit {
         let conditions = parse_conditions(&fields, cx);
         let said = fields.rest();
         let [entry] = said.as_slice() else {
-            let message = format!("one {} an entry, found {}", vocabulary.noun, said.len());
+            let noun = vocabulary.noun;
+            let (span, message) = match said.get(1) {
+                Some(second) => (second.key_span, format!("a second {noun} in one entry of `emit:`")),
+                None => (node.span, format!("this entry of `emit:` says no {noun}")),
+            };
             cx.add(
-                Diagnostic::new(Code::UnknownWord, node.span, message)
-                    .help(format!("a list of `{{ WORD: {{ field: selector }} }}`, WORD being {}", names(vocabulary))),
+                Diagnostic::new(Code::UnknownWord, span, message)
+                    .help(format!("`emit:` is a list, one {noun} an entry: `- {}: {{ … }}`", example(vocabulary))),
             );
             return None;
         };
@@ -453,8 +457,8 @@ fn parse_conditions(fields: &Fields, cx: Cx) -> Vec<Condition> {
     conditions
 }
 
-fn names(vocabulary: &Vocabulary) -> String {
-    crate::diag::one_of(vocabulary.names())
+fn example(vocabulary: &Vocabulary) -> &'static str {
+    vocabulary.names().next().unwrap_or("word")
 }
 
 /// Rules that make content parts.
