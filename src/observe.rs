@@ -12,5 +12,7 @@ pub fn init() {
         .with_writer(std::io::stderr)
         .with_ansi(colour)
         .with_target(false)
+        // They would be printed to standard error too, by a macro that panics when nobody reads it any more.
+        .log_internal_errors(false)
         .try_init();
 }

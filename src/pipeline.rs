@@ -2,7 +2,9 @@
 //!
 //! The shell (`serve`, `cli`) feeds what arrives and writes what comes out. It owns the clock and the sockets.
 
-use crate::canon::{Ended, Event, Fault, FaultKind, Frame, FrameBody, Moment, MomentKind, Tree, TurnRequest, TurnState};
+use crate::canon::{
+    Ended, Event, Fault, FaultKind, Frame, FrameBody, Moment, MomentKind, Tree, TurnRequest, TurnState,
+};
 use crate::contract::OrderCheck;
 use crate::diag::Span;
 use crate::mapping::backend::BackendPlan;
@@ -103,6 +105,13 @@ impl Pipeline {
     pub fn observe(mut self, observer: Box<dyn Observer>) -> Pipeline {
         self.stage.observer = Some(observer);
         self
+    }
+
+    /// The request was sent. Frames come of it only when the policies open a turn at once.
+    pub fn begin(&mut self) -> Step {
+        let stage = &mut self.stage;
+        self.turn.begin(&mut |state, moment| stage.tell(state, moment));
+        self.step()
     }
 
     /// A raw event arrived.

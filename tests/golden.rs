@@ -67,7 +67,8 @@ fn every_transcript_gives_its_goldens() {
 /// The case's README, the first frame that differs, and the mapping line that made it.
 fn report(path: &Path, readme: &str, golden: &str, got: &str, stream: &Outcome) -> String {
     let separator = if path.extension().is_some_and(|e| e == "sse") { "\n\n" } else { "\n" };
-    let (expected, actual): (Vec<&str>, Vec<&str>) = (golden.split(separator).collect(), got.split(separator).collect());
+    let (expected, actual): (Vec<&str>, Vec<&str>) =
+        (golden.split(separator).collect(), got.split(separator).collect());
     let at = expected.iter().zip(&actual).position(|(e, a)| e != a).unwrap_or(expected.len().min(actual.len()));
     let rule = stream.rules.get(at).cloned().unwrap_or_default();
     format!(

@@ -22,25 +22,31 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("trial", &["canon", "diag", "mapping", "ingest", "ingress", "turn", "pipeline"]),
     ("reload", &["diag", "mapping", "trial"]),
     ("observe", &[]),
-    (
-        "serve",
-        &["canon", "mapping", "fill", "ingress", "upstream", "turn", "egress", "wire", "pipeline", "reload"],
-    ),
-    (
-        "cli",
-        &[
-            "canon", "diag", "mapping", "ingress", "turn", "pipeline", "reload", "serve", "trial", "observe",
-        ],
-    ),
+    ("serve", &["canon", "mapping", "fill", "ingress", "upstream", "turn", "egress", "wire", "pipeline", "reload"]),
+    ("cli", &["canon", "diag", "mapping", "ingress", "turn", "pipeline", "reload", "serve", "trial", "observe"]),
 ];
 
 /// The modules without IO, clock or chance.
-const PURE: &[&str] =
-    &["canon", "diag", "contract", "turn", "wire", "mapping", "fill", "ingress", "ingest", "egress", "pipeline", "trial"];
+const PURE: &[&str] = &[
+    "canon", "diag", "contract", "turn", "wire", "mapping", "fill", "ingress", "ingest", "egress", "pipeline", "trial",
+];
 
 const IMPURE: &[&str] = &[
-    "tokio", "poem::", "reqwest", "hyper", "std::env", "env::var", "std::fs", "fs::read", "SystemTime", "Instant",
-    "uuid", "rand::", "std::net", "std::process", "std::thread",
+    "tokio",
+    "poem::",
+    "reqwest",
+    "hyper",
+    "std::env",
+    "env::var",
+    "std::fs",
+    "fs::read",
+    "SystemTime",
+    "Instant",
+    "uuid",
+    "rand::",
+    "std::net",
+    "std::process",
+    "std::thread",
 ];
 
 /// Words that belong to a dialect or a backend: they stand in YAML, never in Rust.

@@ -1,4 +1,5 @@
 use super::{Fault, Finish, Merge, Tree, Usage, words};
+use reframe_frame::Torn;
 
 /// What a backend said, in our words: the closed list that every backend mapping emits.
 #[derive(Clone, Debug, PartialEq)]
@@ -11,11 +12,13 @@ pub enum Event {
     Text {
         choice: usize,
         item: Option<String>,
+        part: Option<usize>,
         piece: Piece,
     },
     Refusal {
         choice: usize,
         item: Option<String>,
+        part: Option<usize>,
         piece: Piece,
     },
     Reasoning {
@@ -26,6 +29,7 @@ pub enum Event {
         piece: Option<Piece>,
         encrypted: Option<String>,
     },
+    /// `value` has the fields of `shape::Shape::Annotation`.
     Annotation {
         choice: usize,
         item: Option<String>,
@@ -72,10 +76,12 @@ pub enum Event {
 }
 
 /// A piece of text or of arguments.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Piece {
     /// What is new.
     Delta(String),
+    /// What is new, cut inside a character: its other half is in the piece before or after.
+    Torn(Torn),
     /// A snapshot of all so far: only what is new in it counts.
     Whole(String),
 }
@@ -99,6 +105,7 @@ impl Event {
     pub fn brief(&self) -> String {
         let piece = |p: &Piece| match p {
             Piece::Delta(t) => quote(t),
+            Piece::Torn(t) => quote(&t.lossy()),
             Piece::Whole(t) => format!("whole {}", quote(t)),
         };
         match self {

@@ -113,11 +113,12 @@ impl Default for Policies {
             head: Head::FirstEvent,
             finish_precedence: vec![
                 Finish::Error,
-                Finish::Cancelled,
                 Finish::ContentFilter,
                 Finish::Length,
                 Finish::ToolCalls,
                 Finish::FunctionCall,
+                // A backend that is interrupted because its calls were taken has made calls.
+                Finish::Cancelled,
                 Finish::Stop,
             ],
             words: words.collect(),

@@ -1,5 +1,6 @@
 //! The variables that expressions may read, and their types. `check` reads this table; `egress` fills it.
 
+use super::vocabulary::ANNOTATION_KINDS;
 use super::{FaultKind, Finish, ItemKind, ItemState, MomentKind, PartKind};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +26,7 @@ pub enum Shape {
     Choice,
     Item,
     Part,
+    Annotation,
     Usage,
     Fault,
     Request,
@@ -56,6 +58,8 @@ const TURN: &[(&str, Type)] = &[
     ("usage", T::Record(S::Usage)),
     ("error", T::Record(S::Fault)),
     ("cut", T::Bool),
+    // Seconds since 1970, once the turn is over.
+    ("ended", T::Int),
     ("elapsed_ms", T::Int),
     ("first_ms", T::Int),
 ];
@@ -64,9 +68,12 @@ const CHOICE: &[(&str, Type)] = &[
     ("items", T::List(S::Item)),
     ("text", T::Text),
     ("refusal", T::Text),
-    ("reasoning", T::Text),
+    // Text and refusals, as they came.
+    ("said", T::Text),
+    ("thoughts", T::Text),
+    ("summary", T::Text),
     ("calls", T::List(S::Item)),
-    ("annotations", T::Json),
+    ("annotations", T::List(S::Annotation)),
     ("logprobs", T::Json),
     ("finish", T::Word(Finish::WORDS)),
 ];
@@ -88,8 +95,21 @@ const PART: &[(&str, Type)] = &[
     ("index", T::Int),
     ("kind", T::Word(PartKind::WORDS)),
     ("text", T::Text),
-    ("annotations", T::Json),
+    ("annotations", T::List(S::Annotation)),
     ("logprobs", T::Json),
+];
+const ANNOTATION: &[(&str, Type)] = &[
+    ("kind", T::Word(ANNOTATION_KINDS)),
+    ("url", T::Text),
+    ("title", T::Text),
+    ("file", T::Text),
+    ("name", T::Text),
+    ("start", T::Int),
+    ("end", T::Int),
+    // Characters of the choice before the part that it stands in.
+    ("shift", T::Int),
+    ("index", T::Int),
+    ("value", T::Json),
 ];
 const USAGE: &[(&str, Type)] = &[
     ("input", T::Int),
@@ -133,6 +153,8 @@ const REQUEST: &[(&str, Type)] = &[
     ("last_user_text", T::Text),
     ("instructions", T::Text),
     ("extra", T::Json),
+    // The client's body as it was sent, for what is only echoed.
+    ("raw", T::Json),
 ];
 const REQUEST_ITEM: &[(&str, Type)] = &[
     ("type", T::Word(&["message", "call", "result", "reasoning"])),
@@ -189,6 +211,7 @@ impl Shape {
             S::Choice => CHOICE,
             S::Item => ITEM,
             S::Part => PART,
+            S::Annotation => ANNOTATION,
             S::Usage => USAGE,
             S::Fault => FAULT,
             S::Request => REQUEST,
@@ -237,7 +260,9 @@ pub fn variables_at(moment: MomentKind) -> Vec<(&'static str, Type)> {
         M::RefusalDelta | M::SummaryDelta | M::ThoughtDelta => {
             all.extend([choice, item, part, ("text", T::Text)]);
         }
-        M::Annotation => all.extend([choice, item, part, ("annotation", T::Json), ("ordinal", T::Int)]),
+        M::Annotation => {
+            all.extend([choice, item, part, ("annotation", T::Record(S::Annotation)), ("ordinal", T::Int)])
+        }
     }
     all
 }

@@ -15,6 +15,8 @@ pub struct TurnState {
     pub usage: Option<Usage>,
     pub finish: Option<Finish>,
     pub error: Option<Fault>,
+    /// Seconds since 1970, once it is over.
+    pub ended: Option<i64>,
     pub elapsed_ms: i64,
     pub first_ms: Option<i64>,
 }
@@ -51,6 +53,8 @@ pub struct Part {
     pub annotations: Vec<Tree>,
     pub logprobs: Vec<Tree>,
     pub open: bool,
+    /// The backend's own count of it, where it has one.
+    pub said_at: Option<usize>,
 }
 
 words! {
@@ -113,6 +117,14 @@ impl Item {
 
 impl Part {
     pub fn new(index: usize, kind: PartKind) -> Part {
-        Part { index, kind, text: String::new(), annotations: Vec::new(), logprobs: Vec::new(), open: true }
+        Part {
+            index,
+            kind,
+            text: String::new(),
+            annotations: Vec::new(),
+            logprobs: Vec::new(),
+            open: true,
+            said_at: None,
+        }
     }
 }

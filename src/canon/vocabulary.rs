@@ -60,8 +60,12 @@ const fn f(name: &'static str, kind: Kind) -> Field {
 
 const CHOICE: Field = f("choice", Kind::Int);
 const ITEM: Field = f("item", Kind::Text);
+const PART: Field = f("part", Kind::Int);
 const DELTA: Field = f("delta", Kind::Text);
 const WHOLE: Field = f("whole", Kind::Text);
+
+/// What an annotation points at.
+pub const ANNOTATION_KINDS: &[&str] = &["url", "file", "other"];
 
 pub static EVENTS: Vocabulary = Vocabulary {
     noun: "event",
@@ -72,22 +76,38 @@ pub static EVENTS: Vocabulary = Vocabulary {
             fields: &[f("id", Kind::Text), f("model", Kind::Text), f("created", Kind::Int)],
             payload: &["id", "model", "created"],
         },
-        Word { name: "text", fields: &[CHOICE, ITEM, DELTA, WHOLE], payload: &["delta", "whole"] },
-        Word { name: "refusal", fields: &[CHOICE, ITEM, DELTA, WHOLE], payload: &["delta", "whole"] },
+        Word { name: "text", fields: &[CHOICE, ITEM, PART, DELTA, WHOLE], payload: &["delta", "whole"] },
+        Word { name: "refusal", fields: &[CHOICE, ITEM, PART, DELTA, WHOLE], payload: &["delta", "whole"] },
         Word {
             name: "reasoning",
             fields: &[
                 CHOICE,
                 ITEM,
                 f("kind", Kind::Word(ReasoningKind::WORDS)),
-                f("part", Kind::Int),
+                PART,
                 DELTA,
                 WHOLE,
                 f("encrypted", Kind::Text),
             ],
             payload: &["delta", "whole", "encrypted"],
         },
-        Word { name: "annotation", fields: &[CHOICE, ITEM, f("value", Kind::Json)], payload: &["value"] },
+        Word {
+            name: "annotation",
+            fields: &[
+                CHOICE,
+                ITEM,
+                f("kind", Kind::Word(ANNOTATION_KINDS)),
+                f("url", Kind::Text),
+                f("title", Kind::Text),
+                f("file", Kind::Text),
+                f("name", Kind::Text),
+                f("start", Kind::Int),
+                f("end", Kind::Int),
+                f("index", Kind::Int),
+                f("value", Kind::Json),
+            ],
+            payload: &["url", "file", "value"],
+        },
         Word { name: "logprobs", fields: &[CHOICE, ITEM, f("value", Kind::Json)], payload: &["value"] },
         Word {
             name: "tool",

@@ -2,7 +2,8 @@
 
 use super::{COULD_NOT_RUN, FINDINGS, FINE, colour};
 use crate::diag::{Diagnostic, Severity, render_all};
-use crate::mapping::{Loaded, Plan, load};
+use crate::mapping::backend::Transport;
+use crate::mapping::{Loaded, Plan, load, loss};
 use crate::reload::{Layers, read};
 use crate::trial;
 
@@ -34,6 +35,7 @@ pub fn report(layers: &Layers, colour: bool) -> (String, u8) {
     if !text.is_empty() {
         text.push('\n');
     }
+    text.push_str(&plan.as_ref().map(losses).unwrap_or_default());
     text.push_str(&format!("{what}: {}, {}\n", counted(errors, "error"), counted(warnings, "warning")));
     (text, if errors > 0 { FINDINGS } else { FINE })
 }
@@ -43,6 +45,29 @@ fn pairs(plan: &Plan) -> String {
     let mut dialects: Vec<&str> = plan.dialects().map(|d| d.name.as_str()).collect();
     dialects.dedup();
     format!(", {} × {}", counted(plan.backends.len(), "backend"), counted(dialects.len(), "dialect"))
+}
+
+/// What each backend can say and each route's dialect cannot.
+fn losses(plan: &Plan) -> String {
+    let mut text = String::new();
+    let mut told: Vec<(&str, Option<&str>)> = Vec::new();
+    for route in &plan.gateway.routes {
+        let pair = (route.dialect.as_str(), route.profile.as_deref());
+        if !told.contains(&pair) {
+            told.push(pair);
+        }
+    }
+    for (name, profile) in told {
+        let Some(dialect) = plan.dialect(name, profile) else { continue };
+        for backend in plan.backends.iter().filter(|b| b.transport != Transport::Replay) {
+            let lost = loss::lost(backend, dialect);
+            if !lost.is_empty() {
+                let shown = profile.map_or(name.to_owned(), |p| format!("{name}@{p}"));
+                text.push_str(&format!("loss: {} × {shown}: {}\n", backend.name, lost.join(", ")));
+            }
+        }
+    }
+    text
 }
 
 pub fn counted(n: usize, noun: &str) -> String {

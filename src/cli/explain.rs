@@ -19,13 +19,17 @@ use std::sync::{Arc, Mutex};
 #[derive(Args)]
 pub struct ExplainArgs {
     /// A transcript: a folder with events.jsonl (and request.json), a .jsonl file, or a name in the set
-    transcript: PathBuf,
+    #[arg(required_unless_present = "policies")]
+    transcript: Option<PathBuf>,
     /// The dialect to explain it in
     #[arg(long, value_name = "DIALECT")]
     to: String,
     /// A profile to lay over the dialect
     #[arg(long)]
     profile: Option<String>,
+    /// Say which policies hold, and which file and line set each
+    #[arg(long)]
+    policies: bool,
 }
 
 pub fn run(args: &ExplainArgs, layers: &Layers) -> u8 {
@@ -51,11 +55,15 @@ fn explain(args: &ExplainArgs, layers: &Layers) -> Result<bool, String> {
         let profile = args.profile.as_deref().map(|p| format!(" with profile `{p}`")).unwrap_or_default();
         format!("error: no dialect `{}`{profile}; there is {}", args.to, one_of(known))
     })?;
-    let transcript = find(&args.transcript, &plan)?;
+    if args.policies {
+        policies(dialect, &plan.sources);
+    }
+    let Some(given) = &args.transcript else { return Ok(true) };
+    let transcript = find(given, &plan)?;
     let backend = plan.backend(&transcript.backend).ok_or_else(|| {
         format!("error: the transcript names the backend `{}`, which is not in this set", transcript.backend)
     })?;
-    let request = request(&args.transcript, dialect)?;
+    let request = request(given, dialect)?;
     let rows = Arc::new(Mutex::new(Rows::new(plan.sources.clone())));
     let mut pipeline = Pipeline::new(Order {
         backend: backend.clone(),
@@ -82,6 +90,28 @@ fn explain(args: &ExplainArgs, layers: &Layers) -> Result<bool, String> {
     rows.print();
     println!("{}", summary(&pipeline, &rows));
     Ok(rows.breaches == 0 && pipeline.fault().is_none_or(|f| f.kind != crate::canon::FaultKind::Breach))
+}
+
+/// Each policy, its value, and who said so; the last word counts.
+fn policies(dialect: &DialectPlan, sources: &Sources) {
+    let resolved = &dialect.resolved;
+    for name in resolved.names() {
+        let set = resolved.settings.iter().rev().find(|s| s.name == name);
+        let own = resolved.own.iter().any(|p| p.name == name);
+        let value = match set {
+            Some(setting) => setting.value.clone(),
+            None => match resolved.policies.word(&name) {
+                Some(word) => word.as_str().unwrap_or_default().to_owned(),
+                None => resolved.policies.finish_precedence.iter().map(|f| f.word()).collect::<Vec<_>>().join(", "),
+            },
+        };
+        let by = match set {
+            Some(setting) => sources.show(setting.span),
+            None if own => "the dialect's own default".to_owned(),
+            None => "built in".to_owned(),
+        };
+        println!("{name:<20} {:<28} {by}", if value.is_empty() { "\"\"" } else { &value });
+    }
 }
 
 fn find(given: &Path, plan: &Plan) -> Result<Arc<Transcript>, String> {

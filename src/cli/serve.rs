@@ -6,6 +6,8 @@ use crate::reload::{Layers, Store, watch::Watch};
 use crate::serve::Gateway;
 use crate::serve::listen::Listener;
 use clap::Args;
+use std::future::Future;
+use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -62,8 +64,13 @@ async fn serve(args: ServeArgs, store: Arc<Store>) -> u8 {
     };
     // A change between the first reading and the start of the watch.
     store.reload();
-    banner(&store, listener.local_addr());
-    listener.serve(Gateway::new(store), stop(), DRAIN).await;
+    let (stop, hurry) = (told(1), told(2));
+    // Who started us may be gone; the clients are not.
+    let _ = io::stdout().write_all(banner(&store, listener.local_addr()).as_bytes());
+    tokio::select! {
+        () = listener.serve(Gateway::new(store), stop, DRAIN) => {}
+        () = hurry => tracing::info!("told to stop again, dropping what still runs"),
+    }
     FINE
 }
 
@@ -78,46 +85,48 @@ fn address(args: &ServeArgs, store: &Store) -> String {
         .unwrap_or_else(|| "127.0.0.1:8080".to_owned())
 }
 
-fn banner(store: &Store, addr: SocketAddr) {
+fn banner(store: &Store, addr: SocketAddr) -> String {
     let generation = store.current();
     let gateway = &generation.plan.gateway;
     let watching = if store.layers().folders().is_empty() { "" } else { " (watching)" };
-    println!(
-        "reframe {}  generation {}  {}{watching}",
-        env!("CARGO_PKG_VERSION"),
-        generation.number,
-        shown(store.layers())
-    );
+    let (version, set) = (env!("CARGO_PKG_VERSION"), shown(store.layers()));
+    let mut lines = vec![format!("reframe {version}  generation {}  {set}{watching}", generation.number)];
     for route in &gateway.routes {
         let profile = route.profile.as_deref().map(|p| format!(", profile {p}")).unwrap_or_default();
-        println!("  {:<5}{:<28} dialect {}{profile}", route.method, route.path, route.dialect);
+        lines.push(format!("  {:<5}{:<28} dialect {}{profile}", route.method, route.path, route.dialect));
     }
     for page in &gateway.pages {
-        println!("  {:<5}{}", page.method, page.path);
+        lines.push(format!("  {:<5}{}", page.method, page.path));
     }
     if let Some((path, body)) = &gateway.example {
         let body = body.replace('\'', "'\\''");
-        println!("try:\n  curl -N http://{addr}{path} -H 'content-type: application/json' -d '{body}'");
+        lines.push(format!("try:\n  curl -N http://{addr}{path} -H 'content-type: application/json' -d '{body}'"));
     }
-    println!("listening on http://{addr}/v1");
+    lines.push(format!("listening on http://{addr}/v1\n"));
+    lines.join("\n")
 }
 
-async fn stop() {
-    let interrupted = tokio::signal::ctrl_c();
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        match signal(SignalKind::terminate()) {
-            Ok(mut terminated) => {
-                tokio::select! { _ = interrupted => {}, _ = terminated.recv() => {} }
-            }
-            Err(_) => {
-                let _ = interrupted.await;
-            }
+/// Resolves when the process has been told to stop so many times. It listens from the call on, not from the first poll:
+/// in between a signal would kill the process.
+#[cfg(unix)]
+fn told(times: usize) -> impl Future<Output = ()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let interrupt = signal(SignalKind::interrupt());
+    let terminate = signal(SignalKind::terminate());
+    async move {
+        let (Ok(mut interrupt), Ok(mut terminate)) = (interrupt, terminate) else {
+            tracing::warn!("signals cannot be heard, so only a kill stops the server");
+            return std::future::pending().await;
+        };
+        for _ in 0..times {
+            tokio::select! { _ = interrupt.recv() => {}, _ = terminate.recv() => {} }
         }
     }
-    #[cfg(not(unix))]
-    {
-        let _ = interrupted.await;
+}
+
+#[cfg(not(unix))]
+async fn told(times: usize) {
+    for _ in 0..times {
+        let _ = tokio::signal::ctrl_c().await;
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Scope, Value};
 use crate::canon::Tree;
-use crate::mapping::expr::{Expr, Pool, from_jinja, to_jinja};
+use crate::mapping::expr::{Expr, Link, Pool, from_jinja, to_jinja};
 use crate::mapping::read::scalar_text;
 use crate::mapping::skeleton::{Skeleton, TextSegment};
 use std::collections::BTreeMap;
@@ -85,7 +85,7 @@ pub fn render(skeleton: &Skeleton, scope: &Scope, pool: &Pool) -> Result<Option<
         Skeleton::With { name, value, body } => {
             let bound = match value {
                 Expr::Variable(path) => scope.get(path),
-                Expr::Engine { .. } => Value::Null,
+                Expr::Chain { .. } | Expr::Engine { .. } => Value::Null,
             };
             return render(body, &scope.with(name, bound), pool);
         }
@@ -103,6 +103,7 @@ pub fn render(skeleton: &Skeleton, scope: &Scope, pool: &Pool) -> Result<Option<
 pub fn holds(expr: &Expr, scope: &Scope, pool: &Pool) -> Result<bool, RenderError> {
     match expr {
         Expr::Variable(path) => Ok(scope.get(path).holds()),
+        Expr::Chain { path, links } => Ok(Value::Tree(&follow(scope.get(path).to_tree(), links)).holds()),
         Expr::Engine { .. } => run(expr, scope, pool).map(|value| value.is_true()),
     }
 }
@@ -110,15 +111,25 @@ pub fn holds(expr: &Expr, scope: &Scope, pool: &Pool) -> Result<bool, RenderErro
 fn evaluate(expr: &Expr, scope: &Scope, pool: &Pool) -> Result<Tree, RenderError> {
     match expr {
         Expr::Variable(path) => Ok(scope.get(path).to_tree()),
+        Expr::Chain { path, links } => Ok(follow(scope.get(path).to_tree(), links)),
         Expr::Engine { .. } => run(expr, scope, pool).map(|value| from_jinja(&value)),
     }
+}
+
+/// What a table does not know is null; the loader has seen to it that closed sets are covered.
+fn follow(start: Tree, links: &[Link]) -> Tree {
+    links.iter().fold(start, |value, link| match link {
+        Link::Table(table) => scalar_text(&value).and_then(|word| table.get(&word).cloned()).unwrap_or_default(),
+        Link::Default(other) if value.is_null() => other.clone(),
+        Link::Default(_) => value,
+    })
 }
 
 /// The loader refuses `$each` over an expression.
 fn elements<'a>(list: &Expr, scope: &Scope<'a>) -> Vec<Value<'a>> {
     match list {
         Expr::Variable(path) => scope.get(path).elements(),
-        Expr::Engine { .. } => Vec::new(),
+        Expr::Chain { .. } | Expr::Engine { .. } => Vec::new(),
     }
 }
 

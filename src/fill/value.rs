@@ -144,6 +144,7 @@ fn turn_field<'a>(turn: &'a TurnState, name: &str) -> Value<'a> {
         "usage" => turn.usage.map_or(Value::Null, Value::Usage),
         "error" => turn.error.as_ref().map_or(Value::Null, Value::Fault),
         "cut" => Value::Bool(turn.finish.is_some_and(|f| f.is_cut())),
+        "ended" => turn.ended.map_or(Value::Null, Value::Int),
         "elapsed_ms" => Value::Int(turn.elapsed_ms),
         "first_ms" => turn.first_ms.map_or(Value::Null, Value::Int),
         _ => Value::Null,
@@ -161,10 +162,12 @@ fn choice_field<'a>(turn: &'a TurnState, choice: &'a Choice, name: &str) -> Valu
         "items" => Value::List(items().map(Value::Item).collect()),
         "text" => texts(PartKind::Text),
         "refusal" => texts(PartKind::Refusal),
-        "reasoning" => match texts(PartKind::Thought) {
-            Value::Null => joined(items().flat_map(|i| &i.summaries).map(|p| p.text.as_str())),
-            thoughts => thoughts,
-        },
+        "said" => {
+            let spoken = |p: &&Part| matches!(p.kind, PartKind::Text | PartKind::Refusal) && !p.text.is_empty();
+            joined(items().flat_map(|i| &i.parts).filter(spoken).map(|p| p.text.as_str()))
+        }
+        "thoughts" => texts(PartKind::Thought),
+        "summary" => joined(items().flat_map(|i| &i.summaries).map(|p| p.text.as_str())),
         "calls" => Value::List(items().filter(|i| i.is_call()).map(Value::Item).collect()),
         "annotations" => trees(items().flat_map(|i| &i.parts).flat_map(|p| &p.annotations)),
         "logprobs" => trees(items().flat_map(|i| &i.parts).flat_map(|p| &p.logprobs)),

@@ -3,6 +3,7 @@
 use crate::canon::{CallKind, Event, Fault, FaultKind, Finish, Merge, Piece, ReasoningKind, Tree, Usage};
 use crate::diag::Span;
 use crate::mapping::backend::{BackendPlan, Unmatched};
+use crate::mapping::read::scalar_text;
 use crate::mapping::rules::Emission;
 
 /// What a raw event meant.
@@ -58,17 +59,22 @@ fn event(mut e: Emission) -> Option<Event> {
             model: e.text("model"),
             created: e.take("created").and_then(|c| c.as_i64()),
         },
-        "text" => Event::Text { choice, item: e.text("item"), piece: piece(&mut e, "delta")? },
-        "refusal" => Event::Refusal { choice, item: e.text("item"), piece: piece(&mut e, "delta")? },
+        "text" => Event::Text { choice, item: e.text("item"), part: part(&mut e), piece: piece(&mut e, "delta")? },
+        "refusal" => {
+            Event::Refusal { choice, item: e.text("item"), part: part(&mut e), piece: piece(&mut e, "delta")? }
+        }
         "reasoning" => Event::Reasoning {
             choice,
             item: e.text("item"),
             kind: e.text("kind").and_then(|k| ReasoningKind::from_word(&k)).unwrap_or(ReasoningKind::Raw),
-            part: e.take("part").and_then(|p| p.as_u64()).map(|p| p as usize),
+            part: part(&mut e),
             piece: piece(&mut e, "delta"),
             encrypted: e.text("encrypted"),
         },
-        "annotation" => Event::Annotation { choice, item: e.text("item"), value: e.take("value")? },
+        "annotation" => {
+            let item = e.text("item");
+            Event::Annotation { choice, item, value: Tree::map(e.fields) }
+        }
         "logprobs" => Event::Logprobs { choice, item: e.text("item"), value: e.take("value")? },
         "tool" => Event::Tool {
             choice,
@@ -116,6 +122,14 @@ fn event(mut e: Emission) -> Option<Event> {
     })
 }
 
+fn part(e: &mut Emission) -> Option<usize> {
+    e.take("part").and_then(|p| p.as_u64()).map(|p| p as usize)
+}
+
 fn piece(e: &mut Emission, delta: &str) -> Option<Piece> {
-    e.text(delta).map(Piece::Delta).or_else(|| e.text("whole").map(Piece::Whole))
+    match e.take(delta) {
+        Some(Tree::Torn(torn)) => Some(Piece::Torn(*torn)),
+        Some(text) => scalar_text(&text).map(Piece::Delta),
+        None => e.text("whole").map(Piece::Whole),
+    }
 }

@@ -29,10 +29,17 @@ pub fn read_tree(plan: &RequestPlan, body: &Tree) -> Result<TurnRequest, Fault> 
             return Err(Fault::new(FaultKind::Invalid, format!("`{param}` must be {expected}")).param(param));
         }
     }
-    for (selector, why) in &plan.refused {
-        if selector.one(&cursor).is_some_and(|n| !n.is_null()) {
-            return Err(Fault::new(FaultKind::Unsupported, why.as_str()).param(selector.param(&cursor)));
+    for refused in &plan.refused {
+        if refused.at.one(&cursor).is_some_and(|n| !n.is_null() && !refused.unless.contains(n)) {
+            let fault = Fault::new(FaultKind::Unsupported, refused.message.as_str()).param(refused.at.param(&cursor));
+            return Err(Fault { code: refused.code.clone(), ..fault });
         }
+    }
+    if let Some(Err(breach)) = plan.schema.as_ref().map(|s| s.check(body)) {
+        return Err(invalid(Mismatch {
+            param: dotted(&breach.pointer),
+            message: format!("is not valid: {}", breach.message),
+        }));
     }
     let mut view = Tree::Map(Vec::new());
     fill(&mut view, &plan.scalars, &mut cursor)?;
@@ -54,6 +61,7 @@ pub fn read_tree(plan: &RequestPlan, body: &Tree) -> Result<TurnRequest, Fault> 
     let members = body.as_map().unwrap_or(&[]);
     let extra = members.iter().filter(|(key, _)| !plan.known.iter().any(|k| **k == **key)).cloned();
     view.insert("extra", Tree::Map(extra.collect()));
+    view.insert("raw", body.clone());
     Ok(TurnRequest::new(view))
 }
 
@@ -84,6 +92,19 @@ fn emissions(rules: &RuleSet, body: &Tree) -> Result<Vec<Emission>, Fault> {
 
 fn invalid(mismatch: Mismatch) -> Fault {
     Fault::new(FaultKind::Invalid, format!("`{}` {}", mismatch.param, mismatch.message)).param(mismatch.param)
+}
+
+/// `/messages/0/content` → `messages[0].content`
+fn dotted(pointer: &str) -> String {
+    let mut path = String::new();
+    for step in pointer.split('/').skip(1) {
+        match step.parse::<usize>() {
+            Ok(index) => path.push_str(&format!("[{index}]")),
+            Err(_) if path.is_empty() => path.push_str(step),
+            Err(_) => path.push_str(&format!(".{step}")),
+        }
+    }
+    path
 }
 
 fn record(emission: Emission) -> Tree {

@@ -14,6 +14,8 @@ words! {
     pub enum Transport {
         Replay = "replay",
         Http = "http",
+        /// JSON-RPC over the standard streams of a child process.
+        ChildJsonrpc = "child_jsonrpc",
     }
 }
 
@@ -23,6 +25,7 @@ words! {
         Sse = "sse",
         Ndjson = "ndjson",
         Json = "json",
+        Jsonrpc = "jsonrpc",
     }
 }
 

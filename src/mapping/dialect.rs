@@ -12,7 +12,7 @@ use super::table::Tables;
 use super::types::Env;
 use super::yaml::{Entry, Kind, Node};
 use crate::canon::shape::{Shape, Type, variables_at};
-use crate::canon::{MomentKind, WireKind};
+use crate::canon::{MomentKind, Tree, WireKind};
 use crate::contract::Orders;
 use crate::diag::{Code, Diagnostic, Span};
 use reframe_frame::Schema;
@@ -143,13 +143,14 @@ pub fn compile(node: &Node, profile: Option<Profile>, dcx: &DialectCx) -> Option
     }
     let schemas = fields.get("schemas").and_then(|n| dcx.schemas.folder(n, cx));
     let request = fields.required("request").and_then(|n| RequestPlan::parse(n, &tables, cx));
-    let pool = PoolBuilder::new(tables);
+    let pool = PoolBuilder::new(tables).policies(&resolved.policies.words);
     let compiler = Compiler {
         scx: SkeletonCx { cx, pool: &pool, parts: &parts, names: &names },
         dcx,
         schemas,
         policies: resolved.words(),
     };
+    let request = request.map(|plan| RequestPlan { schema: compiler.request_schema(node.span), ..plan });
     let stream = fields.required("stream").and_then(|n| compiler.stream(n));
     let body_env =
         compiler.env("the body", [("turn", Type::Record(Shape::Turn)), ("request", Type::Record(Shape::Request))]);
@@ -172,6 +173,13 @@ pub fn compile(node: &Node, profile: Option<Profile>, dcx: &DialectCx) -> Option
     })
 }
 
+/// What a schema is looked up for.
+#[derive(Clone, Copy)]
+enum SchemaOf {
+    Frame,
+    Whole,
+}
+
 struct Compiler<'c, 'n> {
     scx: SkeletonCx<'c, 'n>,
     dcx: &'c DialectCx<'c>,
@@ -188,17 +196,29 @@ impl Compiler<'_, '_> {
     /// A body or an error: a skeleton that must satisfy `schemas/DIALECT/NAME.json`, or `{ schema, data }`.
     fn checked(&self, node: &Node, schema: &str, env: &Env) -> Option<Checked> {
         let skeleton = self.scx.compile(node, env)?;
-        Some(Checked { span: node.span, skeleton, schema: self.schema(schema, node.span) })
+        Some(Checked { span: node.span, skeleton, schema: self.schema(schema, SchemaOf::Whole, node.span) })
     }
 
     /// `chunk` is `schemas/chat/chunk.json`, else the definition `chunk` in the dialect's `events.json`, else
     /// `schemas/shared/chunk.json`.
-    fn schema(&self, name: &str, span: Span) -> Option<Arc<Schema>> {
+    fn schema(&self, name: &str, kind: SchemaOf, span: Span) -> Option<Arc<Schema>> {
         let folder = self.schemas?;
         let own = format!("{folder}/{name}.json");
-        let places = [format!("{folder}/events.json#/$defs/{name}"), format!("shared/{name}.json")];
-        let found = places.into_iter().find(|p| !self.dcx.schemas.contains(&own) && self.dcx.schemas.contains(p));
+        let shared = format!("shared/{name}.json");
+        let event = format!("{folder}/events.json#/$defs/{name}");
+        // A whole answer is never one of the stream's events, whatever its name.
+        let places = match kind {
+            SchemaOf::Frame => vec![own.clone(), event, shared],
+            SchemaOf::Whole => vec![own.clone(), shared],
+        };
+        let found = places.into_iter().find(|p| self.dcx.schemas.contains(p));
         self.dcx.schemas.get(&found.unwrap_or(own), span, self.dcx.cx)
+    }
+
+    /// A dialect without one reads what it needs and passes the rest.
+    fn request_schema(&self, span: Span) -> Option<Arc<Schema>> {
+        let file = format!("{}/request.json", self.schemas?);
+        self.dcx.schemas.contains(&file).then(|| self.dcx.schemas.get(&file, span, self.dcx.cx))?
     }
 
     #[allow(clippy::type_complexity)]
@@ -225,6 +245,9 @@ impl Compiler<'_, '_> {
                 continue;
             };
             for frame in list {
+                if self.is_off(frame, &env) {
+                    continue;
+                }
                 if let Some(plan) = self.frame(frame, base, schema, &env) {
                     frames[moment as usize].push(plan);
                 }
@@ -260,6 +283,12 @@ impl Compiler<'_, '_> {
         Some(wire)
     }
 
+    /// A frame whose condition the policies have already denied is not part of the plan.
+    fn is_off(&self, entry: &Entry, env: &Env) -> bool {
+        let condition = entry.value.get("when").and_then(|node| self.scx.condition(node, env));
+        condition.and_then(|c| self.scx.pool.settled(&c)) == Some(Tree::Bool(false))
+    }
+
     fn frame(&self, entry: &Entry, base: Option<&Node>, schema: Option<&str>, env: &Env) -> Option<FramePlan> {
         let cx = self.dcx.cx;
         let env = env.with("frame", Type::Text);
@@ -275,7 +304,7 @@ impl Compiler<'_, '_> {
         let (content, schema) = match (data, text, comment) {
             (Some(data), None, None) => {
                 let skeleton = self.with_base(base.filter(|_| on_base), data, &env)?;
-                (Content::Data(skeleton), self.schema(named, entry.key_span))
+                (Content::Data(skeleton), self.schema(named, SchemaOf::Frame, entry.key_span))
             }
             (None, Some(text), None) => (Content::Text(self.scx.compile(text, &env)?), None),
             (None, None, Some(comment)) => (Content::Comment(self.scx.compile(comment, &env)?), None),
@@ -342,7 +371,7 @@ impl Compiler<'_, '_> {
 fn as_map(skeleton: Skeleton) -> Result<Vec<(Arc<str>, Skeleton)>, Skeleton> {
     match skeleton {
         Skeleton::Map(entries) => Ok(entries),
-        Skeleton::Constant(crate::canon::Tree::Map(entries)) => {
+        Skeleton::Constant(Tree::Map(entries)) => {
             Ok(entries.into_iter().map(|(k, v)| (k, Skeleton::Constant(v))).collect())
         }
         other => Err(other),

@@ -2,7 +2,7 @@
 
 use super::check::Check;
 use super::fields::Cx;
-use super::table::Tables;
+use super::table::{Table, Tables};
 use super::tokens;
 use super::types::Env;
 use crate::canon::Tree;
@@ -19,8 +19,18 @@ use std::sync::Arc;
 pub enum Expr {
     /// `item.id`
     Variable(Path),
+    /// `turn.finish | table('status') | default('x')`: look-ups on a variable, which keep exact values and need no engine.
+    Chain { path: Path, links: Vec<Link> },
     /// Anything else: its place in the [`Pool`], and the variables that it reads.
     Engine { id: usize, reads: Vec<Path>, text: Arc<str> },
+}
+
+/// One look-up of a chain.
+#[derive(Clone, Debug)]
+pub enum Link {
+    Table(Arc<Table>),
+    /// Stands in for null and absent, never for 0, "" or false.
+    Default(Tree),
 }
 
 /// A dotted path of names: `turn.items`.
@@ -72,6 +82,8 @@ impl Pool {
 pub struct PoolBuilder {
     environment: Environment<'static>,
     tables: Tables,
+    /// Known when the plan is made, so what only reads them is decided then.
+    policies: Vec<(Arc<str>, Tree)>,
     texts: RefCell<Vec<String>>,
 }
 
@@ -80,7 +92,40 @@ const FUEL: u64 = 20_000;
 
 impl PoolBuilder {
     pub fn new(tables: Tables) -> PoolBuilder {
-        PoolBuilder { environment: environment(tables.clone()), tables, texts: RefCell::default() }
+        PoolBuilder {
+            environment: environment(tables.clone()),
+            tables,
+            policies: Vec::new(),
+            texts: RefCell::default(),
+        }
+    }
+
+    pub fn policies(mut self, policies: &[(Arc<str>, Tree)]) -> PoolBuilder {
+        self.policies = policies.to_vec();
+        self
+    }
+
+    /// The value of an expression that reads nothing but policies.
+    pub fn settled(&self, expr: &Expr) -> Option<Tree> {
+        let of = |path: &Path| match path.0.split_first() {
+            Some((root, name)) if &**root == "policy" => {
+                let name = name.join(".");
+                self.policies.iter().find(|(n, _)| **n == *name).map(|(_, v)| (name, v))
+            }
+            _ => None,
+        };
+        match expr {
+            Expr::Variable(path) => of(path).map(|(_, value)| value.clone()),
+            Expr::Chain { .. } => None,
+            Expr::Engine { reads, .. } if reads.is_empty() => None,
+            Expr::Engine { reads, text, .. } => {
+                let known: BTreeMap<String, Value> =
+                    reads.iter().map(|p| of(p).map(|(n, v)| (n, to_jinja(v)))).collect::<Option<_>>()?;
+                let context = BTreeMap::from([("policy".to_owned(), Value::from(known))]);
+                let expression = self.environment.compile_expression(text).ok()?;
+                expression.eval(Value::from(context)).ok().map(|v| from_jinja(&v))
+            }
+        }
     }
 
     /// Checks an expression and adds it. `span` is where it stands: a hole, or a scalar.
@@ -111,9 +156,27 @@ impl PoolBuilder {
         if !sound {
             return None;
         }
+        if let Some(chain) = self.chain(text) {
+            return Some((chain, Type::Json));
+        }
         let mut texts = self.texts.borrow_mut();
         texts.push(text.to_owned());
         Some((Expr::Engine { id: texts.len() - 1, reads, text: Arc::from(text) }, Type::Json))
+    }
+
+    /// A variable followed by `table('x')` and `default(literal)` only.
+    fn chain(&self, text: &str) -> Option<Expr> {
+        let mut pieces = text.split('|').map(str::trim);
+        let path = Path::parse(pieces.next()?)?;
+        let links = pieces.map(|piece| {
+            let (name, argument) = piece.strip_suffix(')')?.split_once('(')?;
+            match name.trim() {
+                "table" => self.tables.get(argument.trim().trim_matches(['\'', '"'])).cloned().map(Link::Table),
+                "default" => literal(argument.trim()).map(Link::Default),
+                _ => None,
+            }
+        });
+        Some(Expr::Chain { path, links: links.collect::<Option<Vec<_>>>()? })
     }
 
     /// Every text compiled before, so it compiles again.
@@ -124,6 +187,19 @@ impl PoolBuilder {
         })
         .ok()
         .map(Pool)
+    }
+}
+
+/// A number, a quoted word without escapes, true, false, none, [] or {}.
+fn literal(text: &str) -> Option<Tree> {
+    let quoted = |q: char| text.strip_prefix(q)?.strip_suffix(q).filter(|t| !t.contains([q, '\\', '|']));
+    match text {
+        "none" | "None" => Some(Tree::Null),
+        _ => match quoted('\'').or_else(|| quoted('"')) {
+            Some(word) => Some(Tree::from(word)),
+            None if text.starts_with(['"', '\'']) => None,
+            None => Tree::parse(text.as_bytes()).ok(),
+        },
     }
 }
 

@@ -216,7 +216,7 @@ fn backend(name: &str, node: &Node, known: &Known, cx: Cx) -> Option<Backend> {
             fields.required("script");
             return None;
         }
-        (Transport::Http, _) => None,
+        (Transport::Http | Transport::ChildJsonrpc, _) => None,
     };
     fields.done();
     Some(Backend { name: name.to_owned(), plan: plan.clone(), script })

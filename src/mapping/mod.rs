@@ -8,6 +8,7 @@ pub mod fields;
 mod files;
 pub mod gateway;
 pub mod load;
+pub mod loss;
 pub mod order;
 pub mod patch;
 pub mod policies;

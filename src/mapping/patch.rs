@@ -1,6 +1,6 @@
 //! A profile's patch on a dialect: maps merge, `$remove` deletes a key, null is an ordinary value, a list is
-//! replaced whole. A key that is not there yet is added only when the patch says so (`$add`, `$before`), so that a
-//! slip of the finger is found.
+//! replaced whole, and so is a map below `$replace`. A key that is not there yet is added only when the patch says so
+//! (`$add`, `$before`), so that a slip of the finger is found.
 
 use super::fields::Cx;
 use super::yaml::{Entry, Kind, Node};
@@ -18,6 +18,10 @@ pub fn apply(base: &mut Node, patch: &Node, name: &str, cx: Cx) {
 
 /// `path` is where the patch has come to, for a message.
 fn merge<'p>(base: &mut Node, patch: &'p Node, path: &mut Vec<&'p str>, cx: Cx) {
+    if let Some(whole) = patch.get("$replace") {
+        *base = whole.clone();
+        return;
+    }
     let (Kind::Map(entries), Kind::Map(changes)) = (&mut base.kind, &patch.kind) else {
         *base = patch.clone();
         return;

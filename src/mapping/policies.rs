@@ -84,7 +84,7 @@ impl Resolved {
         built_in.chain(self.own.iter().map(|p| (p.name.clone(), p.values.clone()))).collect()
     }
 
-    fn names(&self) -> Vec<String> {
+    pub fn names(&self) -> Vec<String> {
         let built_in = BUILT_IN.iter().map(|p| p.name.to_owned());
         built_in.chain(self.own.iter().map(|p| p.name.clone())).collect()
     }

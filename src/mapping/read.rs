@@ -21,6 +21,10 @@ words! {
         Lower = "lower",
         /// The keys of a map, or the items of a list, as a list.
         Count = "count",
+        /// Which element of its list the node is, from 0.
+        Position = "position",
+        /// All that `from` names, added up.
+        Sum = "sum",
     }
 }
 
@@ -157,6 +161,15 @@ impl Read {
         }
     }
 
+    /// Is this field always this word?
+    pub fn is(&self, field: &str, word: &str) -> bool {
+        let constant = match &self.way {
+            Way::Constant(value) => value.as_str(),
+            Way::Select { .. } | Way::Parts { .. } => None,
+        };
+        self.field.name == field && constant == Some(word)
+    }
+
     pub fn selectors(&self) -> Vec<&Selector> {
         match &self.way {
             Way::Constant(_) => Vec::new(),
@@ -171,10 +184,14 @@ impl Read {
             Way::Constant(value) => Ok(value.clone()),
             Way::Parts { from, rules } => rules.parts(from, cursor),
             Way::Select { from, convert, table, default } => {
+                if *convert == Some(Convert::Sum) {
+                    return Ok(sum(from, cursor));
+                }
                 let found = from.iter().find_map(|s| s.one(cursor).filter(|n| !n.is_null()).map(|n| (s, n)));
                 let Some((selector, node)) = found else { return Ok(default.clone()) };
                 let wrong = |message: String| Mismatch { param: selector.param(cursor), message };
                 let converted = match convert {
+                    Some(Convert::Position) => cursor.position().map_or(Tree::Null, |p| Tree::from(p as i64)),
                     Some(convert) => convert.apply(node).map_err(wrong)?,
                     None => node.clone(),
                 };
@@ -194,6 +211,11 @@ impl Read {
                 if looked_up.is_null() {
                     return Ok(default.clone());
                 }
+                // A client's half of a character has no other half to wait for.
+                let looked_up = match looked_up {
+                    Tree::Torn(torn) if !self.lenient => Tree::from(torn.lossy()),
+                    other => other,
+                };
                 if !self.lenient && self.field.kind == Kind::Text && looked_up.as_str().is_none() {
                     return Err(wrong(format!("must be a string, not {}", article(node.type_name()))));
                 }
@@ -217,6 +239,8 @@ impl Convert {
             }
             Convert::Not => Ok(Tree::from(!node.as_bool().unwrap_or(false))),
             Convert::Lower => Ok(node.as_str().map_or(node.clone(), |t| Tree::from(t.to_lowercase()))),
+            // Need more than the node: see `Read::value`.
+            Convert::Position | Convert::Sum => Ok(node.clone()),
             Convert::Count => {
                 let count = node.as_list().map(<[_]>::len).or(node.as_map().map(<[_]>::len)).unwrap_or(1);
                 Ok(Tree::from(count as i64))
@@ -261,6 +285,12 @@ pub fn fit(field: &Field, value: Tree) -> Result<Tree, String> {
             _ => Err("a string or a list of strings".to_owned()),
         },
     }
+}
+
+/// Null when nothing was counted.
+fn sum(from: &[Selector], cursor: &Cursor) -> Tree {
+    let counts: Vec<i64> = from.iter().filter_map(|s| s.one(cursor)?.as_i64()).collect();
+    if counts.is_empty() { Tree::Null } else { Tree::from(counts.iter().fold(0i64, |a, b| a.saturating_add(*b))) }
 }
 
 /// Numbers and booleans as text: an id may come as a number.

@@ -1,6 +1,6 @@
 //! A dialect's `request:`: how a client's body becomes request items and scalars.
 
-use super::fields::{Cx, Fields, text_of};
+use super::fields::{Cx, Fields, constant};
 use super::read::{Read, ReadCx};
 use super::rules::{RuleBook, RuleSet, parse_parts};
 use super::select::Selector;
@@ -8,6 +8,8 @@ use super::table::Tables;
 use super::yaml::{Kind, Node};
 use crate::canon::vocabulary::{FORMAT, Field, ITEMS, SCALARS, TOOL_CHOICE, TOOLS};
 use crate::canon::{Tree, words};
+use reframe_frame::Schema;
+use std::sync::Arc;
 
 words! {
     /// What a required member must be.
@@ -39,17 +41,43 @@ impl Need {
     }
 }
 
+/// A member that this endpoint does not take: `name: why`, or `name: { message, code, unless: [values] }`.
+#[derive(Debug)]
+pub struct Refused {
+    pub at: Selector,
+    pub message: String,
+    pub code: Option<String>,
+    /// Values that ask for nothing, and so are no reason to refuse.
+    pub unless: Vec<Tree>,
+}
+
+impl Refused {
+    fn parse(at: Selector, node: &Node, cx: Cx) -> Option<Refused> {
+        if let Some(message) = node.as_text() {
+            return Some(Refused { at, message: message.to_owned(), code: None, unless: Vec::new() });
+        }
+        let fields = Fields::of(node, "a refused member", cx)?;
+        let message = fields.required_text("message");
+        let code = fields.text("code").map(str::to_owned);
+        let unless = fields.list("unless").iter().map(constant).collect();
+        fields.done();
+        Some(Refused { at, message: message?.to_owned(), code, unless })
+    }
+}
+
 #[derive(Debug)]
 pub struct RequestPlan {
     /// Must be there, not null, and of this kind.
     pub required: Vec<(Selector, Need)>,
     /// Members that are refused when they are there, and why.
-    pub refused: Vec<(Selector, String)>,
+    pub refused: Vec<Refused>,
     pub scalars: Vec<Read>,
     pub tool_choice: Vec<Read>,
     pub format: Vec<Read>,
     pub items: RuleSet,
     pub tools: RuleSet,
+    /// The types of the members that are known: `schemas/DIALECT/request.json`, where there is one.
+    pub schema: Option<Arc<Schema>>,
     /// The members that something above reads; the rest is `request.extra`.
     pub known: Vec<String>,
 }
@@ -67,8 +95,8 @@ impl RequestPlan {
         let mut refused = Vec::new();
         for entry in fields.map("refused") {
             let path = if Selector::looks_like(&entry.key) { entry.key.clone() } else { format!("$.{}", entry.key) };
-            if let (Some(at), Some(why)) = (Selector::parse(&path, entry.key_span, cx), text_of(&entry.value, cx)) {
-                refused.push((at, why.to_owned()));
+            if let Some(at) = Selector::parse(&path, entry.key_span, cx) {
+                refused.extend(Refused::parse(at, &entry.value, cx));
             }
         }
         let mut book = RuleBook::default();
@@ -91,7 +119,7 @@ impl RequestPlan {
             required
                 .iter()
                 .map(|(s, _)| s)
-                .chain(refused.iter().map(|(s, _)| s))
+                .chain(refused.iter().map(|r| &r.at))
                 .filter_map(Selector::first_key)
                 .map(str::to_owned),
         );
@@ -99,7 +127,7 @@ impl RequestPlan {
         known.extend(reads.flat_map(Read::selectors).filter_map(Selector::first_key).map(str::to_owned));
         known.extend(items.first_keys().into_iter().chain(tools.first_keys()).map(str::to_owned));
         fields.done();
-        Some(RequestPlan { required, refused, scalars, tool_choice, format, items, tools, known })
+        Some(RequestPlan { required, refused, scalars, tool_choice, format, items, tools, schema: None, known })
     }
 }
 

@@ -163,6 +163,23 @@ impl RuleSet {
         keys
     }
 
+    /// The words that these rules can say; `reasoning` is told apart by its kind.
+    pub fn says(&self) -> Vec<&'static str> {
+        let rules = self.groups.iter().flat_map(|g| &g.rules);
+        let emits = rules.filter_map(|r| match &r.action {
+            Action::Emit(emits) => Some(emits),
+            Action::Drop(_) | Action::Fail(_) => None,
+        });
+        emits
+            .flatten()
+            .map(|e| match e.word.name {
+                "reasoning" if e.reads.iter().any(|r| r.is("kind", "summary")) => "reasoning.summary",
+                "reasoning" => "reasoning.raw",
+                other => other,
+            })
+            .collect()
+    }
+
     pub fn apply(&self, raw: &Tree) -> Said {
         let mut said = Said::default();
         self.run(&mut Cursor::new(raw), &mut said);
@@ -240,7 +257,8 @@ impl RuleSet {
 impl Group {
     /// True when some rule knew the node at hand.
     fn run(&self, vocabulary: &Vocabulary, key: Option<&str>, cursor: &mut Cursor, said: &mut Said) -> bool {
-        let mut held = false;
+        // A list that no rule reads in events of this name is not this group's business.
+        let mut held = !self.rules.iter().any(|r| r.is_about(key));
         for rule in &self.rules {
             if (rule.otherwise && held) || !rule.holds(key, cursor) {
                 continue;
@@ -324,9 +342,12 @@ impl Rule {
         Some((each, Rule { span: node.span, keys, conditions, otherwise, action }))
     }
 
+    fn is_about(&self, key: Option<&str>) -> bool {
+        self.keys.is_empty() || key.is_some_and(|k| self.keys.iter().any(|n| n == k))
+    }
+
     fn holds(&self, key: Option<&str>, cursor: &Cursor) -> bool {
-        let named = self.keys.is_empty() || key.is_some_and(|k| self.keys.iter().any(|n| n == k));
-        named && self.conditions.iter().all(|c| c.holds(cursor))
+        self.is_about(key) && self.conditions.iter().all(|c| c.holds(cursor))
     }
 }
 

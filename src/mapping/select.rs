@@ -58,6 +58,12 @@ impl<'t> Cursor<'t> {
         self.stack.pop();
     }
 
+    /// Which element of its list the node at hand is.
+    pub fn position(&self) -> Option<usize> {
+        let (_, path) = self.stack.last()?;
+        path.strip_suffix(']')?.rsplit('[').next()?.parse().ok()
+    }
+
     fn at(&self, depth: usize) -> (&'t Tree, &str) {
         match self.stack.len().checked_sub(depth).and_then(|i| self.stack.get(i)) {
             Some((node, path)) => (node, path),

@@ -151,7 +151,7 @@ impl SkeletonCx<'_, '_> {
                 for entry in fields.map("with") {
                     let (value, kind) =
                         self.pool.add(text_of(&entry.value, self.cx)?, entry.value.span, env, self.cx)?;
-                    if matches!(value, Expr::Engine { .. }) {
+                    if !matches!(value, Expr::Variable(_)) {
                         let message = "`with:` names a variable, not an expression";
                         self.cx.error(Code::BadDirective, entry.value.span, message);
                         return None;
@@ -176,7 +176,12 @@ impl SkeletonCx<'_, '_> {
                     None => None,
                 };
                 fields.done();
-                Some(Skeleton::If { condition: condition?, then: Box::new(then?), otherwise })
+                let condition = condition?;
+                match self.pool.settled(&condition).map(|v| v != Tree::Bool(false)) {
+                    Some(true) => then,
+                    Some(false) if otherwise.is_some() => otherwise.map(|o| *o),
+                    Some(false) | None => Some(Skeleton::If { condition, then: Box::new(then?), otherwise }),
+                }
             }
             "$switch" => self.switch(&fields, env, used),
             unknown => {
@@ -216,7 +221,7 @@ impl SkeletonCx<'_, '_> {
         let name = fields.required_text("as");
         let body = fields.required("do");
         let (list, kind) = compiled?;
-        if matches!(list, Expr::Engine { .. }) {
+        if !matches!(list, Expr::Variable(_)) {
             self.cx.error(Code::BadDirective, list_node.span, "`$each` walks a variable, not an expression");
             return None;
         }
@@ -274,6 +279,18 @@ impl SkeletonCx<'_, '_> {
                 );
                 sound = false;
             }
+        }
+        if let Some(Tree::Str(word)) = self.pool.settled(&on).filter(|_| sound) {
+            let case = cases.iter().position(|(name, _)| *name == word);
+            return match (case, default) {
+                (Some(at), _) => Some(cases.swap_remove(at).1),
+                (None, Some(default)) => Some(*default),
+                (None, None) => {
+                    let message = format!("`{text}` is `{word}`, and this switch has no case for it");
+                    self.cx.error(Code::PartialSwitch, on_node.span, message);
+                    None
+                }
+            };
         }
         sound.then_some(Skeleton::Switch { on, cases, default })
     }

@@ -11,6 +11,7 @@ pub use read::{Base, Layers, ReadError};
 use crate::diag::{Code, Diagnostic, Sources, Span};
 use crate::mapping::FileText;
 use arc_swap::ArcSwap;
+use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 
 /// The generation that serves, and how it is replaced.
@@ -49,7 +50,12 @@ impl Store {
             }
         };
         let hash = generation::hash(&files);
-        if hash == now.hash || *refused == Some(hash) {
+        if hash == now.hash {
+            // The bad edit was taken back; made once more, it is worth saying once more.
+            *refused = None;
+            return;
+        }
+        if *refused == Some(hash) {
             return;
         }
         match generation::build(&files, now.number + 1) {
@@ -61,7 +67,7 @@ impl Store {
             Err(refusal) => {
                 *refused = Some(hash);
                 tracing::warn!("reload refused, still on generation {}: {}", now.number, refusal.brief());
-                eprintln!("{}", refusal.render(false));
+                let _ = writeln!(io::stderr(), "{}", refusal.render(false));
             }
         }
     }

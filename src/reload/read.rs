@@ -16,6 +16,8 @@ const MAX_TEXT: u64 = 1024 * 1024;
 const MAX_TRANSCRIPT: u64 = 16 * 1024 * 1024;
 const MAX_FILES: usize = 2_000;
 
+/// The folders of mappings that a set may have.
+const MAPPINGS: [&str; 4] = ["backends", "dialects", "profiles", "scripts"];
 const SCHEMAS: &str = "schemas";
 const TRANSCRIPTS: &str = "transcripts";
 
@@ -121,7 +123,7 @@ impl Layers {
         if errors.is_empty() { Ok(set.into_values().collect()) } else { Err(errors) }
     }
 
-    /// The folders to watch: those that exist, each one listed, and those that symlinks lead to.
+    /// The folders to watch: the root and the folders of its layout that exist, and those that symlinks lead to.
     pub fn folders(&self) -> Vec<PathBuf> {
         let walk = self.walk();
         let mut folders: BTreeSet<PathBuf> = walk.folders.into_iter().collect();
@@ -153,7 +155,8 @@ impl Walk {
                 Ok(Kind::Folder) if name == TRANSCRIPTS => {
                     self.below(&path, &name, Holds::Transcripts);
                 }
-                Ok(Kind::Folder) => self.below(&path, &name, Holds::Mappings),
+                Ok(Kind::Folder) if MAPPINGS.contains(&name.as_str()) => self.below(&path, &name, Holds::Mappings),
+                Ok(Kind::Folder) => self.strays(&path, &name),
                 other => self.file(name, path, other, Holds::Mappings),
             }
         }
@@ -173,6 +176,27 @@ impl Walk {
                 Ok(Kind::Folder) => {}
                 other => self.file(name, path, other, holds),
             }
+        }
+    }
+
+    /// A folder that no set has. Mappings that stand right in it are taken, for the loader to complain about; what else
+    /// is in it, and whether it can be listed, is not our business. It is watched only while such a file is there: a
+    /// layer such as /tmp has many folders that change all the time.
+    fn strays(&mut self, folder: &Path, inside: &str) {
+        let names = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
+        let mut names: Vec<String> = names.filter_map(|name| name.into_string().ok()).collect();
+        names.retain(|name| !is_scratch(name) && Holds::Mappings.takes(name));
+        names.sort();
+        let before = self.files.len();
+        for name in names {
+            let path = folder.join(&name);
+            if let Ok(Kind::File) = kind(&path) {
+                let limit = Holds::Mappings.limit();
+                self.files.push(Found { name: format!("{inside}/{name}"), path, limit });
+            }
+        }
+        if self.files.len() > before {
+            self.watch(folder);
         }
     }
 
@@ -203,10 +227,7 @@ impl Walk {
                 return Vec::new();
             }
         };
-        self.folders.push(folder.to_owned());
-        if let Some(target) = target_folder(folder) {
-            self.folders.push(target);
-        }
+        self.watch(folder);
         let mut listed = Vec::new();
         for entry in entries {
             match entry {
@@ -223,6 +244,11 @@ impl Walk {
         }
         listed.sort();
         listed
+    }
+
+    fn watch(&mut self, folder: &Path) {
+        self.folders.push(folder.to_owned());
+        self.folders.extend(target_folder(folder));
     }
 }
 
@@ -548,6 +574,22 @@ mod tests {
             "schemas/chat",
         ];
         assert_eq!(folders, expected);
+    }
+
+    #[test]
+    fn a_folder_that_no_set_has_is_not_watched_unless_a_mapping_strayed_into_it() {
+        let disk = Disk::new(&[
+            "tmp/dialects/mine.yaml",
+            "tmp/build/objects/deep.yaml",
+            "tmp/build/notes.md",
+            "tmp/dialect/stray.yaml",
+            "tmp/dialect/deeper/unseen.yaml",
+        ]);
+        symlink("nowhere", disk.path("tmp/build/lost.yaml")).unwrap();
+        let layers = Layers { base: Base::Embedded, add: vec![disk.path("tmp")] };
+        assert_eq!(names(&layers.read(&[]).unwrap()), ["dialect/stray.yaml", "dialects/mine.yaml"]);
+        let folders: Vec<_> = layers.folders().iter().map(|one| disk.cut(&shown(one))).collect();
+        assert_eq!(folders, ["tmp", "tmp/dialect", "tmp/dialects"]);
     }
 
     #[test]

@@ -45,7 +45,7 @@ pub async fn answer(
         ids: Ids::Seeded(uuid::Uuid::new_v4().as_u128()),
         now_ms: now_ms(),
     });
-    let mut live = Live { pipeline, source, over: false, dialect, _generation: generation.clone(), _slot: slot };
+    let live = Live { pipeline, source, over: false, dialect, _generation: generation.clone(), _slot: slot };
     if stream { live.into_stream(id).await } else { live.into_body().await }
 }
 
@@ -82,7 +82,7 @@ impl Live {
         Poll::Ready(step)
     }
 
-    async fn into_body(&mut self) -> Result<Response, Fault> {
+    async fn into_body(mut self) -> Result<Response, Fault> {
         while !self.over {
             poll_fn(|cx| self.poll_step(cx)).await;
         }
@@ -91,7 +91,12 @@ impl Live {
 
     /// The head is held until the first event of the turn, so that a fault before it is a plain HTTP error.
     async fn into_stream(mut self, id: &str) -> Result<Response, Fault> {
-        let first = poll_fn(|cx| self.poll_bytes(cx)).await;
+        let mut opening = Vec::new();
+        write_all(&self.pipeline.begin().frames, &self.dialect, &mut opening);
+        let first = match opening.is_empty() {
+            true => poll_fn(|cx| self.poll_bytes(cx)).await,
+            false => Some(Bytes::from(opening)),
+        };
         if let Some(fault) = self.pipeline.fault()
             && !self.pipeline.is_open()
         {

@@ -1,6 +1,6 @@
 //! One request: which generation, which route, what it asks.
 
-use super::{answer, pages, reply};
+use super::{answer, body, pages, reply};
 use crate::canon::{Fault, FaultKind};
 use crate::mapping::dialect::DialectPlan;
 use crate::reload::{Generation, Store};
@@ -92,16 +92,9 @@ impl Gateway {
             let fault = Fault { retry_after: Some(1), ..Fault::new(FaultKind::Overloaded, message) };
             return reply::fault(Some(&dialect), &fault);
         };
-        let body = match request.take_body().into_bytes_limit(limits.body_bytes).await {
+        let body = match body::read(request.take_body(), limits.body_bytes).await {
             Ok(body) => body,
-            Err(poem::error::ReadBodyError::PayloadTooLarge) => {
-                let message = format!("the body is larger than {} bytes", limits.body_bytes);
-                return reply::fault(Some(&dialect), &Fault::new(FaultKind::TooLarge, message));
-            }
-            Err(error) => {
-                let message = format!("the body could not be read: {error}");
-                return reply::fault(Some(&dialect), &Fault::new(FaultKind::NotJson, message));
-            }
+            Err(fault) => return reply::fault(Some(&dialect), &fault),
         };
         match answer::answer(generation, dialect.clone(), &body, slot, id).await {
             Ok(response) => response,

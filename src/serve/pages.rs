@@ -4,14 +4,17 @@ use super::reply;
 use crate::canon::{Fault, FaultKind, Tree};
 use crate::fill::{self, Scope, Value};
 use crate::mapping::gateway::{GatewayPlan, Match, Page};
+use percent_encoding::percent_decode_str;
 use poem::Response;
 
 pub fn find<'g>(gateway: &'g GatewayPlan, method: &str, path: &str) -> Option<&'g Page> {
     gateway.pages.iter().find(|p| p.method == method && covers(p, path))
 }
 
+/// What a page takes; who takes GET takes HEAD.
 pub fn methods<'g>(gateway: &'g GatewayPlan, path: &str) -> Vec<&'g str> {
-    gateway.pages.iter().filter(|p| covers(p, path)).map(|p| p.method.as_str()).collect()
+    let pages = gateway.pages.iter().filter(|p| covers(p, path));
+    pages.flat_map(|p| if p.method == "GET" { vec!["GET", "HEAD"] } else { vec![p.method.as_str()] }).collect()
 }
 
 fn covers(page: &Page, path: &str) -> bool {
@@ -35,9 +38,10 @@ pub fn render(page: &Page, gateway: &GatewayPlan, path: &str, created: i64) -> R
     let model = match page.prefix() {
         None => Tree::Null,
         Some(prefix) => {
-            let id = path.strip_prefix(prefix).unwrap_or_default();
-            let found = gateway.model(id).ok_or_else(|| unknown_model(id))?;
-            card(id, found.backend)
+            // Clients escape what a path cannot hold, and some the slash in `vendor/model` too.
+            let id = percent_decode_str(path.strip_prefix(prefix).unwrap_or_default()).decode_utf8_lossy();
+            let found = gateway.model(&id).ok_or_else(|| unknown_model(&id))?;
+            card(&id, found.backend)
         }
     };
     let scope = Scope::default()

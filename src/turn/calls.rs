@@ -24,6 +24,8 @@ pub(super) struct Call {
     seen: String,
     /// Arguments that were not told yet.
     held: String,
+    /// Half a character that waits for its other half.
+    half: Option<u16>,
     /// Its item, once it is open.
     item: Option<usize>,
     /// The backend said that it is complete.
@@ -50,7 +52,7 @@ impl Turn {
             }
         };
         let call = &mut self.lanes[choice].calls[which];
-        let text = piece.map(|p| pieces::news(p, &call.seen)).unwrap_or_default();
+        let text = piece.map(|p| pieces::news(pieces::mend(&mut call.half, p), &call.seen)).unwrap_or_default();
         if call.closed {
             self.late += u64::from(!text.trim().is_empty());
             return;

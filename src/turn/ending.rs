@@ -23,6 +23,15 @@ impl Turn {
 
     fn finish_choice(&mut self, choice: usize, reason: Finish, tell: &mut Tell) {
         let finish = self.strongest(choice, reason);
+        // No client has a word for an answer that was taken back: it is a failure.
+        if matches!(finish, Finish::Cancelled | Finish::Error) {
+            let message = match finish {
+                Finish::Cancelled => "the backend cancelled the turn",
+                _ => "the backend ended the turn with an error",
+            };
+            self.fail(Fault::new(FaultKind::Backend, message), tell);
+            return;
+        }
         let cut = finish.is_cut();
         let calls_open = self.has_open_call(choice);
         let how = if cut && !calls_open { ItemState::Cut } else { ItemState::Done };
@@ -65,6 +74,7 @@ impl Turn {
         let finishes: Vec<Finish> = self.state.choices.iter().filter_map(|c| c.finish).collect();
         let ranked = self.policies.finish_precedence.iter().copied();
         self.state.finish = ranked.filter(|f| finishes.contains(f)).chain(finishes.iter().copied()).next();
+        self.state.ended = Some(self.state.created + self.state.elapsed_ms / 1000);
         tell(&self.state, &Moment::turn(MomentKind::TurnFinish));
         self.state.usage = self.counted();
         if self.state.usage.is_some() {
@@ -109,6 +119,7 @@ impl Turn {
         for item in self.state.items.iter_mut().filter(|i| i.state == ItemState::Open) {
             item.state = ItemState::Failed;
         }
+        self.state.ended = Some(self.state.created + self.state.elapsed_ms / 1000);
         self.state.error = Some(fault);
         self.over = true;
         tell(&self.state, &Moment::turn(MomentKind::TurnFail));

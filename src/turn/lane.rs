@@ -12,6 +12,9 @@ pub(super) struct Lane {
     /// The backend's own name of an item → its position.
     pub keys: Vec<(String, usize)>,
     pub calls: Vec<Call>,
+    /// Halves of characters that wait for their other half: of text, of reasoning.
+    pub text_half: Option<u16>,
+    pub thought_half: Option<u16>,
     /// Log-probabilities that belong to the text that comes next.
     pub logprobs: Tree,
 }

@@ -1,24 +1,32 @@
 //! Text and refusals: the message item and its parts.
 
-use super::{Tell, Turn, Voice, pieces};
+use super::{At, Tell, Turn, Voice, pieces};
 use crate::canon::policy::{OutputIndex, TerminalOrder};
 use crate::canon::{Item, ItemKind, ItemState, Moment, MomentKind, Part, PartKind, Piece, Tree};
 
 impl Turn {
-    pub(super) fn text(&mut self, choice: usize, key: Option<String>, piece: Piece, voice: Voice, tell: &mut Tell) {
+    pub(super) fn text(&mut self, choice: usize, at: At, piece: Piece, voice: Voice, tell: &mut Tell) {
         if self.is_late(choice) {
             return;
         }
+        // The first piece of a turn may be half a character; there must be somewhere to keep it.
+        if matches!(piece, Piece::Torn(_)) && !self.reach(choice, tell) {
+            return;
+        }
+        let piece = match self.lanes.get_mut(choice) {
+            Some(lane) => pieces::mend(&mut lane.text_half, piece),
+            None => piece,
+        };
         let kind = match voice {
             Voice::Text => PartKind::Text,
             Voice::Refusal => PartKind::Refusal,
         };
-        let text = pieces::news(piece, &self.said(choice, key.as_deref(), kind));
+        let text = pieces::news(piece, &self.said(choice, &at, kind));
         if text.is_empty() || !self.keep(text.len(), tell) || !self.reach(choice, tell) {
             return;
         }
-        let item = self.message_for(choice, key, tell);
-        let part = self.part_for(choice, item, kind, tell);
+        let item = self.message_for(choice, at.item, tell);
+        let part = self.part_for(choice, item, at.part, kind, tell);
         self.state.items[item].parts[part].text.push_str(&text);
         let moment = match voice {
             Voice::Text => MomentKind::TextDelta,
@@ -36,14 +44,17 @@ impl Turn {
     }
 
     /// What this item (or, without a name, the last message) has said so far: what a snapshot is measured against.
-    fn said(&self, choice: usize, key: Option<&str>, kind: PartKind) -> String {
+    fn said(&self, choice: usize, at: &At, kind: PartKind) -> String {
         let lane = self.lanes.get(choice);
-        let item = match key {
+        let item = match &at.item {
             Some(key) => lane.and_then(|l| l.item_of(key)),
             None => self.state.items.iter().rposition(|i| i.choice == choice && i.kind == ItemKind::Message),
         };
         item.and_then(|i| self.state.items.get(i))
-            .map(|i| i.parts.iter().filter(|p| p.kind == kind).map(|p| p.text.as_str()).collect())
+            .map(|i| {
+                let of = |p: &&Part| p.kind == kind && at.part.is_none_or(|part| p.said_at == Some(part));
+                i.parts.iter().filter(of).map(|p| p.text.as_str()).collect()
+            })
             .unwrap_or_default()
     }
 
@@ -78,17 +89,18 @@ impl Turn {
     }
 
     /// The open part of this kind; a part of another kind is closed first.
-    fn part_for(&mut self, choice: usize, item: usize, kind: PartKind, tell: &mut Tell) -> usize {
+    fn part_for(&mut self, choice: usize, item: usize, at: Option<usize>, kind: PartKind, tell: &mut Tell) -> usize {
         let parts = &self.state.items[item].parts;
         if let Some(last) = parts.last()
             && last.open
             && last.kind == kind
+            && (at.is_none() || last.said_at == at)
         {
             return parts.len() - 1;
         }
         self.close_part(choice, item, tell);
         let part = self.state.items[item].parts.len();
-        self.state.items[item].parts.push(Part::new(part, kind));
+        self.state.items[item].parts.push(Part { said_at: at, ..Part::new(part, kind) });
         tell(&self.state, &Moment::part(MomentKind::PartOpen, choice, item, part, String::new()));
         part
     }
@@ -114,16 +126,24 @@ impl Turn {
         }
     }
 
-    pub(super) fn annotation(&mut self, choice: usize, value: Tree, tell: &mut Tell) {
+    pub(super) fn annotation(&mut self, choice: usize, mut value: Tree, tell: &mut Tell) {
         if self.is_late(choice) || !self.keep(64, tell) || !self.reach(choice, tell) {
             return;
         }
         let item = self.message_for(choice, None, tell);
-        let part = self.part_for(choice, item, PartKind::Text, tell);
+        let part = self.part_for(choice, item, None, PartKind::Text, tell);
+        value.insert("shift", Tree::from(self.chars_before(choice, item, part) as i64));
         self.state.items[item].parts[part].annotations.push(value.clone());
         let mut moment = Moment::part(MomentKind::Annotation, choice, item, part, String::new());
         moment.value = value;
         tell(&self.state, &moment);
+    }
+
+    /// A dialect that joins the parts of a choice counts offsets from its beginning, in characters.
+    fn chars_before(&self, choice: usize, item: usize, part: usize) -> usize {
+        let earlier = self.state.items.iter().take(item).filter(|i| i.choice == choice).flat_map(|i| &i.parts);
+        let same = self.state.items[item].parts.iter().take(part);
+        earlier.chain(same).filter(|p| p.kind == PartKind::Text).map(|p| p.text.chars().count()).sum()
     }
 
     pub(super) fn logprobs(&mut self, choice: usize, value: Tree) {

@@ -12,7 +12,7 @@ mod reasoning;
 
 pub use ids::Ids;
 
-use crate::canon::policy::ChoiceFrames;
+use crate::canon::policy::{ChoiceFrames, EmptyMessageItem, Head};
 use crate::canon::{Event, Fault, FaultKind, Moment, MomentKind, Policies, Tree, TurnState, Usage};
 use lane::Lane;
 
@@ -103,6 +103,13 @@ impl Turn {
         self.state.elapsed_ms = elapsed_ms;
     }
 
+    /// Opens the turn before the backend has said anything (policy `head: at_once`).
+    pub fn begin(&mut self, tell: &mut Tell) {
+        if self.policies.head == Head::AtOnce && !self.over {
+            self.reach(0, tell);
+        }
+    }
+
     pub fn advance(&mut self, event: Event, tell: &mut Tell) {
         if self.over {
             self.late += 1;
@@ -116,8 +123,10 @@ impl Turn {
                     self.state.model = model;
                 }
             }
-            Event::Text { choice, item, piece } => self.text(choice, item, piece, Voice::Text, tell),
-            Event::Refusal { choice, item, piece } => self.text(choice, item, piece, Voice::Refusal, tell),
+            Event::Text { choice, item, part, piece } => self.text(choice, At { item, part }, piece, Voice::Text, tell),
+            Event::Refusal { choice, item, part, piece } => {
+                self.text(choice, At { item, part }, piece, Voice::Refusal, tell);
+            }
             Event::Reasoning { choice, item, kind, part, piece, encrypted } => {
                 self.reasoning(choice, item, kind, part, piece, encrypted, tell);
             }
@@ -171,7 +180,7 @@ impl Turn {
 
     fn open_choice(&mut self, index: usize, tell: &mut Tell) {
         tell(&self.state, &Moment::choice(MomentKind::ChoiceOpen, index));
-        if self.policies.empty_message_item == crate::canon::policy::EmptyMessageItem::Always {
+        if self.policies.empty_message_item == EmptyMessageItem::Always {
             self.open_message(index, None, tell);
         }
     }
@@ -193,6 +202,13 @@ impl Turn {
         }
         true
     }
+}
+
+/// Where a piece of text belongs, as the backend names it.
+#[derive(Debug)]
+struct At {
+    item: Option<String>,
+    part: Option<usize>,
 }
 
 /// Who speaks in a message.

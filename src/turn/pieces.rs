@@ -1,13 +1,41 @@
 //! Pieces of text: what is new in a snapshot, and whether arguments are whole.
 
 use crate::canon::Piece;
+use reframe_frame::Torn;
 
 /// What `piece` adds to what is there. A snapshot that contradicts what was already told adds nothing: what a client
 /// has read cannot be taken back.
 pub(super) fn news(piece: Piece, so_far: &str) -> String {
     match piece {
         Piece::Delta(text) => text,
+        Piece::Torn(torn) => torn.lossy(),
         Piece::Whole(text) => text.strip_prefix(so_far).map(str::to_owned).unwrap_or_default(),
+    }
+}
+
+/// Joins the halves of a character that was cut between two pieces. `half` is what the piece before left over; a half
+/// whose other half never comes is U+FFFD.
+pub(super) fn mend(half: &mut Option<u16>, piece: Piece) -> Piece {
+    let lost = |half: &mut Option<u16>| half.take().map(|_| char::REPLACEMENT_CHARACTER);
+    match piece {
+        Piece::Delta(text) if half.is_none() || text.is_empty() => Piece::Delta(text),
+        Piece::Delta(text) => Piece::Delta(lost(half).into_iter().collect::<String>() + &text),
+        Piece::Torn(Torn { lead, text, tail }) => {
+            let first = match (half.take(), lead) {
+                (Some(high), Some(low)) => char::decode_utf16([high, low])
+                    .map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER))
+                    .collect::<String>(),
+                (None, None) => String::new(),
+                (Some(_), None) | (None, Some(_)) => char::REPLACEMENT_CHARACTER.to_string(),
+            };
+            *half = tail;
+            Piece::Delta(first + &text)
+        }
+        // A snapshot says all of it, the missing half too.
+        Piece::Whole(text) => {
+            *half = None;
+            Piece::Whole(text)
+        }
     }
 }
 

@@ -18,7 +18,11 @@ impl Turn {
         if self.is_late(choice) {
             return;
         }
-        let text = match piece {
+        let mended = match (piece, self.lanes.get_mut(choice)) {
+            (Some(piece), Some(lane)) => Some(pieces::mend(&mut lane.thought_half, piece)),
+            (piece, _) => piece,
+        };
+        let text = match mended {
             Some(piece) => pieces::news(piece, &self.thought(choice, key.as_deref(), kind, part)),
             None => String::new(),
         };
@@ -83,6 +87,7 @@ impl Turn {
         let next = part.is_some_and(|p| p >= count);
         if !open || next {
             self.close_summary(choice, item, tell);
+            self.close_thought(choice, item, tell);
             self.state.items[item].summaries.push(Part::new(count, PartKind::Summary));
             tell(&self.state, &Moment::part(MomentKind::SummaryOpen, choice, item, count, String::new()));
         }
@@ -110,14 +115,17 @@ impl Turn {
         tell(&self.state, &Moment::part(MomentKind::ThoughtDelta, choice, item, at, text));
     }
 
+    fn close_thought(&mut self, choice: usize, item: usize, tell: &mut Tell) {
+        let Some(last) = self.state.items[item].parts.last_mut().filter(|p| p.open) else { return };
+        last.open = false;
+        let part = last.index;
+        tell(&self.state, &Moment::part(MomentKind::ThoughtClose, choice, item, part, String::new()));
+    }
+
     pub(super) fn close_reasoning(&mut self, choice: usize, how: ItemState, tell: &mut Tell) {
         let Some(item) = self.lanes[choice].reasoning.take() else { return };
         self.close_summary(choice, item, tell);
-        if let Some(last) = self.state.items[item].parts.last_mut().filter(|p| p.open) {
-            last.open = false;
-            let part = last.index;
-            tell(&self.state, &Moment::part(MomentKind::ThoughtClose, choice, item, part, String::new()));
-        }
+        self.close_thought(choice, item, tell);
         self.state.items[item].state = how;
         tell(&self.state, &Moment::item(MomentKind::ReasoningClose, choice, item));
     }

@@ -45,9 +45,9 @@ pub fn ask(plan: &Plan, backend: &Backend, request: &TurnRequest) -> Result<(Sou
                 .ok_or_else(|| Fault::new(FaultKind::Internal, "the transcript's backend is gone"))?;
             Ok((Source::Replay(Replay::new(transcript, pace)), rules.clone()))
         }
-        Transport::Http => Err(Fault::new(
+        Transport::Http | Transport::ChildJsonrpc => Err(Fault::new(
             FaultKind::Unreachable,
-            format!("the backend `{}` speaks HTTP, which this version does not dial", backend.name),
+            format!("the backend `{}` is not reached by this version", backend.name),
         )),
     }
 }

@@ -5,7 +5,9 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
-use reframe::canon::{CallKind, Ended, Event, Fault, FaultKind, Finish, Merge, Piece, ReasoningKind, Tree, TurnRequest, Usage};
+use reframe::canon::{
+    CallKind, Ended, Event, Fault, FaultKind, Finish, Merge, Piece, ReasoningKind, Tree, TurnRequest, Usage,
+};
 use reframe::mapping::gateway::Validation;
 use reframe::pipeline::{Answer, Order, Pipeline};
 use reframe::turn::Ids;
@@ -21,7 +23,11 @@ pub struct Script {
 }
 
 pub fn script() -> impl Strategy<Value = Script> {
-    (1usize..=2, any::<bool>()).prop_flat_map(|(n, usage)| {
+    prop_oneof![script_of(1), script_of(2)]
+}
+
+pub fn script_of(n: usize) -> impl Strategy<Value = Script> {
+    any::<bool>().prop_flat_map(move |usage| {
         let finishes = vec(any::<bool>(), n);
         (vec(event(n), 0..14), finishes, any::<bool>()).prop_map(move |(mut events, finishes, cut)| {
             // Most turns end as they should; the rest are truncations.
@@ -49,8 +55,8 @@ pub fn event(n: usize) -> impl Strategy<Value = Event> {
     let choice = 0..n;
     let finish = select(Finish::ALL.to_vec());
     prop_oneof![
-        8 => (choice.clone(), name(), piece()).prop_map(|(choice, item, piece)| Event::Text { choice, item, piece }),
-        2 => (choice.clone(), name(), piece()).prop_map(|(choice, item, piece)| Event::Refusal { choice, item, piece }),
+        8 => (choice.clone(), name(), option::of(0usize..2), piece()).prop_map(|(choice, item, part, piece)| Event::Text { choice, item, part, piece }),
+        2 => (choice.clone(), name(), option::of(0usize..2), piece()).prop_map(|(choice, item, part, piece)| Event::Refusal { choice, item, part, piece }),
         3 => (choice.clone(), name(), any::<bool>(), option::of(0usize..3), option::of(piece()), any::<bool>()).prop_map(
             |(choice, item, raw, part, piece, encrypted)| Event::Reasoning {
                 choice, item, part, piece,
@@ -66,7 +72,10 @@ pub fn event(n: usize) -> impl Strategy<Value = Event> {
         ),
         1 => (choice.clone(), name(), name()).prop_map(|(choice, item, key)| Event::Close { choice, item, key }),
         1 => choice.clone().prop_map(|choice| Event::Batch { choice, ids: vec!["c0".into()] }),
-        1 => choice.clone().prop_map(|choice| Event::Annotation { choice, item: None, value: Tree::map([("type", Tree::from("url_citation")), ("url_citation", Tree::map([("start_index", Tree::from(0i64)), ("end_index", Tree::from(1i64)), ("url", Tree::from("http://x")), ("title", Tree::from("x"))]))]) }),
+        1 => choice.clone().prop_map(|choice| Event::Annotation { choice, item: None, value: Tree::map([
+            ("kind", Tree::from("url")), ("url", Tree::from("http://x")), ("title", Tree::from("x")),
+            ("start", Tree::from(0i64)), ("end", Tree::from(1i64)),
+        ]) }),
         1 => (0u64..9, 0u64..9, select(Merge::ALL.to_vec())).prop_map(|(i, o, merge)| Event::Usage {
             usage: Usage { input: Some(i), output: Some(o), ..Usage::default() }, merge,
         }),

@@ -72,7 +72,14 @@ impl Set {
         profiled.collect()
     }
 
-    fn order(&self, transcript: &Transcript, dialect: &str, profile: &str, answer: Answer, body: &Tree) -> Result<Order, (u16, Tree)> {
+    fn order(
+        &self,
+        transcript: &Transcript,
+        dialect: &str,
+        profile: &str,
+        answer: Answer,
+        body: &Tree,
+    ) -> Result<Order, (u16, Tree)> {
         let dialect = self.plan.dialect(dialect, Some(profile)).expect("a dialect under this profile").clone();
         let request = ingress::read_tree(&dialect.request, body)
             .map_err(|fault| (fault.status(), egress::error(&dialect, &fault).unwrap()))?;
@@ -122,7 +129,7 @@ impl Set {
 }
 
 pub fn feed(pipeline: &mut Pipeline, transcript: &Transcript) -> Vec<Frame> {
-    let mut frames = Vec::new();
+    let mut frames = pipeline.begin().frames;
     let mut ended = false;
     for line in &transcript.lines {
         let now = NOW_MS + line.at_ms;
@@ -169,5 +176,3 @@ pub fn requests(path: &Path) -> BTreeMap<String, Tree> {
     let tree = Tree::parse(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     tree.as_map().unwrap().iter().map(|(k, v)| (k.to_string(), v.clone())).collect()
 }
-
-

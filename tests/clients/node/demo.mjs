@@ -1,5 +1,6 @@
 // What the embedded demo is asked, the client that asks, and how its streams are read.
 
+import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import nodeTest from "node:test";
@@ -24,6 +25,12 @@ export const HELLO = ask("hello");
 export const STORY = ask("Tell me a Story, please.");
 export const TWO_ANSWERS = ask("Give me two answers.");
 export const WEATHER = ask("What is the weather in Paris?");
+export const BOTH = ask("What is the weather in both Paris and London?");
+export const THINK = ask("Think before you answer.");
+export const CUT = ask("Cut the answer off.");
+export const REFUSE = ask("Please refuse.");
+export const FAIL = ask("Please fail before the first word.");
+export const BREAK = ask("Please break after a few words.");
 
 export const GET_WEATHER = {
   type: "function",
@@ -38,6 +45,19 @@ export const GET_WEATHER = {
     },
   },
 };
+
+export const PARIS = '{"city":"Paris"}';
+export const LONDON = '{"city":"London"}';
+export const SUNNY = '{"sky":"sunny","celsius":21}';
+export const RAINY = '{"sky":"rainy","celsius":12}';
+
+/** The error that `promise` ends with, which must be of that kind. */
+export async function failure(promise, kind) {
+  let error;
+  await assert.rejects(promise, (thrown) => ((error = thrown), true));
+  assert.ok(error instanceof kind, `${error.name}: ${error.message}`);
+  return error;
+}
 
 export const create = (params) => client.chat.completions.create({ model: MODEL, ...params });
 

@@ -1,14 +1,9 @@
 // Refusals arrive as openai-node's own exceptions, before any stream begins; and the list of models.
 
 import assert from "node:assert/strict";
-import { HELLO, MODEL, OpenAI, client, create, test } from "./demo.mjs";
+import { HELLO, MODEL, OpenAI, client, create, failure, test } from "./demo.mjs";
 
-const refusal = async (params, kind) => {
-  let error;
-  await assert.rejects(create(params), (thrown) => ((error = thrown), true));
-  assert.ok(error instanceof kind, `${error.name}: ${error.message}`);
-  return error.error;
-};
+const refusal = async (params, kind) => (await failure(create(params), kind)).error;
 
 for (const stream of [false, true]) {
   const form = stream ? "stream" : "json";

@@ -1,11 +1,35 @@
 // Tool calls: asked for, answered, accumulated, and run by the SDK itself.
 
 import assert from "node:assert/strict";
-import { GET_WEATHER, MODEL, WEATHER, choiceFrames, chunksOf, client, create, test } from "./demo.mjs";
+import {
+  BOTH,
+  GET_WEATHER,
+  LONDON,
+  MODEL,
+  PARIS,
+  RAINY,
+  SUNNY,
+  WEATHER,
+  choiceFrames,
+  chunksOf,
+  client,
+  create,
+  test,
+} from "./demo.mjs";
 
-const PARIS = '{"city":"Paris"}';
-const SUNNY = '{"sky":"sunny","celsius":21}';
 const asked = { messages: WEATHER, tools: [GET_WEATHER] };
+const askedForBoth = { messages: BOTH, tools: [GET_WEATHER] };
+
+/** The SDK's own loop, and the arguments of the calls it made. */
+function runTools(messages, stream) {
+  const calls = [];
+  const run = (args) => {
+    calls.push(args);
+    return args.city === "Paris" ? SUNNY : RAINY;
+  };
+  const tool = { type: "function", function: { ...GET_WEATHER.function, parse: JSON.parse, function: run } };
+  return { calls, runner: client.chat.completions.runTools({ model: MODEL, messages, tools: [tool], stream }) };
+}
 
 test("the answer is one call", async () => {
   const { choices } = await create(asked);
@@ -66,23 +90,34 @@ test("the result is answered with text", async () => {
   assert.equal(choice.finish_reason, "stop");
 });
 
+test("two calls are two entries", async () => {
+  const [choice] = (await create(askedForBoth)).choices;
+  const calls = choice.message.tool_calls;
+
+  assert.deepEqual(
+    calls.map((call) => [call.type, call.function.name, call.function.arguments]),
+    [
+      ["function", "get_weather", PARIS],
+      ["function", "get_weather", LONDON],
+    ],
+  );
+  assert.notEqual(calls[0].id, calls[1].id);
+  assert.equal(choice.finish_reason, "tool_calls");
+});
+
+test("the stream helper gathers two calls", async () => {
+  const stream = client.chat.completions.stream({ model: MODEL, ...askedForBoth });
+  const [choice] = (await stream.finalChatCompletion()).choices;
+
+  assert.deepEqual(
+    choice.message.tool_calls.map((call) => call.function.arguments),
+    [PARIS, LONDON],
+  );
+});
+
 for (const stream of [false, true]) {
   test(`runTools makes the round trip ${stream ? "over streams" : "over JSON"}`, async () => {
-    const calls = [];
-    const runnable = {
-      type: "function",
-      function: {
-        ...GET_WEATHER.function,
-        parse: JSON.parse,
-        function: (args) => (calls.push(args), SUNNY),
-      },
-    };
-    const runner = client.chat.completions.runTools({
-      model: MODEL,
-      messages: WEATHER,
-      tools: [runnable],
-      stream,
-    });
+    const { calls, runner } = runTools(WEATHER, stream);
     const content = await runner.finalContent();
 
     assert.deepEqual(calls, [{ city: "Paris" }]);
@@ -90,6 +125,18 @@ for (const stream of [false, true]) {
     assert.deepEqual(
       runner.messages.map((message) => message.role),
       ["user", "assistant", "tool", "assistant"],
+    );
+  });
+
+  test(`runTools runs two calls ${stream ? "over streams" : "over JSON"}`, async () => {
+    const { calls, runner } = runTools(BOTH, stream);
+    const content = await runner.finalContent();
+
+    assert.deepEqual(calls, [{ city: "Paris" }, { city: "London" }]);
+    assert.ok(content);
+    assert.deepEqual(
+      runner.messages.map((message) => message.role),
+      ["user", "assistant", "tool", "tool", "assistant"],
     );
   });
 }

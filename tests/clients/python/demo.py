@@ -17,6 +17,12 @@ HELLO = ask("hello")
 STORY = ask("Tell me a Story, please.")
 TWO_ANSWERS = ask("Give me two answers.")
 WEATHER = ask("What is the weather in Paris?")
+BOTH = ask("What is the weather in both Paris and London?")
+THINK = ask("Think before you answer.")
+CUT = ask("Cut the answer off.")
+REFUSE = ask("Please refuse.")
+FAIL = ask("Please fail before the first word.")
+BREAK = ask("Please break after a few words.")
 
 GET_WEATHER = {
     "type": "function",
@@ -34,10 +40,23 @@ GET_WEATHER = {
 }
 
 
-def with_result(call_message: dict, result: str) -> list[dict]:
-    """The conversation as a client sends it after it has run the tool."""
-    call = call_message["tool_calls"][0]
-    return [*WEATHER, call_message, {"role": "tool", "tool_call_id": call["id"], "content": result}]
+PARIS = '{"city":"Paris"}'
+LONDON = '{"city":"London"}'
+SUNNY = '{"sky":"sunny","celsius":21}'
+RAINY = '{"sky":"rainy","celsius":12}'
+
+
+def with_results(question: list[dict], call_message: dict, *results: str) -> list[dict]:
+    """The conversation as a client sends it after it has run the tools."""
+    calls = call_message["tool_calls"]
+    return [
+        *question,
+        call_message,
+        *(
+            {"role": "tool", "tool_call_id": call["id"], "content": result}
+            for call, result in zip(calls, results, strict=True)
+        ),
+    ]
 
 
 def choice_frames(chunks: Iterable[ChatCompletionChunk], index: int = 0) -> list[dict]:

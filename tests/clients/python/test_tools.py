@@ -3,18 +3,27 @@
 import openai
 from pydantic import BaseModel
 
-from demo import GET_WEATHER, MODEL, WEATHER, choice_frames, text_of, with_result
-
-PARIS = '{"city":"Paris"}'
-SUNNY = '{"sky":"sunny","celsius":21}'
+from demo import (
+    BOTH,
+    GET_WEATHER,
+    LONDON,
+    MODEL,
+    PARIS,
+    RAINY,
+    SUNNY,
+    WEATHER,
+    choice_frames,
+    text_of,
+    with_results,
+)
 
 
 class GetWeather(BaseModel):
     city: str
 
 
-def weather(client, **more):
-    return client.chat.completions.create(model=MODEL, messages=WEATHER, tools=[GET_WEATHER], **more)
+def weather(client, messages=WEATHER, **more):
+    return client.chat.completions.create(model=MODEL, messages=messages, tools=[GET_WEATHER], **more)
 
 
 def test_the_answer_is_one_call(client):
@@ -76,9 +85,7 @@ def test_the_stream_helper_gathers_the_arguments(client):
 
 def test_the_result_is_answered_with_text(client):
     asked = weather(client).choices[0].message.model_dump(exclude_unset=True)
-    [choice] = client.chat.completions.create(
-        model=MODEL, messages=with_result(asked, SUNNY), tools=[GET_WEATHER]
-    ).choices
+    [choice] = weather(client, with_results(WEATHER, asked, SUNNY)).choices
 
     assert "Paris" in choice.message.content
     assert choice.message.model_dump(exclude_unset=True) == {
@@ -93,7 +100,8 @@ def test_the_round_trip_works_with_streams_alone(client):
     with client.chat.completions.stream(model=MODEL, messages=WEATHER, tools=[GET_WEATHER]) as stream:
         asked = stream.get_final_completion().choices[0].message
     call = asked.tool_calls[0]
-    conversation = with_result(
+    conversation = with_results(
+        WEATHER,
         {
             "role": "assistant",
             "content": None,
@@ -107,9 +115,7 @@ def test_the_round_trip_works_with_streams_alone(client):
         },
         SUNNY,
     )
-    frames = choice_frames(
-        client.chat.completions.create(model=MODEL, messages=conversation, tools=[GET_WEATHER], stream=True)
-    )
+    frames = choice_frames(weather(client, conversation, stream=True))
 
     assert "Paris" in text_of(frames)
     assert frames[-1]["finish_reason"] == "stop"
@@ -121,3 +127,53 @@ def test_the_parse_helper_reads_the_arguments(client):
 
     [call] = parsed.choices[0].message.tool_calls
     assert call.function.parsed_arguments == GetWeather(city="Paris")
+
+
+def test_two_calls_are_two_entries(client):
+    [choice] = weather(client, BOTH).choices
+    calls = choice.message.tool_calls
+
+    assert [(c.type, c.function.name, c.function.arguments) for c in calls] == [
+        ("function", "get_weather", PARIS),
+        ("function", "get_weather", LONDON),
+    ]
+    assert len({call.id for call in calls}) == 2
+    assert choice.finish_reason == "tool_calls"
+
+
+def test_two_streamed_calls_come_one_after_the_other(client):
+    _, *pieces, finish = choice_frames(weather(client, BOTH, stream=True))
+    fragments = [call for piece in pieces for call in piece["delta"]["tool_calls"]]
+    indexes = [fragment["index"] for fragment in fragments]
+
+    # openai-python takes a call as finished when the next index appears.
+    assert indexes == sorted(indexes)
+    for index, arguments in enumerate([PARIS, LONDON]):
+        opening, *rest = [f for f in fragments if f["index"] == index]
+        assert opening == {
+            "index": index,
+            "id": opening["id"],
+            "type": "function",
+            "function": {"name": "get_weather", "arguments": ""},
+        }
+        assert [set(f) for f in rest] == [{"index", "function"}] * len(rest)
+        assert "".join(f["function"]["arguments"] for f in rest) == arguments
+    assert finish["finish_reason"] == "tool_calls"
+
+
+def test_the_stream_helper_gathers_two_calls(client):
+    with client.chat.completions.stream(model=MODEL, messages=BOTH, tools=[GET_WEATHER]) as stream:
+        done = [e for e in stream if e.type == "tool_calls.function.arguments.done"]
+        [choice] = stream.get_final_completion().choices
+
+    assert [(e.index, e.arguments) for e in done] == [(0, PARIS), (1, LONDON)]
+    assert [c.function.arguments for c in choice.message.tool_calls] == [PARIS, LONDON]
+
+
+def test_two_results_are_answered_with_text(client):
+    asked = weather(client, BOTH).choices[0].message.model_dump(exclude_unset=True)
+    [choice] = weather(client, with_results(BOTH, asked, SUNNY, RAINY)).choices
+
+    assert choice.message.content
+    assert choice.message.tool_calls is None
+    assert choice.finish_reason == "stop"
