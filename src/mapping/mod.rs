@@ -2,6 +2,7 @@
 
 pub mod backend;
 mod check;
+mod condition;
 pub mod dialect;
 pub mod expr;
 pub mod fields;

@@ -4,7 +4,8 @@
 //! `each` walk it once, element by element, so that what comes out keeps the order of what came in. `drop:` and
 //! `fail:` are looked at only when nothing else held; `otherwise: true` only when no earlier rule of its group did.
 
-use super::fields::{Cx, Fields, constant, text_of};
+use super::condition::{self, Condition};
+use super::fields::{Cx, Fields, text_of};
 use super::read::{Mismatch, Read, ReadCx, scalar_text};
 use super::select::{Cursor, Selector};
 use super::table::Tables;
@@ -50,20 +51,6 @@ struct Emit {
     conditions: Vec<Condition>,
     word: &'static Word,
     reads: Vec<Read>,
-}
-
-#[derive(Debug)]
-struct Condition {
-    at: Selector,
-    test: Test,
-}
-
-#[derive(Debug)]
-enum Test {
-    Exists,
-    Absent,
-    Type(&'static str),
-    OneOf(Vec<Tree>),
 }
 
 /// One word that a rule said, with its fields; absent ones are not listed.
@@ -313,7 +300,7 @@ impl Rule {
                 .help("write `key: $.type` (or where the name stands) beside `rules:`"),
             );
         }
-        let conditions = parse_conditions(&fields, cx);
+        let conditions = condition::parse(&fields, cx);
         let otherwise = fields.flag("otherwise").unwrap_or(false);
         let emit = fields.get("emit");
         let drop = fields.text("drop");
@@ -356,7 +343,7 @@ impl Emit {
         let cx = rcx.cx;
         let fields = Fields::of(node, format!("an emitted {}", vocabulary.noun), cx)?;
         let each = parse_each(&fields, cx);
-        let conditions = parse_conditions(&fields, cx);
+        let conditions = condition::parse(&fields, cx);
         let said = fields.rest();
         let [entry] = said.as_slice() else {
             let noun = vocabulary.noun;
@@ -433,49 +420,9 @@ impl Emit {
     }
 }
 
-const TYPES: &[&str] = &["string", "number", "boolean", "object", "array", "null"];
-
-impl Condition {
-    fn holds(&self, cursor: &Cursor) -> bool {
-        let found = self.at.one(cursor);
-        match &self.test {
-            Test::Exists => found.is_some_and(|n| !n.is_null()),
-            Test::Absent => found.is_none_or(Tree::is_null),
-            Test::Type(name) => found.is_some_and(|n| n.type_name() == *name),
-            Test::OneOf(values) => found.is_some_and(|n| values.contains(n)),
-        }
-    }
-}
-
 fn parse_each(fields: &Fields, cx: Cx) -> Option<Selector> {
     let node = fields.get("each")?;
     Selector::parse(text_of(node, cx)?, node.span, cx)
-}
-
-fn parse_conditions(fields: &Fields, cx: Cx) -> Vec<Condition> {
-    let mut conditions = Vec::new();
-    for entry in fields.map("where") {
-        let Some(at) = Selector::parse(&entry.key, entry.key_span, cx) else { continue };
-        let test = match &entry.value.kind {
-            Yaml::Text(word) if word == "exists" => Test::Exists,
-            Yaml::Text(word) if word == "absent" => Test::Absent,
-            Yaml::Text(word) => match TYPES.iter().find(|t| *t == word) {
-                Some(name) => Test::Type(name),
-                None => Test::OneOf(vec![Tree::from(word.as_str())]),
-            },
-            Yaml::List(values) => Test::OneOf(values.iter().map(constant).collect()),
-            Yaml::Map(_) => {
-                let Some(inner) = Fields::of(&entry.value, "a condition", cx) else { continue };
-                let value = inner.required("equals").map(constant);
-                inner.done();
-                Test::OneOf(value.into_iter().collect())
-            }
-            Yaml::Null => Test::Absent,
-            Yaml::Bool(_) | Yaml::Int(_) | Yaml::Float(_) => Test::OneOf(vec![constant(&entry.value)]),
-        };
-        conditions.push(Condition { at, test });
-    }
-    conditions
 }
 
 fn example(vocabulary: &Vocabulary) -> &'static str {
