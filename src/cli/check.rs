@@ -1,42 +1,55 @@
-//! `reframe check`: everything that is wrong with a set, at once.
+//! `reframe check`: everything that is wrong with a set, at once. What it lets pass, `serve` takes.
 
 use super::{COULD_NOT_RUN, FINDINGS, FINE, colour};
-use crate::diag::{Severity, render_all};
+use crate::diag::{Diagnostic, Severity, render_all};
 use crate::mapping::backend::Transport;
 use crate::mapping::{Loaded, Plan, load, loss};
 use crate::reload::{Layers, read};
+use crate::trial;
 
 pub fn run(layers: &Layers) -> u8 {
+    let (text, code) = report(layers, colour());
+    match code {
+        COULD_NOT_RUN => eprint!("{text}"),
+        _ => print!("{text}"),
+    }
+    code
+}
+
+/// What is printed, and the exit code.
+pub fn report(layers: &Layers, colour: bool) -> (String, u8) {
     let files = match read(layers) {
         Ok(files) => files,
-        Err(refusal) => {
-            eprint!("{}", refusal.render(colour()));
-            return COULD_NOT_RUN;
-        }
+        Err(refusal) => return (refusal.render(colour), COULD_NOT_RUN),
     };
-    let Loaded { plan, diagnostics, sources } = load(&files);
-    if !diagnostics.is_empty() {
-        println!("{}", render_all(&diagnostics, &sources, colour()));
+    let Loaded { plan, mut diagnostics, sources } = load(&files);
+    if let Some(plan) = &plan {
+        // A set whose own tests fail is refused as well; they run only on mappings that load.
+        diagnostics.extend(trial::run_all(plan).iter().flat_map(|report| report.diagnostics()));
+        diagnostics.sort_by_key(Diagnostic::reading_order);
     }
     let count = |severity| diagnostics.iter().filter(|d| d.severity() == severity).count();
     let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
-    let what = match &plan {
-        Some(plan) => {
-            let mut dialects: Vec<&str> = plan.dialects().map(|d| d.name.as_str()).collect();
-            dialects.dedup();
-            format!("{} files, {} backends × {} dialects", files.len(), plan.backends.len(), dialects.len())
-        }
-        None => format!("{} files", files.len()),
-    };
-    if let Some(plan) = &plan {
-        losses(plan);
+    let what = counted(files.len(), "file") + &plan.as_ref().map(pairs).unwrap_or_default();
+    let mut text = render_all(&diagnostics, &sources, colour);
+    if !text.is_empty() {
+        text.push('\n');
     }
-    println!("{what}: {}, {}", counted(errors, "error"), counted(warnings, "warning"));
-    if errors > 0 { FINDINGS } else { FINE }
+    text.push_str(&plan.as_ref().map(losses).unwrap_or_default());
+    text.push_str(&format!("{what}: {}, {}\n", counted(errors, "error"), counted(warnings, "warning")));
+    (text, if errors > 0 { FINDINGS } else { FINE })
+}
+
+/// `, 4 backends × 3 dialects`: each with each is checked.
+fn pairs(plan: &Plan) -> String {
+    let mut dialects: Vec<&str> = plan.dialects().map(|d| d.name.as_str()).collect();
+    dialects.dedup();
+    format!(", {} × {}", counted(plan.backends.len(), "backend"), counted(dialects.len(), "dialect"))
 }
 
 /// What each backend can say and each route's dialect cannot.
-fn losses(plan: &Plan) {
+fn losses(plan: &Plan) -> String {
+    let mut text = String::new();
     let mut told: Vec<(&str, Option<&str>)> = Vec::new();
     for route in &plan.gateway.routes {
         let pair = (route.dialect.as_str(), route.profile.as_deref());
@@ -50,10 +63,11 @@ fn losses(plan: &Plan) {
             let lost = loss::lost(backend, dialect);
             if !lost.is_empty() {
                 let shown = profile.map_or(name.to_owned(), |p| format!("{name}@{p}"));
-                println!("loss: {} × {shown}: {}", backend.name, lost.join(", "));
+                text.push_str(&format!("loss: {} × {shown}: {}\n", backend.name, lost.join(", ")));
             }
         }
     }
+    text
 }
 
 pub fn counted(n: usize, noun: &str) -> String {

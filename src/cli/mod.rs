@@ -1,6 +1,6 @@
 //! The command line, one file a command. Exit 0: fine. 1: findings or failing tests. 2: could not run.
 
-mod check;
+pub mod check;
 mod explain;
 mod serve;
 mod test;

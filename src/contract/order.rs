@@ -16,7 +16,11 @@ pub struct Automaton {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OrderError {
     UnknownMoment(String),
-    Syntax(String),
+    /// `at`: the byte of the expression where it goes wrong.
+    Syntax {
+        at: usize,
+        why: String,
+    },
 }
 
 /// The orders of a dialect. What no expression mentions is not constrained.
@@ -37,7 +41,8 @@ struct Piece {
 }
 
 struct Parser<'t> {
-    tokens: Vec<&'t str>,
+    tokens: Vec<(usize, &'t str)>,
+    end: usize,
     at: usize,
     symbols: Vec<MomentKind>,
     follow: Vec<u128>,
@@ -45,7 +50,8 @@ struct Parser<'t> {
 
 impl Automaton {
     pub fn parse(text: &str) -> Result<Automaton, OrderError> {
-        let mut parser = Parser { tokens: tokens(text), at: 0, symbols: Vec::new(), follow: Vec::new() };
+        let mut parser =
+            Parser { tokens: tokens(text), end: text.len(), at: 0, symbols: Vec::new(), follow: Vec::new() };
         let whole = parser.alternatives()?;
         match parser.tokens.get(parser.at) {
             None => Ok(Automaton {
@@ -55,7 +61,7 @@ impl Automaton {
                 follow: parser.follow,
                 nullable: whole.nullable,
             }),
-            Some(extra) => Err(OrderError::Syntax(format!("`{extra}` is too much"))),
+            Some((at, extra)) => Err(OrderError::Syntax { at: *at, why: format!("this `{extra}` closes nothing") }),
         }
     }
 
@@ -86,7 +92,7 @@ fn bits(mut set: u128) -> impl Iterator<Item = usize> {
     })
 }
 
-fn tokens(text: &str) -> Vec<&str> {
+fn tokens(text: &str) -> Vec<(usize, &str)> {
     let mut tokens = Vec::new();
     let mut rest = text.trim_start();
     while let Some(c) = rest.chars().next() {
@@ -94,7 +100,7 @@ fn tokens(text: &str) -> Vec<&str> {
             '(' | ')' | '|' | '*' | '?' | '+' => 1,
             _ => rest.find(|c: char| c.is_whitespace() || "()|*?+".contains(c)).unwrap_or(rest.len()),
         };
-        tokens.push(&rest[..length]);
+        tokens.push((text.len() - rest.len(), &rest[..length]));
         rest = rest[length..].trim_start();
     }
     tokens
@@ -102,7 +108,7 @@ fn tokens(text: &str) -> Vec<&str> {
 
 impl<'t> Parser<'t> {
     fn peek(&self) -> Option<&'t str> {
-        self.tokens.get(self.at).copied()
+        self.tokens.get(self.at).map(|(_, token)| *token)
     }
 
     fn alternatives(&mut self) -> Result<Piece, OrderError> {
@@ -151,22 +157,24 @@ impl<'t> Parser<'t> {
     }
 
     fn atom(&mut self) -> Result<Piece, OrderError> {
-        let token = self.peek().ok_or_else(|| OrderError::Syntax("something is missing at the end".into()))?;
+        let wrong = |at: usize, why: String| OrderError::Syntax { at, why };
+        let here = self.tokens.get(self.at).map_or(self.end, |(at, _)| *at);
+        let token = self.peek().ok_or_else(|| wrong(here, "something is missing at the end".into()))?;
         self.at += 1;
         if token == "(" {
             let inner = self.alternatives()?;
             if self.peek() != Some(")") {
-                return Err(OrderError::Syntax("a `(` is not closed".into()));
+                return Err(wrong(here, "this `(` is not closed".into()));
             }
             self.at += 1;
             return Ok(inner);
         }
         if "|*?+)".contains(token) {
-            return Err(OrderError::Syntax(format!("`{token}` has nothing before it")));
+            return Err(wrong(here, format!("this `{token}` has nothing before it")));
         }
         let moment = MomentKind::from_word(token).ok_or_else(|| OrderError::UnknownMoment(token.to_owned()))?;
         if self.symbols.len() == MAX_POSITIONS {
-            return Err(OrderError::Syntax(format!("more than {MAX_POSITIONS} moments")));
+            return Err(wrong(here, format!("more than {MAX_POSITIONS} moments")));
         }
         let bit = 1 << self.symbols.len();
         self.symbols.push(moment);

@@ -35,13 +35,13 @@ codes! {
     MissingKey = "RF011", Error, "a key that must be there";
     WrongType = "RF012", Error, "a value of the wrong type";
     UnknownValue = "RF013", Error, "a word outside a closed list";
-    DuplicateName = "RF014", Error, "two files claim the same name";
+    DuplicateName = "RF014", Error, "two files or routes claim the same name";
     UnknownReference = "RF020", Error, "a backend, dialect, profile, script or transcript that does not exist";
     BadSelector = "RF101", Error, "a selector that is not JSONPath";
     BadExpression = "RF102", Error, "an expression that does not parse";
-    BadHole = "RF103", Error, "a hole that is not closed, empty, or optional inside text";
+    BadHole = "RF103", Error, "a hole that has no quotes, is not closed, is empty, or is optional inside text";
     UnknownVariable = "RF104", Error, "a variable that does not exist here";
-    UnknownFilter = "RF105", Error, "a filter or test that does not exist";
+    UnknownFilter = "RF105", Error, "a filter, test or function that does not exist";
     UnknownTable = "RF106", Error, "a table that does not exist";
     UnknownPart = "RF107", Error, "a named part that does not exist";
     PartCycle = "RF108", Error, "parts that use each other in a circle";
@@ -52,7 +52,7 @@ codes! {
     UnknownField = "RF121", Error, "a field that an event, item or part does not have";
     UnknownMoment = "RF122", Error, "a moment that does not exist";
     UnknownPolicy = "RF123", Error, "a policy that does not exist";
-    BadPolicyValue = "RF124", Error, "a value that a policy does not take";
+    BadPolicyValue = "RF124", Error, "a value that a policy never has";
     BadOrder = "RF125", Error, "an order that is not a regular expression over moments";
     BadPatch = "RF126", Error, "a patch on something that does not exist";
     BadFrame = "RF127", Error, "a frame that says nothing, or too much";

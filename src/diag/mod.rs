@@ -8,7 +8,7 @@ mod suggest;
 pub use code::Code;
 pub use render::{render_all, render_one};
 pub use span::{FileId, Place, Source, Sources, Span};
-pub use suggest::{did_you_mean, one_of};
+pub use suggest::{did_you_mean, one_of, there_is};
 
 use std::cell::RefCell;
 
@@ -47,6 +47,11 @@ impl Diagnostic {
     pub fn severity(&self) -> Severity {
         self.code.severity()
     }
+
+    /// By file, then by place, as a person reads.
+    pub fn reading_order(&self) -> (FileId, u32, Code) {
+        (self.span.file, self.span.start, self.code)
+    }
 }
 
 /// Collects everything that is wrong, so that a person sees it all at once.
@@ -55,28 +60,35 @@ impl Diagnostic {
 #[derive(Debug, Default)]
 pub struct Findings {
     found: RefCell<Vec<Diagnostic>>,
+    muted: RefCell<Vec<Code>>,
 }
 
 impl Findings {
-    /// The same dialect is compiled once per profile; what is wrong with it is said once.
+    /// The same dialect is compiled once per profile, and a part once per use; what is wrong with it is said once.
     pub fn add(&self, diagnostic: Diagnostic) {
+        if self.muted.borrow().contains(&diagnostic.code) {
+            return;
+        }
         let mut found = self.found.borrow_mut();
-        let said = found
-            .iter()
-            .any(|d| d.code == diagnostic.code && d.span == diagnostic.span && d.message == diagnostic.message);
-        if !said {
+        // Of an unknown variable the sentence also names the frame; the word that is wrong is the same one.
+        let same = |d: &Diagnostic| d.message == diagnostic.message || d.code == Code::UnknownVariable;
+        if !found.iter().any(|d| d.code == diagnostic.code && d.span == diagnostic.span && same(d)) {
             found.push(diagnostic);
         }
+    }
+
+    /// From here on these codes say nothing: they would only be the consequence of an error that was said.
+    pub fn mute(&self, codes: &[Code]) {
+        self.muted.borrow_mut().extend(codes);
     }
 
     pub fn errors(&self) -> usize {
         self.found.borrow().iter().filter(|d| d.severity() == Severity::Error).count()
     }
 
-    /// In the order in which a person reads: by file, then by place.
     pub fn into_sorted(self) -> Vec<Diagnostic> {
         let mut found = self.found.into_inner();
-        found.sort_by_key(|d| (d.span.file, d.span.start, d.code));
+        found.sort_by_key(Diagnostic::reading_order);
         found
     }
 }

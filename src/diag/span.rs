@@ -13,6 +13,9 @@ pub struct Span {
 }
 
 impl Span {
+    /// For what is wrong with the set as a whole, not with a place in one of its files.
+    pub const NOWHERE: Span = Span { file: FileId(u32::MAX), start: 0, end: 0 };
+
     pub fn new(file: FileId, start: usize, end: usize) -> Span {
         Span { file, start: start as u32, end: end.max(start) as u32 }
     }
@@ -80,9 +83,18 @@ impl Sources {
         format!("{stem}:{}", self.place(span).line)
     }
 
-    /// The part of `span` that reads `needle`, so that the carets stand under the very word.
+    /// The part of `span` that reads `needle`, so that the carets stand under the very word: `id` is found in
+    /// `{{ id }}`, not in `{{ item.id }}`. Where the word stands nowhere (it was written with an escape, say), `span`.
     pub fn within(&self, span: Span, needle: &str) -> Span {
-        match self.text(span).find(needle) {
+        let text = self.text(span);
+        let inside = |c: char| c.is_alphanumeric() || c == '_';
+        let is_word = |at: &usize| {
+            let (before, after) = (&text[..*at], &text[at + needle.len()..]);
+            let quoted = ['\'', '"'].iter().any(|q| before.ends_with(*q) && after.starts_with(*q));
+            !before.ends_with(|c: char| inside(c) || c == '.') && !after.starts_with(inside) && !quoted
+        };
+        let mut found = text.match_indices(needle).map(|(at, _)| at);
+        match found.clone().find(is_word).or_else(|| found.next()) {
             Some(at) if !needle.is_empty() => {
                 let start = span.start as usize + at;
                 Span::new(span.file, start, start + needle.len())

@@ -6,9 +6,23 @@ pub fn did_you_mean<'k>(said: &str, known: impl IntoIterator<Item = &'k str>) ->
     known
         .into_iter()
         .map(|k| (strsim::damerau_levenshtein(&said_lower, &k.to_lowercase()), k))
-        .filter(|(distance, k)| *distance <= (said.len().max(k.len()) / 3).max(1))
+        .filter(|(distance, k)| {
+            // Of a word of one letter nothing remains but its length.
+            let longest = said.chars().count().max(k.chars().count());
+            *distance <= (longest / 3).max(1) && *distance < longest
+        })
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, k)| k)
+}
+
+/// What there is, for the help line under an unknown word.
+pub fn there_is<'k>(known: impl IntoIterator<Item = &'k str>) -> String {
+    let known: Vec<&str> = known.into_iter().collect();
+    match known.as_slice() {
+        [] => "there is none yet".to_owned(),
+        [one] => format!("there is only `{one}`"),
+        several => format!("one of {}", one_of(several.iter().copied())),
+    }
 }
 
 /// `a, b or c`, for the sentence that lists what may stand here.

@@ -6,6 +6,7 @@ use super::order;
 use super::patch;
 use super::policies::Resolved;
 use super::request::RequestPlan;
+use super::schemas::SchemaCache;
 use super::skeleton::{Parts, Skeleton, SkeletonCx};
 use super::table::Tables;
 use super::types::Env;
@@ -14,9 +15,7 @@ use crate::canon::shape::{Shape, Type, variables_at};
 use crate::canon::{MomentKind, Tree, WireKind};
 use crate::contract::Orders;
 use crate::diag::{Code, Diagnostic, Span};
-use reframe_frame::{Schema, SchemaSet};
-use std::cell::RefCell;
-use std::collections::HashMap;
+use reframe_frame::Schema;
 use std::sync::Arc;
 
 #[derive(Debug)]
@@ -104,7 +103,11 @@ impl<'n> Profile<'n> {
 
 pub fn compile(node: &Node, profile: Option<Profile>, dcx: &DialectCx) -> Option<DialectPlan> {
     let cx = dcx.cx;
-    let name = text_of(node.get("dialect")?, cx)?.to_owned();
+    let Some(name) = node.get("dialect") else {
+        Fields::of(node, "a dialect", cx)?.required("dialect");
+        return None;
+    };
+    let name = text_of(name, cx)?.to_owned();
     let mut patched;
     let mut node = node;
     let mut names: Vec<(String, String)> = Vec::new();
@@ -117,11 +120,15 @@ pub fn compile(node: &Node, profile: Option<Profile>, dcx: &DialectCx) -> Option
         }
         if let Some(entry) = profile.patch.iter().find(|e| e.key == name) {
             patched = node.clone();
-            patch::apply(&mut patched, &entry.value, cx);
+            patch::apply(&mut patched, &entry.value, &name, cx);
             node = &patched;
         }
-        if let Some(Kind::Map(renames)) = profile.names.iter().find(|e| e.key == name).map(|e| &e.value.kind) {
-            names.extend(renames.iter().filter_map(|e| Some((e.key.clone(), text_of(&e.value, cx)?.to_owned()))));
+        if let Some(entry) = profile.names.iter().find(|e| e.key == name) {
+            match &entry.value.kind {
+                Kind::Map(renames) => names
+                    .extend(renames.iter().filter_map(|e| Some((e.key.clone(), text_of(&e.value, cx)?.to_owned())))),
+                _ => cx.wrong_type(&entry.value, "a map from the old name to the new one"),
+            }
         }
     }
     let fields = Fields::of(node, "a dialect", cx)?;
@@ -134,7 +141,7 @@ pub fn compile(node: &Node, profile: Option<Profile>, dcx: &DialectCx) -> Option
     if let Some(profile) = profile {
         resolved.profile(&name, dcx.dialects, profile.policies, cx);
     }
-    let schemas = fields.text("schemas");
+    let schemas = fields.get("schemas").and_then(|n| dcx.schemas.folder(n, cx));
     let request = fields.required("request").and_then(|n| RequestPlan::parse(n, &tables, cx));
     let pool = PoolBuilder::new(tables).policies(&resolved.policies.words);
     let compiler = Compiler {
@@ -178,7 +185,7 @@ struct Compiler<'c, 'n> {
     dcx: &'c DialectCx<'c>,
     /// The folder of this dialect's schemas.
     schemas: Option<&'c str>,
-    policies: Vec<String>,
+    policies: Vec<(String, Vec<String>)>,
 }
 
 impl Compiler<'_, '_> {
@@ -267,6 +274,7 @@ impl Compiler<'_, '_> {
         });
         let env = self.env("`framing:`", [("data", Type::Record(Shape::Open)), ("frame", Type::Text)]);
         let event = match fields.get("event") {
+            Some(node) if self.breaks(node, "event name") => return None,
             Some(node) => Some(self.scx.compile(node, &env)?),
             None => None,
         };
@@ -298,35 +306,52 @@ impl Compiler<'_, '_> {
             );
             return None;
         }
+        let on_base = fields.flag("base").unwrap_or(true);
         let (data, text, comment) = (fields.get("data"), fields.get("text"), fields.get("comment"));
         let named = fields.text("schema").or(schema).unwrap_or(&entry.key);
         let (content, schema) = match (data, text, comment) {
             (Some(data), None, None) => {
-                let base = base.filter(|_| fields.flag("base").unwrap_or(true));
-                let skeleton = self.with_base(base, data, &env)?;
+                let skeleton = self.with_base(base.filter(|_| on_base), data, &env)?;
                 (Content::Data(skeleton), self.schema(named, SchemaOf::Frame, entry.key_span))
             }
             (None, Some(text), None) => (Content::Text(self.scx.compile(text, &env)?), None),
             (None, None, Some(comment)) => (Content::Comment(self.scx.compile(comment, &env)?), None),
+            (None, None, None) => {
+                let message = format!("the frame `{}` says nothing", entry.key);
+                let help = "it has one of `data:`, `text:` and `comment:`";
+                // A slip in one of the three is an unknown key, and that is all that is wrong.
+                if fields.rest().is_empty() {
+                    cx.add(Diagnostic::new(Code::BadFrame, entry.key_span, message).help(help));
+                }
+                fields.done();
+                return None;
+            }
             _ => {
-                let message =
-                    format!("the frame `{}` must have exactly one of `data:`, `text:` and `comment:`", entry.key);
-                cx.error(Code::BadFrame, entry.key_span, message);
+                let said: Vec<&str> =
+                    ["data", "text", "comment"].into_iter().filter(|k| entry.value.get(k).is_some()).collect();
+                let message = format!("the frame `{}` says both `{}:`", entry.key, said.join(":` and `"));
+                let help = "it has one of `data:`, `text:` and `comment:`; two frames say two things";
+                cx.add(Diagnostic::new(Code::BadFrame, entry.key_span, message).help(help));
                 return None;
             }
         };
-        for (node, what) in [(text, "text"), (comment, "comment"), (fields.get("event"), "event name")] {
-            if node.and_then(Node::as_text).is_some_and(|t| t.contains(['\n', '\r', '\0'])) {
-                let span = node.map_or(entry.key_span, |n| n.span);
-                cx.add(
-                    Diagnostic::new(Code::UnsafeText, span, format!("a line break in the {what} of an SSE frame"))
-                        .help("it would end the frame and begin another one"),
-                );
-                return None;
-            }
+        let lines = [(text, "text"), (comment, "comment"), (fields.get("event"), "event name")];
+        if lines.into_iter().any(|(node, what)| node.is_some_and(|n| self.breaks(n, what))) {
+            return None;
         }
         fields.done();
         Some(FramePlan { name: Arc::from(entry.key.as_str()), span: entry.key_span, when, event, content, schema })
+    }
+
+    /// A line break in what must be one line of a stream.
+    fn breaks(&self, node: &Node, what: &str) -> bool {
+        let found = node.as_text().is_some_and(|t| t.contains(['\n', '\r', '\0']));
+        if found {
+            let message = format!("a line break in the {what} of a frame");
+            let help = "it would end the frame and begin another one";
+            self.dcx.cx.add(Diagnostic::new(Code::UnsafeText, node.span, message).help(help));
+        }
+        found
     }
 
     /// `base:` stands before the frame's own keys; a key of the frame wins.
@@ -364,40 +389,5 @@ fn as_map(skeleton: Skeleton) -> Option<Vec<(Arc<str>, Skeleton)>> {
             Some(entries.into_iter().map(|(k, v)| (k, Skeleton::Constant(v))).collect())
         }
         _ => None,
-    }
-}
-
-/// Compiled schemas, each once for all dialects and profiles that use it.
-pub struct SchemaCache<'s> {
-    set: &'s SchemaSet,
-    compiled: RefCell<HashMap<String, Option<Arc<Schema>>>>,
-}
-
-impl<'s> SchemaCache<'s> {
-    pub fn new(set: &'s SchemaSet) -> SchemaCache<'s> {
-        SchemaCache { set, compiled: RefCell::default() }
-    }
-
-    fn contains(&self, reference: &str) -> bool {
-        self.set.contains(reference)
-    }
-
-    fn get(&self, reference: &str, span: Span, cx: Cx) -> Option<Arc<Schema>> {
-        if let Some(known) = self.compiled.borrow().get(reference) {
-            return known.clone();
-        }
-        let compiled = match self.set.compile(reference) {
-            Ok(schema) => Some(Arc::new(schema)),
-            Err(error) => {
-                let message = format!("the schema `schemas/{reference}` cannot be used: {error}");
-                cx.add(
-                    Diagnostic::new(Code::BadSchema, span, message)
-                        .help("a shape is two files: the mapping that makes it and the schema that allows it"),
-                );
-                None
-            }
-        };
-        self.compiled.borrow_mut().insert(reference.to_owned(), compiled.clone());
-        compiled
     }
 }

@@ -1,11 +1,13 @@
 //! Expressions: Jinja over named variables. Compiled at load; a plain variable never reaches the engine.
 
+use super::check::Check;
 use super::fields::Cx;
 use super::table::{Table, Tables};
+use super::tokens;
 use super::types::Env;
 use crate::canon::Tree;
 use crate::canon::shape::Type;
-use crate::diag::{Code, Diagnostic, Span, did_you_mean};
+use crate::diag::Span;
 use minijinja::value::ValueKind;
 use minijinja::{Environment, Error, ErrorKind, Expression, Value};
 use std::cell::RefCell;
@@ -85,9 +87,6 @@ pub struct PoolBuilder {
     texts: RefCell<Vec<String>>,
 }
 
-/// The closed lists of what an expression may call.
-const FILTERS: &[&str] = &["default", "table", "lower", "upper", "trim", "length", "json", "join", "first", "last"];
-const TESTS: &[&str] = &["none", "startingwith", "endingwith"];
 /// A frame's expression does a handful of steps; a runaway one is stopped.
 const FUEL: u64 = 20_000;
 
@@ -129,28 +128,28 @@ impl PoolBuilder {
         }
     }
 
-    /// Checks an expression and adds it. `span` is the scalar that it stands in.
+    /// Checks an expression and adds it. `span` is where it stands: a hole, or a scalar.
     pub fn add(&self, text: &str, span: Span, env: &Env, cx: Cx) -> Option<(Expr, Type)> {
+        let text = text.trim();
+        let check = Check { text, span, tokens: tokens::tokens(text), tables: &self.tables, env, cx };
         if let Some(path) = Path::parse(text) {
-            let kind = self.variable(text, span, env, cx)?;
+            let kind = check.variable(text)?;
             return Some((Expr::Variable(path), kind));
         }
         let expression = match self.environment.compile_expression_owned(text.to_owned()) {
             Ok(expression) => expression,
             Err(error) => {
-                let reason = error.detail().map_or_else(|| error.to_string(), str::to_owned);
-                let at = cx.sources.within(span, text);
-                cx.error(Code::BadExpression, at, format!("`{text}` does not parse: {reason}"));
+                check.does_not_parse(&error);
                 return None;
             }
         };
         let mut names: Vec<String> = expression.undeclared_variables(true).into_iter().collect();
         names.sort();
         let mut reads = Vec::new();
-        let mut sound = self.check_calls(text, span, env, cx);
-        for name in names {
-            match self.variable(&name, span, env, cx) {
-                Some(_) => reads.extend(Path::parse(&name)),
+        let mut sound = check.calls() & check.comparisons();
+        for name in names.iter().filter(|name| !check.is_function(name)) {
+            match check.variable(name) {
+                Some(_) => reads.extend(Path::parse(name)),
                 None => sound = false,
             }
         }
@@ -178,69 +177,6 @@ impl PoolBuilder {
             }
         });
         Some(Expr::Chain { path, links: links.collect::<Option<Vec<_>>>()? })
-    }
-
-    fn variable(&self, path: &str, span: Span, env: &Env, cx: Cx) -> Option<Type> {
-        match env.resolve(path) {
-            Ok(kind) => Some(kind),
-            Err(unknown) => {
-                let at = cx.sources.within(span, path);
-                let message = format!("no variable `{path}` in {}", env.place);
-                let mut diagnostic = Diagnostic::new(Code::UnknownVariable, at, message);
-                if let Some(near) = did_you_mean(path, unknown.near.iter().map(String::as_str)) {
-                    diagnostic = diagnostic.label(format!("did you mean `{near}`?"));
-                }
-                cx.add(diagnostic.help(unknown.offered));
-                None
-            }
-        }
-    }
-
-    /// The engine finds an unknown filter only when it runs into it; a person wants to know before.
-    fn check_calls(&self, text: &str, span: Span, env: &Env, cx: Cx) -> bool {
-        let mut sound = true;
-        for call in calls(text) {
-            let (known, noun): (&[&str], &str) = match call.kind {
-                CallKind::Filter => (FILTERS, "filter"),
-                CallKind::Test => (TESTS, "test"),
-            };
-            let at = cx.sources.within(span, call.name);
-            if !known.contains(&call.name) {
-                let message = format!("no {noun} is called `{}`", call.name);
-                cx.unknown(Code::UnknownFilter, at, message, call.name, known.iter().copied());
-                sound = false;
-            } else if call.name == "table" && call.kind == CallKind::Filter {
-                sound &= self.check_table(&call, span, env, cx);
-            }
-        }
-        sound
-    }
-
-    fn check_table(&self, call: &Call, span: Span, env: &Env, cx: Cx) -> bool {
-        let Some(name) = call.argument else {
-            let message = "`table` wants the name of a table, in quotes";
-            cx.error(Code::UnknownTable, cx.sources.within(span, "table"), message);
-            return false;
-        };
-        let Some(table) = self.tables.get(name) else {
-            let at = cx.sources.within(span, name);
-            let message = format!("no table is called `{name}`");
-            cx.unknown(Code::UnknownTable, at, message, name, self.tables.names());
-            return false;
-        };
-        if let Some(Ok(Type::Word(words))) = call.input.map(|path| env.resolve(path)) {
-            let missing = table.missing(words);
-            if !missing.is_empty() {
-                let message = format!("the table `{name}` lacks {}", missing.join(", "));
-                let input = call.input.unwrap_or_default();
-                cx.add(
-                    Diagnostic::new(Code::PartialTable, table.span, message)
-                        .help(format!("`{input}` can be any of {}; add them, or a `default:`", words.join(", "))),
-                );
-                return false;
-            }
-        }
-        true
     }
 
     /// Every text compiled before, so it compiles again.
@@ -307,72 +243,6 @@ fn on_text(value: Value, change: impl Fn(&str) -> String) -> Value {
         Some(text) => Value::from(change(text)),
         None => value,
     }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum CallKind {
-    Filter,
-    Test,
-}
-
-struct Call<'t> {
-    kind: CallKind,
-    name: &'t str,
-    /// The first argument, when it is a quoted word.
-    argument: Option<&'t str>,
-    /// What stands before the bar, when it is a plain variable.
-    input: Option<&'t str>,
-}
-
-/// Finds `| name(…)` and `is name(…)`, outside of quotes.
-fn calls(text: &str) -> Vec<Call<'_>> {
-    let bytes = text.as_bytes();
-    let mut found = Vec::new();
-    let mut i = 0;
-    let mut piece = 0;
-    while i < bytes.len() {
-        match bytes[i] {
-            quote @ (b'\'' | b'"') => {
-                i += 1;
-                while i < bytes.len() && bytes[i] != quote {
-                    i += if bytes[i] == b'\\' { 2 } else { 1 };
-                }
-                i += 1;
-            }
-            b'|' => {
-                let input = text.get(piece..i).map(str::trim).filter(|t| Path::parse(t).is_some());
-                i = call(text, i + 1, CallKind::Filter, input, &mut found);
-                piece = i;
-            }
-            b'i' if text[i..].starts_with("is ") && (i == 0 || bytes[i - 1] == b' ') => {
-                let negated = text[i + 3..].trim_start().starts_with("not ");
-                let from = if negated { i + 3 + text[i + 3..].find("not ").unwrap_or(0) + 4 } else { i + 3 };
-                i = call(text, from, CallKind::Test, None, &mut found);
-            }
-            b'(' | b',' => {
-                i += 1;
-                piece = i;
-            }
-            _ => i += 1,
-        }
-    }
-    found
-}
-
-fn call<'t>(text: &'t str, from: usize, kind: CallKind, input: Option<&'t str>, found: &mut Vec<Call<'t>>) -> usize {
-    let rest = &text[from..];
-    let start = from + (rest.len() - rest.trim_start().len());
-    let length = text[start..].find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(text.len() - start);
-    let name = &text[start..start + length];
-    let after = text[start + length..].trim_start();
-    let argument = after.strip_prefix('(').map(str::trim_start).and_then(|a| {
-        let quote = a.chars().next().filter(|c| matches!(c, '\'' | '"'))?;
-        a[1..].split(quote).next()
-    });
-    if !name.is_empty() {
-        found.push(Call { kind, name, argument, input });
-    }
-    start + length
 }
 
 pub fn to_jinja(tree: &Tree) -> Value {

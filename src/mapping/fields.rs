@@ -2,7 +2,7 @@
 
 use super::yaml::{Entry, Kind, Node};
 use crate::canon::Tree;
-use crate::diag::{Code, Diagnostic, Findings, Sources, Span, did_you_mean, one_of};
+use crate::diag::{Code, Diagnostic, Findings, Sources, Span, did_you_mean, one_of, there_is};
 use std::cell::RefCell;
 
 /// What every check needs at hand: the texts, and where to say what is wrong.
@@ -23,7 +23,11 @@ impl Cx<'_> {
 
     pub fn wrong_type(&self, node: &Node, expected: &str) {
         let found = node.noun();
-        self.error(Code::WrongType, node.span, format!("expected {expected}, found {found}"));
+        let mut diagnostic = Diagnostic::new(Code::WrongType, node.span, format!("expected {expected}, found {found}"));
+        if expected == "text" && matches!(node.kind, Kind::Bool(_) | Kind::Int(_) | Kind::Float(_)) {
+            diagnostic = diagnostic.label("in quotes it is text");
+        }
+        self.add(diagnostic);
     }
 
     /// A word outside a closed list.
@@ -35,12 +39,20 @@ impl Cx<'_> {
         said: &str,
         known: impl IntoIterator<Item = &'k str>,
     ) {
-        let known: Vec<&str> = known.into_iter().collect();
+        let mut unique: Vec<&str> = Vec::new();
+        for word in known {
+            if !unique.contains(&word) {
+                unique.push(word);
+            }
+        }
+        let known = unique;
         let mut diagnostic = Diagnostic::new(code, span, message);
-        if let Some(near) = did_you_mean(said, known.iter().copied()) {
+        if said.split_once(':').is_some_and(|(key, _)| known.contains(&key)) {
+            diagnostic = diagnostic.label("a space is missing after the colon");
+        } else if let Some(near) = did_you_mean(said, known.iter().copied()) {
             diagnostic = diagnostic.label(format!("did you mean `{near}`?"));
         }
-        self.add(diagnostic.help(format!("one of {}", one_of(known))));
+        self.add(diagnostic.help(there_is(known)));
     }
 
     /// One of `words`, or a diagnostic.
@@ -51,38 +63,45 @@ impl Cx<'_> {
         };
         let found = words.iter().copied().find(|w| *w == text);
         if found.is_none() {
-            let message = format!("`{text}` is not a value that may stand here");
+            let message = format!("`{text}` cannot stand here");
             self.unknown(Code::UnknownValue, node.span, message, text, words.iter().copied());
         }
         found
     }
 }
 
-/// The fields of one map. `done()` reports what nobody asked for.
+/// The fields of one map. `done()` reports what nobody asked for; what is missing is reported at the end, also when
+/// the reader gave up before.
 pub struct Fields<'n, 'c> {
     cx: Cx<'c>,
     span: Span,
     what: String,
     entries: &'n [Entry],
     asked: RefCell<Vec<&'static str>>,
+    missing: RefCell<Vec<&'static str>>,
 }
 
 impl<'n, 'c> Fields<'n, 'c> {
     /// `what` completes the sentence "unknown key `x` in …".
     pub fn of(node: &'n Node, what: impl Into<String>, cx: Cx<'c>) -> Option<Fields<'n, 'c>> {
         match &node.kind {
-            Kind::Map(entries) => {
-                Some(Fields { cx, span: node.span, what: what.into(), entries, asked: RefCell::default() })
+            Kind::Map(entries) => Some(Fields {
+                cx,
+                span: node.span,
+                what: what.into(),
+                entries,
+                asked: RefCell::default(),
+                missing: RefCell::default(),
+            }),
+            Kind::Null => {
+                cx.error(Code::WrongType, node.span, format!("{} is empty", what.into()));
+                None
             }
-            Kind::Null | Kind::Bool(_) | Kind::Int(_) | Kind::Float(_) | Kind::Text(_) | Kind::List(_) => {
-                cx.wrong_type(node, &format!("a map ({})", what.into()));
+            Kind::Bool(_) | Kind::Int(_) | Kind::Float(_) | Kind::Text(_) | Kind::List(_) => {
+                cx.error(Code::WrongType, node.span, format!("{} must be a map, not {}", what.into(), node.noun()));
                 None
             }
         }
-    }
-
-    pub fn span(&self) -> Span {
-        self.span
     }
 
     pub fn get(&self, key: &'static str) -> Option<&'n Node> {
@@ -90,15 +109,17 @@ impl<'n, 'c> Fields<'n, 'c> {
     }
 
     pub fn entry(&self, key: &'static str) -> Option<&'n Entry> {
-        self.asked.borrow_mut().push(key);
+        let mut asked = self.asked.borrow_mut();
+        if !asked.contains(&key) {
+            asked.push(key);
+        }
         self.entries.iter().find(|e| e.key == key)
     }
 
     pub fn required(&self, key: &'static str) -> Option<&'n Node> {
         let found = self.get(key);
         if found.is_none() {
-            let message = format!("`{key}:` is missing in {}", self.what);
-            self.cx.error(Code::MissingKey, self.span, message);
+            self.missing.borrow_mut().push(key);
         }
         found
     }
@@ -127,7 +148,7 @@ impl<'n, 'c> Fields<'n, 'c> {
         match node.kind {
             Kind::Int(value) if value >= 0 => Some(value),
             _ => {
-                self.cx.wrong_type(node, "a whole number, 0 or more");
+                self.cx.error(Code::WrongType, node.span, format!("`{key}:` must be a whole number, 0 or more"));
                 None
             }
         }
@@ -145,6 +166,18 @@ impl<'n, 'c> Fields<'n, 'c> {
                 }
             },
         }
+    }
+
+    /// A list that must hold something.
+    pub fn required_list(&self, key: &'static str) -> &'n [Node] {
+        let items = self.list(key);
+        if let Some(entry) = self.entry(key)
+            && items.is_empty()
+        {
+            self.cx.error(Code::MissingKey, entry.key_span, format!("`{key}:` is empty"));
+        }
+        self.required(key);
+        items
     }
 
     /// The entries of a map, whose keys are free.
@@ -172,8 +205,33 @@ impl<'n, 'c> Fields<'n, 'c> {
     pub fn done(self) {
         for entry in self.rest() {
             let known = self.asked.borrow().clone();
-            let message = format!("unknown key `{}` in {}", entry.key, self.what);
+            let message = self.unknown(entry);
             self.cx.unknown(Code::UnknownKey, entry.key_span, message, &entry.key, known);
+        }
+    }
+
+    fn unknown(&self, entry: &Entry) -> String {
+        format!("unknown key `{}` in {}", entry.key, self.what)
+    }
+}
+
+impl Drop for Fields<'_, '_> {
+    fn drop(&mut self) {
+        let rest = self.rest();
+        for key in self.missing.take() {
+            // One slip of the finger is one error: `bodi` is unknown, so nobody needs to hear that `body` is missing.
+            let known = self.asked.borrow().clone();
+            match rest.iter().find(|e| did_you_mean(&e.key, known.iter().copied()) == Some(key)) {
+                // After `done()` it has been said already.
+                Some(slip) => self.cx.add(
+                    Diagnostic::new(Code::UnknownKey, slip.key_span, self.unknown(slip))
+                        .label(format!("did you mean `{key}`?")),
+                ),
+                None => {
+                    let message = format!("`{key}:` is missing in {}", self.what);
+                    self.cx.error(Code::MissingKey, self.span, message);
+                }
+            }
         }
     }
 }

@@ -107,7 +107,10 @@ impl GatewayPlan {
 /// What gateway.yaml may name.
 pub struct Known<'k> {
     pub backends: &'k [Arc<BackendPlan>],
+    /// Of all backend files, also of those that have errors.
+    pub backend_names: &'k [&'k str],
     pub scripts: &'k [Arc<ScriptPlan>],
+    pub script_names: &'k [&'k str],
     pub dialects: &'k [&'k str],
     pub profiles: &'k [&'k str],
     pub tables: &'k Tables,
@@ -131,8 +134,7 @@ pub fn parse(node: &Node, known: &Known, cx: Cx) -> Option<GatewayPlan> {
     for entry in fields.map("backends") {
         plan.backends.extend(backend(&entry.key, &entry.value, known, cx));
     }
-    fields.required("models");
-    for node in fields.list("models") {
+    for node in fields.required_list("models") {
         plan.models.extend(model(
             node,
             fields.map("backends").iter().map(|e| e.key.as_str()).collect(),
@@ -140,9 +142,15 @@ pub fn parse(node: &Node, known: &Known, cx: Cx) -> Option<GatewayPlan> {
             cx,
         ));
     }
-    fields.required("routes");
-    for node in fields.list("routes") {
-        plan.routes.extend(route(node, known.dialects, known.profiles, cx));
+    for node in fields.required_list("routes") {
+        let route = route(node, known.dialects, known.profiles, cx);
+        if let Some(route) = &route
+            && plan.routes.iter().any(|r| (&r.method, &r.path) == (&route.method, &route.path))
+        {
+            let message = format!("two routes serve `{} {}`", route.method, route.path);
+            cx.error(Code::DuplicateName, route.span, message);
+        }
+        plan.routes.extend(route);
     }
     for node in fields.list("pages") {
         plan.pages.extend(page(node, known, cx));
@@ -183,22 +191,24 @@ fn endpoint(node: &Node, cx: Cx) -> Option<(String, String)> {
 }
 
 fn backend(name: &str, node: &Node, known: &Known, cx: Cx) -> Option<Backend> {
-    let Known { backends, scripts, .. } = known;
+    let Known { backends, backend_names, scripts, script_names, .. } = known;
     let fields = Fields::of(node, format!("the backend `{name}`"), cx)?;
     let used = fields.required("use")?;
     let text = text_of(used, cx)?;
     let Some(plan) = backends.iter().find(|b| b.name == text) else {
-        let message = format!("no backend file says `backend: {text}`");
-        cx.unknown(Code::UnknownReference, used.span, message, text, backends.iter().map(|b| b.name.as_str()));
+        if !backend_names.contains(&text) {
+            let message = format!("no backend file says `backend: {text}`");
+            cx.unknown(Code::UnknownReference, used.span, message, text, backend_names.iter().copied());
+        }
         return None;
     };
     let script = match (plan.transport, fields.get("script")) {
         (Transport::Replay, Some(node)) => {
             let text = text_of(node, cx)?;
             let found = scripts.iter().find(|s| s.name == text).cloned();
-            if found.is_none() {
+            if found.is_none() && !script_names.contains(&text) {
                 let message = format!("no script is called `{text}`");
-                cx.unknown(Code::UnknownReference, node.span, message, text, scripts.iter().map(|s| s.name.as_str()));
+                cx.unknown(Code::UnknownReference, node.span, message, text, script_names.iter().copied());
             }
             Some(found?)
         }

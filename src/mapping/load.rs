@@ -1,13 +1,15 @@
 //! A set of files → one plan. All that is wrong is said at once; with one error there is no plan.
 
 use super::backend::BackendPlan;
-use super::dialect::{self, DialectCx, DialectPlan, Profile, SchemaCache};
+use super::dialect::{self, DialectCx, DialectPlan, Profile};
 use super::fields::{Cx, Fields};
+use super::files::Files;
 use super::gateway::{self, GatewayPlan};
+use super::schemas::SchemaCache;
 use super::script::{self, ScriptPlan};
 use super::table::Tables;
-use super::transcript::{self, Transcript};
-use super::yaml::{self, Entry, Node};
+use super::transcript::Transcript;
+use super::yaml::{Entry, Node};
 use crate::diag::{Code, Diagnostic, FileId, Findings, Severity, Sources, Span};
 use reframe_frame::SchemaSet;
 use std::sync::Arc;
@@ -61,20 +63,6 @@ impl Plan {
     }
 }
 
-/// The parsed files, by their place in the set.
-#[derive(Default)]
-struct Files {
-    gateway: Option<Node>,
-    shared: Option<Node>,
-    backends: Vec<Node>,
-    dialects: Vec<Node>,
-    profiles: Vec<Node>,
-    scripts: Vec<Node>,
-    transcripts: Vec<Arc<Transcript>>,
-    schemas: Vec<(String, serde_json::Value)>,
-    tests: Vec<TestFile>,
-}
-
 pub fn load(files: &[FileText]) -> Loaded {
     let mut sources = Sources::default();
     let ids: Vec<FileId> =
@@ -86,131 +74,79 @@ pub fn load(files: &[FileText]) -> Loaded {
     for (file, id) in files.iter().zip(ids) {
         parsed.take(file, id, cx);
     }
-    let plan = parsed.compile(&sources, cx);
+    let plan = compile(parsed, &sources, cx);
     let failed = findings.errors() > 0;
     let diagnostics = findings.into_sorted();
     debug_assert!(failed || plan.is_some() || diagnostics.iter().any(|d| d.severity() == Severity::Error));
     Loaded { plan: plan.filter(|_| !failed), diagnostics, sources }
 }
 
-impl Files {
-    fn take(&mut self, file: &FileText, id: FileId, cx: Cx) {
-        let whole = Span::new(id, 0, 0);
-        if let Some(name) = file.name.strip_prefix("schemas/") {
-            match serde_json::from_str(&file.text) {
-                Ok(value) => self.schemas.push((name.to_owned(), value)),
-                Err(error) => {
-                    let at = offset(&file.text, error.line(), error.column());
-                    let span = Span::new(id, at, at);
-                    let why = error.to_string();
-                    let why = why.split(" at line ").next().unwrap_or(&why).to_owned();
-                    cx.error(Code::Syntax, span, format!("this schema is not JSON: {why}"));
-                }
-            }
-            return;
+fn compile(files: Files, sources: &Arc<Sources>, cx: Cx) -> Option<Plan> {
+    let schemas = SchemaSet::new(files.schemas.iter().cloned());
+    let schema_names = files.schemas.iter().map(|(name, _)| name).chain(&files.broken.schemas);
+    let cache = SchemaCache::new(&schemas, schema_names.map(String::as_str).collect(), &files.broken.schemas);
+    let no_entries: &[Entry] = &[];
+    let (shared_tables, shared_parts) = match files.shared.as_ref().and_then(|n| Fields::of(n, "shared.yaml", cx)) {
+        Some(fields) => {
+            let found = (Tables::parse(fields.map("tables"), cx), fields.map("parts"));
+            fields.done();
+            found
         }
-        if let Some(name) = file.name.strip_prefix("transcripts/") {
-            let name = name.trim_end_matches(".jsonl").trim_end_matches("/events");
-            self.transcripts.extend(transcript::parse(name, id, &file.text, cx).map(Arc::new));
-            return;
-        }
-        let folder = file.name.split_once('/').map_or("", |(folder, _)| folder);
-        let known = matches!(folder, "backends" | "dialects" | "profiles" | "scripts")
-            || matches!(file.name.as_str(), "gateway.yaml" | "shared.yaml");
-        if !known || !file.name.ends_with(".yaml") {
-            cx.add(Diagnostic::new(Code::Unreadable, whole, format!("nobody reads `{}`", file.name)).help(
-                "a set has gateway.yaml, shared.yaml, and .yaml files in backends/, dialects/, profiles/ and scripts/",
-            ));
-            return;
-        }
-        let Some(node) = yaml::parse(id, &file.text, cx.findings) else { return };
-        if file.name.ends_with(".test.yaml") {
-            self.tests.push(TestFile { name: file.name.clone(), node });
-            return;
-        }
-        match folder {
-            "backends" => self.backends.push(node),
-            "dialects" => self.dialects.push(node),
-            "profiles" => self.profiles.push(node),
-            "scripts" => self.scripts.push(node),
-            _ if file.name == "gateway.yaml" => self.gateway = Some(node),
-            _ => self.shared = Some(node),
+        None => (Tables::default(), no_entries),
+    };
+    unique(&files.dialects, "dialect", cx);
+    unique(&files.backends, "backend", cx);
+    unique(&files.profiles, "profile", cx);
+    unique(&files.scripts, "script", cx);
+    let backends: Vec<_> =
+        files.backends.iter().filter_map(|n| BackendPlan::parse(n, &shared_tables, cx)).map(Arc::new).collect();
+    for transcript in &files.transcripts {
+        if !files.names("backend").contains(&transcript.backend.as_str()) {
+            let message = format!("no backend file says `backend: {}`", transcript.backend);
+            let known = files.names("backend");
+            cx.unknown(Code::UnknownReference, transcript.backend_span, message, &transcript.backend, known);
         }
     }
-
-    fn compile(self, sources: &Arc<Sources>, cx: Cx) -> Option<Plan> {
-        let schemas = SchemaSet::new(self.schemas);
-        let cache = SchemaCache::new(&schemas);
-        let no_entries: &[Entry] = &[];
-        let (shared_tables, shared_parts) = match self.shared.as_ref().and_then(|n| Fields::of(n, "shared.yaml", cx)) {
-            Some(fields) => {
-                let found = (Tables::parse(fields.map("tables"), cx), fields.map("parts"));
-                fields.done();
-                found
-            }
-            None => (Tables::default(), no_entries),
-        };
-        unique(&self.dialects, "dialect", cx);
-        unique(&self.backends, "backend", cx);
-        unique(&self.profiles, "profile", cx);
-        unique(&self.scripts, "script", cx);
-        let backends: Vec<_> =
-            self.backends.iter().filter_map(|n| BackendPlan::parse(n, &shared_tables, cx)).map(Arc::new).collect();
-        for transcript in &self.transcripts {
-            if !names(&self.backends, "backend").contains(&transcript.backend.as_str()) {
-                let span = find_line(sources, &transcript.name);
-                let message = format!("no backend file says `backend: {}`", transcript.backend);
-                cx.unknown(
-                    Code::UnknownReference,
-                    span,
-                    message,
-                    &transcript.backend,
-                    names(&self.backends, "backend"),
-                );
-            }
+    let played = script::Known { transcripts: &files.transcripts, broken: &files.broken.transcripts };
+    let scripts: Vec<Arc<ScriptPlan>> =
+        files.scripts.iter().filter_map(|n| script::parse(n, &played, cx)).map(Arc::new).collect();
+    let profiles: Vec<Profile> = files.profiles.iter().filter_map(|n| Profile::parse(n, cx)).collect();
+    let dialect_names = files.names("dialect");
+    let dcx = DialectCx { cx, shared_tables: &shared_tables, shared_parts, schemas: &cache, dialects: &dialect_names };
+    let mut dialects = Vec::new();
+    for node in &files.dialects {
+        for profile in std::iter::once(None).chain(profiles.iter().copied().map(Some)) {
+            dialects.extend(dialect::compile(node, profile, &dcx).map(Arc::new));
         }
-        let scripts: Vec<Arc<ScriptPlan>> =
-            self.scripts.iter().filter_map(|n| script::parse(n, &self.transcripts, cx)).map(Arc::new).collect();
-        let profiles: Vec<Profile> = self.profiles.iter().filter_map(|n| Profile::parse(n, cx)).collect();
-        let dialect_names = names(&self.dialects, "dialect");
-        let dcx =
-            DialectCx { cx, shared_tables: &shared_tables, shared_parts, schemas: &cache, dialects: &dialect_names };
-        let mut dialects = Vec::new();
-        for node in &self.dialects {
-            if node.get("dialect").is_none() {
-                cx.error(Code::MissingKey, node.span, "`dialect:` is missing in a dialect");
-                continue;
-            }
-            for profile in std::iter::once(None).chain(profiles.iter().copied().map(Some)) {
-                dialects.extend(dialect::compile(node, profile, &dcx).map(Arc::new));
-            }
-        }
-        let Some(gateway) = &self.gateway else {
-            cx.error(Code::Unreadable, Span::default(), "this set has no gateway.yaml");
-            return None;
-        };
-        let known = gateway::Known {
-            backends: &backends,
-            scripts: &scripts,
-            dialects: &dialect_names,
-            profiles: &names(&self.profiles, "profile"),
-            tables: &shared_tables,
-            parts: shared_parts,
-        };
-        let gateway = gateway::parse(gateway, &known, cx)?;
-        Some(Plan {
-            gateway,
-            backends,
-            dialects,
-            transcripts: self.transcripts,
-            tests: self.tests,
-            sources: sources.clone(),
-        })
     }
-}
-
-fn names<'n>(nodes: &'n [Node], key: &str) -> Vec<&'n str> {
-    nodes.iter().filter_map(|n| n.get(key)?.as_text()).collect()
+    let Some(gateway) = &files.gateway else {
+        if !files.broken.gateway {
+            cx.add(
+                Diagnostic::new(Code::Unreadable, Span::NOWHERE, "this set has no gateway.yaml")
+                    .help("write one, or lay the folder over the embedded set with `--add`"),
+            );
+        }
+        return None;
+    };
+    let known = gateway::Known {
+        backends: &backends,
+        backend_names: &files.names("backend"),
+        scripts: &scripts,
+        script_names: &files.names("script"),
+        dialects: &dialect_names,
+        profiles: &files.names("profile"),
+        tables: &shared_tables,
+        parts: shared_parts,
+    };
+    let gateway = gateway::parse(gateway, &known, cx)?;
+    Some(Plan {
+        gateway,
+        backends,
+        dialects,
+        transcripts: files.transcripts,
+        tests: files.tests,
+        sources: sources.clone(),
+    })
 }
 
 fn unique(nodes: &[Node], key: &'static str, cx: Cx) {
@@ -225,15 +161,4 @@ fn unique(nodes: &[Node], key: &'static str, cx: Cx) {
             None => seen.push((text, name.span)),
         }
     }
-}
-
-fn find_line(sources: &Sources, transcript: &str) -> Span {
-    let name = format!("transcripts/{transcript}");
-    let found = sources.iter().find(|(_, s)| s.name.trim_end_matches(".jsonl").trim_end_matches("/events") == name);
-    found.map_or(Span::default(), |(id, s)| Span::new(id, 0, s.text.find('\n').unwrap_or(s.text.len())))
-}
-
-fn offset(text: &str, line: usize, column: usize) -> usize {
-    let start: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
-    (start + column.saturating_sub(1)).min(text.len())
 }

@@ -1,9 +1,12 @@
 //! YAML text → spanned tree → checked model → plan. Everything that is wrong is said at once, with its place.
 
 pub mod backend;
+mod check;
+mod condition;
 pub mod dialect;
 pub mod expr;
 pub mod fields;
+mod files;
 pub mod gateway;
 pub mod load;
 pub mod loss;
@@ -13,11 +16,14 @@ pub mod policies;
 pub mod read;
 pub mod request;
 pub mod rules;
+mod schemas;
 pub mod script;
 pub mod select;
 pub mod skeleton;
+mod syntax;
 pub mod table;
 pub mod template;
+mod tokens;
 pub mod transcript;
 pub mod types;
 pub mod yaml;

@@ -22,10 +22,14 @@ pub fn parse(node: &Node, framed: &[(MomentKind, Span)], cx: Cx) -> Orders {
                 sound = false;
                 None
             }
-            Err(OrderError::Syntax(why)) => {
+            Err(OrderError::Syntax { at, why }) => {
                 let message = format!("this order cannot be read: {why}");
+                let written = cx.sources.within(node.span, text);
+                let exact = (written.end - written.start) as usize == text.len() && at < text.len();
+                let start = written.start as usize + at;
+                let span = if exact { Span::new(written.file, start, start + 1) } else { node.span };
                 cx.add(
-                    Diagnostic::new(Code::BadOrder, node.span, message)
+                    Diagnostic::new(Code::BadOrder, span, message)
                         .help("moments, `( … )`, `|`, `*`, `+`, `?`: `turn.open choice.open* turn.close`"),
                 );
                 sound = false;
@@ -34,6 +38,8 @@ pub fn parse(node: &Node, framed: &[(MomentKind, Span)], cx: Cx) -> Orders {
         }
     };
     let orders = Orders { turn: scope(Scope::Turn), choice: scope(Scope::Choice), item: scope(Scope::Item) };
+    // What stands under an unknown scope may well be what is missed below.
+    sound &= fields.rest().is_empty();
     fields.done();
     for (moment, span) in framed {
         let told = Scope::ALL.iter().any(|s| orders.of(*s).is_some_and(|a| a.mentions(*moment)));

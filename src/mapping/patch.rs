@@ -1,12 +1,23 @@
 //! A profile's patch on a dialect: maps merge, `$remove` deletes a key, null is an ordinary value, a list is
-//! replaced whole, and so is a map below `$replace`. A key that is not there yet is added only when the patch says so (`$add`, `$before`), so that a
-//! slip of the finger is found.
+//! replaced whole, and so is a map below `$replace`. A key that is not there yet is added only when the patch says so
+//! (`$add`, `$before`), so that a slip of the finger is found.
 
 use super::fields::Cx;
 use super::yaml::{Entry, Kind, Node};
-use crate::diag::Code;
+use crate::diag::{Code, Diagnostic, Span, did_you_mean, there_is};
 
-pub fn apply(base: &mut Node, patch: &Node, cx: Cx) {
+/// `name` is the dialect's, for the sentence about what it does not have.
+pub fn apply(base: &mut Node, patch: &Node, name: &str, cx: Cx) {
+    if !matches!(patch.kind, Kind::Map(_)) {
+        let message = format!("a patch on `{name}` must be a map, not {}", patch.noun());
+        cx.error(Code::BadPatch, patch.span, message);
+        return;
+    }
+    merge(base, patch, &mut vec![name], cx);
+}
+
+/// `path` is where the patch has come to, for a message.
+fn merge<'p>(base: &mut Node, patch: &'p Node, path: &mut Vec<&'p str>, cx: Cx) {
     if let Some(whole) = patch.get("$replace") {
         *base = whole.clone();
         return;
@@ -17,37 +28,49 @@ pub fn apply(base: &mut Node, patch: &Node, cx: Cx) {
     };
     for change in changes {
         let at = entries.iter().position(|e| e.key == change.key);
-        match (at, &change.value.kind) {
-            (Some(at), Kind::Text(text)) if text == "$remove" => {
+        let removed = matches!(&change.value.kind, Kind::Text(text) if text == "$remove");
+        match at {
+            Some(at) if removed => {
                 entries.remove(at);
             }
-            (Some(at), _) => apply(&mut entries[at].value, &change.value, cx),
-            (None, _) => add(entries, change, cx),
+            Some(at) => {
+                path.push(&change.key);
+                merge(&mut entries[at].value, &change.value, path, cx);
+                path.pop();
+            }
+            None if removed => missing(&change.key, change.key_span, "there is nothing to remove", entries, path, cx),
+            None => add(entries, change, path, cx),
         }
     }
 }
 
-fn add(entries: &mut Vec<Entry>, change: &Entry, cx: Cx) {
-    let unknown = |name: &str, span, entries: &[Entry]| {
-        let message = format!("the patch speaks of `{name}`, which is not there");
-        cx.unknown(Code::BadPatch, span, message, name, entries.iter().map(|e| e.key.as_str()));
-    };
+fn add(entries: &mut Vec<Entry>, change: &Entry, path: &[&str], cx: Cx) {
     if let Some(value) = change.value.get("$add") {
         entries.push(Entry { value: value.clone(), ..change.clone() });
         return;
     }
-    let (Some(Kind::Text(before)), Kind::Map(inner)) =
-        (change.value.get("$before").map(|n| &n.kind), &change.value.kind)
-    else {
-        unknown(&change.key, change.key_span, entries);
+    let (Some(before), Kind::Map(inner)) = (change.value.get("$before"), &change.value.kind) else {
+        let how = "a new key says so: `{ $add: … }`, or `$before: KEY` among its own keys";
+        missing(&change.key, change.key_span, how, entries, path, cx);
         return;
     };
-    match entries.iter().position(|e| e.key == *before) {
+    let wanted = before.as_text().unwrap_or_default();
+    match entries.iter().position(|e| e.key == wanted) {
         Some(at) => {
             let inner = inner.iter().filter(|e| e.key != "$before").cloned().collect();
             let value = Node { span: change.value.span, kind: Kind::Map(inner) };
             entries.insert(at, Entry { value, ..change.clone() });
         }
-        None => unknown(before, change.value.span, entries),
+        None => missing(wanted, before.span, "there is nothing to stand before", entries, path, cx),
     }
+}
+
+fn missing(key: &str, span: Span, consequence: &str, entries: &[Entry], path: &[&str], cx: Cx) {
+    let known = || entries.iter().map(|e| e.key.as_str());
+    let message = format!("`{}` has no `{key}`", path.join(" → "));
+    let mut diagnostic = Diagnostic::new(Code::BadPatch, span, message);
+    if let Some(near) = did_you_mean(key, known()) {
+        diagnostic = diagnostic.label(format!("did you mean `{near}`?"));
+    }
+    cx.add(diagnostic.help(format!("{consequence}; {}", there_is(known()))));
 }

@@ -77,9 +77,11 @@ impl Resolved {
         }
     }
 
-    /// Those that an expression can read: a list is no word.
-    pub fn words(&self) -> Vec<String> {
-        self.policies.words.iter().map(|(name, _)| name.to_string()).collect()
+    /// What expressions may read, each with the words that it can be.
+    pub fn words(&self) -> Vec<(String, Vec<String>)> {
+        let owned = |values: &[&str]| values.iter().map(|v| (*v).to_owned()).collect();
+        let built_in = BUILT_IN.iter().filter(|p| !p.list).map(|p| (p.name.to_owned(), owned(p.values)));
+        built_in.chain(self.own.iter().map(|p| (p.name.clone(), p.values.clone()))).collect()
     }
 
     pub fn names(&self) -> Vec<String> {

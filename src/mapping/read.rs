@@ -96,7 +96,7 @@ impl Read {
         let cx = rcx.cx;
         let fields = Fields::of(node, format!("the field `{}`", field.name), cx)?;
         if let Some(value) = fields.get("value") {
-            let way = Way::Constant(self::fixed(field, &constant(value), value, cx)?);
+            let way = Way::Constant(self::fitted(field, &constant(value), value, cx)?);
             fields.done();
             return Some(way);
         }
@@ -123,7 +123,7 @@ impl Read {
         let table = match fields.get("table") {
             None => None,
             Some(name) => match &name.kind {
-                Yaml::Map(_) => Table::parse(field.name, name, cx),
+                Yaml::Map(_) => Table::parse(field.name, name.span, name, cx),
                 _ => {
                     let text = super::fields::text_of(name, cx)?;
                     let found = rcx.tables.get(text).cloned();
@@ -312,6 +312,13 @@ fn article(noun: &str) -> String {
 }
 
 fn fixed(field: &Field, value: &Tree, node: &Node, cx: Cx) -> Option<Tree> {
+    match node.as_text() {
+        Some(text) if !plain(text, node, cx) => None,
+        _ => fitted(field, value, node, cx),
+    }
+}
+
+fn fitted(field: &Field, value: &Tree, node: &Node, cx: Cx) -> Option<Tree> {
     if value.is_null() {
         return Some(Tree::Null);
     }
@@ -330,12 +337,34 @@ fn fixed(field: &Field, value: &Tree, node: &Node, cx: Cx) -> Option<Tree> {
     }
 }
 
+/// Text that was meant to be read as something else, by someone in a hurry.
+fn plain(text: &str, node: &Node, cx: Cx) -> bool {
+    if text.contains("{{") {
+        let span = cx.sources.within(node.span, "{{");
+        cx.add(
+            Diagnostic::new(Code::BadHole, span, "a rule has no holes")
+                .help("it reads with a selector, `$.name`; holes stand in what is sent"),
+        );
+        return false;
+    }
+    let name = text.strip_prefix(['$', '@', '^']).filter(|n| n.starts_with(|c: char| c.is_alphabetic() || c == '_'));
+    if let Some(name) = name {
+        let sign = &text[..1];
+        cx.add(
+            Diagnostic::new(Code::BadSelector, node.span, format!("`{text}` is not a selector"))
+                .label(format!("did you mean `{sign}.{name}`?"))
+                .help("where it is meant as it is, write `{ value: … }`"),
+        );
+        return false;
+    }
+    true
+}
+
 /// What a table gives must be words of ours; `none` stands for nothing.
 fn check_values(table: &Table, words: &'static [&'static str], field: &Field, cx: Cx) {
-    for value in table.values() {
+    for (value, span) in table.values() {
         let word = scalar_text(value).unwrap_or_default();
         if !value.is_null() && word != "none" && !words.contains(&word.as_str()) {
-            let span = cx.sources.within(table.span, &word);
             let message = format!("the table `{}` gives `{word}`, which is no `{}`", table.name, field.name);
             let known = words.iter().copied().chain(["none"]);
             cx.unknown(Code::UnknownValue, span, message, &word, known);

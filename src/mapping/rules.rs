@@ -4,7 +4,8 @@
 //! `each` walk it once, element by element, so that what comes out keeps the order of what came in. `drop:` and
 //! `fail:` are looked at only when nothing else held; `otherwise: true` only when no earlier rule of its group did.
 
-use super::fields::{Cx, Fields, constant, text_of};
+use super::condition::{self, Condition};
+use super::fields::{Cx, Fields, text_of};
 use super::read::{Mismatch, Read, ReadCx, scalar_text};
 use super::select::{Cursor, Selector};
 use super::table::Tables;
@@ -50,20 +51,6 @@ struct Emit {
     conditions: Vec<Condition>,
     word: &'static Word,
     reads: Vec<Read>,
-}
-
-#[derive(Debug)]
-struct Condition {
-    at: Selector,
-    test: Test,
-}
-
-#[derive(Debug)]
-enum Test {
-    Exists,
-    Absent,
-    Type(&'static str),
-    OneOf(Vec<Tree>),
 }
 
 /// One word that a rule said, with its fields; absent ones are not listed.
@@ -313,7 +300,7 @@ impl Rule {
                 .help("write `key: $.type` (or where the name stands) beside `rules:`"),
             );
         }
-        let conditions = parse_conditions(&fields, cx);
+        let conditions = condition::parse(&fields, cx);
         let otherwise = fields.flag("otherwise").unwrap_or(false);
         let emit = fields.get("emit");
         let drop = fields.text("drop");
@@ -356,13 +343,17 @@ impl Emit {
         let cx = rcx.cx;
         let fields = Fields::of(node, format!("an emitted {}", vocabulary.noun), cx)?;
         let each = parse_each(&fields, cx);
-        let conditions = parse_conditions(&fields, cx);
+        let conditions = condition::parse(&fields, cx);
         let said = fields.rest();
         let [entry] = said.as_slice() else {
-            let message = format!("one {} an entry, found {}", vocabulary.noun, said.len());
+            let noun = vocabulary.noun;
+            let (span, message) = match said.get(1) {
+                Some(second) => (second.key_span, format!("a second {noun} in one entry of `emit:`")),
+                None => (node.span, format!("this entry of `emit:` says no {noun}")),
+            };
             cx.add(
-                Diagnostic::new(Code::UnknownWord, node.span, message)
-                    .help(format!("a list of `{{ WORD: {{ field: selector }} }}`, WORD being {}", names(vocabulary))),
+                Diagnostic::new(Code::UnknownWord, span, message)
+                    .help(format!("`emit:` is a list, one {noun} an entry: `- {}: {{ … }}`", example(vocabulary))),
             );
             return None;
         };
@@ -429,53 +420,13 @@ impl Emit {
     }
 }
 
-const TYPES: &[&str] = &["string", "number", "boolean", "object", "array", "null"];
-
-impl Condition {
-    fn holds(&self, cursor: &Cursor) -> bool {
-        let found = self.at.one(cursor);
-        match &self.test {
-            Test::Exists => found.is_some_and(|n| !n.is_null()),
-            Test::Absent => found.is_none_or(Tree::is_null),
-            Test::Type(name) => found.is_some_and(|n| n.type_name() == *name),
-            Test::OneOf(values) => found.is_some_and(|n| values.contains(n)),
-        }
-    }
-}
-
 fn parse_each(fields: &Fields, cx: Cx) -> Option<Selector> {
     let node = fields.get("each")?;
     Selector::parse(text_of(node, cx)?, node.span, cx)
 }
 
-fn parse_conditions(fields: &Fields, cx: Cx) -> Vec<Condition> {
-    let mut conditions = Vec::new();
-    for entry in fields.map("where") {
-        let Some(at) = Selector::parse(&entry.key, entry.key_span, cx) else { continue };
-        let test = match &entry.value.kind {
-            Yaml::Text(word) if word == "exists" => Test::Exists,
-            Yaml::Text(word) if word == "absent" => Test::Absent,
-            Yaml::Text(word) => match TYPES.iter().find(|t| *t == word) {
-                Some(name) => Test::Type(name),
-                None => Test::OneOf(vec![Tree::from(word.as_str())]),
-            },
-            Yaml::List(values) => Test::OneOf(values.iter().map(constant).collect()),
-            Yaml::Map(_) => {
-                let Some(inner) = Fields::of(&entry.value, "a condition", cx) else { continue };
-                let value = inner.required("equals").map(constant);
-                inner.done();
-                Test::OneOf(value.into_iter().collect())
-            }
-            Yaml::Null => Test::Absent,
-            Yaml::Bool(_) | Yaml::Int(_) | Yaml::Float(_) => Test::OneOf(vec![constant(&entry.value)]),
-        };
-        conditions.push(Condition { at, test });
-    }
-    conditions
-}
-
-fn names(vocabulary: &Vocabulary) -> String {
-    crate::diag::one_of(vocabulary.names())
+fn example(vocabulary: &Vocabulary) -> &'static str {
+    vocabulary.names().next().unwrap_or("word")
 }
 
 /// Rules that make content parts.

@@ -44,37 +44,37 @@ pub enum Pace {
     Recorded,
 }
 
-pub fn parse(node: &Node, transcripts: &[Arc<Transcript>], cx: Cx) -> Option<ScriptPlan> {
+/// What a script may play.
+pub struct Known<'k> {
+    pub transcripts: &'k [Arc<Transcript>],
+    /// The names of those that could not be read; that was said.
+    pub broken: &'k [String],
+}
+
+pub fn parse(node: &Node, known: &Known, cx: Cx) -> Option<ScriptPlan> {
     let fields = Fields::of(node, "a script", cx)?;
     let name = fields.required_text("script")?;
     let default = fields.get("pace").and_then(|n| pace(n, cx)).unwrap_or(Pace::None);
     let pool = PoolBuilder::new(Tables::default());
     let env = Env::new("a script", [("request", Type::Record(Shape::Request))]);
     let mut steps = Vec::new();
-    fields.required("steps");
-    for node in fields.list("steps") {
-        steps.extend(step(node, transcripts, default, &pool, &env, cx));
+    let nodes = fields.required_list("steps");
+    for node in nodes {
+        steps.extend(step(node, known, default, &pool, &env, cx));
     }
-    if let Some(last) = fields.list("steps").last()
-        && last.get("when").is_some()
+    if let Some(last) = nodes.last()
+        && let Some(when) = last.as_map().and_then(|entries| entries.iter().find(|e| e.key == "when"))
     {
         cx.add(
-            Diagnostic::new(Code::MissingKey, last.span, "the last step of a script has no `when:`")
-                .help("so that every request has something to play"),
+            Diagnostic::new(Code::UnknownKey, when.key_span, "the last step of a script cannot have `when:`")
+                .help("it is for every request that no step before it took"),
         );
     }
     fields.done();
     Some(ScriptPlan { name: name.to_owned(), steps, pool: pool.build()? })
 }
 
-fn step(
-    node: &Node,
-    transcripts: &[Arc<Transcript>],
-    default: Pace,
-    pool: &PoolBuilder,
-    env: &Env,
-    cx: Cx,
-) -> Option<Step> {
+fn step(node: &Node, known: &Known, default: Pace, pool: &PoolBuilder, env: &Env, cx: Cx) -> Option<Step> {
     let fields = Fields::of(node, "a step", cx)?;
     let when = match fields.get("when") {
         Some(node) => Some(pool.add(text_of(node, cx)?, node.span, env, cx)?.0),
@@ -84,15 +84,12 @@ fn step(
     let action = match (fields.get("play"), fields.get("refuse")) {
         (Some(play), None) => {
             let name = text_of(play, cx)?;
-            let Some(transcript) = transcripts.iter().find(|t| t.name == name) else {
-                let message = format!("no transcript is called `{name}`");
-                cx.unknown(
-                    Code::UnknownReference,
-                    play.span,
-                    message,
-                    name,
-                    transcripts.iter().map(|t| t.name.as_str()),
-                );
+            let Some(transcript) = known.transcripts.iter().find(|t| t.name == name) else {
+                if !known.broken.iter().any(|b| b == name) {
+                    let message = format!("no transcript is called `{name}`");
+                    let names = known.transcripts.iter().map(|t| t.name.as_str());
+                    cx.unknown(Code::UnknownReference, play.span, message, name, names);
+                }
                 return None;
             };
             Action::Play { transcript: transcript.clone(), pace }

@@ -93,24 +93,42 @@ impl Selector {
             Some('@') => From::Here,
             Some('^') => From::Around,
             _ => {
-                cx.add(Diagnostic::new(Code::BadSelector, span, format!("`{text}` is not a selector")).help(
-                    "a selector starts with `$` (the whole), `@` (the node at hand) or `^` (the node around it)",
-                ));
+                cx.add(
+                    Diagnostic::new(Code::BadSelector, span, format!("`{text}` is not a selector"))
+                        .label(format!("did you mean `$.{text}`?"))
+                        .help("`$` is the whole, `@` the node at hand, `^` the node around it"),
+                );
                 return None;
             }
         };
         let path = format!("${}", &text[1..]);
-        match parse_json_path(&path) {
-            Ok(query) => Some(Selector { text: text.to_owned(), from, way: lower(query) }),
+        let (at, why) = match parse_json_path(&path) {
+            Ok(query) => match spaced_name(&query, text) {
+                None => return Some(Selector { text: text.to_owned(), from, way: lower(query) }),
+                Some(name) => (text.find(name).unwrap_or(0), format!("a name with a space stands in `['{name}']`")),
+            },
             Err(error) => {
-                let reason = first_line(&error.to_string());
-                cx.add(
-                    Diagnostic::new(Code::BadSelector, span, format!("`{text}` is not JSONPath: {reason}"))
-                        .help("RFC 9535: `$.a.b`, `$['a b']`, `$.list[0]`, `$.list[*]`, `$.list[?@.type == 'x']`"),
-                );
-                None
+                let at = stopped_at(&error.to_string(), text);
+                let why = match &text[at..] {
+                    "" => "it breaks off".to_owned(),
+                    rest => format!("it cannot go on with `{rest}`"),
+                };
+                (at, why)
             }
-        }
+        };
+        // The carets stand where the path goes wrong; an escape in the YAML leaves them under all of it.
+        let written = cx.sources.within(span, text);
+        let span = if (written.end - written.start) as usize == text.len() {
+            let start = written.start as usize + at.min(text.len() - 1);
+            Span::new(span.file, start, written.end as usize)
+        } else {
+            span
+        };
+        cx.add(
+            Diagnostic::new(Code::BadSelector, span, format!("`{text}` is not JSONPath: {why}"))
+                .help("`$.a.b`, `$['a b']`, `$.list[0]`, `$.list[*]`, `$.list[?@.type == 'x']`"),
+        );
+        None
     }
 
     /// The one node that this selector means (the first, where it can give many).
@@ -222,7 +240,19 @@ fn lower(query: JpQuery) -> Way {
     Way::Steps(steps)
 }
 
-fn first_line(text: &str) -> String {
-    let line = text.lines().map(str::trim).rfind(|l| !l.is_empty()).unwrap_or("it does not parse");
-    line.trim_start_matches("= ").to_owned()
+/// Where the parser stopped. It says so in its message only: ` --> 1:7`, counted in characters from 1.
+fn stopped_at(message: &str, text: &str) -> usize {
+    let column =
+        message.split_once("--> 1:").and_then(|(_, rest)| rest.split_whitespace().next()?.parse::<usize>().ok());
+    text.chars().take(column.unwrap_or(1).saturating_sub(1)).map(char::len_utf8).sum()
+}
+
+/// `$.two words`: the library takes it for one name, which no other reader of JSONPath does.
+fn spaced_name<'q>(query: &'q JpQuery, text: &str) -> Option<&'q str> {
+    query.segments.iter().find_map(|segment| match segment {
+        Segment::Selector(Pick::Name(name)) if name.contains(' ') && text.contains(&format!(".{name}")) => {
+            Some(name.as_str())
+        }
+        _ => None,
+    })
 }

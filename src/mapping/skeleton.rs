@@ -92,7 +92,7 @@ impl SkeletonCx<'_, '_> {
         self.pool.add(text, node.span, env, self.cx).map(|(expr, _)| expr)
     }
 
-    fn at(&self, node: &Node, env: &Env, used: &mut Vec<Span>) -> Option<Skeleton> {
+    fn at(&self, node: &Node, env: &Env, used: &mut Vec<Used>) -> Option<Skeleton> {
         match &node.kind {
             Kind::Null | Kind::Bool(_) | Kind::Int(_) | Kind::Float(_) => Some(Skeleton::Constant(constant(node))),
             Kind::Text(text) => self.text(text, node.span, env),
@@ -121,8 +121,8 @@ impl SkeletonCx<'_, '_> {
     fn text(&self, text: &str, span: Span, env: &Env) -> Option<Skeleton> {
         match Template::parse(text, span, self.cx)? {
             Template::Plain => Some(Skeleton::Constant(Tree::from(text))),
-            Template::Whole { expression, optional } => {
-                let (expr, _) = self.pool.add(&expression, span, env, self.cx)?;
+            Template::Whole { hole, optional } => {
+                let (expr, _) = self.pool.add(&hole.expression, hole.span, env, self.cx)?;
                 Some(Skeleton::Hole { expr, optional })
             }
             Template::Mixed(segments) => {
@@ -130,7 +130,10 @@ impl SkeletonCx<'_, '_> {
                     .into_iter()
                     .map(|s| match s {
                         Segment::Text(text) => Some(TextSegment::Text(text)),
-                        Segment::Hole(e) => self.pool.add(&e, span, env, self.cx).map(|(e, _)| TextSegment::Hole(e)),
+                        Segment::Hole(hole) => {
+                            let added = self.pool.add(&hole.expression, hole.span, env, self.cx);
+                            added.map(|(expr, _)| TextSegment::Hole(expr))
+                        }
                     })
                     .collect();
                 compiled.into_iter().collect::<Option<Vec<_>>>().map(Skeleton::Text)
@@ -138,7 +141,7 @@ impl SkeletonCx<'_, '_> {
         }
     }
 
-    fn directive(&self, name: &str, span: Span, node: &Node, env: &Env, used: &mut Vec<Span>) -> Option<Skeleton> {
+    fn directive(&self, name: &str, span: Span, node: &Node, env: &Env, used: &mut Vec<Used>) -> Option<Skeleton> {
         let fields = Fields::of(node, format!("`{name}`"), self.cx)?;
         match name {
             "$use" => {
@@ -193,28 +196,29 @@ impl SkeletonCx<'_, '_> {
         }
     }
 
-    fn part(&self, name: &Node, env: &Env, used: &mut Vec<Span>) -> Option<Skeleton> {
+    fn part(&self, name: &Node, env: &Env, used: &mut Vec<Used>) -> Option<Skeleton> {
         let text = text_of(name, self.cx)?;
         let Some(node) = self.parts.get(text) else {
             let message = format!("no part is called `{text}`");
             self.cx.unknown(Code::UnknownPart, name.span, message, text, self.parts.0.iter().map(|(n, _)| *n));
             return None;
         };
-        if used.contains(&node.span) || used.len() >= MAX_NESTED_PARTS {
-            let message = format!("the part `{text}` uses itself");
-            self.cx.add(
-                Diagnostic::new(Code::PartCycle, name.span, message)
-                    .help("a part may use other parts, but no circle; lists are walked with `$each`"),
-            );
+        if let Some(first) = used.iter().position(|u| u.part == text) {
+            self.cx.add(circle(&used[first + 1..], text, name.span));
             return None;
         }
-        used.push(node.span);
+        if used.len() >= MAX_NESTED_PARTS {
+            let message = format!("parts within parts, more than {MAX_NESTED_PARTS} deep");
+            self.cx.error(Code::PartCycle, name.span, message);
+            return None;
+        }
+        used.push(Used { part: text.to_owned(), span: name.span });
         let compiled = self.at(node, env, used);
         used.pop();
         compiled
     }
 
-    fn each(&self, fields: &Fields, env: &Env, used: &mut Vec<Span>) -> Option<Skeleton> {
+    fn each(&self, fields: &Fields, env: &Env, used: &mut Vec<Used>) -> Option<Skeleton> {
         let list_node = fields.get("$each")?;
         let text = text_of(list_node, self.cx)?;
         let compiled = self.pool.add(text, list_node.span, env, self.cx);
@@ -242,7 +246,7 @@ impl SkeletonCx<'_, '_> {
         Some(Skeleton::Each { list, name: Arc::from(name?), filter, body: Box::new(body) })
     }
 
-    fn switch(&self, fields: &Fields, env: &Env, used: &mut Vec<Span>) -> Option<Skeleton> {
+    fn switch(&self, fields: &Fields, env: &Env, used: &mut Vec<Used>) -> Option<Skeleton> {
         let on_node = fields.get("$switch")?;
         let text = text_of(on_node, self.cx)?;
         let compiled = self.pool.add(text, on_node.span, env, self.cx);
@@ -259,19 +263,20 @@ impl SkeletonCx<'_, '_> {
             Some(node) => Some(Box::new(self.at(node, env, used)?)),
             None => None,
         };
-        let (on, kind) = compiled?;
-        if let Type::Word(words) = kind {
+        let (on, _) = compiled?;
+        if let Some(words) = env.words(text) {
             for entry in fields.rest() {
                 if !words.contains(&entry.key.as_str()) {
                     let message = format!("`{text}` is never `{}`", entry.key);
-                    self.cx.unknown(Code::PartialSwitch, entry.key_span, message, &entry.key, words.iter().copied());
+                    let known = words.iter().copied().chain(["$default"]);
+                    self.cx.unknown(Code::PartialSwitch, entry.key_span, message, &entry.key, known);
                     sound = false;
                 }
             }
             let missing: Vec<&str> =
                 words.iter().copied().filter(|w| !cases.iter().any(|(name, _)| name == w)).collect();
             if default.is_none() && !missing.is_empty() && sound {
-                let message = format!("this switch lacks {}", missing.join(", "));
+                let message = format!("this switch lacks {}, and `{text}` can be that", missing.join(", "));
                 self.cx.add(
                     Diagnostic::new(Code::PartialSwitch, on_node.span, message)
                         .help("add a case for each, or `$default:` for the rest"),
@@ -293,6 +298,24 @@ impl SkeletonCx<'_, '_> {
         }
         sound.then_some(Skeleton::Switch { on, cases, default })
     }
+}
+
+/// A `$use` on the way to the place at hand.
+struct Used {
+    part: String,
+    span: Span,
+}
+
+/// The same circle is met from every part of it. It is said once, at the first `$use` of it in the file.
+fn circle(way: &[Used], back_to: &str, span: Span) -> Diagnostic {
+    let mut steps: Vec<(&str, Span)> = way.iter().map(|u| (u.part.as_str(), u.span)).collect();
+    steps.push((back_to, span));
+    let first = steps.iter().enumerate().min_by_key(|(_, (_, s))| (s.file, s.start)).map_or(0, |(i, _)| i);
+    steps.rotate_left(first);
+    let (part, span) = steps[0];
+    let names: Vec<&str> = steps.iter().map(|(name, _)| *name).chain([part]).collect();
+    Diagnostic::new(Code::PartCycle, span, format!("the part `{part}` uses itself: {}", names.join(" → ")))
+        .help("a part may use other parts, but no circle; lists are walked with `$each`")
 }
 
 /// What has no hole is a constant, however deep.

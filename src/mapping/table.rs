@@ -9,20 +9,27 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct Table {
     pub name: String,
+    /// Where its name stands.
     pub span: Span,
-    rows: Vec<(String, Tree)>,
-    default: Option<Tree>,
+    rows: Vec<(String, Value)>,
+    default: Option<Value>,
+}
+
+#[derive(Clone, Debug)]
+struct Value {
+    tree: Tree,
+    span: Span,
 }
 
 impl Table {
-    pub fn parse(name: &str, node: &Node, cx: Cx) -> Option<Arc<Table>> {
+    pub fn parse(name: &str, span: Span, node: &Node, cx: Cx) -> Option<Arc<Table>> {
         let Kind::Map(entries) = &node.kind else {
             cx.wrong_type(node, "a table (a map from word to value)");
             return None;
         };
-        let mut table = Table { name: name.to_owned(), span: node.span, rows: Vec::new(), default: None };
+        let mut table = Table { name: name.to_owned(), span, rows: Vec::new(), default: None };
         for entry in entries {
-            let value = constant(&entry.value);
+            let value = Value { tree: constant(&entry.value), span: entry.value.span };
             if entry.key == "default" {
                 table.default = Some(value);
             } else {
@@ -34,7 +41,7 @@ impl Table {
 
     /// `None`: the table has neither the word nor a default.
     pub fn get(&self, word: &str) -> Option<&Tree> {
-        self.rows.iter().find(|(k, _)| k == word).map(|(_, v)| v).or(self.default.as_ref())
+        self.rows.iter().find(|(k, _)| k == word).map(|(_, v)| v).or(self.default.as_ref()).map(|v| &v.tree)
     }
 
     /// The word stands in the table itself, not only under its default.
@@ -46,13 +53,13 @@ impl Table {
         self.rows.iter().map(|(k, _)| k.as_str())
     }
 
-    /// Every value that can come out, with the row's word.
-    pub fn values(&self) -> impl Iterator<Item = &Tree> {
-        self.rows.iter().map(|(_, v)| v).chain(&self.default)
+    /// Every value that can come out, and where it stands.
+    pub fn values(&self) -> impl Iterator<Item = (&Tree, Span)> {
+        self.rows.iter().map(|(_, v)| v).chain(&self.default).map(|v| (&v.tree, v.span))
     }
 
     /// The words of a closed set that it does not cover.
-    pub fn missing(&self, closed: &[&'static str]) -> Vec<&'static str> {
+    pub fn missing<'w>(&self, closed: &[&'w str]) -> Vec<&'w str> {
         if self.default.is_some() {
             return Vec::new();
         }
@@ -66,7 +73,7 @@ pub struct Tables(Vec<Arc<Table>>);
 
 impl Tables {
     pub fn parse(entries: &[super::yaml::Entry], cx: Cx) -> Tables {
-        Tables(entries.iter().filter_map(|e| Table::parse(&e.key, &e.value, cx)).collect())
+        Tables(entries.iter().filter_map(|e| Table::parse(&e.key, e.key_span, &e.value, cx)).collect())
     }
 
     pub fn or(mut self, shared: &Tables) -> Tables {

@@ -10,6 +10,7 @@ use crate::diag::{Code, Diagnostic, FileId, Span};
 pub struct Transcript {
     pub name: String,
     pub backend: String,
+    pub backend_span: Span,
     pub lines: Vec<Line>,
 }
 
@@ -26,39 +27,56 @@ pub enum Arrival {
     Cut(String),
 }
 
+/// `codex/tool-call` is `transcripts/codex/tool-call.jsonl` or `transcripts/codex/tool-call/events.jsonl`.
+pub fn name_of(file: &str) -> &str {
+    file.trim_end_matches(".jsonl").trim_end_matches("/events")
+}
+
 pub fn parse(name: &str, file: FileId, text: &str, cx: Cx) -> Option<Transcript> {
     let mut lines = text_lines(text).filter(|(_, line)| !line.trim().is_empty());
-    let bad = |start: usize, line: &str, why: String| {
-        let span = Span::new(file, start, start + line.len());
-        cx.add(Diagnostic::new(Code::BadTranscript, span, why).help(
+    let bad = |start: usize, end: usize, why: String| {
+        cx.add(Diagnostic::new(Code::BadTranscript, Span::new(file, start, end), why).help(
             "first `{\"transcript\":\"BACKEND\"}`, then `{\"at\":12,\"raw\":{…}}`, `{\"end\":true}` or `{\"cut\":\"why\"}`",
         ));
     };
+    // A line to read; what is not JSON is said here, where the text breaks off.
+    let read = |start: usize, line: &str| match Tree::parse(line.as_bytes()) {
+        Ok(tree) => Some(tree),
+        Err(error) => {
+            let at = start + error.offset.min(line.len().saturating_sub(1));
+            bad(at, at, format!("this line is not JSON: {}", error.message));
+            None
+        }
+    };
     let Some((start, first)) = lines.next() else {
-        bad(0, "", "this transcript is empty".into());
+        bad(0, 0, "this transcript is empty".into());
         return None;
     };
-    let head = Tree::parse(first.as_bytes()).unwrap_or_default();
+    let head = read(start, first)?;
     let Some(backend) = head.get("transcript").and_then(Tree::as_str).map(str::to_owned) else {
-        bad(start, first, "the first line must name the backend".into());
+        bad(start, start + first.len(), "the first line must name the backend".into());
         return None;
     };
+    let backend_span = cx.sources.within(Span::new(file, start, start + first.len()), &format!("\"{backend}\""));
     let mut sound = true;
     let mut arrivals = Vec::new();
     for (start, line) in lines {
-        match arrival(line) {
+        let Some(tree) = read(start, line) else {
+            sound = false;
+            continue;
+        };
+        match arrival(&tree) {
             Ok(line) => arrivals.push(line),
             Err(why) => {
                 sound = false;
-                bad(start, line, why);
+                bad(start, start + line.len(), why);
             }
         }
     }
-    sound.then(|| Transcript { name: name.to_owned(), backend, lines: arrivals })
+    sound.then(|| Transcript { name: name.to_owned(), backend, backend_span, lines: arrivals })
 }
 
-fn arrival(line: &str) -> Result<Line, String> {
-    let tree = Tree::parse(line.as_bytes()).map_err(|e| format!("this line is not JSON: {e}"))?;
+fn arrival(tree: &Tree) -> Result<Line, String> {
     let at_ms = tree.get("at").and_then(Tree::as_u64).unwrap_or(0);
     let what = match (tree.get("raw"), tree.get("end"), tree.get("cut")) {
         (Some(raw), None, None) => Arrival::Raw(raw.clone()),

@@ -8,7 +8,8 @@ pub struct Env {
     /// Completes the sentence "no variable `x` in …".
     pub place: String,
     variables: Vec<(String, Type)>,
-    policies: Vec<String>,
+    /// Each with the words that it can be.
+    policies: Vec<(String, Vec<String>)>,
 }
 
 /// Why a path does not resolve.
@@ -29,9 +30,21 @@ impl Env {
         }
     }
 
-    pub fn policies(mut self, names: impl IntoIterator<Item = String>) -> Env {
-        self.policies = names.into_iter().collect();
+    pub fn policies(mut self, policies: Vec<(String, Vec<String>)>) -> Env {
+        self.policies = policies;
         self
+    }
+
+    /// The words that a variable can be, where they are a closed set.
+    pub fn words(&self, path: &str) -> Option<Vec<&str>> {
+        if let Some(name) = path.strip_prefix("policy.") {
+            let (_, values) = self.policies.iter().find(|(n, _)| n == name)?;
+            return Some(values.iter().map(String::as_str).collect());
+        }
+        match self.resolve(path) {
+            Ok(Type::Word(words)) => Some(words.to_vec()),
+            _ => None,
+        }
     }
 
     pub fn with(&self, name: &str, kind: Type) -> Env {
@@ -50,11 +63,12 @@ impl Env {
         let root = steps.next().unwrap_or_default();
         if root == "policy" {
             let name = steps.collect::<Vec<_>>().join(".");
-            return if self.policies.contains(&name) {
+            let names: Vec<&str> = self.policies.iter().map(|(n, _)| n.as_str()).collect();
+            return if names.contains(&name.as_str()) {
                 Ok(Type::Text)
             } else {
-                let near = self.policies.iter().map(|p| format!("policy.{p}")).collect();
-                Err(Unknown { near, offered: format!("policy.{{{}}}", self.policies.join(",")) })
+                let near = names.iter().map(|p| format!("policy.{p}")).collect();
+                Err(Unknown { near, offered: format!("`policy` offers {}", names.join(", ")) })
             };
         }
         let Some(mut kind) = self.variable(root) else {

@@ -1,6 +1,7 @@
 //! YAML text → a tree that knows where each of its values stands.
 
-use crate::diag::{Code, Diagnostic, FileId, Findings, Span};
+use super::syntax;
+use crate::diag::{FileId, Findings, Span};
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_yaml::{Location, Spanned};
 use std::fmt;
@@ -62,65 +63,49 @@ impl Node {
 }
 
 /// Limits that no honest mapping reaches; an alias bomb is stopped within milliseconds.
-const MAX_NODES: usize = 20_000;
-const MAX_DEPTH: usize = 48;
-const MAX_ALIASES: usize = 64;
+pub(super) const MAX_NODES: usize = 20_000;
+pub(super) const MAX_DEPTH: usize = 48;
+pub(super) const MAX_ALIASES: usize = 64;
+/// What all aliases of a file may stand for, in values and the ends of lists and maps.
+const MAX_REPLAYED: usize = 4_000;
 
 /// Parses one document. What is wrong goes to `findings`, and `None` comes back.
 pub fn parse(file: FileId, text: &str, findings: &Findings) -> Option<Node> {
     let options = serde_yaml::options! {
         strict_booleans: true,
+        // `when: !turn.cut` is a tag and no value; a person means `not`.
+        reject_unsupported_tags: true,
         with_snippet: false,
+        alias_limits: serde_yaml::alias_limits! { max_total_replayed_events: MAX_REPLAYED },
         budget: serde_yaml::budget! {
             max_nodes: MAX_NODES, max_aliases: MAX_ALIASES, max_depth: MAX_DEPTH, max_documents: 1
         },
     };
     match serde_yaml::from_str_with_options::<Raw>(text, options) {
-        Ok(raw) => Some(place(raw, file, text.len())),
+        Ok(raw) => Some(place(raw, file, text)),
         Err(error) => {
-            findings.add(explain(error.without_snippet(), file, text));
+            findings.add(syntax::explain(error.without_snippet(), file, text));
             None
         }
     }
 }
 
-fn explain(error: &serde_yaml::Error, file: FileId, text: &str) -> Diagnostic {
-    use serde_yaml::Error as E;
-    let span = error.location().map_or(Span::new(file, 0, 0), |l| span_of(l, file, text.len()));
-    match error {
-        E::DuplicateMappingKey { key, .. } => {
-            let key = key.as_deref().unwrap_or("?");
-            Diagnostic::new(Code::DuplicateKey, span, format!("the key `{key}` stands twice in this map"))
-                .label("again here")
-                .help("keep one of the two; nothing is merged silently")
-        }
-        E::Budget { breach, .. } => {
-            Diagnostic::new(Code::Budget, span, format!("this file is beyond what a mapping may be: {breach:?}"))
-                .help(format!("at most {MAX_NODES} values, {MAX_DEPTH} levels, {MAX_ALIASES} aliases"))
-        }
-        E::AliasReplayLimitExceeded { .. }
-        | E::AliasExpansionLimitExceeded { .. }
-        | E::AliasReplayStackDepthExceeded { .. } => {
-            Diagnostic::new(Code::Budget, span, "this file expands too many aliases")
-                .help(format!("at most {MAX_NODES} values, {MAX_DEPTH} levels, {MAX_ALIASES} aliases"))
-        }
-        other => {
-            let sentence = other.to_string();
-            let sentence = sentence.split(" at line ").next().unwrap_or(&sentence).trim().to_owned();
-            Diagnostic::new(Code::Syntax, span, format!("this is not YAML: {sentence}"))
-        }
-    }
+pub(super) fn span_of(location: Location, file: FileId, text: &str) -> Span {
+    let span = location.span();
+    let start = match span.byte_offset() {
+        Some(start) => start as usize,
+        // The scanner counts lines and characters only.
+        None => offset(text, location.line() as usize, location.column() as usize),
+    };
+    let start = start.min(text.len());
+    Span::new(file, start, (start + span.byte_len().unwrap_or(0) as usize).min(text.len()))
 }
 
-fn span_of(location: Location, file: FileId, len: usize) -> Span {
-    let span = location.span();
-    match (span.byte_offset(), span.byte_len()) {
-        (Some(start), Some(length)) => {
-            let start = (start as usize).min(len);
-            Span::new(file, start, (start + length as usize).min(len))
-        }
-        _ => Span::new(file, 0, 0),
-    }
+/// Where a line and a column are, both from 1; a column is a character.
+fn offset(text: &str, line: usize, column: usize) -> usize {
+    let start: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
+    let rest = text.get(start..).unwrap_or_default();
+    start + rest.chars().take(column.saturating_sub(1)).map(char::len_utf8).sum::<usize>()
 }
 
 /// The tree before it knows its file.
@@ -136,22 +121,22 @@ enum RawKind {
     Map(Vec<(Spanned<String>, Raw)>),
 }
 
-fn place(raw: Raw, file: FileId, len: usize) -> Node {
-    let span = span_of(raw.0.referenced, file, len);
+fn place(raw: Raw, file: FileId, text: &str) -> Node {
+    let span = span_of(raw.0.referenced, file, text);
     let kind = match raw.0.value {
         RawKind::Null => Kind::Null,
         RawKind::Bool(b) => Kind::Bool(b),
         RawKind::Int(i) => Kind::Int(i),
         RawKind::Float(f) => Kind::Float(f),
         RawKind::Text(t) => Kind::Text(t),
-        RawKind::List(items) => Kind::List(items.into_iter().map(|i| place(i, file, len)).collect()),
+        RawKind::List(items) => Kind::List(items.into_iter().map(|i| place(i, file, text)).collect()),
         RawKind::Map(entries) => Kind::Map(
             entries
                 .into_iter()
                 .map(|(key, value)| Entry {
-                    key_span: span_of(key.referenced, file, len),
+                    key_span: span_of(key.referenced, file, text),
                     key: key.value,
-                    value: place(value, file, len),
+                    value: place(value, file, text),
                 })
                 .collect(),
         ),

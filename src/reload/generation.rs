@@ -32,10 +32,12 @@ impl Refusal {
     pub fn brief(&self) -> String {
         let count = self.diagnostics.len();
         let Some(first) = self.diagnostics.first() else { return "no reason was found".into() };
-        let place = self.sources.place(first.span);
-        let file = self.sources.get(first.span.file).map_or("?", |s| s.shown.as_str());
         let errors = if count == 1 { "1 error".into() } else { format!("{count} errors, the first") };
-        format!("{errors} in {file} ({} at {}:{}): {}", first.code.as_str(), place.line, place.column, first.message)
+        let (code, message) = (first.code.as_str(), &first.message);
+        // What is wrong with the set as a whole stands in none of its files.
+        let Some(source) = self.sources.get(first.span.file) else { return format!("{errors} ({code}): {message}") };
+        let place = self.sources.place(first.span);
+        format!("{errors} in {} ({code} at {}:{}): {message}", source.shown, place.line, place.column)
     }
 }
 

@@ -6,7 +6,7 @@ pub mod read;
 pub mod watch;
 
 pub use generation::{Generation, Refusal};
-pub use read::{Base, Layers};
+pub use read::{Base, Layers, ReadError};
 
 use crate::diag::{Code, Diagnostic, Sources, Span};
 use crate::mapping::FileText;
@@ -78,8 +78,12 @@ pub fn read(layers: &Layers) -> Result<Vec<FileText>, Refusal> {
     layers.read(&embedded::files()).map_err(|errors| {
         let mut sources = Sources::default();
         let diagnostics = errors.into_iter().map(|error| {
-            let file = sources.add("", error.path().unwrap_or("the set"), Arc::from(""));
-            Diagnostic::new(Code::Unreadable, Span::new(file, 0, 0), error.to_string())
+            let span = error.path().map_or(Span::NOWHERE, |p| Span::new(sources.add("", p, Arc::from("")), 0, 0));
+            let code = match error {
+                ReadError::TooBig { .. } | ReadError::TooMany { .. } => Code::Budget,
+                ReadError::Io { .. } | ReadError::NotUtf8 { .. } => Code::Unreadable,
+            };
+            Diagnostic::new(code, span, error.to_string())
         });
         let diagnostics = diagnostics.collect();
         Refusal { diagnostics, sources: Arc::new(sources) }

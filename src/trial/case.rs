@@ -2,7 +2,7 @@
 
 use super::Failure;
 use crate::canon::{Ended, Event, Fault, Frame, FrameBody, Tree, TurnRequest};
-use crate::diag::{Findings, Span};
+use crate::diag::{Code, Findings, Span};
 use crate::ingest;
 use crate::ingress;
 use crate::mapping::Plan;
@@ -48,18 +48,16 @@ pub fn parse(file: &str, node: &Node, plan: &Plan) -> Vec<Result<Case, Failure>>
         }
         fields.done();
     }
-    cases.extend(
-        findings
-            .into_sorted()
-            .into_iter()
-            .map(|d| Err(Failure { name: "the test file itself".into(), span: d.span, lines: vec![d.message] })),
-    );
+    cases.extend(findings.into_sorted().into_iter().map(|mistake| Err(Failure::of_test(mistake))));
     cases
 }
 
 fn parse_case(file: &str, node: &Node, plan: &Plan, cx: Cx) -> Option<Case> {
     let fields = Fields::of(node, "a test", cx)?;
     let name = fields.required_text("name")?.to_owned();
+    let span = fields.get("name").map_or(node.span, |n| n.span);
+    // The word that names something, where the test says it.
+    let said = |key: &'static str| node.get(key).map_or(span, |n| n.span);
     let (folder, stem) = file.split_once('/').unwrap_or(("", file));
     let stem = stem.trim_end_matches(".test.yaml");
     let own = |wanted: &str| (folder == wanted).then_some(stem);
@@ -77,7 +75,10 @@ fn parse_case(file: &str, node: &Node, plan: &Plan, cx: Cx) -> Option<Case> {
                 backend_name.get_or_insert_with(|| transcript.backend.clone());
             }
             None => {
-                cx.error(crate::diag::Code::UnknownReference, node.span, format!("no transcript is called `{wanted}`"))
+                let message = format!("no transcript is called `{wanted}`");
+                let known = plan.transcripts.iter().map(|t| t.name.as_str());
+                cx.unknown(Code::UnknownReference, said("transcript"), message, wanted, known);
+                return None;
             }
         }
     }
@@ -92,7 +93,9 @@ fn parse_case(file: &str, node: &Node, plan: &Plan, cx: Cx) -> Option<Case> {
     };
     let Some(backend) = backend.cloned() else {
         let name = backend_name.unwrap_or_default();
-        cx.error(crate::diag::Code::UnknownReference, node.span, format!("no backend is called `{name}`"));
+        let known = plan.backends.iter().map(|b| b.name.as_str());
+        let message = format!("no backend file says `backend: {name}`");
+        cx.unknown(Code::UnknownReference, said("backend"), message, &name, known);
         return None;
     };
     let dialect = match dialect_name {
@@ -100,12 +103,23 @@ fn parse_case(file: &str, node: &Node, plan: &Plan, cx: Cx) -> Option<Case> {
         Some(name) => match plan.dialect(name, profile) {
             Some(dialect) => Some(dialect.clone()),
             None => {
-                cx.error(crate::diag::Code::UnknownReference, node.span, format!("no dialect is called `{name}`"));
+                // The pair may be unknown for its profile only.
+                let named = plan.dialects().any(|d| d.name == name);
+                let (key, word) = match profile.filter(|_| named) {
+                    Some(profile) => ("profile", profile),
+                    None => ("dialect", name),
+                };
+                let known: Vec<&str> = plan
+                    .dialects()
+                    .filter_map(|d| if named { d.profile.as_deref() } else { Some(d.name.as_str()) })
+                    .collect();
+                let message = format!("no {key} is called `{word}`");
+                cx.unknown(Code::UnknownReference, said(key), message, word, known);
                 return None;
             }
         },
     };
-    Some(Case { name, span: node.span, backend, dialect, request, given, expect: expect? })
+    Some(Case { name, span, backend, dialect, request, given, expect: expect? })
 }
 
 pub fn play(case: &Case) -> Played {

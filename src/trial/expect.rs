@@ -2,14 +2,12 @@
 
 use super::case::{Case, Played};
 use crate::canon::{Frame, FrameBody, Tree};
-use crate::diag::{Findings, Sources};
 use crate::mapping::fields::{Cx, Fields, constant};
 use crate::mapping::select::{Cursor, Selector};
 use crate::mapping::yaml::Node;
 
-pub fn compare(case: &Case, played: &Played, sources: &Sources) -> Vec<String> {
-    let findings = Findings::default();
-    let cx = Cx { sources, findings: &findings };
+/// What differs, a line each. Mistakes in the expectation itself go to `cx`.
+pub fn compare(case: &Case, played: &Played, cx: Cx) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(fields) = Fields::of(&case.expect, "`expect:`", cx) {
         if let Some(node) = fields.get("frames") {
@@ -22,7 +20,7 @@ pub fn compare(case: &Case, played: &Played, sources: &Sources) -> Vec<String> {
             names("events", &constant(node), &got, &mut lines);
         }
         for node in fields.list("where") {
-            single(node, played, sources, cx, &mut lines);
+            single(node, played, cx, &mut lines);
         }
         if let Some(node) = fields.get("body") {
             match &played.body {
@@ -59,7 +57,6 @@ pub fn compare(case: &Case, played: &Played, sources: &Sources) -> Vec<String> {
         }
         fields.done();
     }
-    lines.extend(findings.into_sorted().into_iter().map(|d| d.message));
     lines
 }
 
@@ -74,7 +71,7 @@ fn names(what: &str, expected: &Tree, got: &[&str], lines: &mut Vec<String>) {
 }
 
 /// `{ frame: 8, "$.output_index": 1 }`; `frame: last` is the last one.
-fn single(node: &Node, played: &Played, sources: &Sources, cx: Cx, lines: &mut Vec<String>) {
+fn single(node: &Node, played: &Played, cx: Cx, lines: &mut Vec<String>) {
     let Some(fields) = Fields::of(node, "`where:`", cx) else { return };
     let Some(which) = fields.required("frame").map(constant) else { return };
     let found = match which.as_u64() {
@@ -90,7 +87,7 @@ fn single(node: &Node, played: &Played, sources: &Sources, cx: Cx, lines: &mut V
         let got = selector.one(&Cursor::new(data)).cloned().unwrap_or_default();
         let expected = constant(&entry.value);
         if got != expected {
-            let place = sources.show_short(*span);
+            let place = cx.sources.show_short(*span);
             lines.push(format!(
                 "frame {which} `{name}` {}: expected {expected}, got {got} (made by {place})",
                 entry.key

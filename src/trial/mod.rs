@@ -3,8 +3,9 @@
 mod case;
 mod expect;
 
-use crate::diag::{Code, Diagnostic, Span};
+use crate::diag::{Code, Diagnostic, Findings, Span};
 use crate::mapping::Plan;
+use crate::mapping::fields::Cx;
 use case::Case;
 
 /// The outcome of one test file.
@@ -21,15 +22,30 @@ pub struct Failure {
     pub span: Span,
     /// What differs, a line each.
     pub lines: Vec<String>,
+    /// The test itself is wrong, not what it tests.
+    pub mistake: Option<Box<Diagnostic>>,
 }
 
 impl Report {
     pub fn diagnostics(&self) -> Vec<Diagnostic> {
-        let say = |f: &Failure| {
-            let message = format!("the test \"{}\" does not hold: {}", f.name, f.lines.join("; "));
-            Diagnostic::new(Code::FailedTest, f.span, message)
-        };
-        self.failures.iter().map(say).collect()
+        self.failures.iter().map(Failure::diagnostic).collect()
+    }
+}
+
+impl Failure {
+    fn of_test(mistake: Diagnostic) -> Failure {
+        let lines = vec![mistake.message.clone()];
+        Failure { name: "the test file itself".into(), span: mistake.span, lines, mistake: Some(Box::new(mistake)) }
+    }
+
+    fn diagnostic(&self) -> Diagnostic {
+        if let Some(mistake) = &self.mistake {
+            return Diagnostic::clone(mistake);
+        }
+        let (first, rest) = self.lines.split_first().map_or(("", &[] as &[String]), |(f, r)| (f.as_str(), r));
+        let message = format!("the test \"{}\" does not hold: {first}", self.name);
+        let diagnostic = Diagnostic::new(Code::FailedTest, self.span, message);
+        if rest.is_empty() { diagnostic } else { diagnostic.help(format!("and {}", rest.join("; "))) }
     }
 }
 
@@ -39,22 +55,26 @@ pub fn run_all(plan: &Plan) -> Vec<Report> {
         .map(|file| {
             let mut report = Report { file: file.name.clone(), passed: 0, failures: Vec::new() };
             for parsed in case::parse(&file.name, &file.node, plan) {
-                let (name, span, lines) = match parsed {
-                    Ok(case) => (case.name.clone(), case.span, run(&case, plan)),
-                    Err(failure) => (failure.name, failure.span, failure.lines),
+                let failures = match parsed {
+                    Ok(case) => run(&case, plan),
+                    Err(failure) => vec![failure],
                 };
-                if lines.is_empty() {
-                    report.passed += 1;
-                } else {
-                    report.failures.push(Failure { name, span, lines });
-                }
+                report.passed += usize::from(failures.is_empty());
+                report.failures.extend(failures);
             }
             report
         })
         .collect()
 }
 
-fn run(case: &Case, plan: &Plan) -> Vec<String> {
+fn run(case: &Case, plan: &Plan) -> Vec<Failure> {
     let played = case::play(case);
-    expect::compare(case, &played, &plan.sources)
+    let findings = Findings::default();
+    let lines = expect::compare(case, &played, Cx { sources: &plan.sources, findings: &findings });
+    let mistakes = findings.into_sorted();
+    if !mistakes.is_empty() {
+        return mistakes.into_iter().map(Failure::of_test).collect();
+    }
+    let failure = Failure { name: case.name.clone(), span: case.span, lines, mistake: None };
+    if failure.lines.is_empty() { Vec::new() } else { vec![failure] }
 }

@@ -1,0 +1,149 @@
+//! What is wrong with an expression, before it ever runs: the engine finds an unknown filter or a word that a variable
+//! never is only when it runs into it, or not at all.
+
+use super::fields::Cx;
+use super::table::Tables;
+use super::tokens::{self, Call, CallKind, Placed, Token};
+use super::types::Env;
+use crate::canon::shape::Type;
+use crate::diag::{Code, Diagnostic, Span, did_you_mean};
+use minijinja::Error;
+
+/// The closed lists of what an expression may call.
+const FILTERS: &[&str] = &["default", "table", "lower", "upper", "trim", "length", "json", "join", "first", "last"];
+const TESTS: &[&str] = &["none", "startingwith", "endingwith"];
+
+/// One expression at one place.
+pub(super) struct Check<'e> {
+    pub text: &'e str,
+    /// The hole or the scalar that it stands in.
+    pub span: Span,
+    pub tokens: Vec<Placed<'e>>,
+    pub tables: &'e Tables,
+    pub env: &'e Env,
+    pub cx: Cx<'e>,
+}
+
+impl Check<'_> {
+    /// Where a word of the expression stands in its file.
+    fn at(&self, at: usize, word: &str) -> Span {
+        // An escape in the YAML moves everything behind it; then the word is looked for.
+        match self.cx.sources.text(self.span).find(self.text) {
+            Some(start) => {
+                let start = self.span.start as usize + start + at;
+                Span::new(self.span.file, start, start + word.len())
+            }
+            None => self.cx.sources.within(self.span, word),
+        }
+    }
+
+    fn whole(&self) -> Span {
+        self.at(0, self.text)
+    }
+
+    pub fn does_not_parse(&self, error: &Error) {
+        if let Some((at, sign, sentence)) = tokens::foreign(&self.tokens) {
+            self.cx.error(Code::BadExpression, self.at(at, sign), sentence);
+            return;
+        }
+        let reason = error.detail().map_or_else(|| error.to_string(), str::to_owned);
+        let reason = match reason.as_str() {
+            "unexpected input after expression" => "it goes on after its end".to_owned(),
+            other => match other.strip_prefix("unexpected end of input, expected ") {
+                Some("expression") => "it breaks off".to_owned(),
+                Some(expected) => format!("it breaks off where {expected} should follow"),
+                None => other.to_owned(),
+            },
+        };
+        self.cx.error(Code::BadExpression, self.whole(), format!("this expression cannot be read: {reason}"));
+    }
+
+    pub fn variable(&self, path: &str) -> Option<Type> {
+        let unknown = match self.env.resolve(path) {
+            Ok(kind) => return Some(kind),
+            Err(unknown) => unknown,
+        };
+        let is_it = |word: &str| word.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+        let at = self.tokens.iter().find(|(_, token)| matches!(token, Token::Word(word) if is_it(word)));
+        let at = at.map_or_else(|| self.cx.sources.within(self.span, path), |(at, _)| self.at(*at, path));
+        let message = format!("no variable `{path}` in {}", self.env.place);
+        let mut diagnostic = Diagnostic::new(Code::UnknownVariable, at, message);
+        if let Some(near) = did_you_mean(path, unknown.near.iter().map(String::as_str)) {
+            diagnostic = diagnostic.label(format!("did you mean `{near}`?"));
+        }
+        self.cx.add(diagnostic.help(unknown.offered));
+        None
+    }
+
+    pub fn is_function(&self, name: &str) -> bool {
+        tokens::calls(&self.tokens).iter().any(|c| c.kind == CallKind::Function && c.name == name)
+    }
+
+    pub fn calls(&self) -> bool {
+        let mut sound = true;
+        for call in tokens::calls(&self.tokens) {
+            let at = self.at(call.at, call.name);
+            let (known, noun): (&[&str], &str) = match call.kind {
+                CallKind::Filter => (FILTERS, "filter"),
+                CallKind::Test => (TESTS, "test"),
+                CallKind::Function => {
+                    let message = format!("`{}(…)` is a function, and there are none", call.name);
+                    self.cx.unknown(Code::UnknownFilter, at, message, call.name, FILTERS.iter().copied());
+                    sound = false;
+                    continue;
+                }
+            };
+            if !known.contains(&call.name) {
+                let message = format!("no {noun} is called `{}`", call.name);
+                self.cx.unknown(Code::UnknownFilter, at, message, call.name, known.iter().copied());
+                sound = false;
+            } else if call.name == "table" && call.kind == CallKind::Filter {
+                sound &= self.table(&call);
+            }
+        }
+        sound
+    }
+
+    fn table(&self, call: &Call) -> bool {
+        let cx = self.cx;
+        let Some((at, name)) = call.argument else {
+            let message = "`table` wants the name of a table, in quotes: `table('name')`";
+            cx.error(Code::UnknownTable, self.at(call.at, call.name), message);
+            return false;
+        };
+        let Some(table) = self.tables.get(name) else {
+            let message = format!("no table is called `{name}`");
+            cx.unknown(Code::UnknownTable, self.at(at, name), message, name, self.tables.names());
+            return false;
+        };
+        let input = call.input.unwrap_or_default();
+        let Some(words) = self.env.words(input) else { return true };
+        let missing = table.missing(&words);
+        if missing.is_empty() {
+            return true;
+        }
+        let message = format!("the table `{name}` lacks {}, and `{input}` can be that", missing.join(", "));
+        let help = "add a row for each, or `default:` for the rest";
+        cx.add(Diagnostic::new(Code::PartialTable, table.span, message).help(help));
+        false
+    }
+
+    /// A comparison with a word that the variable never is holds never, and nobody notices.
+    pub fn comparisons(&self) -> bool {
+        let mut sound = true;
+        for comparison in tokens::comparisons(&self.tokens) {
+            let Some(words) = self.env.words(comparison.variable) else { continue };
+            if !words.contains(&comparison.word) {
+                let (variable, word) = (comparison.variable, comparison.word);
+                let code = match variable.starts_with("policy.") {
+                    true => Code::BadPolicyValue,
+                    false => Code::UnknownValue,
+                };
+                let message = format!("`{variable}` is never `{word}`");
+                self.cx.unknown(code, self.at(comparison.at, word), message, word, words);
+                sound = false;
+            }
+        }
+        sound
+    }
+}

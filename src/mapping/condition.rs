@@ -1,0 +1,60 @@
+//! `where:`: what a rule asks of the node at hand.
+
+use super::fields::{Cx, Fields, constant};
+use super::select::{Cursor, Selector};
+use super::yaml::Kind as Yaml;
+use crate::canon::Tree;
+
+#[derive(Debug)]
+pub struct Condition {
+    pub at: Selector,
+    test: Test,
+}
+
+#[derive(Debug)]
+enum Test {
+    Exists,
+    Absent,
+    Type(&'static str),
+    OneOf(Vec<Tree>),
+}
+
+const TYPES: &[&str] = &["string", "number", "boolean", "object", "array", "null"];
+
+impl Condition {
+    pub fn holds(&self, cursor: &Cursor) -> bool {
+        let found = self.at.one(cursor);
+        match &self.test {
+            Test::Exists => found.is_some_and(|n| !n.is_null()),
+            Test::Absent => found.is_none_or(Tree::is_null),
+            Test::Type(name) => found.is_some_and(|n| n.type_name() == *name),
+            Test::OneOf(values) => found.is_some_and(|n| values.contains(n)),
+        }
+    }
+}
+
+pub fn parse(fields: &Fields, cx: Cx) -> Vec<Condition> {
+    let mut conditions = Vec::new();
+    for entry in fields.map("where") {
+        let Some(at) = Selector::parse(&entry.key, entry.key_span, cx) else { continue };
+        let test = match &entry.value.kind {
+            Yaml::Text(word) if word == "exists" => Test::Exists,
+            Yaml::Text(word) if word == "absent" => Test::Absent,
+            Yaml::Text(word) => match TYPES.iter().find(|t| *t == word) {
+                Some(name) => Test::Type(name),
+                None => Test::OneOf(vec![Tree::from(word.as_str())]),
+            },
+            Yaml::List(values) => Test::OneOf(values.iter().map(constant).collect()),
+            Yaml::Map(_) => {
+                let Some(inner) = Fields::of(&entry.value, "a condition", cx) else { continue };
+                let value = inner.required("equals").map(constant);
+                inner.done();
+                Test::OneOf(value.into_iter().collect())
+            }
+            Yaml::Null => Test::Absent,
+            Yaml::Bool(_) | Yaml::Int(_) | Yaml::Float(_) => Test::OneOf(vec![constant(&entry.value)]),
+        };
+        conditions.push(Condition { at, test });
+    }
+    conditions
+}

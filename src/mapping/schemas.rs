@@ -1,0 +1,121 @@
+//! The schemas of a set, each compiled once for all dialects and profiles that use it. What is wrong with one is said
+//! where it stands: in the schema's own file.
+
+use super::fields::{Cx, text_of};
+use super::yaml::{self, Kind, Node};
+use crate::diag::{Code, Diagnostic, FileId, Findings, Span, did_you_mean};
+use reframe_frame::{Schema, SchemaError, SchemaSet};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+pub struct SchemaCache<'s> {
+    set: &'s SchemaSet,
+    /// The names of all files, `chat/chunk.json`.
+    names: Vec<&'s str>,
+    /// Those that are not JSON; that was said.
+    broken: &'s [String],
+    compiled: RefCell<HashMap<String, Option<Arc<Schema>>>>,
+}
+
+impl<'s> SchemaCache<'s> {
+    pub fn new(set: &'s SchemaSet, names: Vec<&'s str>, broken: &'s [String]) -> SchemaCache<'s> {
+        SchemaCache { set, names, broken, compiled: RefCell::default() }
+    }
+
+    pub fn contains(&self, reference: &str) -> bool {
+        self.set.contains(reference)
+    }
+
+    /// The folder that `schemas:` names. One word is wrong, so one thing is said, and not one for each frame.
+    pub fn folder<'n>(&self, node: &'n Node, cx: Cx) -> Option<&'n str> {
+        let name = text_of(node, cx)?;
+        let mut folders: Vec<&str> = self.names.iter().filter_map(|n| n.split_once('/')).map(|(f, _)| f).collect();
+        folders.dedup();
+        if folders.contains(&name) {
+            return Some(name);
+        }
+        let message = format!("there is no folder `schemas/{name}/`");
+        let mut diagnostic = Diagnostic::new(Code::BadSchema, node.span, message);
+        if let Some(near) = did_you_mean(name, folders) {
+            diagnostic = diagnostic.label(format!("did you mean `{near}`?"));
+        }
+        cx.add(diagnostic.help("it holds the shapes of this dialect's frames; without `schemas:` none is checked"));
+        None
+    }
+
+    /// `span` is what needs the schema.
+    pub fn get(&self, reference: &str, span: Span, cx: Cx) -> Option<Arc<Schema>> {
+        if let Some(known) = self.compiled.borrow().get(reference) {
+            return known.clone();
+        }
+        let compiled = match self.set.compile(reference) {
+            Ok(schema) => Some(Arc::new(schema)),
+            Err(error) => {
+                if !self.follows_from_broken(reference, &error) {
+                    cx.add(explain(reference, error, span, cx));
+                }
+                None
+            }
+        };
+        self.compiled.borrow_mut().insert(reference.to_owned(), compiled.clone());
+        compiled
+    }
+
+    fn follows_from_broken(&self, reference: &str, error: &SchemaError) -> bool {
+        self.broken.iter().any(|name| match error {
+            SchemaError::NotFound => reference.split('#').next() == Some(name),
+            SchemaError::Invalid { message, .. } => message.contains(&format!("`{name}`")),
+        })
+    }
+}
+
+fn explain(reference: &str, error: SchemaError, span: Span, cx: Cx) -> Diagnostic {
+    match error {
+        SchemaError::NotFound => {
+            let message = format!("there is no schema `schemas/{reference}` for what is made here");
+            Diagnostic::new(Code::BadSchema, span, message)
+                .help("a shape is two files: the mapping that makes it and the schema that allows it")
+        }
+        SchemaError::Invalid { document, pointer, message } => {
+            let keyword = pointer.rsplit('/').next().unwrap_or_default();
+            // The grammar of schemas is a schema itself, and its complaints speak of that one.
+            let message = match message.contains("keyword") || message.contains("schemas") {
+                true => format!("JSON Schema has no such `{keyword}`"),
+                false => message,
+            };
+            let place = locate(&document, &pointer, cx).unwrap_or(span);
+            let diagnostic = Diagnostic::new(Code::BadSchema, place, message);
+            match keyword {
+                "type" => diagnostic.help("one of string, number, integer, boolean, object, array or null"),
+                _ => diagnostic,
+            }
+        }
+    }
+}
+
+/// JSON is YAML, and our YAML knows where its values stand.
+fn locate(document: &str, pointer: &str, cx: Cx) -> Option<Span> {
+    let name = format!("schemas/{document}");
+    let (file, source): (FileId, _) = cx.sources.iter().find(|(_, s)| s.name == name)?;
+    let root = yaml::parse(file, &source.text, &Findings::default())?;
+    let (mut node, mut span) = (&root, root.span);
+    for step in pointer.split('/').skip(1) {
+        let step = step.replace("~1", "/").replace("~0", "~");
+        node = match &node.kind {
+            Kind::Map(entries) => {
+                let entry = entries.iter().find(|e| e.key == step)?;
+                span = entry.key_span;
+                &entry.value
+            }
+            Kind::List(items) => {
+                let item = items.get(step.parse::<usize>().ok()?)?;
+                span = item.span;
+                item
+            }
+            Kind::Null | Kind::Bool(_) | Kind::Int(_) | Kind::Float(_) | Kind::Text(_) => return None,
+        };
+    }
+    // The carets stand under a word: a value that is one, else its key.
+    Some(if matches!(node.kind, Kind::Map(_) | Kind::List(_)) { span } else { node.span })
+}

@@ -1,0 +1,151 @@
+//! The words of an expression, with their places. The engine has the parser; this finds what a check wants to look at
+//! and to point at: what is called, what is compared with what, and the slips that the engine only stumbles over.
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Token<'t> {
+    /// `item.id`, `and`, `12`
+    Word(&'t str),
+    /// What stands between quotes.
+    Text(&'t str),
+    /// `==`, `(`, `|`
+    Sign(&'t str),
+}
+
+/// A token, and where it begins in the expression.
+pub type Placed<'t> = (usize, Token<'t>);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallKind {
+    Filter,
+    Test,
+    Function,
+}
+
+#[derive(Debug)]
+pub struct Call<'t> {
+    pub kind: CallKind,
+    pub name: &'t str,
+    pub at: usize,
+    /// The first argument and its place, when it is a quoted word.
+    pub argument: Option<(usize, &'t str)>,
+    /// What stands before the bar, when it is a plain variable.
+    pub input: Option<&'t str>,
+}
+
+/// `policy.usage == 'zeros'`
+#[derive(Debug)]
+pub struct Comparison<'t> {
+    pub variable: &'t str,
+    pub word: &'t str,
+    /// Where the word stands.
+    pub at: usize,
+}
+
+const KEYWORDS: &[&str] = &["and", "or", "not", "in", "if", "else", "is"];
+
+pub fn tokens(text: &str) -> Vec<Placed<'_>> {
+    let mut found = Vec::new();
+    let mut rest = text.trim_start();
+    while let Some(first) = rest.chars().next() {
+        let at = text.len() - rest.len();
+        let in_word = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
+        let length = match first {
+            '\'' | '"' => {
+                let inner = closing(&rest[1..], first);
+                found.push((at + 1, Token::Text(&rest[1..1 + inner])));
+                (inner + 2).min(rest.len())
+            }
+            c if in_word(c) => {
+                let length = rest.find(|c| !in_word(c)).unwrap_or(rest.len());
+                found.push((at, Token::Word(&rest[..length])));
+                length
+            }
+            c => {
+                let two = ["==", "!=", "<=", ">=", "&&", "||", "//", "**", "{{", "}}"];
+                let length = two.iter().find(|s| rest.starts_with(**s)).map_or(c.len_utf8(), |s| s.len());
+                found.push((at, Token::Sign(&rest[..length])));
+                length
+            }
+        };
+        rest = rest[length..].trim_start();
+    }
+    found
+}
+
+/// Where a quoted text ends.
+fn closing(text: &str, quote: char) -> usize {
+    let mut escaped = false;
+    for (at, c) in text.char_indices() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            c if c == quote => return at,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+/// `| name(…)`, `is name(…)` and `name(…)`.
+pub fn calls<'t>(tokens: &[Placed<'t>]) -> Vec<Call<'t>> {
+    let mut found = Vec::new();
+    for (i, (at, token)) in tokens.iter().enumerate() {
+        let Token::Word(name) = *token else { continue };
+        if KEYWORDS.contains(&name) {
+            continue;
+        }
+        let before = |n: usize| i.checked_sub(n).and_then(|j| tokens.get(j)).map(|(_, t)| *t);
+        let opens = matches!(tokens.get(i + 1), Some((_, Token::Sign("("))));
+        let negated = before(1) == Some(Token::Word("not")) && before(2) == Some(Token::Word("is"));
+        let kind = match before(1) {
+            Some(Token::Sign("|")) => CallKind::Filter,
+            Some(Token::Word("is")) => CallKind::Test,
+            _ if negated => CallKind::Test,
+            _ if opens => CallKind::Function,
+            _ => continue,
+        };
+        let argument = match tokens.get(i + 2) {
+            Some((at, Token::Text(text))) if opens => Some((*at, *text)),
+            _ => None,
+        };
+        let input = match before(2) {
+            Some(Token::Word(input)) if kind == CallKind::Filter => Some(input),
+            _ => None,
+        };
+        found.push(Call { kind, name, at: *at, argument, input });
+    }
+    found
+}
+
+pub fn comparisons<'t>(tokens: &[Placed<'t>]) -> Vec<Comparison<'t>> {
+    let compares = |token: &Token| matches!(token, Token::Sign("==" | "!="));
+    tokens
+        .windows(3)
+        .filter_map(|three| match three {
+            [(_, Token::Word(variable)), (_, sign), (at, Token::Text(word))]
+            | [(at, Token::Text(word)), (_, sign), (_, Token::Word(variable))]
+                if compares(sign) =>
+            {
+                Some(Comparison { variable, word, at: *at })
+            }
+            _ => None,
+        })
+        .collect()
+}
+
+/// A sign that stands in no expression, and the sentence about it.
+pub fn foreign<'t>(tokens: &[Placed<'t>]) -> Option<(usize, &'t str, &'static str)> {
+    tokens.iter().find_map(|(at, token)| {
+        let Token::Sign(sign) = *token else { return None };
+        let sentence = match sign {
+            "=" => "`=` sets nothing here: write `==` to compare",
+            "&&" => "write `and` for `&&`",
+            "||" => "write `or` for `||`",
+            "!" => "write `not` for `!`",
+            "?" => "write `a if condition else b` for `condition ? a : b`",
+            "{{" | "}}" => "this is an expression already: it stands without braces",
+            _ => return None,
+        };
+        Some((*at, sign, sentence))
+    })
+}
