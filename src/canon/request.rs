@@ -66,7 +66,7 @@ fn messages(items: &[Tree]) -> Tree {
                 let call = Tree::map(
                     ["id", "name", "kind", "arguments"].map(|k| (k, item.get(k).cloned().unwrap_or_default())),
                 );
-                if !out.last().is_some_and(|m| word(m, "role") == "assistant") {
+                if out.last().is_none_or(|m| word(m, "role") != "assistant") {
                     out.push(message("assistant", None, None));
                 }
                 if let Some(Tree::Map(fields)) = out.last_mut()

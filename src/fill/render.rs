@@ -143,8 +143,9 @@ struct Context {
 impl Context {
     fn into_value(self) -> minijinja::Value {
         match self.value {
-            Some(value) if self.fields.is_empty() => value,
-            _ => {
+            // Read as a whole: it has the fields that are read by themselves, too.
+            Some(value) => value,
+            None => {
                 let fields: BTreeMap<String, minijinja::Value> =
                     self.fields.into_iter().map(|(name, inner)| (name, inner.into_value())).collect();
                 minijinja::Value::from(fields)

@@ -35,12 +35,6 @@ pub fn read_tree(plan: &RequestPlan, body: &Tree) -> Result<TurnRequest, Fault> 
             return Err(Fault { code: refused.code.clone(), ..fault });
         }
     }
-    if let Some(Err(breach)) = plan.schema.as_ref().map(|s| s.check(body)) {
-        return Err(invalid(Mismatch {
-            param: dotted(&breach.pointer),
-            message: format!("is not valid: {}", breach.message),
-        }));
-    }
     let mut view = Tree::Map(Vec::new());
     fill(&mut view, &plan.scalars, &mut cursor)?;
     for (name, reads) in [("tool_choice", &plan.tool_choice), ("format", &plan.format)] {
@@ -53,6 +47,13 @@ pub fn read_tree(plan: &RequestPlan, body: &Tree) -> Result<TurnRequest, Fault> 
     if !(1..=MAX_CHOICES).contains(&n) {
         let message = format!("`n` must be between 1 and {MAX_CHOICES}, not {n}");
         return Err(Fault::new(FaultKind::Invalid, message).param("n"));
+    }
+    // What was read above has the plainer messages; the schema knows the rest.
+    if let Some(Err(breach)) = plan.schema.as_ref().map(|s| s.check(body)) {
+        return Err(invalid(Mismatch {
+            param: dotted(&breach.pointer),
+            message: format!("is not valid: {}", breach.message),
+        }));
     }
     let items = emissions(&plan.items, body)?.into_iter().map(item).collect::<Vec<_>>();
     let tools = emissions(&plan.tools, body)?.into_iter().map(record).collect::<Vec<_>>();

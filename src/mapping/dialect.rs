@@ -298,6 +298,14 @@ impl Compiler<'_, '_> {
             None => None,
         };
         let event = fields.text("event").map(str::to_owned);
+        if event.as_deref().is_some_and(|e| e.contains("{{")) {
+            let at = fields.get("event").map_or(entry.key_span, |n| n.span);
+            cx.add(
+                Diagnostic::new(Code::BadHole, at, "the `event:` of a frame is plain text")
+                    .help("a name that depends on the frame stands in `framing: { event: … }`"),
+            );
+            return None;
+        }
         let on_base = fields.flag("base").unwrap_or(true);
         let (data, text, comment) = (fields.get("data"), fields.get("text"), fields.get("comment"));
         let named = fields.text("schema").or(schema).unwrap_or(&entry.key);
@@ -349,29 +357,35 @@ impl Compiler<'_, '_> {
         let own = self.scx.compile(data, env)?;
         let Some(base) = base else { return Some(own) };
         let mut merged = match as_map(self.scx.compile(base, env)?) {
-            Ok(entries) => entries,
-            Err(_) => {
+            Some(entries) => entries,
+            None => {
                 self.dcx.cx.wrong_type(base, "a map of the fields that every frame has");
                 return None;
             }
         };
         match as_map(own) {
-            Ok(entries) => {
+            Some(entries) => {
                 merged.retain(|(k, _)| !entries.iter().any(|(own, _)| own == k));
                 merged.extend(entries);
                 Some(Skeleton::Map(merged))
             }
-            Err(other) => Some(other),
+            None => {
+                self.dcx.cx.add(
+                    Diagnostic::new(Code::BadFrame, data.span, "`base:` cannot be laid under a directive")
+                        .help("write the directive below a key of its own, or `base: false` beside `data:`"),
+                );
+                None
+            }
         }
     }
 }
 
-fn as_map(skeleton: Skeleton) -> Result<Vec<(Arc<str>, Skeleton)>, Skeleton> {
+fn as_map(skeleton: Skeleton) -> Option<Vec<(Arc<str>, Skeleton)>> {
     match skeleton {
-        Skeleton::Map(entries) => Ok(entries),
+        Skeleton::Map(entries) => Some(entries),
         Skeleton::Constant(Tree::Map(entries)) => {
-            Ok(entries.into_iter().map(|(k, v)| (k, Skeleton::Constant(v))).collect())
+            Some(entries.into_iter().map(|(k, v)| (k, Skeleton::Constant(v))).collect())
         }
-        other => Err(other),
+        _ => None,
     }
 }

@@ -19,7 +19,7 @@ words! {
         Json = "json",
         Not = "not",
         Lower = "lower",
-        /// The keys of a map, or the items of a list, as a list.
+        /// How many keys a map has, or items a list.
         Count = "count",
         /// Which element of its list the node is, from 0.
         Position = "position",

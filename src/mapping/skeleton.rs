@@ -177,7 +177,11 @@ impl SkeletonCx<'_, '_> {
                 };
                 fields.done();
                 let condition = condition?;
-                match self.pool.settled(&condition).map(|v| v != Tree::Bool(false)) {
+                match self
+                    .pool
+                    .settled(&condition)
+                    .map(|v| !matches!(&v, Tree::Bool(false) | Tree::Null) && v.as_str() != Some(""))
+                {
                     Some(true) => then,
                     Some(false) if otherwise.is_some() => otherwise.map(|o| *o),
                     Some(false) | None => Some(Skeleton::If { condition, then: Box::new(then?), otherwise }),

@@ -106,7 +106,7 @@ impl Turn {
             let another = which + 1 < self.lanes[choice].calls.len();
             let call = &self.lanes[choice].calls[which];
             let by_item = self.policies.terminal_order == TerminalOrder::ByItem;
-            if call.complete || (another && by_item && pieces::is_whole(&call.seen)) {
+            if by_item && (call.complete || (another && pieces::is_whole(&call.seen))) {
                 self.close_call(choice, which, ItemState::Done, tell);
             } else if serial {
                 return;

@@ -1,0 +1,377 @@
+//! Every folder in `examples/` loads, checks and passes its own tests. A backend and a dialect that are YAML alone are
+//! served by the binary, and a pair that was never seen before is told through the library.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+#[path = "support/parrot_client.rs"]
+mod parrot_client;
+#[path = "support/play.rs"]
+mod play;
+
+use parrot_client::Server;
+use play::Set;
+use reframe::canon::policy::BUILT_IN;
+use reframe::canon::shape::Shape;
+use reframe::canon::vocabulary::{EVENTS, FORMAT, ITEMS, PARTS, SCALARS, TOOL_CHOICE, TOOLS};
+use reframe::canon::{FaultKind, Finish, MomentKind, Tree, WireKind};
+use reframe::diag::{FileId, Findings, render_all};
+use reframe::mapping::backend::{Framing, Transport, Unmatched};
+use reframe::mapping::gateway::Validation;
+use reframe::mapping::read::Convert;
+use reframe::mapping::request::Need;
+use reframe::mapping::{FileText, load, yaml};
+use reframe::reload::{Base, Layers, embedded, generation};
+use reframe::trial;
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn examples() -> Vec<PathBuf> {
+    let entries = fs::read_dir(root().join("examples")).unwrap().map(|e| e.unwrap().path());
+    let mut folders: Vec<PathBuf> = entries.filter(|p| p.is_dir()).collect();
+    folders.sort();
+    assert!(!folders.is_empty(), "there are examples");
+    folders
+}
+
+fn files(base: Base, add: &[PathBuf]) -> Vec<FileText> {
+    Layers { base, add: add.to_vec() }.read(&embedded::files()).unwrap()
+}
+
+fn parse(line: &str) -> Tree {
+    Tree::parse(line.as_bytes()).unwrap_or_else(|e| panic!("{e}: {line}"))
+}
+
+#[test]
+fn every_example_checks_clean_and_passes_its_own_tests() {
+    for folder in examples() {
+        let shown = folder.display();
+        assert!(folder.join("README.md").is_file(), "{shown} has a README.md");
+        let files = files(Base::Embedded, std::slice::from_ref(&folder));
+        let loaded = load(&files);
+        let said = render_all(&loaded.diagnostics, &loaded.sources, false);
+        assert!(loaded.diagnostics.is_empty(), "{shown}\n{said}");
+        let reports = trial::run_all(&loaded.plan.expect("a plan"));
+        let failed: Vec<String> = reports.iter().flat_map(|r| r.diagnostics()).map(|d| d.message).collect();
+        assert!(failed.is_empty(), "{shown}\n{}", failed.join("\n"));
+        let own = |file: &&trial::Report| folder.join(&file.file).is_file();
+        let passed: usize = reports.iter().filter(own).map(|r| r.passed).sum();
+        assert!(passed > 0, "{shown} has tests of its own");
+    }
+}
+
+#[test]
+fn the_parrot_client_is_served_by_both_backends() {
+    let server = Server::with(&root().join("examples/parrot"));
+
+    let stream = server.post("/parrot", r#"{"bird":"polly","ask":"Hello, Polly!","live":true}"#);
+    assert_eq!((stream.status, stream.content_type.as_str()), (200, "application/x-ndjson"));
+    let lines: Vec<Tree> = stream.body.lines().map(parse).collect();
+    let word = |line: &Tree, key: &str| line.get(key).and_then(Tree::as_str).unwrap_or_default().to_owned();
+    let squawks: Vec<String> = lines.iter().map(|l| word(l, "squawk")).collect();
+    assert_eq!(squawks, ["begin", "mutter", "sound", "sound", "quiet", "seeds", "end"]);
+    let said: String = lines.iter().filter(|l| word(l, "squawk") == "sound").map(|l| word(l, "sound")).collect();
+    assert_eq!(said, "Hello, sailor!");
+    let numbers: Vec<Option<u64>> = lines.iter().map(|l| l.get("n").and_then(Tree::as_u64)).collect();
+    assert_eq!(numbers, (0..7).map(Some).collect::<Vec<_>>());
+
+    let body = server.post("/parrot", r#"{"bird":"polly","ask":"Hello, Polly!"}"#);
+    assert_eq!((body.status, body.content_type.as_str()), (200, "application/json"));
+    let body = parse(&body.body);
+    let perches = r#"[{"perch":0,"said":"Hello, sailor!","muttered":"A visitor.","tricks":[],"why":"done"}]"#;
+    assert_eq!(body.get("perches"), Some(&parse(perches)));
+    assert_eq!(body.get("seeds"), Some(&parse(r#"{"eaten":3,"dropped":9}"#)));
+
+    let demo = parse(&server.post("/parrot", r#"{"bird":"demo","ask":"Hello!"}"#).body);
+    assert_eq!(demo.get("bird"), Some(&Tree::from("demo")));
+    assert_eq!(demo.get("perches").and_then(|p| p.at(0)?.get("why")), Some(&Tree::from("done")));
+
+    assert_eq!(server.get("/parrot/birds").body, r#"{"birds":["polly","demo"]}"#);
+}
+
+#[test]
+fn the_parrot_client_gets_errors_of_its_own_shape() {
+    let server = Server::with(&root().join("examples/parrot"));
+    let missing = server.post("/parrot", r#"{"bird":"polly"}"#);
+    let envelope = r#"{"squawk":"ouch","what":"`ask` is required","feather":"ask","mood":"cross"}"#;
+    assert_eq!((missing.status, missing.body.as_str()), (400, envelope));
+    let stranger = server.post("/parrot", r#"{"bird":"crow","ask":"Hello?"}"#);
+    assert_eq!((stranger.status, parse(&stranger.body).get("mood")), (404, Some(&Tree::from("puzzled"))));
+    // Before the first word a fault is an HTTP error, after it the last line of the stream.
+    let whole = server.post("/parrot", r#"{"bird":"polly","ask":"Do you bite?"}"#);
+    assert_eq!((whole.status, parse(&whole.body).get("what")), (503, Some(&Tree::from("the cat is here"))));
+    let cut = server.post("/parrot", r#"{"bird":"polly","ask":"Do you bite?","live":true}"#);
+    let last = cut.body.lines().last().map(parse).unwrap();
+    assert_eq!((cut.status, last.get("squawk")), (200, Some(&Tree::from("ouch"))));
+}
+
+#[test]
+fn a_chat_client_is_served_by_the_parrot_backend() {
+    let server = Server::with(&root().join("examples/parrot"));
+    let ask = |rest: &str| {
+        let body = format!(r#"{{"model":"polly","messages":[{{"role":"user","content":"Fetch!"}}]{rest}}}"#);
+        server.post("/v1/chat/completions", &body)
+    };
+    let tools = r#","tools":[{"type":"function","function":{"name":"fetch"}}]"#;
+
+    let whole = ask(tools);
+    assert_eq!((whole.status, whole.content_type.as_str()), (200, "application/json"));
+    let whole = parse(&whole.body);
+    let choice = whole.get("choices").and_then(|c| c.at(0)).unwrap();
+    assert_eq!(choice.get("finish_reason"), Some(&Tree::from("tool_calls")));
+    let message = choice.get("message").unwrap();
+    assert_eq!(message.get("content"), Some(&Tree::from("Watch this.")));
+    let arguments = |n: usize| message.get("tool_calls")?.at(n)?.get("function")?.get("arguments").cloned();
+    assert_eq!((arguments(0), arguments(1)), (Some(Tree::from(r#"{"thing":"nut"}"#)), Some(Tree::from("{}"))));
+
+    let stream = ask(&format!(r#"{tools},"stream":true"#));
+    assert_eq!((stream.status, stream.content_type.as_str()), (200, "text/event-stream; charset=utf-8"));
+    let mut frames: Vec<&str> = stream.body.split_terminator("\n\n").collect();
+    assert_eq!(frames.pop(), Some("data: [DONE]"));
+    let chunks: Vec<Tree> = frames.iter().map(|f| parse(f.strip_prefix("data: ").unwrap())).collect();
+    assert!(chunks.iter().all(|c| c.get("object") == Some(&Tree::from("chat.completion.chunk"))));
+    assert_eq!(chunks.len(), 8);
+}
+
+/// What the README promises: change one line, and the next request differs; break it, and the server goes on.
+#[test]
+fn a_changed_line_changes_the_next_answer_and_a_broken_one_does_not() {
+    let copy = TempDir::new().unwrap();
+    copy_folder(&root().join("examples/parrot"), copy.path());
+    // The copy's tests hold the word that is about to change.
+    fs::remove_file(copy.path().join("dialects/parrot.test.yaml")).unwrap();
+    let dialect = copy.path().join("dialects/parrot.yaml");
+    let original = fs::read_to_string(&dialect).unwrap();
+    let server = Server::with(copy.path());
+    let why = || {
+        let body = parse(&server.post("/parrot", r#"{"bird":"polly","ask":"Hello!"}"#).body);
+        let why = body.get("perches").and_then(|p| p.at(0)?.get("why")?.as_str());
+        why.unwrap_or_default().to_owned()
+    };
+    assert_eq!(why(), "done");
+
+    let changed = original.replace("why: { stop: done,", "why: { stop: hushed,");
+    fs::write(&dialect, &changed).unwrap();
+    let end = Instant::now() + Duration::from_secs(20);
+    while why() != "hushed" {
+        assert!(Instant::now() < end, "the change is not served");
+        sleep(Duration::from_millis(20));
+    }
+
+    fs::write(&dialect, changed.replace("{{ turn.model }}", "{{ turn.modle }}")).unwrap();
+    let end = Instant::now() + Duration::from_secs(1);
+    while Instant::now() < end {
+        assert_eq!(why(), "hushed", "a set that does not load changes nothing");
+        sleep(Duration::from_millis(50));
+    }
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    for entry in fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let target = to.join(path.file_name().unwrap());
+        if path.is_dir() {
+            fs::create_dir(&target).unwrap();
+            copy_folder(&path, &target);
+        } else {
+            fs::copy(&path, &target).unwrap();
+        }
+    }
+}
+
+/// The two edits of the README's walk-through: the first is taken, the second refused with the sentence that it shows.
+#[test]
+fn the_edits_in_the_readme_do_what_it_says() {
+    let edit = |from: &str, to: &str| {
+        let mut files = embedded::files();
+        let chat = files.iter_mut().find(|f| f.name == "dialects/chat.yaml").unwrap();
+        assert!(chat.text.contains(from), "{from}");
+        chat.text = chat.text.replace(from, to).into();
+        generation::build(&files, 2).map_err(|refusal| refusal.brief())
+    };
+    assert!(edit("chatcmpl-", "hello-").is_ok());
+    let refused = edit("choice.refusal", "choice.refusl").unwrap_err();
+    assert!(refused.starts_with("1 error in ") && refused.contains("RF104"), "{refused}");
+    assert!(refused.ends_with("no variable `choice.refusl` in the body"), "{refused}");
+}
+
+/// `docs/mappings.md` has a whole set in it: the blocks that say `file=NAME`. The other YAML in it is at least YAML.
+#[test]
+fn the_mappings_in_the_docs_load_and_pass_their_tests() {
+    let text = fs::read_to_string(root().join("docs/mappings.md")).unwrap();
+    let mut set = Vec::new();
+    for block in text.split("\n```").skip(1).step_by(2) {
+        let (info, body) = block.split_once('\n').unwrap();
+        if let Some((_, name)) = info.split_once(" file=") {
+            set.push(FileText { name: name.to_owned(), shown: format!("docs: {name}"), text: body.into() });
+        } else if info == "yaml" {
+            let findings = Findings::default();
+            yaml::parse(FileId::default(), body, &findings);
+            assert_eq!(findings.errors(), 0, "{body}");
+        }
+    }
+    let loaded = load(&set);
+    let said = render_all(&loaded.diagnostics, &loaded.sources, false);
+    assert!(loaded.diagnostics.is_empty(), "{said}");
+    let reports = trial::run_all(&loaded.plan.expect("a plan"));
+    let failed: Vec<String> = reports.iter().flat_map(|r| r.diagnostics()).map(|d| d.message).collect();
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+    assert!(reports.iter().map(|r| r.passed).sum::<usize>() >= 8);
+}
+
+/// A word that is added to the language is added to its reference.
+#[test]
+fn every_word_of_the_language_is_in_the_docs() {
+    let text = fs::read_to_string(root().join("docs/mappings.md")).unwrap();
+    let tokens = || text.split(|c: char| !(c.is_alphanumeric() || "_.{}".contains(c)));
+    let said: HashSet<&str> = tokens().chain(tokens().flat_map(|t| t.split('.'))).collect();
+    let mut words: Vec<&str> =
+        [MomentKind::WORDS, FaultKind::WORDS, Finish::WORDS, Convert::WORDS, Need::WORDS].concat();
+    words.extend([Transport::WORDS, Framing::WORDS, Unmatched::WORDS, Validation::WORDS, WireKind::WORDS].concat());
+    for vocabulary in [&EVENTS, &ITEMS, &PARTS, &TOOLS] {
+        words.extend(vocabulary.words.iter().flat_map(|w| w.fields).map(|f| f.name).chain(vocabulary.names()));
+    }
+    words.extend(SCALARS.iter().chain(TOOL_CHOICE).chain(FORMAT).map(|f| f.name));
+    for policy in BUILT_IN {
+        words.extend(policy.values.iter().chain([&policy.name]).filter(|w| !w.is_empty()));
+    }
+    for shape in [Shape::Turn, Shape::Choice, Shape::Item, Shape::Part, Shape::Usage, Shape::Fault, Shape::Request] {
+        words.extend(shape.fields().unwrap().iter().map(|(name, _)| name));
+    }
+    words.retain(|word| !said.contains(word));
+    assert!(words.is_empty(), "docs/mappings.md does not speak of {}", words.join(", "));
+}
+
+/// A backend that sends mixed blocks in a list, and a client that tells events apart by their SSE name. The set stands
+/// alone: nothing of `mappings/` is in it.
+const TIDE: &[(&str, &str)] = &[
+    (
+        "gateway.yaml",
+        "
+backends: { sea: { use: recorded, script: sea } }
+models: [ { match: '*', backend: sea } ]
+routes: [ { endpoint: POST /tide, dialect: tide } ]
+",
+    ),
+    ("backends/recorded.yaml", "{ backend: recorded, transport: replay }"),
+    (
+        "backends/sea.yaml",
+        r#"
+backend: sea
+transport: http
+events:
+  framing: { sse: { end: over } }
+  rules:
+    - each: $.blocks[*]
+      where: { "@.kind": word }
+      emit: [ text: { delta: "@.v" } ]
+    - each: $.blocks[*]
+      where: { "@.kind": tool }
+      emit: [ tool: { id: "@.ref", name: "@.fn", whole: { from: "@.input", as: json_text } }, close: { key: "@.ref" } ]
+    - where: { $.level: [ low, high ] }
+      emit: [ usage: { input: "$.tokens[0]", output: "$.tokens[1]" }, finish: { reason: { from: $.level, table: { low: stop, high: length } } } ]
+"#,
+    ),
+    (
+        "dialects/tide.yaml",
+        r#"
+dialect: tide
+request:
+  required: { $.q: string }
+  model: { value: sea }
+  stream: true
+  items: [ { where: { $.q: string }, emit: [ message: { role: user, text: $.q } ] } ]
+tables:
+  ebb: { stop: calm, length: storm, tool_calls: work, default: fog }
+parts:
+  call: { ref: "{{ item.call_id }}", fn: "{{ item.name }}", input: "{{ item.arguments }}", at: "{{ item.index }}" }
+stream:
+  framing: { event: "tide.{{ frame }}", data: json }
+  frames:
+    turn.open:
+      rise: { data: { asked: "{{ request.last_user_text }}" } }
+    text.delta:
+      word: { data: { at: "{{ item.index }}", v: "{{ text }}" } }
+    tool.close:
+      call: { data: { $use: call } }
+    turn.close:
+      ebb: { data: { why: "{{ turn.finish | table('ebb') }}", tokens: [ "{{ turn.usage.input }}", "{{ turn.usage.output }}" ] } }
+    turn.fail:
+      wreck: { data: { why: "{{ fault.message }}" } }
+    turn.end:
+      bye: { event: bye, text: over }
+  order:
+    turn: turn.open turn.close turn.end
+    item: text.delta+ | tool.close
+body: { said: "{{ turn.choices[0].text }}", calls: { $each: turn.items, as: item, where: item.kind == 'function', do: { $use: call } } }
+errors: { why: "{{ fault.message }}" }
+"#,
+    ),
+    ("profiles/plain.yaml", "profile: plain"),
+    ("scripts/sea.yaml", "{ script: sea, steps: [ { play: wave } ] }"),
+    (
+        "transcripts/wave.jsonl",
+        r#"{"transcript":"sea"}
+{"raw":{"blocks":[{"kind":"word","v":"Look"},{"kind":"tool","ref":"t1","fn":"look","input":{"far":1.0}},{"kind":"word","v":"again"}]}}
+{"raw":{"blocks":[{"kind":"tool","ref":"t2","fn":"listen"}]}}
+{"raw":{"level":"low","tokens":[5,7]}}
+{"end":true}
+"#,
+    ),
+];
+
+#[test]
+fn a_backend_and_a_dialect_never_seen_before_need_yaml_alone() {
+    let folder = TempDir::new().unwrap();
+    for (name, text) in TIDE {
+        let path = folder.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    let set = Set::of(&files(Base::Folder(folder.path().to_owned()), &[]));
+    let wave = set.plan.transcripts[0].clone();
+    let asked = parse(r#"{"q":"What do you see?"}"#);
+
+    // What stood between two calls comes out between them, and a number keeps its own spelling.
+    let stream = set.stream(&wave, "tide", "plain", &asked).text();
+    assert_eq!(
+        stream,
+        r#"event: tide.rise
+data: {"asked":"What do you see?"}
+
+event: tide.word
+data: {"at":0,"v":"Look"}
+
+event: tide.call
+data: {"ref":"t1","fn":"look","input":"{\"far\":1.0}","at":1}
+
+event: tide.word
+data: {"at":2,"v":"again"}
+
+event: tide.call
+data: {"ref":"t2","fn":"listen","input":"{}","at":3}
+
+event: tide.ebb
+data: {"why":"work","tokens":[5,7]}
+
+event: bye
+data: over
+
+"#
+    );
+    let body = parse(&set.body(&wave, "tide", "plain", &asked));
+    assert_eq!(
+        body,
+        parse(
+            r#"{"said":"Lookagain","calls":[{"ref":"t1","fn":"look","input":"{\"far\":1.0}","at":1},{"ref":"t2","fn":"listen","input":"{}","at":3}]}"#
+        )
+    );
+    assert_eq!(set.body(&wave, "tide", "plain", &parse("{}")), "HTTP 400\n{\n  \"why\": \"`q` is required\"\n}\n");
+}
