@@ -1,14 +1,16 @@
 //! What a person is told about a mapping file: code, place, one sentence, a hint.
 
 mod code;
+mod gather;
 mod render;
 mod span;
 mod suggest;
 
 pub use code::Code;
+pub use gather::gather;
 pub use render::{render_all, render_one};
 pub use span::{FileId, Place, Source, Sources, Span};
-pub use suggest::{did_you_mean, one_of, there_is};
+pub use suggest::{did_you_mean, one_of, slip_of, there_is};
 
 use std::cell::RefCell;
 
@@ -60,34 +62,33 @@ impl Diagnostic {
 #[derive(Debug, Default)]
 pub struct Findings {
     found: RefCell<Vec<Diagnostic>>,
+    /// Said only if nothing else is: see [`mute`](Findings::mute).
+    held: RefCell<Vec<Diagnostic>>,
     muted: RefCell<Vec<Code>>,
 }
 
 impl Findings {
     /// The same dialect is compiled once per profile, and a part once per use; what is wrong with it is said once.
     pub fn add(&self, diagnostic: Diagnostic) {
-        if self.muted.borrow().contains(&diagnostic.code) {
-            return;
-        }
-        let mut found = self.found.borrow_mut();
+        let muted = self.muted.borrow().contains(&diagnostic.code);
+        let mut list = if muted { self.held.borrow_mut() } else { self.found.borrow_mut() };
         // Of an unknown variable the sentence also names the frame; the word that is wrong is the same one.
         let same = |d: &Diagnostic| d.message == diagnostic.message || d.code == Code::UnknownVariable;
-        if !found.iter().any(|d| d.code == diagnostic.code && d.span == diagnostic.span && same(d)) {
-            found.push(diagnostic);
+        if !list.iter().any(|d| d.code == diagnostic.code && d.span == diagnostic.span && same(d)) {
+            list.push(diagnostic);
         }
     }
 
-    /// From here on these codes say nothing: they would only be the consequence of an error that was said.
+    /// From here on these codes are only the consequence of an error that is said elsewhere.
     pub fn mute(&self, codes: &[Code]) {
         self.muted.borrow_mut().extend(codes);
     }
 
-    pub fn errors(&self) -> usize {
-        self.found.borrow().iter().filter(|d| d.severity() == Severity::Error).count()
-    }
-
     pub fn into_sorted(self) -> Vec<Diagnostic> {
         let mut found = self.found.into_inner();
+        if !found.iter().any(|d| d.severity() == Severity::Error) {
+            found.extend(self.held.into_inner());
+        }
         found.sort_by_key(Diagnostic::reading_order);
         found
     }

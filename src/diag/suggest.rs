@@ -15,6 +15,11 @@ pub fn did_you_mean<'k>(said: &str, known: impl IntoIterator<Item = &'k str>) ->
         .map(|(_, k)| k)
 }
 
+/// The one of `known` that is a single letter away: so near that it was hardly meant as it is.
+pub fn slip_of<'k>(said: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+    known.into_iter().find(|k| k.len() > 4 && strsim::damerau_levenshtein(said, k) == 1)
+}
+
 /// What there is, for the help line under an unknown word.
 pub fn there_is<'k>(known: impl IntoIterator<Item = &'k str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();

@@ -63,12 +63,27 @@ impl Check<'_> {
             Ok(kind) => return Some(kind),
             Err(unknown) => unknown,
         };
+        let near = did_you_mean(path, unknown.near.iter().map(String::as_str));
+        if let Some((part, span)) = &self.env.part
+            && unknown.root
+            && near.is_none_or(|near| self.env.is_named_here(near))
+        {
+            // The part is right where it has what it reads; here it has not.
+            let root = path.split('.').next().unwrap_or_default();
+            let message = format!("the part `{part}` reads `{root}`, which is not in {}", self.env.place);
+            let help = format!("{}; `with: {{ {root}: … }}` gives it another one", unknown.offered);
+            self.cx.add(Diagnostic::new(Code::UnknownVariable, *span, message).help(help));
+            return None;
+        }
         let is_it = |word: &str| word.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
         let at = self.tokens.iter().find(|(_, token)| matches!(token, Token::Word(word) if is_it(word)));
         let at = at.map_or_else(|| self.cx.sources.within(self.span, path), |(at, _)| self.at(*at, path));
-        let message = format!("no variable `{path}` in {}", self.env.place);
-        let mut diagnostic = Diagnostic::new(Code::UnknownVariable, at, message);
-        if let Some(near) = did_you_mean(path, unknown.near.iter().map(String::as_str)) {
+        let (code, message) = match path.strip_prefix("policy.") {
+            Some(policy) => (Code::UnknownPolicy, format!("no policy is called `{policy}`")),
+            None => (Code::UnknownVariable, format!("no variable `{path}` in {}", self.env.place)),
+        };
+        let mut diagnostic = Diagnostic::new(code, at, message);
+        if let Some(near) = near {
             diagnostic = diagnostic.label(format!("did you mean `{near}`?"));
         }
         self.cx.add(diagnostic.help(unknown.offered));
@@ -118,6 +133,16 @@ impl Check<'_> {
         };
         let input = call.input.unwrap_or_default();
         let Some(words) = self.env.words(input) else { return true };
+        // A slip in a row leaves a word without its row, or under the default.
+        let rowless: Vec<&str> = words.iter().copied().filter(|w| !table.names(w)).chain(["default"]).collect();
+        for (row, span) in table.rows().filter(|(row, _)| !words.contains(row)) {
+            if let Some(near) = did_you_mean(row, rowless.iter().copied()) {
+                let message = format!("`{input}` is never `{row}`");
+                let label = format!("did you mean `{near}`?");
+                cx.add(Diagnostic::new(Code::UnknownValue, span, message).label(label));
+                return false;
+            }
+        }
         let missing = table.missing(&words);
         if missing.is_empty() {
             return true;

@@ -2,8 +2,9 @@
 
 use super::fields::{Cx, Fields, constant};
 use super::select::{Cursor, Selector};
-use super::yaml::Kind as Yaml;
+use super::yaml::{Kind as Yaml, Node};
 use crate::canon::Tree;
+use crate::diag::{Code, Diagnostic, slip_of};
 
 #[derive(Debug)]
 pub struct Condition {
@@ -42,7 +43,10 @@ pub fn parse(fields: &Fields, cx: Cx) -> Vec<Condition> {
             Yaml::Text(word) if word == "absent" => Test::Absent,
             Yaml::Text(word) => match TYPES.iter().find(|t| *t == word) {
                 Some(name) => Test::Type(name),
-                None => Test::OneOf(vec![Tree::from(word.as_str())]),
+                None => {
+                    hardly_meant(word, &entry.value, cx);
+                    Test::OneOf(vec![Tree::from(word.as_str())])
+                }
             },
             Yaml::List(values) => Test::OneOf(values.iter().map(constant).collect()),
             Yaml::Map(_) => {
@@ -57,4 +61,15 @@ pub fn parse(fields: &Fields, cx: Cx) -> Vec<Condition> {
         conditions.push(Condition { at, test });
     }
     conditions
+}
+
+/// `strng` is compared as text, and nothing is ever equal to it.
+fn hardly_meant(word: &str, node: &Node, cx: Cx) {
+    if let Some(near) = slip_of(word, TYPES.iter().copied().chain(["exists", "absent"])) {
+        cx.add(
+            Diagnostic::new(Code::UnknownValue, node.span, format!("`{word}` is no kind of value"))
+                .label(format!("did you mean `{near}`?"))
+                .help(format!("where the text itself is meant, write `{{ equals: {word} }}`")),
+        );
+    }
 }

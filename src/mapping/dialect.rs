@@ -319,10 +319,8 @@ impl Compiler<'_, '_> {
             (None, None, None) => {
                 let message = format!("the frame `{}` says nothing", entry.key);
                 let help = "it has one of `data:`, `text:` and `comment:`";
-                // A slip in one of the three is an unknown key, and that is all that is wrong.
-                if fields.rest().is_empty() {
-                    cx.add(Diagnostic::new(Code::BadFrame, entry.key_span, message).help(help));
-                }
+                let diagnostic = Diagnostic::new(Code::BadFrame, entry.key_span, message).help(help);
+                fields.not_one_of(&["data", "text", "comment"], diagnostic);
                 fields.done();
                 return None;
             }

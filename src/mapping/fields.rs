@@ -195,6 +195,16 @@ impl<'n, 'c> Fields<'n, 'c> {
         }
     }
 
+    /// None of several keys is there, or too many are. A slip in one of them is an unknown key, and that is all that
+    /// is wrong.
+    pub fn not_one_of(&self, keys: &[&'static str], diagnostic: Diagnostic) {
+        let slip = |e: &&Entry| did_you_mean(&e.key, keys.iter().copied()).is_some();
+        let none = keys.iter().all(|key| self.get(key).is_none());
+        if !(none && self.rest().iter().any(slip)) {
+            self.cx.add(diagnostic);
+        }
+    }
+
     /// Entries whose keys nobody asked for (yet): the free keys of a map that also has fixed ones.
     pub fn rest(&self) -> Vec<&'n Entry> {
         let asked = self.asked.borrow();

@@ -10,7 +10,7 @@ use super::types::Env;
 use super::yaml::{Entry, Kind, Node};
 use crate::canon::shape::{Shape, Type};
 use crate::canon::words;
-use crate::diag::{Code, Span};
+use crate::diag::{Code, Diagnostic, Span};
 use std::sync::Arc;
 
 #[derive(Debug)]
@@ -152,6 +152,15 @@ pub fn parse(node: &Node, known: &Known, cx: Cx) -> Option<GatewayPlan> {
         }
         plan.routes.extend(route);
     }
+    let all_routes = !plan.routes.is_empty() && plan.routes.len() == fields.list("routes").len();
+    if let Some(path) = fields.get("example").and_then(|n| n.get("path"))
+        && let Some(text) = path.as_text()
+        && all_routes
+        && !plan.routes.iter().any(|r| r.path == text)
+    {
+        let message = format!("no route serves `{text}`");
+        cx.unknown(Code::UnknownReference, path.span, message, text, plan.routes.iter().map(|r| r.path.as_str()));
+    }
     for node in fields.list("pages") {
         plan.pages.extend(page(node, known, cx));
     }
@@ -177,10 +186,18 @@ fn page(node: &Node, known: &Known, cx: Cx) -> Option<Page> {
     Some(Page { method, path, body, pool: pool.build()? })
 }
 
+const METHODS: &[&str] = &["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+
 fn endpoint(node: &Node, cx: Cx) -> Option<(String, String)> {
     let text = text_of(node, cx)?;
     match text.split_once(' ') {
-        Some((method, path)) if path.starts_with('/') && !method.is_empty() => {
+        Some((method, path)) if path.trim_start().starts_with('/') => {
+            if !METHODS.contains(&method) {
+                let span = cx.sources.within(node.span, method);
+                let message = format!("HTTP has no method `{method}`");
+                cx.unknown(Code::UnknownValue, span, message, method, METHODS.iter().copied());
+                return None;
+            }
             Some((method.to_owned(), path.trim().to_owned()))
         }
         _ => {
@@ -238,7 +255,10 @@ fn model(node: &Node, named: Vec<&str>, backends: &[Backend], cx: Cx) -> Option<
             }
         }
         _ => {
-            cx.error(Code::MissingKey, node.span, "a model has exactly one of `id:` and `match:`");
+            let message = "a model has exactly one of `id:` and `match:`";
+            fields.get("backend");
+            fields.not_one_of(&["id", "match"], Diagnostic::new(Code::MissingKey, node.span, message));
+            fields.done();
             return None;
         }
     };
@@ -246,7 +266,8 @@ fn model(node: &Node, named: Vec<&str>, backends: &[Backend], cx: Cx) -> Option<
     let text = text_of(backend, cx)?;
     fields.done();
     let found = backends.iter().position(|b| b.name == text);
-    if found.is_none() && !named.contains(&text) {
+    // Without `backends:` that is what is missing.
+    if found.is_none() && !named.is_empty() && !named.contains(&text) {
         let message = format!("no backend is called `{text}`");
         cx.unknown(Code::UnknownReference, backend.span, message, text, named);
     }

@@ -10,7 +10,7 @@ use super::script::{self, ScriptPlan};
 use super::table::Tables;
 use super::transcript::Transcript;
 use super::yaml::{Entry, Node};
-use crate::diag::{Code, Diagnostic, FileId, Findings, Severity, Sources, Span};
+use crate::diag::{Code, Diagnostic, FileId, Findings, Severity, Sources, Span, gather};
 use reframe_frame::SchemaSet;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -82,10 +82,11 @@ pub fn load_after(files: &[FileText], earlier: Option<&Plan>) -> Loaded {
     for (file, id) in files.iter().zip(ids) {
         parsed.take(file, id, cx);
     }
+    parsed.mute_consequences(cx);
     let plan = compile(parsed, &sources, earlier.map(|p| &p.schemas), cx);
-    let failed = findings.errors() > 0;
-    let diagnostics = findings.into_sorted();
-    debug_assert!(failed || plan.is_some() || diagnostics.iter().any(|d| d.severity() == Severity::Error));
+    let diagnostics = gather(findings.into_sorted(), &sources);
+    let failed = diagnostics.iter().any(|d| d.severity() == Severity::Error);
+    debug_assert!(failed || plan.is_some(), "there is no plan, and nobody said why");
     Loaded { plan: plan.filter(|_| !failed), diagnostics, sources }
 }
 

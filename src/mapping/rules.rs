@@ -316,11 +316,9 @@ impl Rule {
             (None, Some(why), None) => Action::Drop(why.to_owned()),
             (None, None, Some(why)) => Action::Fail(why.to_owned()),
             _ => {
-                cx.error(
-                    Code::MissingKey,
-                    node.span,
-                    "a rule says exactly one of `emit:`, `drop:` (why) and `fail:` (the message)",
-                );
+                let message = "a rule says exactly one of `emit:`, `drop:` (why) and `fail:` (the message)";
+                let keys = ["emit", "drop", "fail"];
+                fields.not_one_of(&keys, Diagnostic::new(Code::MissingKey, node.span, message));
                 fields.done();
                 return None;
             }
@@ -344,7 +342,16 @@ impl Emit {
         let fields = Fields::of(node, format!("an emitted {}", vocabulary.noun), cx)?;
         let each = parse_each(&fields, cx);
         let conditions = condition::parse(&fields, cx);
-        let said = fields.rest();
+        let mut said = fields.rest();
+        // `ech` beside a word that exists is no second word but a slip in the first.
+        let is_word = |e: &&super::yaml::Entry| vocabulary.find(&e.key).is_some();
+        if said.len() > 1 && said.iter().filter(|e| is_word(e)).count() == 1 {
+            for slip in said.iter().filter(|e| !is_word(e)) {
+                let message = format!("unknown key `{}` in an emitted {}", slip.key, vocabulary.noun);
+                cx.unknown(Code::UnknownKey, slip.key_span, message, &slip.key, ["each", "where"]);
+            }
+            said.retain(is_word);
+        }
         let [entry] = said.as_slice() else {
             let noun = vocabulary.noun;
             let (span, message) = match said.get(1) {

@@ -104,7 +104,9 @@ fn step(node: &Node, known: &Known, default: Pace, pool: &PoolBuilder, env: &Env
             action
         }
         _ => {
-            cx.error(Code::MissingKey, node.span, "a step says exactly one of `play:` and `refuse:`");
+            let message = "a step says exactly one of `play:` and `refuse:`";
+            fields.not_one_of(&["play", "refuse"], Diagnostic::new(Code::MissingKey, node.span, message));
+            fields.done();
             return None;
         }
     };

@@ -213,7 +213,7 @@ impl SkeletonCx<'_, '_> {
             return None;
         }
         used.push(Used { part: text.to_owned(), span: name.span });
-        let compiled = self.at(node, env, used);
+        let compiled = self.at(node, &env.in_part(text, name.span), used);
         used.pop();
         compiled
     }

@@ -11,8 +11,15 @@ pub struct Table {
     pub name: String,
     /// Where its name stands.
     pub span: Span,
-    rows: Vec<(String, Value)>,
+    rows: Vec<Row>,
     default: Option<Value>,
+}
+
+#[derive(Clone, Debug)]
+struct Row {
+    word: String,
+    span: Span,
+    value: Value,
 }
 
 #[derive(Clone, Debug)]
@@ -33,7 +40,7 @@ impl Table {
             if entry.key == "default" {
                 table.default = Some(value);
             } else {
-                table.rows.push((entry.key.clone(), value));
+                table.rows.push(Row { word: entry.key.clone(), span: entry.key_span, value });
             }
         }
         Some(Arc::new(table))
@@ -41,21 +48,26 @@ impl Table {
 
     /// `None`: the table has neither the word nor a default.
     pub fn get(&self, word: &str) -> Option<&Tree> {
-        self.rows.iter().find(|(k, _)| k == word).map(|(_, v)| v).or(self.default.as_ref()).map(|v| &v.tree)
+        self.rows.iter().find(|r| r.word == word).map(|r| &r.value).or(self.default.as_ref()).map(|v| &v.tree)
     }
 
     /// The word stands in the table itself, not only under its default.
     pub fn names(&self, word: &str) -> bool {
-        self.rows.iter().any(|(k, _)| k == word)
+        self.rows.iter().any(|r| r.word == word)
     }
 
     pub fn keys(&self) -> impl Iterator<Item = &str> {
-        self.rows.iter().map(|(k, _)| k.as_str())
+        self.rows.iter().map(|r| r.word.as_str())
+    }
+
+    /// The word of each row, and where it stands.
+    pub fn rows(&self) -> impl Iterator<Item = (&str, Span)> {
+        self.rows.iter().map(|r| (r.word.as_str(), r.span))
     }
 
     /// Every value that can come out, and where it stands.
     pub fn values(&self) -> impl Iterator<Item = (&Tree, Span)> {
-        self.rows.iter().map(|(_, v)| v).chain(&self.default).map(|v| (&v.tree, v.span))
+        self.rows.iter().map(|r| &r.value).chain(&self.default).map(|v| (&v.tree, v.span))
     }
 
     /// The words of a closed set that it does not cover.

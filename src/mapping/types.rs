@@ -1,13 +1,18 @@
 //! Which variables exist at a place of a mapping, and of what type.
 
 use crate::canon::shape::{Shape, Type};
+use crate::diag::Span;
 
 /// The variables in sight.
 #[derive(Clone, Debug)]
 pub struct Env {
     /// Completes the sentence "no variable `x` in …".
     pub place: String,
+    /// The part at hand, and the `$use` that named it.
+    pub part: Option<(String, Span)>,
     variables: Vec<(String, Type)>,
+    /// How many of them the place offers; those behind were named in the mapping, by `as:` and `with:`.
+    offered: usize,
     /// Each with the words that it can be.
     policies: Vec<(String, Vec<String>)>,
 }
@@ -19,15 +24,25 @@ pub struct Unknown {
     pub near: Vec<String>,
     /// What there is, for the help line.
     pub offered: String,
+    /// Not even the first word is known.
+    pub root: bool,
 }
 
 impl Env {
     pub fn new(place: impl Into<String>, variables: impl IntoIterator<Item = (&'static str, Type)>) -> Env {
-        Env {
-            place: place.into(),
-            variables: variables.into_iter().map(|(n, t)| (n.to_owned(), t)).collect(),
-            policies: Vec::new(),
-        }
+        let variables: Vec<_> = variables.into_iter().map(|(n, t)| (n.to_owned(), t)).collect();
+        let offered = variables.len();
+        Env { place: place.into(), part: None, variables, offered, policies: Vec::new() }
+    }
+
+    pub fn in_part(&self, name: &str, span: Span) -> Env {
+        Env { part: Some((name.to_owned(), span)), ..self.clone() }
+    }
+
+    /// Named by `as:` or `with:`, not offered by the place.
+    pub fn is_named_here(&self, path: &str) -> bool {
+        let root = path.split('.').next().unwrap_or_default();
+        self.variables.iter().skip(self.offered).any(|(name, _)| name == root)
     }
 
     pub fn policies(mut self, policies: Vec<(String, Vec<String>)>) -> Env {
@@ -68,11 +83,11 @@ impl Env {
                 Ok(Type::Text)
             } else {
                 let near = names.iter().map(|p| format!("policy.{p}")).collect();
-                Err(Unknown { near, offered: format!("`policy` offers {}", names.join(", ")) })
+                Err(Unknown { near, offered: format!("`policy` offers {}", names.join(", ")), root: false })
             };
         }
         let Some(mut kind) = self.variable(root) else {
-            return Err(Unknown { near: self.all_paths(), offered: self.offer() });
+            return Err(Unknown { near: self.all_paths(), offered: self.offer(), root: true });
         };
         let mut so_far = root.to_owned();
         for step in steps {
@@ -83,7 +98,8 @@ impl Env {
                     None => return Err(fields_unknown(&so_far, shape)),
                 },
                 Type::Text | Type::Int | Type::Number | Type::Bool | Type::Word(_) | Type::List(_) | Type::Scalars => {
-                    return Err(Unknown { near: vec![so_far.clone()], offered: format!("`{so_far}` has no fields") });
+                    let offered = format!("`{so_far}` has no fields");
+                    return Err(Unknown { near: vec![so_far], offered, root: false });
                 }
             };
             so_far = format!("{so_far}.{step}");
@@ -119,5 +135,6 @@ fn fields_unknown(path: &str, shape: Shape) -> Unknown {
     Unknown {
         near: fields.iter().map(|f| format!("{path}.{f}")).collect(),
         offered: format!("`{path}` offers {}", fields.join(", ")),
+        root: false,
     }
 }
