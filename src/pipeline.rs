@@ -67,7 +67,8 @@ pub enum Sight<'a> {
     Late,
     Moment(&'a Moment, &'a TurnState),
     Frame(&'a Frame, Span),
-    Breach(&'a Fault),
+    /// A frame broke the contract, and where it is made.
+    Breach(&'a Fault, Span),
 }
 
 /// What a pipeline is made for.
@@ -246,7 +247,7 @@ impl Stage {
                 Ok(None) => {}
                 Ok(Some(frame)) => {
                     if let Some(breach) = self.breaks(&frame, plan.schema.as_deref()) {
-                        self.see(Sight::Breach(&breach));
+                        self.see(Sight::Breach(&breach, plan.span));
                         if moment.kind != MomentKind::TurnFail {
                             self.breach = Some(breach);
                             return;

@@ -49,7 +49,9 @@ fn explain(args: &ExplainArgs, layers: &Layers) -> Result<bool, String> {
     let Some(plan) = loaded.plan else {
         return Err(render_all(&loaded.diagnostics, &loaded.sources, colour()));
     };
-    let dialect = plan.dialect(&args.to, args.profile.as_deref()).ok_or_else(|| {
+    // What a client of this dialect gets, unless another profile is asked for.
+    let routed = plan.gateway.routes.iter().find(|r| r.dialect == args.to).and_then(|r| r.profile.as_deref());
+    let dialect = plan.dialect(&args.to, args.profile.as_deref().or(routed)).ok_or_else(|| {
         let mut known: Vec<&str> = plan.dialects().map(|d| d.name.as_str()).collect();
         known.dedup();
         let profile = args.profile.as_deref().map(|p| format!(" with profile `{p}`")).unwrap_or_default();
@@ -207,7 +209,7 @@ impl Rows {
                 let moment = std::mem::take(&mut self.moment);
                 self.row(moment, name, rule);
             }
-            Sight::Breach(fault) => {
+            Sight::Breach(fault, _) => {
                 self.breaches += 1;
                 self.row(String::new(), format!("breach: {}", fault.message), String::new());
             }

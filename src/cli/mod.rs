@@ -21,6 +21,8 @@ struct Args {
     /// Lay the files of this folder over the set; may be given more than once
     #[arg(long, global = true, value_name = "DIR")]
     add: Vec<PathBuf>,
+    #[command(flatten)]
+    serve: serve::ServeArgs,
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -28,7 +30,7 @@ struct Args {
 #[derive(Subcommand)]
 enum Command {
     /// Serve clients (the default)
-    Serve(serve::ServeArgs),
+    Serve,
     /// Say what is wrong with the mappings
     Check,
     /// Run the *.test.yaml files that stand beside the mappings
@@ -56,8 +58,8 @@ pub fn run() -> ExitCode {
             return ExitCode::from(COULD_NOT_RUN);
         }
     };
-    let code = match args.command.unwrap_or(Command::Serve(serve::ServeArgs::default())) {
-        Command::Serve(args) => serve::run(args, layers),
+    let code = match args.command.unwrap_or(Command::Serve) {
+        Command::Serve => serve::run(args.serve, layers),
         Command::Check => check::run(&layers),
         Command::Test => test::run(&layers),
         Command::Explain(args) => explain::run(&args, &layers),

@@ -15,7 +15,7 @@ use std::time::Duration;
 #[derive(Args, Default)]
 pub struct ServeArgs {
     /// Where to listen: HOST:PORT, port 0 picks one [default: 127.0.0.1:$PORT, else what gateway.yaml says]
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, global = true, value_name = "ADDR")]
     listen: Option<String>,
 }
 

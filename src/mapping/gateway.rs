@@ -289,12 +289,14 @@ fn route(node: &Node, dialects: &[&str], profiles: &[&str], cx: Cx) -> Option<Ro
         }
         Some(text.to_owned())
     };
+    // All are looked up before one is missed, so that two slips are told at once.
+    let dialect = dialect.and_then(|node| named(node, dialects, "dialect"));
     let profile = match profile {
-        Some(node) => Some(named(node, profiles, "profile")?),
-        None => None,
+        Some(node) => named(node, profiles, "profile").map(Some),
+        None => Some(None),
     };
     let (method, path) = endpoint(at, cx)?;
-    Some(RoutePlan { method, path, dialect: named(dialect?, dialects, "dialect")?, profile, span: at.span })
+    Some(RoutePlan { method, path, dialect: dialect?, profile: profile?, span: at.span })
 }
 
 fn example(node: &Node, cx: Cx) -> Option<(String, String)> {

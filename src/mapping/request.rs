@@ -3,7 +3,7 @@
 use super::fields::{Cx, Fields, constant};
 use super::read::{Read, ReadCx};
 use super::rules::{RuleBook, RuleSet, parse_parts};
-use super::select::Selector;
+use super::select::{Cursor, Selector};
 use super::table::Tables;
 use super::yaml::{Kind, Node};
 use crate::canon::vocabulary::{FORMAT, Field, ITEMS, SCALARS, TOOL_CHOICE, TOOLS};
@@ -83,6 +83,12 @@ pub struct RequestPlan {
 }
 
 impl RequestPlan {
+    /// What a client of this dialect calls one of our scalars.
+    pub fn param_of(&self, scalar: &str) -> Option<String> {
+        let read = self.scalars.iter().find(|r| r.field.name == scalar)?;
+        read.selectors().first().map(|s| s.param(&Cursor::new(&Tree::Null)))
+    }
+
     pub fn parse(node: &Node, tables: &Tables, cx: Cx) -> Option<RequestPlan> {
         let fields = Fields::of(node, "`request:`", cx)?;
         let mut required = Vec::new();

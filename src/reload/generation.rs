@@ -55,7 +55,9 @@ pub fn build(files: &[FileText], number: u64, earlier: Option<&Plan>) -> Result<
     let Some(plan) = loaded.plan else {
         return Err(Refusal { diagnostics: loaded.diagnostics, sources: loaded.sources });
     };
-    let failed: Vec<Diagnostic> = trial::run_all(&plan).into_iter().flat_map(|report| report.diagnostics()).collect();
+    let mut failed: Vec<Diagnostic> =
+        trial::run_all(&plan).into_iter().flat_map(|report| report.diagnostics()).collect();
+    failed.extend(trial::rehearse(&plan));
     if !failed.is_empty() {
         return Err(Refusal { diagnostics: failed, sources: loaded.sources });
     }

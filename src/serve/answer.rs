@@ -29,7 +29,10 @@ pub async fn answer(
 ) -> Result<Response, Fault> {
     let request = Arc::new(ingress::read(&dialect.request, body)?);
     let gateway = &generation.plan.gateway;
-    let model = gateway.model(&request.model).ok_or_else(|| pages::unknown_model(&request.model))?;
+    let model = gateway.model(&request.model).ok_or_else(|| {
+        let param = dialect.request.param_of("model").unwrap_or_else(|| "model".to_owned());
+        pages::unknown_model(&request.model).param(param)
+    })?;
     let backend = gateway
         .backends
         .get(model.backend)

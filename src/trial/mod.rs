@@ -2,6 +2,9 @@
 
 mod case;
 mod expect;
+mod rehearsal;
+
+pub use rehearsal::rehearse;
 
 use crate::diag::{Code, Diagnostic, Findings, Span};
 use crate::mapping::Plan;

@@ -127,6 +127,7 @@ impl Turn {
     }
 
     fn open_call(&mut self, choice: usize, which: usize, tell: &mut Tell) -> usize {
+        self.ensure_message(choice, tell);
         self.leave_message(choice, tell);
         self.close_reasoning(choice, ItemState::Done, tell);
         let named = &self.lanes[choice].calls[which].named;

@@ -32,6 +32,7 @@ impl Turn {
             self.fail(Fault::new(FaultKind::Backend, message), tell);
             return;
         }
+        self.ensure_message(choice, tell);
         let cut = finish.is_cut();
         let calls_open = self.has_open_call(choice);
         let how = if cut && !calls_open { ItemState::Cut } else { ItemState::Done };

@@ -1,7 +1,7 @@
 //! Text and refusals: the message item and its parts.
 
 use super::{At, Tell, Turn, Voice, pieces};
-use crate::canon::policy::{OutputIndex, TerminalOrder};
+use crate::canon::policy::{EmptyMessageItem, OutputIndex, TerminalOrder};
 use crate::canon::{Item, ItemKind, ItemState, Moment, MomentKind, Part, PartKind, Piece, Tree};
 
 impl Turn {
@@ -74,6 +74,14 @@ impl Turn {
             }
         }
         self.open_message(choice, key, tell)
+    }
+
+    /// Policy `empty_message_item: always`: a choice that has said nothing has a message nevertheless.
+    pub(super) fn ensure_message(&mut self, choice: usize, tell: &mut Tell) {
+        let has = self.state.items_of(choice).any(|i| i.kind == ItemKind::Message);
+        if !has && self.policies.empty_message_item == EmptyMessageItem::Always {
+            self.open_message(choice, None, tell);
+        }
     }
 
     /// Text follows reasoning and other messages; those are closed first.

@@ -12,7 +12,7 @@ mod reasoning;
 
 pub use ids::Ids;
 
-use crate::canon::policy::{ChoiceFrames, EmptyMessageItem, Head};
+use crate::canon::policy::{ChoiceFrames, Head};
 use crate::canon::{Event, Fault, FaultKind, Moment, MomentKind, Policies, Tree, TurnState, Usage};
 use lane::Lane;
 
@@ -180,9 +180,6 @@ impl Turn {
 
     fn open_choice(&mut self, index: usize, tell: &mut Tell) {
         tell(&self.state, &Moment::choice(MomentKind::ChoiceOpen, index));
-        if self.policies.empty_message_item == EmptyMessageItem::Always {
-            self.open_message(index, None, tell);
-        }
     }
 
     /// What a choice says after its finish is late.

@@ -1,0 +1,91 @@
+//! Before a set goes live, its own transcripts are played through every route: what breaks its schema or its order
+//! there would break it in front of a client.
+
+use crate::canon::{Ended, Fault, FaultKind, TurnRequest};
+use crate::diag::{Code, Diagnostic, Span};
+use crate::mapping::Plan;
+use crate::mapping::dialect::DialectPlan;
+use crate::mapping::gateway::Validation;
+use crate::mapping::transcript::{Arrival, Transcript};
+use crate::pipeline::{Answer, Observer, Order, Pipeline, Sight};
+use crate::turn::Ids;
+use std::sync::{Arc, Mutex};
+
+/// Longer ones show nothing that shorter ones do not.
+const MAX_LINES: usize = 64;
+
+/// One finding for each route and place at most.
+pub fn rehearse(plan: &Plan) -> Vec<Diagnostic> {
+    let mut found: Vec<Diagnostic> = Vec::new();
+    if plan.gateway.validation != Validation::Strict {
+        return found;
+    }
+    let mut seen: Vec<*const DialectPlan> = Vec::new();
+    for route in &plan.gateway.routes {
+        let Some(dialect) = plan.dialect(&route.dialect, route.profile.as_deref()) else { continue };
+        if seen.contains(&Arc::as_ptr(dialect)) {
+            continue;
+        }
+        seen.push(Arc::as_ptr(dialect));
+        for transcript in plan.transcripts.iter().filter(|t| t.lines.len() <= MAX_LINES) {
+            for answer in [Answer::Stream, Answer::Body] {
+                let Some((fault, span)) = play(plan, dialect, transcript, answer) else { continue };
+                let shown = route.profile.as_ref().map_or(String::new(), |p| format!(" with the profile `{p}`"));
+                let message = format!(
+                    "played as `{}`{shown}, the transcript `{}` goes wrong: {}",
+                    route.dialect, transcript.name, fault.message
+                );
+                if !found.iter().any(|d| d.span == span) {
+                    let help = "a shape is two files: the mapping that makes it and the schema that allows it";
+                    found.push(Diagnostic::new(Code::FailedRehearsal, span, message).help(help));
+                }
+            }
+        }
+    }
+    found
+}
+
+fn play(plan: &Plan, dialect: &Arc<DialectPlan>, transcript: &Transcript, answer: Answer) -> Option<(Fault, Span)> {
+    let places = Arc::new(Mutex::new(None));
+    let mut view = TurnRequest::plain("rehearsed", answer == Answer::Stream).view;
+    view.insert("usage", true.into());
+    let mut pipeline = Pipeline::new(Order {
+        backend: plan.backend(&transcript.backend)?.clone(),
+        dialect: dialect.clone(),
+        request: Arc::new(TurnRequest::new(view)),
+        validation: Validation::Strict,
+        answer,
+        ids: Ids::Counting(0),
+        now_ms: 0,
+    })
+    .observe(Box::new(Place(places.clone())));
+    let mut how = Ended::Eof;
+    for line in &transcript.lines {
+        match &line.what {
+            Arrival::Raw(raw) => {
+                pipeline.push(raw, 0);
+            }
+            Arrival::End => how = Ended::Marker,
+            Arrival::Cut(why) => how = Ended::Cut(why.clone()),
+        }
+    }
+    pipeline.finish(how, 0);
+    let fault = match answer {
+        Answer::Stream => pipeline.fault().cloned(),
+        Answer::Body => pipeline.body().err(),
+    };
+    let ours = |f: &Fault| matches!(f.kind, FaultKind::Breach | FaultKind::Internal);
+    let place = places.lock().unwrap_or_else(|e| e.into_inner()).unwrap_or(dialect.body.span);
+    fault.filter(ours).map(|fault| (fault, place))
+}
+
+/// Remembers where the first frame was made that broke something.
+struct Place(Arc<Mutex<Option<Span>>>);
+
+impl Observer for Place {
+    fn see(&mut self, sight: Sight) {
+        if let Sight::Breach(_, span) = sight {
+            self.0.lock().unwrap_or_else(|e| e.into_inner()).get_or_insert(span);
+        }
+    }
+}
