@@ -7,9 +7,9 @@ mod span;
 mod suggest;
 
 pub use code::Code;
+pub use gather::gather;
 pub use render::{render_all, render_one};
 pub use span::{FileId, Place, Source, Sources, Span};
-pub use gather::gather;
 pub use suggest::{did_you_mean, one_of, slip_of, there_is};
 
 use std::cell::RefCell;
@@ -82,6 +82,14 @@ impl Findings {
     /// From here on these codes are only the consequence of an error that is said elsewhere.
     pub fn mute(&self, codes: &[Code]) {
         self.muted.borrow_mut().extend(codes);
+    }
+
+    pub fn errors(&self) -> usize {
+        let errors = |list: &[Diagnostic]| list.iter().filter(|d| d.severity() == Severity::Error).count();
+        match errors(&self.found.borrow()) {
+            0 => errors(&self.held.borrow()),
+            some => some,
+        }
     }
 
     pub fn into_sorted(self) -> Vec<Diagnostic> {
