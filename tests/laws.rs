@@ -6,6 +6,8 @@
 
 #[path = "laws/chat.rs"]
 mod chat;
+#[path = "laws/completions.rs"]
+mod completions;
 #[path = "laws/events.rs"]
 mod events;
 #[path = "support/play.rs"]
@@ -33,6 +35,11 @@ proptest! {
     #[test]
     fn a_responses_stream_keeps_its_laws(script in events::script_of(1)) {
         responses::laws(&Told::by("responses", "openai", &script));
+    }
+
+    #[test]
+    fn a_completions_stream_keeps_its_laws(script in events::script()) {
+        completions::laws(&Told::by("completions", "openai", &script));
     }
 
     /// Invariant 3: body and stream are two sights of one turn.

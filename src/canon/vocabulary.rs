@@ -123,7 +123,8 @@ pub static EVENTS: Vocabulary = Vocabulary {
             payload: &["id", "name", "arguments", "whole"],
         },
         Word { name: "batch", fields: &[CHOICE, f("ids", Kind::Texts)], payload: &["ids"] },
-        Word { name: "close", fields: &[CHOICE, ITEM, f("key", Kind::Text)], payload: &["item", "key"] },
+        // Without a name it closes every open call of the choice.
+        Word { name: "close", fields: &[CHOICE, ITEM, f("key", Kind::Text)], payload: &[] },
         Word {
             name: "usage",
             fields: &[

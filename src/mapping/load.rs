@@ -5,13 +5,15 @@ use super::dialect::{self, DialectCx, DialectPlan, Profile};
 use super::fields::{Cx, Fields};
 use super::files::Files;
 use super::gateway::{self, GatewayPlan};
-use super::schemas::SchemaCache;
+use super::schemas::{KeptSchemas, SchemaCache};
 use super::script::{self, ScriptPlan};
 use super::table::Tables;
 use super::transcript::Transcript;
 use super::yaml::{Entry, Node};
 use crate::diag::{Code, Diagnostic, FileId, Findings, Severity, Sources, Span, gather};
 use reframe_frame::SchemaSet;
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 /// One file of a set, as it was read.
@@ -34,6 +36,7 @@ pub struct Plan {
     /// The `*.test.yaml` files, parsed.
     pub tests: Vec<TestFile>,
     pub sources: Arc<Sources>,
+    schemas: KeptSchemas,
 }
 
 #[derive(Debug)]
@@ -64,6 +67,11 @@ impl Plan {
 }
 
 pub fn load(files: &[FileText]) -> Loaded {
+    load_after(files, None)
+}
+
+/// The same, with an earlier plan whose schemas are used again if their files have not changed.
+pub fn load_after(files: &[FileText], earlier: Option<&Plan>) -> Loaded {
     let mut sources = Sources::default();
     let ids: Vec<FileId> =
         files.iter().map(|f| sources.add(f.name.as_str(), f.shown.as_str(), f.text.clone())).collect();
@@ -75,17 +83,21 @@ pub fn load(files: &[FileText]) -> Loaded {
         parsed.take(file, id, cx);
     }
     parsed.mute_consequences(cx);
-    let plan = compile(parsed, &sources, cx);
+    let plan = compile(parsed, &sources, earlier.map(|p| &p.schemas), cx);
     let diagnostics = gather(findings.into_sorted(), &sources);
     let failed = diagnostics.iter().any(|d| d.severity() == Severity::Error);
     debug_assert!(failed || plan.is_some(), "there is no plan, and nobody said why");
     Loaded { plan: plan.filter(|_| !failed), diagnostics, sources }
 }
 
-fn compile(files: Files, sources: &Arc<Sources>, cx: Cx) -> Option<Plan> {
+fn compile(files: Files, sources: &Arc<Sources>, earlier: Option<&KeptSchemas>, cx: Cx) -> Option<Plan> {
     let schemas = SchemaSet::new(files.schemas.iter().cloned());
     let schema_names = files.schemas.iter().map(|(name, _)| name).chain(&files.broken.schemas);
     let cache = SchemaCache::new(&schemas, schema_names.map(String::as_str).collect(), &files.broken.schemas);
+    let schemas_hash = hash(sources);
+    if let Some(earlier) = earlier.filter(|e| e.hash == schemas_hash) {
+        cache.reuse(earlier);
+    }
     let no_entries: &[Entry] = &[];
     let (shared_tables, shared_parts) = match files.shared.as_ref().and_then(|n| Fields::of(n, "shared.yaml", cx)) {
         Some(fields) => {
@@ -147,6 +159,7 @@ fn compile(files: Files, sources: &Arc<Sources>, cx: Cx) -> Option<Plan> {
         transcripts: files.transcripts,
         tests: files.tests,
         sources: sources.clone(),
+        schemas: cache.keep(schemas_hash),
     })
 }
 
@@ -162,4 +175,13 @@ fn unique(nodes: &[Node], key: &'static str, cx: Cx) {
             None => seen.push((text, name.span)),
         }
     }
+}
+
+/// Of the schema files: their names and texts.
+fn hash(sources: &Sources) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for (_, source) in sources.iter().filter(|(_, s)| s.name.starts_with("schemas/")) {
+        (&source.name, &source.text).hash(&mut hasher);
+    }
+    hasher.finish()
 }

@@ -28,4 +28,4 @@ pub mod transcript;
 pub mod types;
 pub mod yaml;
 
-pub use load::{FileText, Loaded, Plan, load};
+pub use load::{FileText, Loaded, Plan, load, load_after};

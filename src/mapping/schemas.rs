@@ -18,9 +18,28 @@ pub struct SchemaCache<'s> {
     compiled: RefCell<HashMap<String, Option<Arc<Schema>>>>,
 }
 
+/// Compiled schemas that the next generation may use again: they are most of the work of a load, and rarely change.
+#[derive(Debug, Default)]
+pub struct KeptSchemas {
+    /// Of all schema files of the set.
+    pub hash: u64,
+    compiled: HashMap<String, Arc<Schema>>,
+}
+
 impl<'s> SchemaCache<'s> {
     pub fn new(set: &'s SchemaSet, names: Vec<&'s str>, broken: &'s [String]) -> SchemaCache<'s> {
         SchemaCache { set, names, broken, compiled: RefCell::default() }
+    }
+
+    /// Starts with what an earlier generation compiled from the same files.
+    pub fn reuse(&self, kept: &KeptSchemas) {
+        let known = kept.compiled.iter().map(|(name, schema)| (name.clone(), Some(schema.clone())));
+        self.compiled.borrow_mut().extend(known);
+    }
+
+    pub fn keep(self, hash: u64) -> KeptSchemas {
+        let compiled = self.compiled.into_inner().into_iter();
+        KeptSchemas { hash, compiled: compiled.filter_map(|(name, schema)| Some((name, schema?))).collect() }
     }
 
     pub fn contains(&self, reference: &str) -> bool {

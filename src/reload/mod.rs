@@ -26,7 +26,7 @@ impl Store {
     /// The first generation. Without one there is nothing to serve.
     pub fn open(layers: Layers) -> Result<Arc<Store>, Refusal> {
         let files = read(&layers)?;
-        let first = generation::build(&files, 1)?;
+        let first = generation::build(&files, 1, None)?;
         Ok(Arc::new(Store { layers, current: ArcSwap::from_pointee(first), reloading: Mutex::default() }))
     }
 
@@ -58,7 +58,7 @@ impl Store {
         if *refused == Some(hash) {
             return;
         }
-        match generation::build(&files, now.number + 1) {
+        match generation::build(&files, now.number + 1, Some(&now.plan)) {
             Ok(next) => {
                 *refused = None;
                 tracing::info!("generation {} applied; running turns stay on the one they began with", next.number);

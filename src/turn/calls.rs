@@ -84,7 +84,9 @@ impl Turn {
             });
         }
         if named.key.is_some() {
-            return calls.iter().rposition(|c| c.named.key == named.key);
+            let found = calls.iter().rposition(|c| c.named.key == named.key)?;
+            // A key that is used again, with a name, after its call was over, is a new call.
+            return (!(calls[found].closed && named.name.is_some())).then_some(found);
         }
         let last = calls.iter().rposition(|c| !c.closed)?;
         let other = named.name.is_some() && calls[last].named.name.is_some() && calls[last].named.name != named.name;
@@ -188,9 +190,10 @@ impl Turn {
                 self.close_reasoning(choice, ItemState::Done, tell);
             }
         }
-        let Some(name) = key.or(item) else { return };
+        let name = key.or(item);
         for call in &mut self.lanes[choice].calls {
-            call.complete |= call.named.key.as_deref() == Some(name) || call.named.id.as_deref() == Some(name);
+            let named = |n| call.named.key.as_deref() == Some(n) || call.named.id.as_deref() == Some(n);
+            call.complete |= name.is_none_or(named);
         }
         if self.policies.terminal_order == TerminalOrder::ByItem {
             self.flush_calls(choice, tell);

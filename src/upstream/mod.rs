@@ -1,5 +1,6 @@
 //! TurnRequest → backend → RawEvents. The only folder that talks to backends.
 
+pub mod decode;
 mod replay;
 
 use crate::canon::{Ended, Fault, FaultKind, Tree, TurnRequest};
