@@ -6,8 +6,8 @@ use super::table::Tables;
 use super::tokens::{self, Call, CallKind, Placed, Token};
 use super::types::Env;
 use crate::canon::shape::Type;
-use crate::diag::{Code, Diagnostic, Span, did_you_mean};
-use minijinja::Error;
+use crate::diag::{Code, Diagnostic, Span, did_you_mean, one_of};
+use minijinja::{Error, ErrorKind};
 
 /// The closed lists of what an expression may call.
 const FILTERS: &[&str] = &["default", "table", "lower", "upper", "trim", "length", "json", "join", "first", "last"];
@@ -123,6 +123,19 @@ impl Check<'_> {
             }
         }
         sound
+    }
+
+    /// Too few or too many arguments; anything else may be a matter of the values.
+    pub fn is_called_well(&self, error: &Error) -> bool {
+        let how = match error.kind() {
+            ErrorKind::MissingArgument => "too few",
+            ErrorKind::TooManyArguments => "too many",
+            _ => return true,
+        };
+        let called: Vec<&str> = tokens::calls(&self.tokens).iter().map(|c| c.name).collect();
+        let message = format!("{how} arguments for {}", one_of(called));
+        self.cx.error(Code::BadExpression, self.whole(), message);
+        false
     }
 
     fn table(&self, call: &Call) -> bool {

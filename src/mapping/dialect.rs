@@ -241,7 +241,8 @@ impl Compiler<'_, '_> {
                 continue;
             };
             framed.push((moment, entry.key_span));
-            let place = format!("a `{}` frame", entry.key);
+            let article = if entry.key.starts_with(['a', 'e', 'i', 'o']) { "an" } else { "a" };
+            let place = format!("{article} `{}` frame", entry.key);
             let env = Env::new(place, variables_at(moment)).policies(self.policies.clone());
             let Kind::Map(list) = &entry.value.kind else {
                 cx.wrong_type(&entry.value, "frames by name");

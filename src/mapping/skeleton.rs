@@ -88,7 +88,10 @@ impl SkeletonCx<'_, '_> {
     }
 
     pub fn condition(&self, node: &Node, env: &Env) -> Option<Expr> {
-        let text = text_of(node, self.cx)?;
+        let Some(text) = node.as_text() else {
+            self.cx.wrong_type(node, "an expression");
+            return None;
+        };
         self.pool.add(text, node.span, env, self.cx).map(|(expr, _)| expr)
     }
 

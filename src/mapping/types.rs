@@ -135,6 +135,7 @@ impl Env {
                 paths.extend(shape.fields().unwrap_or(&[]).iter().map(|(f, _)| format!("{name}.{f}")));
             }
         }
+        paths.extend(self.policies.iter().map(|(name, _)| format!("policy.{name}")));
         paths
     }
 
