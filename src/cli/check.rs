@@ -6,13 +6,15 @@ use crate::mapping::backend::Transport;
 use crate::mapping::{Loaded, Plan, load, loss};
 use crate::reload::{Layers, read};
 use crate::trial;
+use std::io::{self, Write};
 
 pub fn run(layers: &Layers) -> u8 {
     let (text, code) = report(layers, colour());
-    match code {
-        COULD_NOT_RUN => eprint!("{text}"),
-        _ => print!("{text}"),
-    }
+    // Who reads only the first lines closes the pipe; that is no reason to fall over.
+    let _ = match code {
+        COULD_NOT_RUN => io::stderr().write_all(text.as_bytes()),
+        _ => io::stdout().write_all(text.as_bytes()),
+    };
     code
 }
 

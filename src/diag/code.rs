@@ -35,7 +35,7 @@ codes! {
     MissingKey = "RF011", Error, "a key that must be there";
     WrongType = "RF012", Error, "a value of the wrong type";
     UnknownValue = "RF013", Error, "a word outside a closed list";
-    DuplicateName = "RF014", Error, "two files or routes claim the same name";
+    DuplicateName = "RF014", Error, "two files, routes or models claim the same name";
     UnknownReference = "RF020", Error, "a backend, dialect, profile, script or transcript that does not exist";
     BadSelector = "RF101", Error, "a selector that is not JSONPath";
     BadExpression = "RF102", Error, "an expression that does not parse";

@@ -11,7 +11,11 @@ pub fn gather(sorted: Vec<Diagnostic>, sources: &Sources) -> Vec<Diagnostic> {
     for diagnostic in sorted {
         let names_all = match diagnostic.code {
             // The sentence names the unknown thing and nothing of the place.
-            Code::UnknownReference | Code::UnknownPart | Code::UnknownTable | Code::UnknownPolicy => true,
+            Code::UnknownReference
+            | Code::UnknownPart
+            | Code::UnknownTable
+            | Code::UnknownPolicy
+            | Code::BadPolicyValue => true,
             _ => false,
         };
         let same = |d: &Diagnostic| d.code == diagnostic.code && d.message == diagnostic.message;

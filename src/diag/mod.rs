@@ -84,6 +84,14 @@ impl Findings {
         self.muted.borrow_mut().extend(codes);
     }
 
+    pub fn errors(&self) -> usize {
+        let errors = |list: &[Diagnostic]| list.iter().filter(|d| d.severity() == Severity::Error).count();
+        match errors(&self.found.borrow()) {
+            0 => errors(&self.held.borrow()),
+            some => some,
+        }
+    }
+
     pub fn into_sorted(self) -> Vec<Diagnostic> {
         let mut found = self.found.into_inner();
         if !found.iter().any(|d| d.severity() == Severity::Error) {

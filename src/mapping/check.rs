@@ -6,8 +6,8 @@ use super::table::Tables;
 use super::tokens::{self, Call, CallKind, Placed, Token};
 use super::types::Env;
 use crate::canon::shape::Type;
-use crate::diag::{Code, Diagnostic, Span, did_you_mean};
-use minijinja::Error;
+use crate::diag::{Code, Diagnostic, Span, did_you_mean, one_of};
+use minijinja::{Error, ErrorKind};
 
 /// The closed lists of what an expression may call.
 const FILTERS: &[&str] = &["default", "table", "lower", "upper", "trim", "length", "json", "join", "first", "last"];
@@ -64,15 +64,21 @@ impl Check<'_> {
             Err(unknown) => unknown,
         };
         let near = did_you_mean(path, unknown.near.iter().map(String::as_str));
-        if let Some((part, span)) = &self.env.part
+        let root = |path: &str| path.split('.').next().unwrap_or_default().to_owned();
+        if let Some(part) = &self.env.part
             && unknown.root
-            && near.is_none_or(|near| self.env.is_named_here(near))
+            && near.is_none_or(|near| self.env.is_named_here(near) && !part.speaks_of(&root(near)))
         {
             // The part is right where it has what it reads; here it has not.
-            let root = path.split('.').next().unwrap_or_default();
-            let message = format!("the part `{part}` reads `{root}`, which is not in {}", self.env.place);
+            let root = root(path);
+            let message = format!("the part `{}` reads `{root}`, which is not in {}", part.name, self.env.place);
             let help = format!("{}; `with: {{ {root}: … }}` gives it another one", unknown.offered);
-            self.cx.add(Diagnostic::new(Code::UnknownVariable, *span, message).help(help));
+            let mut diagnostic = Diagnostic::new(Code::UnknownVariable, part.span, message).help(help);
+            if let Some(near) = near {
+                let near = near.split('.').next().unwrap_or_default();
+                diagnostic = diagnostic.label(format!("there is `{near}` instead"));
+            }
+            self.cx.add(diagnostic);
             return None;
         }
         let is_it = |word: &str| word.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
@@ -117,6 +123,19 @@ impl Check<'_> {
             }
         }
         sound
+    }
+
+    /// Too few or too many arguments; anything else may be a matter of the values.
+    pub fn is_called_well(&self, error: &Error) -> bool {
+        let how = match error.kind() {
+            ErrorKind::MissingArgument => "too few",
+            ErrorKind::TooManyArguments => "too many",
+            _ => return true,
+        };
+        let called: Vec<&str> = tokens::calls(&self.tokens).iter().map(|c| c.name).collect();
+        let message = format!("{how} arguments for {}", one_of(called));
+        self.cx.error(Code::BadExpression, self.whole(), message);
+        false
     }
 
     fn table(&self, call: &Call) -> bool {

@@ -226,7 +226,10 @@ impl Compiler<'_, '_> {
         let cx = self.dcx.cx;
         let fields = Fields::of(node, "`stream:`", cx)?;
         let wire = fields.required("framing").and_then(|n| self.wire(n));
-        let schema = fields.text("schema");
+        let schema = fields.get("schema");
+        if node.misspells("schema") {
+            cx.findings.mute(&[Code::BadSchema]);
+        }
         let base = fields.get("base");
         let mut frames: Vec<Vec<FramePlan>> = MomentKind::ALL.iter().map(|_| Vec::new()).collect();
         let mut framed = Vec::new();
@@ -238,16 +241,14 @@ impl Compiler<'_, '_> {
                 continue;
             };
             framed.push((moment, entry.key_span));
-            let place = format!("a `{}` frame", entry.key);
+            let article = if entry.key.starts_with(['a', 'e', 'i', 'o']) { "an" } else { "a" };
+            let place = format!("{article} `{}` frame", entry.key);
             let env = Env::new(place, variables_at(moment)).policies(self.policies.clone());
             let Kind::Map(list) = &entry.value.kind else {
                 cx.wrong_type(&entry.value, "frames by name");
                 continue;
             };
             for frame in list {
-                if self.is_off(frame, &env) {
-                    continue;
-                }
                 if let Some(plan) = self.frame(frame, base, schema, &env) {
                     frames[moment as usize].push(plan);
                 }
@@ -283,13 +284,8 @@ impl Compiler<'_, '_> {
         Some(wire)
     }
 
-    /// A frame whose condition the policies have already denied is not part of the plan.
-    fn is_off(&self, entry: &Entry, env: &Env) -> bool {
-        let condition = entry.value.get("when").and_then(|node| self.scx.condition(node, env));
-        condition.and_then(|c| self.scx.pool.settled(&c)) == Some(Tree::Bool(false))
-    }
-
-    fn frame(&self, entry: &Entry, base: Option<&Node>, schema: Option<&str>, env: &Env) -> Option<FramePlan> {
+    /// `schema`: the one that all frames of the stream satisfy, where they have one.
+    fn frame(&self, entry: &Entry, base: Option<&Node>, schema: Option<&Node>, env: &Env) -> Option<FramePlan> {
         let cx = self.dcx.cx;
         let env = env.with("frame", Type::Text);
         let fields = Fields::of(&entry.value, format!("the frame `{}`", entry.key), cx)?;
@@ -297,6 +293,8 @@ impl Compiler<'_, '_> {
             Some(node) => Some(self.scx.condition(node, &env)?),
             None => None,
         };
+        // What the policies have already denied is no part of the plan; that it is sound is checked all the same.
+        let off = when.as_ref().and_then(|w| self.scx.pool.settled(w)) == Some(Tree::Bool(false));
         let event = fields.text("event").map(str::to_owned);
         if event.as_deref().is_some_and(|e| e.contains("{{")) {
             let at = fields.get("event").map_or(entry.key_span, |n| n.span);
@@ -308,11 +306,16 @@ impl Compiler<'_, '_> {
         }
         let on_base = fields.flag("base").unwrap_or(true);
         let (data, text, comment) = (fields.get("data"), fields.get("text"), fields.get("comment"));
-        let named = fields.text("schema").or(schema).unwrap_or(&entry.key);
+        let own_schema = fields.get("schema").or(schema);
         let (content, schema) = match (data, text, comment) {
             (Some(data), None, None) => {
                 let skeleton = self.with_base(base.filter(|_| on_base), data, &env)?;
-                (Content::Data(skeleton), self.schema(named, SchemaOf::Frame, entry.key_span))
+                let schema = match own_schema {
+                    _ if off => None,
+                    Some(node) => self.schema(text_of(node, cx)?, SchemaOf::Frame, node.span),
+                    None => self.schema(&entry.key, SchemaOf::Frame, entry.key_span),
+                };
+                (Content::Data(skeleton), schema)
             }
             (None, Some(text), None) => (Content::Text(self.scx.compile(text, &env)?), None),
             (None, None, Some(comment)) => (Content::Comment(self.scx.compile(comment, &env)?), None),
@@ -338,7 +341,8 @@ impl Compiler<'_, '_> {
             return None;
         }
         fields.done();
-        Some(FramePlan { name: Arc::from(entry.key.as_str()), span: entry.key_span, when, event, content, schema })
+        let name = Arc::from(entry.key.as_str());
+        (!off).then_some(FramePlan { name, span: entry.key_span, when, event, content, schema })
     }
 
     /// A line break in what must be one line of a stream.

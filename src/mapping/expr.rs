@@ -153,6 +153,12 @@ impl PoolBuilder {
                 None => sound = false,
             }
         }
+        // With nothing to read, what is left to go wrong are the calls themselves.
+        if let Err(error) = expression.eval(BTreeMap::<String, Value>::new())
+            && sound
+        {
+            sound = check.is_called_well(&error);
+        }
         if !sound {
             return None;
         }

@@ -170,14 +170,19 @@ impl<'n, 'c> Fields<'n, 'c> {
 
     /// A list that must hold something.
     pub fn required_list(&self, key: &'static str) -> &'n [Node] {
-        let items = self.list(key);
-        if let Some(entry) = self.entry(key)
-            && items.is_empty()
-        {
-            self.cx.error(Code::MissingKey, entry.key_span, format!("`{key}:` is empty"));
-        }
         self.required(key);
-        items
+        let Some(entry) = self.entry(key) else { return &[] };
+        match &entry.value.kind {
+            Kind::List(items) if !items.is_empty() => return items,
+            Kind::List(_) | Kind::Null => {
+                self.cx.error(Code::MissingKey, entry.key_span, format!("`{key}:` is empty"));
+            }
+            Kind::Bool(_) | Kind::Int(_) | Kind::Float(_) | Kind::Text(_) | Kind::Map(_) => {
+                let message = format!("`{key}:` must be a list, not {}", entry.value.noun());
+                self.cx.error(Code::WrongType, entry.value.span, message);
+            }
+        }
+        &[]
     }
 
     /// The entries of a map, whose keys are free.

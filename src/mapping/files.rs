@@ -4,7 +4,7 @@
 use super::fields::Cx;
 use super::load::{FileText, TestFile};
 use super::transcript::{self, Transcript};
-use super::yaml::{self, Entry, Kind, Node};
+use super::yaml::{self, Kind, Node};
 use crate::diag::{Code, Diagnostic, FileId, Span, did_you_mean};
 use std::sync::Arc;
 
@@ -87,7 +87,7 @@ impl Files {
             _ => &self.scripts,
         };
         let broken = self.broken.names.iter().filter(|(k, _)| *k == key).map(|(_, name)| name.as_str());
-        nodes.iter().filter_map(|n| named(n, key)?.value.as_text()).chain(broken).collect()
+        nodes.iter().filter_map(|n| n.meant(key)?.value.as_text()).chain(broken).collect()
     }
 
     /// What a misspelt `parts:` holds cannot be found; that its key is unknown is said, and is enough.
@@ -96,20 +96,12 @@ impl Files {
             [("parts", Code::UnknownPart), ("tables", Code::UnknownTable), ("own_policies", Code::UnknownPolicy)];
         for node in self.shared.iter().chain(&self.dialects).chain(&self.backends) {
             for (key, code) in holds {
-                if named(node, key).is_some_and(|entry| entry.key != key) {
+                if node.misspells(key) {
                     cx.findings.mute(&[code]);
                 }
             }
         }
     }
-}
-
-/// The entry of a key, be it misspelt.
-fn named<'n>(node: &'n Node, key: &str) -> Option<&'n Entry> {
-    let entries = node.as_map()?;
-    // `policies` is no slip in `own_policies`.
-    let slip = |e: &&Entry| e.key.len().abs_diff(key.len()) <= 2 && did_you_mean(&e.key, [key]).is_some();
-    entries.iter().find(|e| e.key == key).or_else(|| entries.iter().find(slip))
 }
 
 impl Broken {

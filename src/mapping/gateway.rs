@@ -135,12 +135,15 @@ pub fn parse(node: &Node, known: &Known, cx: Cx) -> Option<GatewayPlan> {
         plan.backends.extend(backend(&entry.key, &entry.value, known, cx));
     }
     for node in fields.required_list("models") {
-        plan.models.extend(model(
-            node,
-            fields.map("backends").iter().map(|e| e.key.as_str()).collect(),
-            &plan.backends,
-            cx,
-        ));
+        let named = fields.map("backends").iter().map(|e| e.key.as_str()).collect();
+        let model = model(node, named, &plan.backends, cx);
+        if let Some(Model { matches: Match::Id(id), .. }) = &model
+            && plan.models.iter().any(|m| matches!(&m.matches, Match::Id(other) if other == id))
+        {
+            let span = node.get("id").map_or(node.span, |n| n.span);
+            cx.error(Code::DuplicateName, span, format!("two models are called `{id}`"));
+        }
+        plan.models.extend(model);
     }
     for node in fields.required_list("routes") {
         let route = route(node, known.dialects, known.profiles, cx);

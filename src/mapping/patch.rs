@@ -22,6 +22,11 @@ fn merge<'p>(base: &mut Node, patch: &'p Node, path: &mut Vec<&'p str>, cx: Cx) 
         *base = whole.clone();
         return;
     }
+    if matches!((&base.kind, &patch.kind), (Kind::List(_), Kind::Map(_))) {
+        let message = format!("`{}` is a list, and a list is replaced whole", path.join(" → "));
+        cx.add(Diagnostic::new(Code::BadPatch, patch.span, message).help("write all of its entries"));
+        return;
+    }
     let (Kind::Map(entries), Kind::Map(changes)) = (&mut base.kind, &patch.kind) else {
         *base = patch.clone();
         return;

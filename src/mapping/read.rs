@@ -149,6 +149,9 @@ impl Read {
                 from.pop().map(|from| Way::Parts { from, rules })
             }
             (None, Kind::Parts) | (Some(_), _) => {
+                if node.misspells("use") {
+                    return None;
+                }
                 let message = if field.kind == Kind::Parts {
                     format!("`{}` needs `use:`, the rules that make its parts", field.name)
                 } else {

@@ -8,6 +8,7 @@ use super::table::Tables;
 use super::yaml::{Kind, Node};
 use crate::canon::vocabulary::{FORMAT, Field, ITEMS, SCALARS, TOOL_CHOICE, TOOLS};
 use crate::canon::{Tree, words};
+use crate::diag::Code;
 use reframe_frame::Schema;
 use std::sync::Arc;
 
@@ -104,6 +105,9 @@ impl RequestPlan {
             if let Some(at) = Selector::parse(&path, entry.key_span, cx) {
                 refused.extend(Refused::parse(at, &entry.value, cx));
             }
+        }
+        if node.misspells("rules") {
+            cx.findings.mute(&[Code::UnknownReference]);
         }
         let mut book = RuleBook::default();
         for entry in fields.map("rules") {

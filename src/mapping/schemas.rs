@@ -72,7 +72,7 @@ impl<'s> SchemaCache<'s> {
             Ok(schema) => Some(Arc::new(schema)),
             Err(error) => {
                 if !self.follows_from_broken(reference, &error) {
-                    cx.add(explain(reference, error, span, cx));
+                    cx.add(self.explain(reference, error, span, cx));
                 }
                 None
             }
@@ -87,30 +87,41 @@ impl<'s> SchemaCache<'s> {
             SchemaError::Invalid { message, .. } => message.contains(&format!("`{name}`")),
         })
     }
-}
 
-fn explain(reference: &str, error: SchemaError, span: Span, cx: Cx) -> Diagnostic {
-    match error {
-        SchemaError::NotFound => {
-            let message = format!("there is no schema `schemas/{reference}` for what is made here");
-            Diagnostic::new(Code::BadSchema, span, message)
-                .help("a shape is two files: the mapping that makes it and the schema that allows it")
-        }
-        SchemaError::Invalid { document, pointer, message } => {
-            let keyword = pointer.rsplit('/').next().unwrap_or_default();
-            // The grammar of schemas is a schema itself, and its complaints speak of that one.
-            let message = match message.contains("keyword") || message.contains("schemas") {
-                true => format!("JSON Schema has no such `{keyword}`"),
-                false => message,
-            };
-            let place = locate(&document, &pointer, cx).unwrap_or(span);
-            let diagnostic = Diagnostic::new(Code::BadSchema, place, message);
-            match keyword {
-                "type" => diagnostic.help("one of string, number, integer, boolean, object, array or null"),
-                _ => diagnostic,
+    fn explain(&self, reference: &str, error: SchemaError, span: Span, cx: Cx) -> Diagnostic {
+        match error {
+            SchemaError::NotFound => {
+                let message = format!("there is no schema `schemas/{reference}` for what is made here");
+                let diagnostic = Diagnostic::new(Code::BadSchema, span, message)
+                    .help("a shape is two files: the mapping that makes it and the schema that allows it");
+                let folder = reference.split('/').next().unwrap_or_default();
+                let beside = self.names.iter().filter(|n| n.split('/').next() == Some(folder)).map(|n| stem(n));
+                match did_you_mean(stem(reference), beside) {
+                    Some(near) => diagnostic.label(format!("did you mean `{near}`?")),
+                    None => diagnostic,
+                }
+            }
+            SchemaError::Invalid { document, pointer, message } => {
+                let keyword = pointer.rsplit('/').next().unwrap_or_default();
+                // The grammar of schemas is a schema itself, and its complaints speak of that one.
+                let message = match message.contains("keyword") || message.contains("schemas") {
+                    true => format!("JSON Schema has no such `{keyword}`"),
+                    false => message,
+                };
+                let place = locate(&document, &pointer, cx).unwrap_or(span);
+                let diagnostic = Diagnostic::new(Code::BadSchema, place, message);
+                match keyword {
+                    "type" => diagnostic.help("one of string, number, integer, boolean, object, array or null"),
+                    _ => diagnostic,
+                }
             }
         }
     }
+}
+
+/// `chunk` of `chat/chunk.json`, as a mapping names it.
+fn stem(name: &str) -> &str {
+    name.rsplit('/').next().unwrap_or(name).trim_end_matches(".json")
 }
 
 /// JSON is YAML, and our YAML knows where its values stand.

@@ -4,7 +4,7 @@
 use super::expr::{Expr, PoolBuilder};
 use super::fields::{Cx, Fields, constant, text_of};
 use super::template::{Segment, Template};
-use super::types::Env;
+use super::types::{self, Env};
 use super::yaml::{Entry, Kind, Node};
 use crate::canon::Tree;
 use crate::canon::shape::Type;
@@ -88,7 +88,10 @@ impl SkeletonCx<'_, '_> {
     }
 
     pub fn condition(&self, node: &Node, env: &Env) -> Option<Expr> {
-        let text = text_of(node, self.cx)?;
+        let Some(text) = node.as_text() else {
+            self.cx.wrong_type(node, "an expression");
+            return None;
+        };
         self.pool.add(text, node.span, env, self.cx).map(|(expr, _)| expr)
     }
 
@@ -213,7 +216,10 @@ impl SkeletonCx<'_, '_> {
             return None;
         }
         used.push(Used { part: text.to_owned(), span: name.span });
-        let compiled = self.at(node, &env.in_part(text, name.span), used);
+        let mut words = String::new();
+        all_text(node, &mut words);
+        let part = types::Used { name: text.to_owned(), span: name.span, text: words.into() };
+        let compiled = self.at(node, &env.in_part(part), used);
         used.pop();
         compiled
     }
@@ -304,6 +310,19 @@ impl SkeletonCx<'_, '_> {
 struct Used {
     part: String,
     span: Span,
+}
+
+/// The values of a tree, one after the other.
+fn all_text(node: &Node, words: &mut String) {
+    match &node.kind {
+        Kind::Text(text) => {
+            words.push_str(text);
+            words.push(' ');
+        }
+        Kind::List(items) => items.iter().for_each(|i| all_text(i, words)),
+        Kind::Map(entries) => entries.iter().for_each(|e| all_text(&e.value, words)),
+        Kind::Null | Kind::Bool(_) | Kind::Int(_) | Kind::Float(_) => {}
+    }
 }
 
 /// The same circle is met from every part of it. It is said once, at the first `$use` of it in the file.

@@ -2,19 +2,39 @@
 
 use crate::canon::shape::{Shape, Type};
 use crate::diag::Span;
+use std::rc::Rc;
 
 /// The variables in sight.
 #[derive(Clone, Debug)]
 pub struct Env {
     /// Completes the sentence "no variable `x` in …".
     pub place: String,
-    /// The part at hand, and the `$use` that named it.
-    pub part: Option<(String, Span)>,
+    /// The part at hand.
+    pub part: Option<Used>,
     variables: Vec<(String, Type)>,
     /// How many of them the place offers; those behind were named in the mapping, by `as:` and `with:`.
     offered: usize,
     /// Each with the words that it can be.
     policies: Vec<(String, Vec<String>)>,
+}
+
+/// A part in use.
+#[derive(Clone, Debug)]
+pub struct Used {
+    pub name: String,
+    /// The name behind `$use`.
+    pub span: Span,
+    /// All that stands in the part.
+    pub text: Rc<str>,
+}
+
+impl Used {
+    /// Does the part speak of `root.…`, or of `root` itself?
+    pub fn speaks_of(&self, root: &str) -> bool {
+        self.text
+            .split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '.'))
+            .any(|word| word.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')))
+    }
 }
 
 /// Why a path does not resolve.
@@ -35,8 +55,8 @@ impl Env {
         Env { place: place.into(), part: None, variables, offered, policies: Vec::new() }
     }
 
-    pub fn in_part(&self, name: &str, span: Span) -> Env {
-        Env { part: Some((name.to_owned(), span)), ..self.clone() }
+    pub fn in_part(&self, part: Used) -> Env {
+        Env { part: Some(part), ..self.clone() }
     }
 
     /// Named by `as:` or `with:`, not offered by the place.
@@ -115,6 +135,7 @@ impl Env {
                 paths.extend(shape.fields().unwrap_or(&[]).iter().map(|(f, _)| format!("{name}.{f}")));
             }
         }
+        paths.extend(self.policies.iter().map(|(name, _)| format!("policy.{name}")));
         paths
     }
 

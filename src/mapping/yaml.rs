@@ -1,7 +1,7 @@
 //! YAML text → a tree that knows where each of its values stands.
 
 use super::syntax;
-use crate::diag::{FileId, Findings, Span};
+use crate::diag::{FileId, Findings, Span, did_you_mean};
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_yaml::{Location, Spanned};
 use std::fmt;
@@ -47,6 +47,19 @@ impl Node {
 
     pub fn get(&self, key: &str) -> Option<&Node> {
         self.as_map()?.iter().find(|e| e.key == key).map(|e| &e.value)
+    }
+
+    /// The entry of a key, be it misspelt.
+    pub fn meant(&self, key: &str) -> Option<&Entry> {
+        let entries = self.as_map()?;
+        // `policies` is no slip in `own_policies`.
+        let slip = |e: &&Entry| e.key.len().abs_diff(key.len()) <= 2 && did_you_mean(&e.key, [key]).is_some();
+        entries.iter().find(|e| e.key == key).or_else(|| entries.iter().find(slip))
+    }
+
+    /// A slip stands where the key should: it is unknown, and what it holds cannot be found.
+    pub fn misspells(&self, key: &str) -> bool {
+        self.meant(key).is_some_and(|entry| entry.key != key)
     }
 
     /// For the sentence "expected X, found Y".

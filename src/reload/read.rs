@@ -26,7 +26,8 @@ const TRANSCRIPTS: &str = "transcripts";
 pub enum ReadError {
     Io { path: String, message: String },
     TooBig { path: String, bytes: u64, limit: u64 },
-    NotUtf8 { path: String },
+    /// `line`: the first that has a byte too many or too few.
+    NotUtf8 { path: String, line: usize },
     TooMany { limit: usize },
 }
 
@@ -34,7 +35,9 @@ impl ReadError {
     /// The file that is to blame, if it is one.
     pub fn path(&self) -> Option<&str> {
         match self {
-            ReadError::Io { path, .. } | ReadError::TooBig { path, .. } | ReadError::NotUtf8 { path } => Some(path),
+            ReadError::Io { path, .. } | ReadError::TooBig { path, .. } | ReadError::NotUtf8 { path, .. } => {
+                Some(path)
+            }
             ReadError::TooMany { .. } => None,
         }
     }
@@ -270,7 +273,11 @@ impl Found {
             Ok(length) if length > self.limit => Err(too_big(length)),
             Ok(_) => match String::from_utf8(bytes) {
                 Ok(text) => Ok(Some(FileText { name: self.name.clone(), shown, text: text.into() })),
-                Err(_) => Err(ReadError::NotUtf8 { path: shown }),
+                Err(error) => {
+                    let good = error.utf8_error().valid_up_to();
+                    let line = error.as_bytes()[..good].iter().filter(|byte| **byte == b'\n').count() + 1;
+                    Err(ReadError::NotUtf8 { path: shown, line })
+                }
             },
             Err(error) if is_gone(&self.path, &error) => Ok(None),
             Err(error) => Err(ReadError::io(&self.path, &error)),
@@ -328,7 +335,7 @@ impl fmt::Display for ReadError {
             ReadError::TooBig { path, bytes, limit } => {
                 write!(out, "{path} has {bytes} bytes, and at most {limit} are read")
             }
-            ReadError::NotUtf8 { path } => write!(out, "{path} is not UTF-8 text"),
+            ReadError::NotUtf8 { path, line } => write!(out, "{path} is not UTF-8 text: see line {line}"),
             ReadError::TooMany { limit } => {
                 write!(out, "the set has more files than the {limit} that are read")
             }
@@ -515,7 +522,7 @@ mod tests {
             "cannot read absent: there is no such file or folder",
             "cannot read mappings/dialects/lost.yaml: it is a link to nothing",
             "cannot read mappings/shared.yaml: it is not a folder",
-            "mappings/dialects/latin.yaml is not UTF-8 text",
+            "mappings/dialects/latin.yaml is not UTF-8 text: see line 1",
             "mappings/gateway.yaml has 1048577 bytes, and at most 1048576 are read",
         ];
         assert_eq!(said, expected);
