@@ -24,20 +24,30 @@ const TRANSCRIPTS: &str = "transcripts";
 /// Why a set could not be read. Paths are as a person would write them.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ReadError {
-    Io { path: String, message: String },
-    TooBig { path: String, bytes: u64, limit: u64 },
+    Io {
+        path: String,
+        message: String,
+    },
+    TooBig {
+        path: String,
+        bytes: u64,
+        limit: u64,
+    },
     /// `line`: the first that has a byte too many or too few.
-    NotUtf8 { path: String, line: usize },
-    TooMany { limit: usize },
+    NotUtf8 {
+        path: String,
+        line: usize,
+    },
+    TooMany {
+        limit: usize,
+    },
 }
 
 impl ReadError {
     /// The file that is to blame, if it is one.
     pub fn path(&self) -> Option<&str> {
         match self {
-            ReadError::Io { path, .. } | ReadError::TooBig { path, .. } | ReadError::NotUtf8 { path, .. } => {
-                Some(path)
-            }
+            ReadError::Io { path, .. } | ReadError::TooBig { path, .. } | ReadError::NotUtf8 { path, .. } => Some(path),
             ReadError::TooMany { .. } => None,
         }
     }
