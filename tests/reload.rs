@@ -88,6 +88,8 @@ fn a_save_that_changes_nothing_makes_no_generation() {
     }
     live.save(CHAT, &marked(1));
     live.becomes("the mark", |answer| answer["system_fingerprint"] == "g1");
+    // The log is read by a thread of its own, which may be behind.
+    live.server.wait_for_log("generation 2 applied");
     let log = live.server.log();
     assert_eq!((log.matches(" applied").count(), log.matches("generation 2 applied").count()), (1, 1), "{log}");
 }
