@@ -10,6 +10,7 @@ use crate::diag::Span;
 use crate::mapping::backend::BackendPlan;
 use crate::mapping::dialect::DialectPlan;
 use crate::mapping::gateway::Validation;
+use crate::mapping::transcript::Arrival;
 use crate::turn::{Ids, Turn};
 use crate::{egress, ingest};
 use std::sync::Arc;
@@ -147,6 +148,21 @@ impl Pipeline {
             self.advance(event, now_ms);
         }
         self.step()
+    }
+
+    /// Everything that a transcript recorded, at once.
+    pub fn play<'l>(&mut self, arrivals: impl IntoIterator<Item = &'l Arrival>, now_ms: u64) {
+        let mut how = Ended::Eof;
+        for arrival in arrivals {
+            match arrival {
+                Arrival::Raw(raw) => {
+                    self.push(raw, now_ms);
+                }
+                Arrival::End => how = Ended::Marker,
+                Arrival::Cut(why) => how = Ended::Cut(why.clone()),
+            }
+        }
+        self.finish(how, now_ms);
     }
 
     /// An event that no rule had to read: what the laws are tried with.

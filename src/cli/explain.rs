@@ -1,13 +1,13 @@
 //! `reframe explain`: what a dialect makes of a transcript, event by event, with the line that made each frame.
 
 use super::{COULD_NOT_RUN, FINDINGS, FINE, colour};
-use crate::canon::{Ended, Fault, FrameBody, Tree, TurnRequest};
+use crate::canon::{Fault, FrameBody, Tree, TurnRequest};
 use crate::diag::{Findings, Sources, one_of, render_all};
 use crate::ingress;
 use crate::mapping::dialect::DialectPlan;
 use crate::mapping::fields::Cx;
 use crate::mapping::gateway::Validation;
-use crate::mapping::transcript::{self, Arrival, Transcript};
+use crate::mapping::transcript::{self, Transcript};
 use crate::mapping::{Plan, load};
 use crate::pipeline::{Answer, Observer, Order, Pipeline, Sight};
 use crate::reload::{Layers, read};
@@ -77,17 +77,7 @@ fn explain(args: &ExplainArgs, layers: &Layers) -> Result<bool, String> {
         now_ms: 0,
     })
     .observe(Box::new(Watcher(rows.clone())));
-    let mut how = Ended::Eof;
-    for line in &transcript.lines {
-        match &line.what {
-            Arrival::Raw(raw) => {
-                pipeline.push(raw, line.at_ms);
-            }
-            Arrival::End => how = Ended::Marker,
-            Arrival::Cut(why) => how = Ended::Cut(why.clone()),
-        }
-    }
-    pipeline.finish(how, 0);
+    pipeline.play(transcript.lines.iter().map(|l| &l.what), 0);
     let rows = rows.lock().unwrap_or_else(|e| e.into_inner());
     rows.print();
     println!("{}", summary(&pipeline, &rows));

@@ -1,7 +1,7 @@
 //! One test: what is given, and what came of it.
 
 use super::Failure;
-use crate::canon::{Ended, Event, Fault, Frame, FrameBody, Tree, TurnRequest};
+use crate::canon::{Event, Fault, Frame, FrameBody, Tree, TurnRequest};
 use crate::diag::{Code, Findings, Span};
 use crate::ingest;
 use crate::ingress;
@@ -173,17 +173,7 @@ fn run(
     if let Some(seen) = seen {
         pipeline = pipeline.observe(Box::new(Collect(seen)));
     }
-    let mut how = Ended::Eof;
-    for arrival in &case.given {
-        match arrival {
-            Arrival::Raw(raw) => {
-                pipeline.push(raw, 0);
-            }
-            Arrival::End => how = Ended::Marker,
-            Arrival::Cut(why) => how = Ended::Cut(why.clone()),
-        }
-    }
-    pipeline.finish(how, 0);
+    pipeline.play(&case.given, 0);
     pipeline
 }
 

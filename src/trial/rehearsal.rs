@@ -1,12 +1,12 @@
 //! Before a set goes live, its own transcripts are played through every route: what breaks its schema or its order
 //! there would break it in front of a client.
 
-use crate::canon::{Ended, Fault, FaultKind, TurnRequest};
+use crate::canon::{Fault, FaultKind, TurnRequest};
 use crate::diag::{Code, Diagnostic, Span};
 use crate::mapping::Plan;
 use crate::mapping::dialect::DialectPlan;
 use crate::mapping::gateway::Validation;
-use crate::mapping::transcript::{Arrival, Transcript};
+use crate::mapping::transcript::Transcript;
 use crate::pipeline::{Answer, Observer, Order, Pipeline, Sight};
 use crate::turn::Ids;
 use std::sync::{Arc, Mutex};
@@ -59,17 +59,7 @@ fn play(plan: &Plan, dialect: &Arc<DialectPlan>, transcript: &Transcript, answer
         now_ms: 0,
     })
     .observe(Box::new(Place(places.clone())));
-    let mut how = Ended::Eof;
-    for line in &transcript.lines {
-        match &line.what {
-            Arrival::Raw(raw) => {
-                pipeline.push(raw, 0);
-            }
-            Arrival::End => how = Ended::Marker,
-            Arrival::Cut(why) => how = Ended::Cut(why.clone()),
-        }
-    }
-    pipeline.finish(how, 0);
+    pipeline.play(transcript.lines.iter().map(|l| &l.what), 0);
     let fault = match answer {
         Answer::Stream => pipeline.fault().cloned(),
         Answer::Body => pipeline.body().err(),
