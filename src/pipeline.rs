@@ -2,8 +2,9 @@
 //!
 //! The shell (`serve`, `cli`) feeds what arrives and writes what comes out. It owns the clock and the sockets.
 
+use crate::canon::policy::{IdleResult, OnEmpty, OnMalformed, OnPartial};
 use crate::canon::{
-    Ended, Event, Fault, FaultKind, Frame, FrameBody, Moment, MomentKind, Tree, TurnRequest, TurnState,
+    Ended, Event, Fault, FaultKind, Frame, FrameBody, Moment, MomentKind, Policies, Tree, TurnRequest, TurnState,
 };
 use crate::contract::OrderCheck;
 use crate::diag::Span;
@@ -79,6 +80,8 @@ pub struct Order {
     pub request: Arc<TurnRequest>,
     pub validation: Validation,
     pub answer: Answer,
+    /// Custom tools that the backend knows as functions.
+    pub wrapped: Vec<String>,
     pub ids: Ids,
     /// Milliseconds since 1970.
     pub now_ms: u64,
@@ -89,7 +92,10 @@ impl Pipeline {
         let policies = order.dialect.resolved.policies.clone();
         let request = &order.request;
         let created = (order.now_ms / 1000) as i64;
-        let turn = Turn::new(policies, order.ids, &request.model, request.n, created).asked_chars(asked_chars(request));
+        let turn = Turn::new(policies, order.ids, &request.model, request.n, created)
+            .asked_chars(asked_chars(request))
+            .wrapped(order.wrapped)
+            .whole(order.answer == Answer::Body);
         let stage = Stage {
             dialect: order.dialect,
             request: order.request,
@@ -177,6 +183,50 @@ impl Pipeline {
         self.step()
     }
 
+    /// The head of the stream has left: a fault is told inside it, and a stream begins before it fails.
+    pub fn head_left(&mut self) {
+        self.turn.head_left();
+    }
+
+    /// The backend said no: its status counts, and its own words where its rules find some.
+    pub fn refused(&self, raws: &[Tree], refused: Fault) -> Fault {
+        let heard = raws.iter().flat_map(|raw| ingest::hear(&self.backend, raw).events);
+        let said = heard.into_iter().find_map(|(event, _)| match event {
+            Event::Fault { fault, .. } => Some(fault),
+            _ => None,
+        });
+        let Some(said) = said else { return refused };
+        let message = if said.message.is_empty() { refused.message } else { said.message };
+        Fault { message, code: said.code, retry_after: refused.retry_after.or(said.retry_after), ..refused }
+    }
+
+    /// A piece that cannot be read: skipped and counted, or the end of the turn, as the policy says.
+    pub fn malformed(&mut self, why: &str, now_ms: u64) -> Step {
+        match self.policies().on_malformed {
+            OnMalformed::Skip => Step { over: self.turn.is_over(), ..Step::default() },
+            OnMalformed::Fail => {
+                let message = format!("a piece of the backend's answer cannot be read: {why}");
+                self.fail(Fault::new(FaultKind::Garbled, message), now_ms)
+            }
+        }
+    }
+
+    /// The backend fell silent in the middle of a stream.
+    pub fn silent(&mut self, fault: Fault, now_ms: u64) -> Step {
+        let cut = self.policies().stream_idle_result == IdleResult::FinishLength && self.turn.is_open();
+        if !cut || self.stage.answer == Answer::Body {
+            return self.fail(fault, now_ms);
+        }
+        self.turn.clock(now_ms.saturating_sub(self.began_ms) as i64);
+        let stage = &mut self.stage;
+        self.turn.cut_short(&mut |state, moment| stage.tell(state, moment));
+        self.step()
+    }
+
+    fn policies(&self) -> &Policies {
+        &self.stage.dialect.resolved.policies
+    }
+
     /// Has a client been told anything? Until then a fault can still be a plain HTTP error.
     pub fn is_open(&self) -> bool {
         self.turn.is_open()
@@ -197,7 +247,14 @@ impl Pipeline {
     /// The whole answer, once the turn is over; the fault that ended it otherwise.
     pub fn body(&self) -> Result<Tree, Fault> {
         if let Some(fault) = self.fault() {
-            return Err(fault.clone());
+            let policies = self.policies();
+            let told = match fault.kind {
+                FaultKind::Empty => policies.on_empty == OnEmpty::Failed,
+                _ => fault.is_partial() && self.turn.is_open() && policies.on_partial == OnPartial::Failed,
+            };
+            if !told {
+                return Err(fault.clone());
+            }
         }
         let dialect = &self.stage.dialect;
         let body = egress::body(dialect, self.turn.state(), &self.stage.request)

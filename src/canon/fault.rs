@@ -81,6 +81,18 @@ impl Fault {
         self
     }
 
+    /// Did the backend stop in the middle? What it said before that is still worth something.
+    pub fn is_partial(&self) -> bool {
+        matches!(
+            self.kind,
+            FaultKind::Backend
+                | FaultKind::Unreachable
+                | FaultKind::Truncated
+                | FaultKind::Garbled
+                | FaultKind::Timeout
+        )
+    }
+
     /// Only statuses that tell of an error count; a backend's `status: 200` beside an error is noise.
     pub fn status(&self) -> u16 {
         self.status.filter(|s| (400..=599).contains(s)).unwrap_or(self.kind.status())

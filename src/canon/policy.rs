@@ -57,6 +57,31 @@ words! {
     pub enum UsageStream { RequestedOnly = "requested_only", Always = "always", Never = "never" }
 }
 
+words! {
+    /// Whose ids does a client see: ours, or the backend's where it gives some?
+    pub enum IdsPolicy { Own = "own", Backend = "backend" }
+}
+words! {
+    /// A JSON answer to which the backend said nothing at all.
+    pub enum OnEmpty { Error = "error502", Completed = "completed", Failed = "failed" }
+}
+words! {
+    /// A JSON answer of which only a part came.
+    pub enum OnPartial { Failed = "failed", Incomplete = "incomplete", Error = "error502" }
+}
+words! {
+    /// A piece of a backend's stream that cannot be read.
+    pub enum OnMalformed { Skip = "skip", Fail = "fail" }
+}
+words! {
+    /// The usage of a JSON answer that nobody counted.
+    pub enum BodyUsage { AsStream = "as_stream", Zeros = "zeros" }
+}
+words! {
+    /// A stream whose backend fell silent.
+    pub enum IdleResult { Error = "error", FinishLength = "finish_length" }
+}
+
 /// What `turn/` obeys, typed; and every policy as a word for expressions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Policies {
@@ -69,6 +94,12 @@ pub struct Policies {
     pub terminal_order: TerminalOrder,
     pub empty_arguments: EmptyArguments,
     pub head: Head,
+    pub ids: IdsPolicy,
+    pub on_empty: OnEmpty,
+    pub on_partial: OnPartial,
+    pub on_malformed: OnMalformed,
+    pub body_usage: BodyUsage,
+    pub stream_idle_result: IdleResult,
     pub finish_precedence: Vec<Finish>,
     /// Name → value, for `policy.NAME`: the built-in ones and the dialect's own.
     pub words: Vec<(Arc<str>, Tree)>,
@@ -95,6 +126,12 @@ pub const BUILT_IN: &[PolicySpec] = &[
     PolicySpec { name: "truncation", values: Truncation::WORDS, list: false },
     PolicySpec { name: "terminator", values: Terminator::WORDS, list: false },
     PolicySpec { name: "head", values: Head::WORDS, list: false },
+    PolicySpec { name: "ids", values: IdsPolicy::WORDS, list: false },
+    PolicySpec { name: "stream_idle_result", values: IdleResult::WORDS, list: false },
+    PolicySpec { name: "stream2json.on_empty", values: OnEmpty::WORDS, list: false },
+    PolicySpec { name: "stream2json.on_partial", values: OnPartial::WORDS, list: false },
+    PolicySpec { name: "stream2json.on_malformed", values: OnMalformed::WORDS, list: false },
+    PolicySpec { name: "stream2json.usage", values: BodyUsage::WORDS, list: false },
     PolicySpec { name: "finish_precedence", values: Finish::WORDS, list: true },
 ];
 
@@ -111,6 +148,12 @@ impl Default for Policies {
             terminal_order: TerminalOrder::ByItem,
             empty_arguments: EmptyArguments::Object,
             head: Head::FirstEvent,
+            ids: IdsPolicy::Own,
+            on_empty: OnEmpty::Error,
+            on_partial: OnPartial::Failed,
+            on_malformed: OnMalformed::Skip,
+            body_usage: BodyUsage::AsStream,
+            stream_idle_result: IdleResult::Error,
             finish_precedence: vec![
                 Finish::Error,
                 Finish::ContentFilter,
@@ -130,17 +173,29 @@ impl Policies {
     /// Sets a policy by name; the loader has checked name and value against [`BUILT_IN`] or the dialect's own list.
     pub fn set(&mut self, name: &str, value: &str) {
         macro_rules! typed {
-            ($($field:ident: $kind:ident),*) => {
+            ($($word:literal $field:ident: $kind:ident),*) => {
                 match name {
-                    $(stringify!($field) => if let Some(v) = $kind::from_word(value) { self.$field = v },)*
+                    $($word => if let Some(v) = $kind::from_word(value) { self.$field = v },)*
                     _ => {}
                 }
             };
         }
         typed!(
-            tool_arguments: ToolArguments, usage: UsagePolicy, output_index: OutputIndex,
-            tools_overlap: ToolsOverlap, choice_frames: ChoiceFrames, empty_message_item: EmptyMessageItem,
-            terminal_order: TerminalOrder, empty_arguments: EmptyArguments, head: Head
+            "tool_arguments" tool_arguments: ToolArguments,
+            "usage" usage: UsagePolicy,
+            "output_index" output_index: OutputIndex,
+            "tools_overlap" tools_overlap: ToolsOverlap,
+            "choice_frames" choice_frames: ChoiceFrames,
+            "empty_message_item" empty_message_item: EmptyMessageItem,
+            "terminal_order" terminal_order: TerminalOrder,
+            "empty_arguments" empty_arguments: EmptyArguments,
+            "head" head: Head,
+            "ids" ids: IdsPolicy,
+            "stream_idle_result" stream_idle_result: IdleResult,
+            "stream2json.on_empty" on_empty: OnEmpty,
+            "stream2json.on_partial" on_partial: OnPartial,
+            "stream2json.on_malformed" on_malformed: OnMalformed,
+            "stream2json.usage" body_usage: BodyUsage
         );
         match self.words.iter_mut().find(|(n, _)| &**n == name) {
             Some((_, v)) => *v = Tree::from(value),

@@ -16,8 +16,19 @@ pub struct TurnRequest {
 impl TurnRequest {
     /// `view` has the scalars, `items`, `tools` and `extra`; the derived views are added here.
     pub fn new(mut view: Tree) -> TurnRequest {
-        let items = view.get("items").and_then(Tree::as_list).unwrap_or(&[]).to_vec();
+        let mut items = view.get("items").and_then(Tree::as_list).unwrap_or(&[]).to_vec();
+        items.iter_mut().for_each(derive);
+        let calls: Vec<Tree> = items.iter().filter(|i| word(i, "type") == "call").cloned().collect();
+        for result in items.iter_mut().filter(|i| word(i, "type") == "result") {
+            let call = calls.iter().find(|c| c.get("id") == result.get("call_id"));
+            for key in ["name", "kind"] {
+                result.insert(key, call.and_then(|c| c.get(key)).cloned().unwrap_or_default());
+            }
+        }
+        view.insert("items", Tree::from(items.clone()));
+        let lead = items.iter().take_while(|i| leads(i)).count();
         view.insert("messages", messages(&items));
+        view.insert("conversation", messages(&items[lead..]));
         let trailing_user = items.last().is_some_and(is_user);
         let kept = if trailing_user { items.len() - 1 } else { items.len() };
         view.insert("history", Tree::from(items[..kept].to_vec()));
@@ -53,6 +64,41 @@ fn word<'t>(item: &'t Tree, key: &str) -> &'t str {
     item.get(key).and_then(Tree::as_str).unwrap_or_default()
 }
 
+/// Is this an instruction of the operator's, which stands before the conversation?
+pub fn leads(item: &Tree) -> bool {
+    word(item, "type") == "message" && matches!(word(item, "role"), "system" | "developer")
+}
+
+/// What can be read out of an item: the arguments of a call as JSON, the bytes behind a `data:` URL.
+fn derive(item: &mut Tree) {
+    if word(item, "type") == "call" {
+        let text = word(item, "arguments").trim();
+        let parsed = match text {
+            "" => Some(Tree::Map(Vec::new())),
+            _ => Tree::parse(text.as_bytes()).ok().filter(|t| t.as_map().is_some()),
+        };
+        let input = parsed.unwrap_or_else(|| Tree::map([(WRAPPED_INPUT, Tree::from(text))]));
+        item.insert("input", input);
+    }
+    if item.get("parts").is_some() {
+        let plain = is_plain(item.get("parts"));
+        item.insert("plain", Tree::from(plain));
+    }
+    let Tree::Map(fields) = item else { return };
+    let Some((_, Tree::List(parts))) = fields.iter_mut().find(|(k, _)| &**k == "parts") else { return };
+    for part in parts {
+        let url = ["url", "data"].into_iter().map(|k| word(part, k)).find(|t| t.starts_with("data:"));
+        let split = url.and_then(|u| u.strip_prefix("data:")?.split_once(";base64,"));
+        if let Some((media, base64)) = split.map(|(m, b)| (Tree::from(m), Tree::from(b))) {
+            part.insert("media", media);
+            part.insert("base64", base64);
+        }
+    }
+}
+
+/// The one argument of a custom tool that travels as a function.
+pub const WRAPPED_INPUT: &str = "input";
+
 fn is_user(item: &Tree) -> bool {
     word(item, "type") == "message" && word(item, "role") == "user"
 }
@@ -64,7 +110,7 @@ fn messages(items: &[Tree]) -> Tree {
         match word(item, "type") {
             "call" => {
                 let call = Tree::map(
-                    ["id", "name", "kind", "arguments"].map(|k| (k, item.get(k).cloned().unwrap_or_default())),
+                    ["id", "name", "kind", "arguments", "input"].map(|k| (k, item.get(k).cloned().unwrap_or_default())),
                 );
                 if out.last().is_none_or(|m| word(m, "role") != "assistant") {
                     out.push(message("assistant", None, None));
@@ -78,6 +124,7 @@ fn messages(items: &[Tree]) -> Tree {
             "result" => {
                 let mut result = message("tool", item.get("parts"), item.get("text"));
                 result.insert("call_id", item.get("call_id").cloned().unwrap_or_default());
+                result.insert("name", item.get("name").cloned().unwrap_or_default());
                 result.insert("failed", item.get("failed").cloned().unwrap_or_default());
                 out.push(result);
             }
@@ -88,9 +135,15 @@ fn messages(items: &[Tree]) -> Tree {
     Tree::from(out)
 }
 
+fn is_plain(parts: Option<&Tree>) -> bool {
+    parts.and_then(Tree::as_list).unwrap_or(&[]).iter().all(|p| word(p, "type") == "text")
+}
+
 fn message(role: &str, parts: Option<&Tree>, text: Option<&Tree>) -> Tree {
+    let plain = is_plain(parts);
     Tree::map([
         ("role", Tree::from(role)),
+        ("plain", Tree::from(plain)),
         ("text", text.cloned().unwrap_or_default()),
         ("parts", parts.cloned().unwrap_or_else(|| Tree::from(Vec::new()))),
         ("calls", Tree::from(Vec::new())),
@@ -99,10 +152,6 @@ fn message(role: &str, parts: Option<&Tree>, text: Option<&Tree>) -> Tree {
 
 /// The texts of the system and developer messages that lead the conversation.
 fn instructions(items: &[Tree]) -> Tree {
-    let texts: Vec<&str> = items
-        .iter()
-        .take_while(|i| matches!(word(i, "role"), "system" | "developer"))
-        .map(|i| word(i, "text"))
-        .collect();
+    let texts: Vec<&str> = items.iter().take_while(|i| leads(i)).map(|i| word(i, "text")).collect();
     if texts.is_empty() { Tree::Null } else { Tree::from(texts.join("\n\n")) }
 }

@@ -40,6 +40,9 @@ pub enum Shape {
     /// A model, as `pages:` list it.
     Model,
     Build,
+    /// What the backend is asked for.
+    Upstream,
+    Secret,
     /// Free JSON: any field may be asked for.
     Open,
 }
@@ -152,33 +155,46 @@ const REQUEST: &[(&str, Type)] = &[
     ("last_user_parts", T::List(S::RequestPart)),
     ("last_user_text", T::Text),
     ("instructions", T::Text),
+    // The messages after those that `instructions` holds.
+    ("conversation", T::List(S::RequestMessage)),
     ("extra", T::Json),
     // The client's body as it was sent, for what is only echoed.
     ("raw", T::Json),
 ];
 const REQUEST_ITEM: &[(&str, Type)] = &[
-    ("type", T::Word(&["message", "call", "result", "reasoning"])),
+    ("type", T::Word(&["message", "call", "result", "reasoning", "other"])),
     ("role", T::Text),
     ("text", T::Text),
     ("parts", T::List(S::RequestPart)),
+    // Nothing but text.
+    ("plain", T::Bool),
     ("id", T::Text),
     ("name", T::Text),
+    // Of a call or its result: function or custom. Of another item: the client's own word.
     ("kind", T::Text),
     ("arguments", T::Text),
+    // The arguments as JSON, for a backend that does not take them as text.
+    ("input", T::Json),
     ("call_id", T::Text),
     ("failed", T::Bool),
     ("summaries", T::Scalars),
     ("encrypted", T::Text),
+    ("raw", T::Json),
 ];
 const REQUEST_MESSAGE: &[(&str, Type)] = &[
     ("role", T::Text),
     ("text", T::Text),
     ("parts", T::List(S::RequestPart)),
     ("calls", T::List(S::RequestCall)),
+    // Nothing but text.
+    ("plain", T::Bool),
     ("call_id", T::Text),
+    // Of the call that this is the result of.
+    ("name", T::Text),
     ("failed", T::Bool),
 ];
-const REQUEST_CALL: &[(&str, Type)] = &[("id", T::Text), ("name", T::Text), ("kind", T::Text), ("arguments", T::Text)];
+const REQUEST_CALL: &[(&str, Type)] =
+    &[("id", T::Text), ("name", T::Text), ("kind", T::Text), ("arguments", T::Text), ("input", T::Json)];
 const REQUEST_PART: &[(&str, Type)] = &[
     ("type", T::Word(&["text", "image", "file", "audio", "refusal"])),
     ("text", T::Text),
@@ -188,9 +204,14 @@ const REQUEST_PART: &[(&str, Type)] = &[
     ("name", T::Text),
     ("data", T::Text),
     ("format", T::Text),
+    // Of a `data:` URL: what it holds, and the bytes in base64.
+    ("media", T::Text),
+    ("base64", T::Text),
 ];
 const TOOL: &[(&str, Type)] = &[
     ("kind", T::Text),
+    // The client's own word for it.
+    ("type", T::Text),
     ("name", T::Text),
     ("description", T::Text),
     ("parameters", T::Json),
@@ -202,6 +223,8 @@ const FORMAT: &[(&str, Type)] =
     &[("kind", T::Text), ("name", T::Text), ("schema", T::Json), ("strict", T::Bool), ("description", T::Text)];
 const MODEL: &[(&str, Type)] = &[("id", T::Text), ("backend", T::Text), ("created", T::Int)];
 const BUILD: &[(&str, Type)] = &[("version", T::Text)];
+const UPSTREAM: &[(&str, Type)] = &[("stream", T::Bool)];
+const SECRET: &[(&str, Type)] = &[("key", T::Text)];
 
 impl Shape {
     /// `None`: any field may be asked for.
@@ -224,6 +247,8 @@ impl Shape {
             S::Format => FORMAT,
             S::Model => MODEL,
             S::Build => BUILD,
+            S::Upstream => UPSTREAM,
+            S::Secret => SECRET,
             S::Open => return None,
         })
     }

@@ -188,6 +188,8 @@ pub static ITEMS: Vocabulary = Vocabulary {
             fields: &[f("id", Kind::Text), f("summaries", Kind::Texts), f("encrypted", Kind::Text)],
             payload: &["id", "summaries", "encrypted"],
         },
+        // An item of a kind that only a backend of the same dialect knows.
+        Word { name: "other", fields: &[f("kind", Kind::Text), f("raw", Kind::Json)], payload: &["raw"] },
     ],
 };
 
@@ -216,6 +218,7 @@ pub static TOOLS: Vocabulary = Vocabulary {
         name: "tool",
         fields: &[
             f("kind", Kind::Word(TOOL_KINDS)),
+            f("type", Kind::Text),
             f("name", Kind::Text),
             f("description", Kind::Text),
             f("parameters", Kind::Json),

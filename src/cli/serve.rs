@@ -1,10 +1,14 @@
 //! `reframe serve`: load, listen, watch.
 
 use super::{COULD_NOT_RUN, FINE, colour, shown};
+use crate::mapping::Overrides;
+use crate::mapping::gateway::Auth;
+use crate::mapping::overrides::BackendAt;
+use crate::mapping::reach::KeySource;
 use crate::observe;
 use crate::reload::{Layers, Store, watch::Watch};
-use crate::serve::Gateway;
 use crate::serve::listen::Listener;
+use crate::serve::{Gateway, Shell, auth};
 use clap::Args;
 use std::future::Future;
 use std::io::{self, Write};
@@ -17,6 +21,31 @@ pub struct ServeArgs {
     /// Where to listen: HOST:PORT, port 0 picks one [default: 127.0.0.1:$PORT, else what gateway.yaml says]
     #[arg(long, global = true, value_name = "ADDR")]
     listen: Option<String>,
+    /// Send every model to one backend: the name of a backend file and a base URL. Its key is in REFRAME_BACKEND_KEY
+    #[arg(long, global = true, value_name = "NAME=URL")]
+    backend: Option<String>,
+    /// The profile of every route
+    #[arg(long, global = true, value_name = "NAME")]
+    profile: Option<String>,
+}
+
+const BACKEND_KEY: &str = "REFRAME_BACKEND_KEY";
+
+impl ServeArgs {
+    fn overrides(&self) -> Result<Overrides, String> {
+        let backend = match &self.backend {
+            None => None,
+            Some(text) => {
+                let (name, url) = text.split_once('=').ok_or_else(|| {
+                    format!("--backend {text}: write NAME=URL, such as openai-chat=http://127.0.0.1:9000/v1")
+                })?;
+                let key = std::env::var_os(BACKEND_KEY).filter(|k| !k.is_empty());
+                let key = key.map(|_| KeySource::Env(BACKEND_KEY.to_owned()));
+                Some(BackendAt { name: name.to_owned(), url: url.to_owned(), key })
+            }
+        };
+        Ok(Overrides { backend, profile: self.profile.clone() })
+    }
 }
 
 /// How long running turns may take to end after a stop was asked for.
@@ -24,7 +53,14 @@ const DRAIN: Duration = Duration::from_secs(10);
 
 pub fn run(args: ServeArgs, layers: Layers) -> u8 {
     observe::init();
-    let store = match Store::open(layers) {
+    let overrides = match args.overrides() {
+        Ok(overrides) => overrides,
+        Err(message) => {
+            eprintln!("error: {message}");
+            return COULD_NOT_RUN;
+        }
+    };
+    let store = match Store::open(layers, overrides) {
         Ok(store) => store,
         Err(refusal) => {
             eprintln!("{}", refusal.render(colour()));
@@ -52,6 +88,14 @@ async fn serve(args: ServeArgs, store: Arc<Store>) -> u8 {
             return COULD_NOT_RUN;
         }
     };
+    let shell = Arc::new(Shell::default());
+    let gateway = &store.current().plan.gateway;
+    let open = gateway.auth == Auth::None || auth::is_closed(gateway, &shell.dialler.keys);
+    if !open && !listener.local_addr().ip().is_loopback() {
+        eprintln!("error: {addr} can be reached from elsewhere, and no key is asked for");
+        eprintln!("help: set REFRAME_API_KEY, or say `auth: none` in gateway.yaml if anybody may ask");
+        return COULD_NOT_RUN;
+    }
     let watched = store.clone();
     let changed = store.clone();
     // Kept for as long as the server runs: dropping it stops the watch.
@@ -68,7 +112,7 @@ async fn serve(args: ServeArgs, store: Arc<Store>) -> u8 {
     // Who started us may be gone; the clients are not.
     let _ = io::stdout().write_all(banner(&store, listener.local_addr()).as_bytes());
     tokio::select! {
-        () = listener.serve(Gateway::new(store), stop, DRAIN) => {}
+        () = listener.serve(Gateway::new(store, shell), stop, DRAIN) => {}
         () = hurry => tracing::info!("told to stop again, dropping what still runs"),
     }
     FINE

@@ -4,6 +4,6 @@ mod render;
 mod scope;
 mod value;
 
-pub use render::{RenderError, holds, render};
+pub use render::{RenderError, holds, render, render_whole};
 pub use scope::Scope;
 pub use value::Value;

@@ -2,7 +2,7 @@
 
 use super::{Scope, Value};
 use crate::canon::Tree;
-use crate::mapping::expr::{Expr, Link, Pool, from_jinja, to_jinja};
+use crate::mapping::expr::{Expr, Link, Pool, from_jinja, prefixed, to_jinja};
 use crate::mapping::read::scalar_text;
 use crate::mapping::skeleton::{Skeleton, TextSegment};
 use std::collections::BTreeMap;
@@ -99,6 +99,22 @@ pub fn render(skeleton: &Skeleton, scope: &Scope, pool: &Pool) -> Result<Option<
     }))
 }
 
+/// The same, but nothing at all where a hole has no value: half a header is worse than none.
+pub fn render_whole(skeleton: &Skeleton, scope: &Scope, pool: &Pool) -> Result<Option<Tree>, RenderError> {
+    let holes = match skeleton {
+        Skeleton::Text(segments) => segments.iter().collect(),
+        _ => Vec::new(),
+    };
+    for segment in holes {
+        if let TextSegment::Hole(expr) = segment
+            && evaluate(expr, scope, pool)?.is_null()
+        {
+            return Ok(None);
+        }
+    }
+    Ok(render(skeleton, scope, pool)?.filter(|tree| !tree.is_null()))
+}
+
 /// Does a condition hold?
 pub fn holds(expr: &Expr, scope: &Scope, pool: &Pool) -> Result<bool, RenderError> {
     match expr {
@@ -122,6 +138,10 @@ fn follow(start: Tree, links: &[Link]) -> Tree {
         Link::Table(table) => scalar_text(&value).and_then(|word| table.get(&word).cloned()).unwrap_or_default(),
         Link::Default(other) if value.is_null() => other.clone(),
         Link::Default(_) => value,
+        Link::Prefix(prefix) => match value.as_str() {
+            Some(text) => Tree::from(prefixed(text, prefix)),
+            None => value,
+        },
     })
 }
 

@@ -1,10 +1,11 @@
 //! A backend file: what the backend sends, and what that means.
 
+use super::asking::AskPlan;
 use super::fields::{Cx, Fields, text_of};
 use super::rules::{RuleBook, RuleSet};
 use super::select::Selector;
 use super::table::Tables;
-use super::yaml::{Kind, Node};
+use super::yaml::{Entry, Kind, Node};
 use crate::canon::vocabulary::EVENTS;
 use crate::canon::words;
 use crate::diag::Span;
@@ -46,12 +47,16 @@ pub struct BackendPlan {
     pub framings: Vec<Framing>,
     /// The line that ends an event stream, where the backend sends one.
     pub end: Option<String>,
+    /// The member that the name of an SSE event is kept in, for a backend that says its types only there.
+    pub event: Option<String>,
+    /// How a turn is asked for; without it the file only reads what was recorded.
+    pub ask: Option<AskPlan>,
     pub unmatched: Unmatched,
     pub rules: RuleSet,
 }
 
 impl BackendPlan {
-    pub fn parse(node: &Node, shared: &Tables, cx: Cx) -> Option<BackendPlan> {
+    pub fn parse(node: &Node, shared: &Tables, shared_parts: &[Entry], cx: Cx) -> Option<BackendPlan> {
         let fields = Fields::of(node, "a backend", cx)?;
         let name = fields.required_text("backend")?;
         let transport =
@@ -63,9 +68,15 @@ impl BackendPlan {
             transport: transport?,
             framings: Vec::new(),
             end: None,
+            event: None,
+            ask: None,
             unmatched: Unmatched::Warn,
             rules: RuleSet::parse(&EVENTS, None, &[], &tables, &RuleBook::default(), cx),
         };
+        let (parts, models) = (fields.map("parts"), fields.get("models"));
+        if let Some(request) = fields.get("request") {
+            plan.ask = AskPlan::parse(request, parts, shared_parts, models, &tables, cx);
+        }
         match fields.get("events") {
             Some(events) => plan.events(events, &tables, cx),
             // A replayed transcript names the backend whose rules read it.
@@ -108,6 +119,7 @@ impl BackendPlan {
                 _ => {
                     let Some(inner) = Fields::of(node, format!("`{}:`", framing.word()), cx) else { continue };
                     self.end = inner.text("end").map(str::to_owned);
+                    self.event = inner.text("event").map(str::to_owned);
                     inner.done();
                 }
             }

@@ -10,7 +10,8 @@ use crate::diag::{Code, Diagnostic, Span, did_you_mean, one_of};
 use minijinja::{Error, ErrorKind};
 
 /// The closed lists of what an expression may call.
-const FILTERS: &[&str] = &["default", "table", "lower", "upper", "trim", "length", "json", "join", "first", "last"];
+const FILTERS: &[&str] =
+    &["default", "table", "prefix", "lower", "upper", "trim", "length", "json", "join", "first", "last"];
 const TESTS: &[&str] = &["none", "startingwith", "endingwith"];
 
 /// One expression at one place.

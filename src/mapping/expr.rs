@@ -31,6 +31,8 @@ pub enum Link {
     Table(Arc<Table>),
     /// Stands in for null and absent, never for 0, "" or false.
     Default(Tree),
+    /// Stands before a text that does not begin with it.
+    Prefix(String),
 }
 
 /// A dotted path of names: `turn.items`.
@@ -170,7 +172,7 @@ impl PoolBuilder {
         Some((Expr::Engine { id: texts.len() - 1, reads, text: Arc::from(text) }, Type::Json))
     }
 
-    /// A variable followed by `table('x')` and `default(literal)` only.
+    /// A variable followed by `table('x')`, `default(literal)` and `prefix('x')` only.
     fn chain(&self, text: &str) -> Option<Expr> {
         let mut pieces = text.split('|').map(str::trim);
         let path = Path::parse(pieces.next()?)?;
@@ -179,6 +181,7 @@ impl PoolBuilder {
             match name.trim() {
                 "table" => self.tables.get(argument.trim().trim_matches(['\'', '"'])).cloned().map(Link::Table),
                 "default" => literal(argument.trim()).map(Link::Default),
+                "prefix" => Some(Link::Prefix(literal(argument.trim())?.as_str()?.to_owned())),
                 _ => None,
             }
         });
@@ -227,6 +230,7 @@ fn environment(tables: Tables) -> Environment<'static> {
         let word = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         tables.get(&name).and_then(|t| t.get(&word)).map_or_else(|| Value::from(()), to_jinja)
     });
+    env.add_filter("prefix", |value: Value, prefix: String| on_text(value, |t| prefixed(t, &prefix)));
     env.add_filter("lower", |value: Value| on_text(value, |t| t.to_lowercase()));
     env.add_filter("upper", |value: Value| on_text(value, |t| t.to_uppercase()));
     env.add_filter("trim", |value: Value| on_text(value, |t| t.trim().to_owned()));
@@ -242,6 +246,11 @@ fn environment(tables: Tables) -> Environment<'static> {
     env.add_test("startingwith", |value: Value, start: String| value.as_str().is_some_and(|t| t.starts_with(&start)));
     env.add_test("endingwith", |value: Value, end: String| value.as_str().is_some_and(|t| t.ends_with(&end)));
     env
+}
+
+/// A prefix that is there already is not put there again.
+pub fn prefixed(text: &str, prefix: &str) -> String {
+    if text.starts_with(prefix) { text.to_owned() } else { format!("{prefix}{text}") }
 }
 
 fn on_text(value: Value, change: impl Fn(&str) -> String) -> Value {

@@ -1,8 +1,11 @@
 //! gateway.yaml: where to listen, which models and routes there are, how much is allowed.
 
+use super::asking::is_token;
 use super::backend::{BackendPlan, Transport};
 use super::expr::{Pool, PoolBuilder};
 use super::fields::{Cx, Fields, constant, text_of};
+use super::pace::{Keepalive, Timeouts};
+use super::reach::{KeySource, Reach};
 use super::script::ScriptPlan;
 use super::skeleton::{Parts, Skeleton, SkeletonCx};
 use super::table::Tables;
@@ -24,6 +27,47 @@ pub struct GatewayPlan {
     /// A request that works when pasted: endpoint path and body, for the banner.
     pub example: Option<(String, String)>,
     pub limits: Limits,
+    pub keepalive: Keepalive,
+    /// For backends that say nothing else.
+    pub timeouts: Timeouts,
+    /// Who may ask; none: whoever can reach us.
+    pub keys: Vec<ClientKey>,
+    pub auth: Auth,
+    /// Where the metrics are.
+    pub metrics: Option<String>,
+    pub headers: HeaderNames,
+}
+
+/// What the gateway's own headers are called.
+#[derive(Clone, Debug)]
+pub struct HeaderNames {
+    pub request_id: String,
+    /// What of a request did not reach the backend.
+    pub dropped: Option<String>,
+    /// How long the head took, in milliseconds.
+    pub elapsed_ms: Option<String>,
+}
+
+impl Default for HeaderNames {
+    fn default() -> Self {
+        let dropped = Some("x-reframe-dropped".to_owned());
+        HeaderNames { request_id: "x-request-id".to_owned(), dropped, elapsed_ms: None }
+    }
+}
+
+words! {
+    /// Must a client show a key? `keys`: one of them, and without any only the machine itself may ask.
+    pub enum Auth {
+        Keys = "keys",
+        None = "none",
+    }
+}
+
+/// A key that clients may show, by the name that logs know it by.
+#[derive(Clone, Debug)]
+pub struct ClientKey {
+    pub name: String,
+    pub secret: KeySource,
 }
 
 words! {
@@ -40,6 +84,8 @@ pub struct Backend {
     pub name: String,
     pub plan: Arc<BackendPlan>,
     pub script: Option<Arc<ScriptPlan>>,
+    /// Of a backend that is dialled.
+    pub reach: Option<Reach>,
 }
 
 #[derive(Debug)]
@@ -86,11 +132,15 @@ impl Page {
 pub struct Limits {
     pub body_bytes: usize,
     pub streams: usize,
+    /// Of one event of a backend.
+    pub event_bytes: usize,
+    /// Of a backend's whole answer, when it is kept to become one JSON body.
+    pub answer_bytes: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { body_bytes: 16 << 20, streams: 2000 }
+        Limits { body_bytes: 16 << 20, streams: 2000, event_bytes: 16 << 20, answer_bytes: 16 << 20 }
     }
 }
 
@@ -129,10 +179,17 @@ pub fn parse(node: &Node, known: &Known, cx: Cx) -> Option<GatewayPlan> {
         pages: Vec::new(),
         example: fields.get("example").and_then(|n| example(n, cx)),
         limits: fields.get("limits").map(|n| limits(n, cx)).unwrap_or_default(),
+        keepalive: fields.get("keepalive").map(|n| Keepalive::parse(n, cx)).unwrap_or_default(),
+        keys: fields.list("keys").iter().filter_map(|n| client_key(n, cx)).collect(),
+        auth: fields.get("auth").and_then(|n| cx.word(n, Auth::WORDS)).and_then(Auth::from_word).unwrap_or(Auth::Keys),
+        metrics: fields.text("metrics").map(str::to_owned),
+        headers: fields.get("headers").map(|n| header_names(n, cx)).unwrap_or_default(),
+        timeouts: Timeouts::default().refined(fields.get("timeouts"), cx),
     };
+    let timeouts = plan.timeouts;
     fields.required("backends");
     for entry in fields.map("backends") {
-        plan.backends.extend(backend(&entry.key, &entry.value, known, cx));
+        plan.backends.extend(backend(&entry.key, &entry.value, timeouts, known, cx));
     }
     for node in fields.required_list("models") {
         let named = fields.map("backends").iter().map(|e| e.key.as_str()).collect();
@@ -210,7 +267,7 @@ fn endpoint(node: &Node, cx: Cx) -> Option<(String, String)> {
     }
 }
 
-fn backend(name: &str, node: &Node, known: &Known, cx: Cx) -> Option<Backend> {
+fn backend(name: &str, node: &Node, timeouts: Timeouts, known: &Known, cx: Cx) -> Option<Backend> {
     let Known { backends, backend_names, scripts, script_names, .. } = known;
     let fields = Fields::of(node, format!("the backend `{name}`"), cx)?;
     let used = fields.required("use")?;
@@ -238,8 +295,23 @@ fn backend(name: &str, node: &Node, known: &Known, cx: Cx) -> Option<Backend> {
         }
         (Transport::Http | Transport::ChildJsonrpc, _) => None,
     };
+    let reach = match (plan.transport, &plan.ask) {
+        (Transport::Http, Some(ask)) => Some(Reach::parse(&fields, &ask.manners, timeouts, cx)),
+        (Transport::Http, None) => {
+            let message = format!("the backend file `{text}` does not say how it is asked");
+            cx.add(
+                Diagnostic::new(Code::MissingKey, used.span, message).help("it has `request:`, with a path and a body"),
+            );
+            return None;
+        }
+        (Transport::Replay | Transport::ChildJsonrpc, _) => None,
+    };
     fields.done();
-    Some(Backend { name: name.to_owned(), plan: plan.clone(), script })
+    let reach = match reach {
+        Some(None) => return None,
+        other => other.flatten(),
+    };
+    Some(Backend { name: name.to_owned(), plan: plan.clone(), script, reach })
 }
 
 fn model(node: &Node, named: Vec<&str>, backends: &[Backend], cx: Cx) -> Option<Model> {
@@ -302,6 +374,33 @@ fn route(node: &Node, dialects: &[&str], profiles: &[&str], cx: Cx) -> Option<Ro
     Some(RoutePlan { method, path, dialect: dialect?, profile: profile?, span: at.span })
 }
 
+fn client_key(node: &Node, cx: Cx) -> Option<ClientKey> {
+    let fields = Fields::of(node, "a client's key", cx)?;
+    let name = fields.required_text("name");
+    let secret = fields.required("secret").and_then(|n| KeySource::parse(n, cx));
+    fields.done();
+    Some(ClientKey { name: name?.to_owned(), secret: secret? })
+}
+
+fn header_names(node: &Node, cx: Cx) -> HeaderNames {
+    let mut names = HeaderNames::default();
+    let Some(fields) = Fields::of(node, "`headers:`", cx) else { return names };
+    let name = |key: &'static str| {
+        let node = fields.get(key)?;
+        let text = text_of(node, cx)?;
+        if !is_token(text) {
+            cx.error(Code::UnsafeText, node.span, format!("`{text}` is not the name of a header"));
+            return None;
+        }
+        Some(text.to_ascii_lowercase())
+    };
+    names.request_id = name("request_id").unwrap_or(names.request_id);
+    names.dropped = name("dropped").or(names.dropped);
+    names.elapsed_ms = name("elapsed_ms");
+    fields.done();
+    names
+}
+
 fn example(node: &Node, cx: Cx) -> Option<(String, String)> {
     let fields = Fields::of(node, "`example:`", cx)?;
     let path = fields.required_text("path");
@@ -315,6 +414,12 @@ fn limits(node: &Node, cx: Cx) -> Limits {
     let Some(fields) = Fields::of(node, "`limits:`", cx) else { return limits };
     if let Some(bytes) = fields.get("body_bytes").and_then(|n| bytes(n, cx)) {
         limits.body_bytes = bytes;
+    }
+    if let Some(bytes) = fields.get("event_bytes").and_then(|n| bytes(n, cx)) {
+        limits.event_bytes = bytes;
+    }
+    if let Some(bytes) = fields.get("answer_bytes").and_then(|n| bytes(n, cx)) {
+        limits.answer_bytes = bytes;
     }
     if let Some(streams) = fields.int("streams") {
         limits.streams = streams as usize;

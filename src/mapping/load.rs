@@ -5,6 +5,7 @@ use super::dialect::{self, DialectCx, DialectPlan, Profile};
 use super::fields::{Cx, Fields};
 use super::files::Files;
 use super::gateway::{self, GatewayPlan};
+use super::overrides::Overrides;
 use super::schemas::{KeptSchemas, SchemaCache};
 use super::script::{self, ScriptPlan};
 use super::table::Tables;
@@ -67,11 +68,11 @@ impl Plan {
 }
 
 pub fn load(files: &[FileText]) -> Loaded {
-    load_after(files, None)
+    load_after(files, None, &Overrides::default())
 }
 
 /// The same, with an earlier plan whose schemas are used again if their files have not changed.
-pub fn load_after(files: &[FileText], earlier: Option<&Plan>) -> Loaded {
+pub fn load_after(files: &[FileText], earlier: Option<&Plan>, overrides: &Overrides) -> Loaded {
     let mut sources = Sources::default();
     let ids: Vec<FileId> =
         files.iter().map(|f| sources.add(f.name.as_str(), f.shown.as_str(), f.text.clone())).collect();
@@ -83,14 +84,20 @@ pub fn load_after(files: &[FileText], earlier: Option<&Plan>) -> Loaded {
         parsed.take(file, id, cx);
     }
     parsed.mute_consequences(cx);
-    let plan = compile(parsed, &sources, earlier.map(|p| &p.schemas), cx);
+    let plan = compile(parsed, &sources, earlier.map(|p| &p.schemas), overrides, cx);
     let diagnostics = gather(findings.into_sorted(), &sources);
     let failed = diagnostics.iter().any(|d| d.severity() == Severity::Error);
     debug_assert!(failed || plan.is_some(), "there is no plan, and nobody said why");
     Loaded { plan: plan.filter(|_| !failed), diagnostics, sources }
 }
 
-fn compile(files: Files, sources: &Arc<Sources>, earlier: Option<&KeptSchemas>, cx: Cx) -> Option<Plan> {
+fn compile(
+    files: Files,
+    sources: &Arc<Sources>,
+    earlier: Option<&KeptSchemas>,
+    overrides: &Overrides,
+    cx: Cx,
+) -> Option<Plan> {
     let schemas = SchemaSet::new(files.schemas.iter().cloned());
     let schema_names = files.schemas.iter().map(|(name, _)| name).chain(&files.broken.schemas);
     let cache = SchemaCache::new(&schemas, schema_names.map(String::as_str).collect(), &files.broken.schemas);
@@ -111,8 +118,12 @@ fn compile(files: Files, sources: &Arc<Sources>, earlier: Option<&KeptSchemas>, 
     unique(&files.backends, "backend", cx);
     unique(&files.profiles, "profile", cx);
     unique(&files.scripts, "script", cx);
-    let backends: Vec<_> =
-        files.backends.iter().filter_map(|n| BackendPlan::parse(n, &shared_tables, cx)).map(Arc::new).collect();
+    let backends: Vec<_> = files
+        .backends
+        .iter()
+        .filter_map(|n| BackendPlan::parse(n, &shared_tables, shared_parts, cx))
+        .map(Arc::new)
+        .collect();
     for transcript in &files.transcripts {
         if !files.names("backend").contains(&transcript.backend.as_str()) {
             let message = format!("no backend file says `backend: {}`", transcript.backend);
@@ -151,7 +162,8 @@ fn compile(files: Files, sources: &Arc<Sources>, earlier: Option<&KeptSchemas>, 
         tables: &shared_tables,
         parts: shared_parts,
     };
-    let gateway = gateway::parse(gateway, &known, cx)?;
+    let mut gateway = gateway::parse(gateway, &known, cx)?;
+    overrides.apply(&mut gateway, &known, cx);
     Some(Plan {
         gateway,
         backends,

@@ -1,5 +1,6 @@
 //! YAML text → spanned tree → checked model → plan. Everything that is wrong is said at once, with its place.
 
+pub mod asking;
 pub mod backend;
 mod check;
 mod condition;
@@ -10,9 +11,13 @@ mod files;
 pub mod gateway;
 pub mod load;
 pub mod loss;
+pub mod manners;
 pub mod order;
+pub mod overrides;
+pub mod pace;
 pub mod patch;
 pub mod policies;
+pub mod reach;
 pub mod read;
 pub mod request;
 pub mod rules;
@@ -29,3 +34,4 @@ pub mod types;
 pub mod yaml;
 
 pub use load::{FileText, Loaded, Plan, load, load_after};
+pub use overrides::Overrides;

@@ -1,7 +1,7 @@
 //! One loaded, checked, immutable set of mappings; a request keeps the one it began with.
 
 use crate::diag::{Diagnostic, Sources, render_all};
-use crate::mapping::{FileText, Plan, load_after};
+use crate::mapping::{FileText, Overrides, Plan, load_after};
 use crate::trial;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -50,8 +50,13 @@ pub fn hash(files: &[FileText]) -> u64 {
 }
 
 /// Loads, checks, and runs the tests that stand beside the mappings.
-pub fn build(files: &[FileText], number: u64, earlier: Option<&Plan>) -> Result<Generation, Refusal> {
-    let loaded = load_after(files, earlier);
+pub fn build(
+    files: &[FileText],
+    number: u64,
+    earlier: Option<&Plan>,
+    overrides: &Overrides,
+) -> Result<Generation, Refusal> {
+    let loaded = load_after(files, earlier, overrides);
     let Some(plan) = loaded.plan else {
         return Err(Refusal { diagnostics: loaded.diagnostics, sources: loaded.sources });
     };

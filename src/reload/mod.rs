@@ -9,7 +9,7 @@ pub use generation::{Generation, Refusal};
 pub use read::{Base, Layers, ReadError};
 
 use crate::diag::{Code, Diagnostic, Sources, Span};
-use crate::mapping::FileText;
+use crate::mapping::{FileText, Overrides};
 use arc_swap::ArcSwap;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
@@ -17,6 +17,7 @@ use std::sync::{Arc, Mutex};
 /// The generation that serves, and how it is replaced.
 pub struct Store {
     layers: Layers,
+    overrides: Overrides,
     current: ArcSwap<Generation>,
     /// One reload at a time; remembers what was refused last, so that it is said once.
     reloading: Mutex<Option<u64>>,
@@ -24,10 +25,10 @@ pub struct Store {
 
 impl Store {
     /// The first generation. Without one there is nothing to serve.
-    pub fn open(layers: Layers) -> Result<Arc<Store>, Refusal> {
+    pub fn open(layers: Layers, overrides: Overrides) -> Result<Arc<Store>, Refusal> {
         let files = read(&layers)?;
-        let first = generation::build(&files, 1, None)?;
-        Ok(Arc::new(Store { layers, current: ArcSwap::from_pointee(first), reloading: Mutex::default() }))
+        let first = generation::build(&files, 1, None, &overrides)?;
+        Ok(Arc::new(Store { layers, overrides, current: ArcSwap::from_pointee(first), reloading: Mutex::default() }))
     }
 
     pub fn current(&self) -> Arc<Generation> {
@@ -58,7 +59,7 @@ impl Store {
         if *refused == Some(hash) {
             return;
         }
-        match generation::build(&files, now.number + 1, Some(&now.plan)) {
+        match generation::build(&files, now.number + 1, Some(&now.plan), &self.overrides) {
             Ok(next) => {
                 *refused = None;
                 tracing::info!("generation {} applied; running turns stay on the one they began with", next.number);

@@ -1,17 +1,21 @@
 //! A turn as an HTTP answer: a JSON body, or a stream whose source is polled inside the response body.
 
-use super::endpoint::Slot;
-use super::{pages, reply};
-use crate::canon::{Fault, FaultKind, Frame};
+use super::clock::{Clock, Due, Standing};
+use super::endpoint::{Call, Slot};
+use super::reply;
+use crate::canon::{Fault, FaultKind, Frame, TurnRequest, WireKind};
 use crate::ingress;
 use crate::mapping::dialect::DialectPlan;
+use crate::mapping::gateway::Backend;
+use crate::observe::{Direction, Metrics};
 use crate::pipeline::{Answer, Order, Pipeline, Step};
 use crate::reload::Generation;
 use crate::turn::Ids;
-use crate::upstream::{self, Arrived, Source};
+use crate::upstream::{self, Arrived, Asked, Refusal, Source};
 use crate::wire;
 use bytes::Bytes;
 use futures_util::Stream;
+use poem::http::HeaderValue;
 use poem::{Body, Response};
 use std::future::poll_fn;
 use std::io;
@@ -20,24 +24,16 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-pub async fn answer(
-    generation: &Arc<Generation>,
-    dialect: Arc<DialectPlan>,
-    body: &[u8],
-    slot: Slot,
-    id: &str,
-) -> Result<Response, Fault> {
+pub async fn answer(call: Call<'_>, body: &[u8], slot: Slot) -> Result<Response, Fault> {
+    let Call { generation, dialect, shell, keepalive, id } = call;
     let request = Arc::new(ingress::read(&dialect.request, body)?);
     let gateway = &generation.plan.gateway;
-    let model = gateway.model(&request.model).ok_or_else(|| {
-        let param = dialect.request.param_of("model").unwrap_or_else(|| "model".to_owned());
-        pages::unknown_model(&request.model).param(param)
-    })?;
-    let backend = gateway
-        .backends
-        .get(model.backend)
-        .ok_or_else(|| Fault::new(FaultKind::Internal, "the model has no backend"))?;
-    let (source, rules) = upstream::ask(&generation.plan, backend, &request)?;
+    let backend = backend_for(generation, &dialect, &request)?;
+    let asked = upstream::ask(&shell.dialler, &generation.plan, backend, &request, &dialect.request)?;
+    let Asked { source, rules, dropped, wrapped } = asked;
+    for field in &dropped {
+        shell.metrics.dropped(&backend.name, known_field(&dialect, field));
+    }
     let stream = request.stream;
     let pipeline = Pipeline::new(Order {
         backend: rules,
@@ -45,11 +41,70 @@ pub async fn answer(
         request,
         validation: gateway.validation,
         answer: if stream { Answer::Stream } else { Answer::Body },
+        wrapped,
         ids: Ids::Seeded(uuid::Uuid::new_v4().as_u128()),
         now_ms: now_ms(),
     });
-    let live = Live { pipeline, source, over: false, dialect, _generation: generation.clone(), _slot: slot };
-    if stream { live.into_stream(id).await } else { live.into_body().await }
+    let timeouts = backend.reach.as_ref().map_or(gateway.timeouts, |r| r.timeouts);
+    // A line of NDJSON cannot be a comment.
+    let comments = stream && dialect.wire.kind == WireKind::Sse;
+    let live = Live {
+        pipeline,
+        source,
+        over: false,
+        clock: Clock::new(&timeouts, stream, keepalive.filter(|_| comments)),
+        comment: gateway.keepalive.comment.clone(),
+        dialect,
+        stream,
+        backend: backend.name.clone(),
+        id: id.to_owned(),
+        metrics: shell.metrics.clone(),
+        _generation: generation.clone(),
+        _slot: slot,
+    };
+    let mut response = if stream { live.into_stream().await? } else { live.into_body().await? };
+    if let (false, Some(name)) = (dropped.is_empty(), &gateway.headers.dropped)
+        && let (Ok(name), Ok(value)) = (poem::http::HeaderName::try_from(name.as_str()), shown(&dropped))
+    {
+        response.headers_mut().insert(name, value);
+    }
+    Ok(response)
+}
+
+fn backend_for<'g>(
+    generation: &'g Generation,
+    dialect: &DialectPlan,
+    request: &TurnRequest,
+) -> Result<&'g Backend, Fault> {
+    let gateway = &generation.plan.gateway;
+    let model = gateway.model(&request.model).ok_or_else(|| {
+        let param = dialect.request.param_of("model").unwrap_or_else(|| "model".to_owned());
+        super::pages::unknown_model(&request.model).param(param)
+    })?;
+    gateway.backends.get(model.backend).ok_or_else(|| Fault::new(FaultKind::Internal, "the model has no backend"))
+}
+
+/// A label for a metric: what the dialect knows by name; a client's own inventions are all the same.
+fn known_field<'f>(dialect: &DialectPlan, field: &'f str) -> &'f str {
+    let name = field.split(['.', '[']).next().unwrap_or_default();
+    let known = dialect.request.known.iter().any(|k| k == name) || matches!(name, "items" | "parts" | "tools");
+    if known { name } else { "unknown" }
+}
+
+/// Names that a client chose: whatever is no plain letter is escaped, and long lists are cut.
+fn shown(dropped: &[String]) -> Result<HeaderValue, poem::http::header::InvalidHeaderValue> {
+    const MOST: usize = 1000;
+    let mut text = String::new();
+    for name in dropped {
+        let name = percent_encoding::utf8_percent_encode(name, percent_encoding::CONTROLS).to_string();
+        if text.len() + name.len() > MOST {
+            text.push_str(", ...");
+            break;
+        }
+        text += if text.is_empty() { "" } else { ", " };
+        text += &name;
+    }
+    HeaderValue::from_str(&text)
 }
 
 fn now_ms() -> u64 {
@@ -61,7 +116,13 @@ struct Live {
     pipeline: Pipeline,
     source: Source,
     over: bool,
+    clock: Clock,
+    comment: String,
     dialect: Arc<DialectPlan>,
+    stream: bool,
+    backend: String,
+    id: String,
+    metrics: Arc<Metrics>,
     /// Kept so that nothing of the plan goes before the turn does.
     _generation: Arc<Generation>,
     _slot: Slot,
@@ -71,29 +132,77 @@ struct Live {
 const WRITE_BYTES: usize = 64 * 1024;
 
 impl Live {
-    /// The next step of the turn.
-    fn poll_step(&mut self, cx: &mut Context<'_>) -> Poll<Step> {
-        let step = match ready!(self.source.poll_next(cx)) {
-            Arrived::Raw(raw) => self.pipeline.push(&raw, now_ms()),
-            Arrived::Ended(how) => {
-                let step = self.pipeline.finish(how, now_ms());
-                self.over = true;
-                step
+    /// The next step of the turn; `None`: the client must have a sign of life.
+    fn poll_step(&mut self, cx: &mut Context<'_>) -> Poll<Option<Step>> {
+        let step = match self.source.poll_next(cx) {
+            Poll::Ready(arrived) => {
+                self.clock.heard();
+                self.take(arrived)
+            }
+            Poll::Pending => {
+                let bytes = self.source.tally().map_or(0, |t| t.bytes);
+                match ready!(self.clock.poll(cx, Standing { open: self.pipeline.is_open(), bytes })) {
+                    Due::Keepalive => return Poll::Ready(None),
+                    Due::Silent(fault) => self.pipeline.silent(fault, now_ms()),
+                    Due::Late(fault) => self.pipeline.fail(fault, now_ms()),
+                }
             }
         };
         self.over |= step.over;
-        Poll::Ready(step)
+        Poll::Ready(Some(step))
+    }
+
+    fn take(&mut self, arrived: Arrived) -> Step {
+        match arrived {
+            Arrived::Raw(raw) => self.pipeline.push(&raw, now_ms()),
+            Arrived::Skipped(why) => {
+                tracing::warn!(
+                    id = self.id,
+                    backend = self.backend,
+                    why,
+                    "a piece of the backend's answer was skipped"
+                );
+                self.metrics.malformed(&self.backend);
+                self.pipeline.malformed(&why, now_ms())
+            }
+            Arrived::Refused(refusal) => {
+                let fault = self.refused(&refusal);
+                self.pipeline.fail(fault, now_ms())
+            }
+            Arrived::Failed(fault) => self.pipeline.fail(fault, now_ms()),
+            Arrived::Ended(how) => {
+                let step = self.pipeline.finish(how, now_ms());
+                Step { over: true, ..step }
+            }
+        }
+    }
+
+    fn refused(&self, refusal: &Refusal) -> Fault {
+        let status = refusal.status;
+        let why = refusal.text.as_ref().map_or(String::new(), |t| format!(": {t}"));
+        let message = match status {
+            300..=399 => format!("the backend answered {status}, a redirect, which is not followed"),
+            _ => format!("the backend answered {status}{why}"),
+        };
+        let plain =
+            Fault { status: Some(status), retry_after: refusal.retry_after, ..Fault::new(FaultKind::Backend, message) };
+        let fault = self.pipeline.refused(&refusal.raws, plain);
+        Fault { message: refusal.redact(&fault.message), ..fault }
     }
 
     async fn into_body(mut self) -> Result<Response, Fault> {
         while !self.over {
             poll_fn(|cx| self.poll_step(cx)).await;
         }
-        self.pipeline.body().map(|body| reply::json(200, &body))
+        let body = self.pipeline.body()?;
+        let mut response = reply::json(200, &body);
+        response.headers_mut().insert("cache-control", HeaderValue::from_static("no-cache"));
+        Ok(response)
     }
 
-    /// The head is held until the first event of the turn, so that a fault before it is a plain HTTP error.
-    async fn into_stream(mut self, id: &str) -> Result<Response, Fault> {
+    /// The head is held until the first event of the turn, so that a fault before it is a plain HTTP error; or until
+    /// the client must have a sign of life.
+    async fn into_stream(mut self) -> Result<Response, Fault> {
         let mut opening = Vec::new();
         write_all(&self.pipeline.begin().frames, &self.dialect, &mut opening);
         let first = match opening.is_empty() {
@@ -105,7 +214,6 @@ impl Live {
         {
             return Err(fault.clone());
         }
-        tracing::debug!(id, "stream began");
         let content_type = self.dialect.wire.content_type.clone();
         let body = Body::from_bytes_stream(Frames { first, live: self });
         Ok(Response::builder()
@@ -120,12 +228,70 @@ impl Live {
         let mut out = Vec::new();
         while !self.over && out.len() < WRITE_BYTES {
             match self.poll_step(cx) {
-                Poll::Ready(step) => write_all(&step.frames, &self.dialect, &mut out),
+                Poll::Ready(Some(step)) => write_all(&step.frames, &self.dialect, &mut out),
+                Poll::Ready(None) => {
+                    // It takes the head with it, so what goes wrong from here on is told inside the stream.
+                    self.pipeline.head_left();
+                    wire::comment(&self.comment.replace("{now_ms}", &now_ms().to_string()), &mut out);
+                }
                 Poll::Pending if out.is_empty() => return Poll::Pending,
                 Poll::Pending => break,
             }
         }
-        Poll::Ready((!out.is_empty()).then(|| Bytes::from(out)))
+        if out.is_empty() {
+            return Poll::Ready(None);
+        }
+        self.clock.told();
+        Poll::Ready(Some(Bytes::from(out)))
+    }
+
+    /// A client that asked for one thing, and a backend that gave the other.
+    fn bridged(&self) -> Option<Direction> {
+        let tally = self.source.tally().filter(|t| t.bytes > 0)?;
+        match (self.stream, tally.streamed) {
+            (false, true) => Some(Direction::StreamToJson),
+            (true, false) => Some(Direction::JsonToStream),
+            (true, true) | (false, false) => None,
+        }
+    }
+
+    fn outcome(&self) -> &'static str {
+        match self.pipeline.fault() {
+            None if !self.over => "gone",
+            None => "completed",
+            Some(fault) if fault.kind == FaultKind::Empty => "empty",
+            Some(fault) if fault.kind == FaultKind::Timeout => "timeout",
+            Some(fault) if fault.is_partial() && self.pipeline.is_open() => "partial",
+            Some(_) => "failed",
+        }
+    }
+}
+
+impl Drop for Live {
+    /// However it ended: one line, and the counters.
+    fn drop(&mut self) {
+        let took = self.clock.elapsed();
+        if let Some(fault) = self.pipeline.fault() {
+            self.metrics.failed(&self.backend, fault.kind.word());
+            let (kind, status) = (fault.kind.word(), fault.status());
+            tracing::warn!(
+                id = self.id,
+                backend = self.backend,
+                kind,
+                status,
+                message = fault.message,
+                "a turn failed"
+            );
+        }
+        self.metrics.late(self.pipeline.late());
+        if let (Some(direction), Some(tally)) = (self.bridged(), self.source.tally()) {
+            let outcome = self.outcome();
+            self.metrics.bridged(direction, outcome, took);
+            let (id, backend, direction) = (&self.id, &self.backend, direction.word());
+            let (events, skipped, bytes) = (tally.events, tally.skipped, tally.bytes);
+            let duration_ms = took.as_millis() as u64;
+            tracing::info!(id, backend, direction, outcome, events, skipped, bytes, duration_ms, "bridged");
+        }
     }
 }
 

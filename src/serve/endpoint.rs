@@ -1,27 +1,50 @@
 //! One request: which generation, which route, what it asks.
 
-use super::{answer, body, pages, reply};
+use super::models::Listed;
+use super::{answer, auth, body, pages, reply};
 use crate::canon::{Fault, FaultKind};
 use crate::mapping::dialect::DialectPlan;
+use crate::mapping::pace::Keepalive;
+use crate::observe::Metrics;
 use crate::reload::{Generation, Store};
-use poem::http::Method;
+use crate::upstream::Dialler;
+use poem::http::{HeaderName, Method};
 use poem::{Endpoint, Request, Response};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// The gateway as an endpoint: routes live in the generation, so that a reload can change them.
 pub struct Gateway {
     store: Arc<Store>,
     /// Turns under way, over all generations.
     running: Arc<AtomicUsize>,
+    shell: Arc<Shell>,
     started: i64,
 }
 
+/// What outlives generations.
+#[derive(Default)]
+pub struct Shell {
+    pub dialler: Dialler,
+    pub metrics: Arc<Metrics>,
+    models: Listed,
+}
+
+/// One request on its way to an answer.
+pub struct Call<'c> {
+    pub generation: &'c Arc<Generation>,
+    pub dialect: Arc<DialectPlan>,
+    pub shell: &'c Shell,
+    /// How long a stream may be silent before it gives a sign of life.
+    pub keepalive: Option<Duration>,
+    pub id: &'c str,
+}
+
 impl Gateway {
-    pub fn new(store: Arc<Store>) -> Gateway {
+    pub fn new(store: Arc<Store>, shell: Arc<Shell>) -> Gateway {
         let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs() as i64);
-        Gateway { store, running: Arc::default(), started }
+        Gateway { store, running: Arc::default(), shell, started }
     }
 }
 
@@ -35,10 +58,14 @@ impl Endpoint for Gateway {
         let generation = self.store.current();
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
         let mut response = self.route(&generation, request, &id).await;
-        if let Ok(value) = id.parse() {
-            response.headers_mut().insert("x-request-id", value);
-        }
         let elapsed_ms = began.elapsed().as_millis() as u64;
+        let names = &generation.plan.gateway.headers;
+        let own = [(Some(&names.request_id), id.clone()), (names.elapsed_ms.as_ref(), elapsed_ms.to_string())];
+        for (name, value) in own {
+            if let (Some(Ok(name)), Ok(value)) = (name.map(|n| HeaderName::try_from(n.as_str())), value.parse()) {
+                response.headers_mut().insert(name, value);
+            }
+        }
         let (status, generation) = (response.status().as_u16(), generation.number);
         tracing::info!(%id, %method, path, status, elapsed_ms, generation, "answered");
         Ok(response)
@@ -51,19 +78,36 @@ impl Gateway {
         let gateway = &generation.plan.gateway;
         let fallback = default_dialect(generation);
         let on_path: Vec<_> = gateway.routes.iter().filter(|r| r.path == path).collect();
+        let known = !on_path.is_empty() || gateway.metrics.as_ref() == Some(&path) || pages::covered(gateway, &path);
+        if known && let Err(fault) = auth::check(gateway, &self.shell.dialler.keys, request.headers()) {
+            let own = on_path.first().and_then(|r| generation.plan.dialect(&r.dialect, r.profile.as_deref()));
+            return reply::fault(own.or(fallback.as_ref()).map(|d| &**d), &fault);
+        }
+        if gateway.metrics.as_ref() == Some(&path) && matches!(*request.method(), Method::GET | Method::HEAD) {
+            self.shell.metrics.turns.set(self.running.load(Ordering::Relaxed) as i64);
+            return reply::text(METRICS_TYPE, self.shell.metrics.text());
+        }
         if let Some(route) = on_path.iter().find(|r| r.method == request.method().as_str()) {
             let Some(dialect) = generation.plan.dialect(&route.dialect, route.profile.as_deref()) else {
                 return reply::fault(fallback.as_deref(), &Fault::new(FaultKind::Internal, "the route has no dialect"));
             };
-            return self.turn(generation, dialect.clone(), request, id).await;
+            let response = self.turn(generation, dialect.clone(), request, id).await;
+            self.shell.metrics.answered(&route.path, response.status().as_u16());
+            return response;
         }
         let asked = if *request.method() == Method::HEAD { Method::GET } else { request.method().clone() };
         let page = pages::find(gateway, asked.as_str(), &path);
         let mut allowed: Vec<&str> = on_path.iter().map(|r| r.method.as_str()).collect();
         allowed.extend(pages::methods(gateway, &path));
         match page {
-            Some(page) => pages::render(page, gateway, &path, self.started)
-                .unwrap_or_else(|fault| reply::fault(fallback.as_deref(), &fault)),
+            Some(page) => {
+                let models = match page.prefix() {
+                    None => self.shell.models.all(gateway, &self.shell.dialler).await,
+                    Some(_) => Vec::new(),
+                };
+                pages::render(page, gateway, &models, &path, self.started)
+                    .unwrap_or_else(|fault| reply::fault(fallback.as_deref(), &fault))
+            }
             None if allowed.is_empty() => {
                 let message = format!("there is nothing at {path}");
                 reply::fault(fallback.as_deref(), &Fault::new(FaultKind::UnknownPath, message))
@@ -92,15 +136,32 @@ impl Gateway {
             let fault = Fault { retry_after: Some(1), ..Fault::new(FaultKind::Overloaded, message) };
             return reply::fault(Some(&dialect), &fault);
         };
+        let keepalive = keepalive(&generation.plan.gateway.keepalive, &request);
         let body = match body::read(request.take_body(), limits.body_bytes).await {
             Ok(body) => body,
             Err(fault) => return reply::fault(Some(&dialect), &fault),
         };
-        match answer::answer(generation, dialect.clone(), &body, slot, id).await {
+        let call = Call { generation, dialect: dialect.clone(), shell: &self.shell, keepalive, id };
+        match answer::answer(call, &body, slot).await {
             Ok(response) => response,
             Err(fault) => reply::fault(Some(&dialect), &fault),
         }
     }
+}
+
+/// The version of the format, as its readers ask for it.
+const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Some clients cannot read comments, and say so by header, query or name.
+fn keepalive(plan: &Keepalive, request: &Request) -> Option<Duration> {
+    let header = |name: &str| request.headers().get(name).and_then(|v| v.to_str().ok());
+    let by_header = plan.header.as_deref().and_then(header) == Some("1");
+    let query = request.uri().query().unwrap_or_default();
+    let by_query =
+        plan.query.as_ref().is_some_and(|name| query.split('&').any(|pair| pair == format!("{name}=1").as_str()));
+    let agent = header("user-agent").unwrap_or_default().to_lowercase();
+    let by_agent = plan.user_agents.iter().any(|word| agent.contains(word));
+    plan.every.filter(|_| !(by_header || by_query || by_agent))
 }
 
 /// An unknown path is refused in the words of the first route.

@@ -1,10 +1,13 @@
 //! HTTP: routes, bodies, streams. What is said in them comes from the mappings.
 
 mod answer;
+pub mod auth;
 mod body;
+mod clock;
 mod endpoint;
 pub mod listen;
+mod models;
 mod pages;
 mod reply;
 
-pub use endpoint::Gateway;
+pub use endpoint::{Gateway, Shell};

@@ -3,7 +3,7 @@
 use super::reply;
 use crate::canon::{Fault, FaultKind, Tree};
 use crate::fill::{self, Scope, Value};
-use crate::mapping::gateway::{GatewayPlan, Match, Page};
+use crate::mapping::gateway::{GatewayPlan, Page};
 use percent_encoding::percent_decode_str;
 use poem::Response;
 
@@ -17,6 +17,10 @@ pub fn methods<'g>(gateway: &'g GatewayPlan, path: &str) -> Vec<&'g str> {
     pages.flat_map(|p| if p.method == "GET" { vec!["GET", "HEAD"] } else { vec![p.method.as_str()] }).collect()
 }
 
+pub fn covered(gateway: &GatewayPlan, path: &str) -> bool {
+    gateway.pages.iter().any(|p| covers(p, path))
+}
+
 fn covers(page: &Page, path: &str) -> bool {
     match page.prefix() {
         Some(prefix) => path.strip_prefix(prefix).is_some_and(|rest| !rest.is_empty()),
@@ -24,16 +28,19 @@ fn covers(page: &Page, path: &str) -> bool {
     }
 }
 
-pub fn render(page: &Page, gateway: &GatewayPlan, path: &str, created: i64) -> Result<Response, Fault> {
+/// `models`: what the backends say that they have, each with the backend's place in the plan.
+pub fn render(
+    page: &Page,
+    gateway: &GatewayPlan,
+    models: &[(String, usize)],
+    path: &str,
+    created: i64,
+) -> Result<Response, Fault> {
     let card = |id: &str, backend: usize| {
         let backend = gateway.backends.get(backend).map_or("", |b| b.name.as_str());
         Tree::map([("id", Tree::from(id)), ("backend", Tree::from(backend)), ("created", Tree::from(created))])
     };
-    let listed = gateway.models.iter().filter_map(|m| match &m.matches {
-        Match::Id(id) => Some(card(id, m.backend)),
-        Match::Prefix(_) => None,
-    });
-    let models = Tree::from(listed.collect::<Vec<_>>());
+    let models = Tree::from(models.iter().map(|(id, backend)| card(id, *backend)).collect::<Vec<_>>());
     let build = Tree::map([("version", Tree::from(env!("CARGO_PKG_VERSION")))]);
     let model = match page.prefix() {
         None => Tree::Null,

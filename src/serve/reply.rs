@@ -1,9 +1,9 @@
 //! Plain answers: a JSON body, an error envelope.
 
-use crate::canon::{Fault, Tree};
+use crate::canon::{Fault, FaultKind, Tree};
 use crate::egress;
 use crate::mapping::dialect::DialectPlan;
-use poem::http::StatusCode;
+use poem::http::{HeaderValue, StatusCode};
 use poem::{Body, Response};
 
 pub fn json(status: u16, body: &Tree) -> Response {
@@ -29,5 +29,13 @@ pub fn fault(dialect: Option<&DialectPlan>, fault: &Fault) -> Response {
     if let Some(value) = fault.retry_after.and_then(|s| s.to_string().parse().ok()) {
         response.headers_mut().insert("retry-after", value);
     }
+    if fault.kind == FaultKind::Unauthorized {
+        response.headers_mut().insert("www-authenticate", HeaderValue::from_static("Bearer realm=\"api\""));
+    }
     response
+}
+
+/// Text for machines that read lines.
+pub fn text(content_type: &str, body: String) -> Response {
+    Response::builder().content_type(content_type).body(body)
 }

@@ -101,7 +101,7 @@ impl Turn {
             if call.closed {
                 continue;
             }
-            if call.named.name.is_none() {
+            if call.named.name.is_none() || (self.is_wrapped(call) && !pieces::is_whole(&call.seen)) {
                 if serial { return } else { continue }
             }
             self.tell_call(choice, which, tell);
@@ -118,6 +118,11 @@ impl Turn {
 
     /// Opens the call if it is not open, and tells the arguments that wait.
     fn tell_call(&mut self, choice: usize, which: usize, tell: &mut Tell) {
+        if self.is_wrapped(&self.lanes[choice].calls[which]) {
+            let call = &mut self.lanes[choice].calls[which];
+            call.named.kind = Some(CallKind::Custom);
+            call.held = pieces::unwrapped(&call.seen);
+        }
         let item = match self.lanes[choice].calls[which].item {
             Some(item) => item,
             None => self.open_call(choice, which, tell),
@@ -126,14 +131,21 @@ impl Turn {
         self.tell_arguments(choice, item, held, tell);
     }
 
+    /// A custom tool that travelled as a function; once it is open it is a custom call.
+    fn is_wrapped(&self, call: &Call) -> bool {
+        call.item.is_none()
+            && call.named.kind != Some(CallKind::Custom)
+            && call.named.name.as_ref().is_some_and(|n| self.wrapped.contains(n))
+    }
+
     fn open_call(&mut self, choice: usize, which: usize, tell: &mut Tell) -> usize {
         self.ensure_message(choice, tell);
         self.leave_message(choice, tell);
         self.close_reasoning(choice, ItemState::Done, tell);
         let named = &self.lanes[choice].calls[which].named;
-        let (id, name) = (named.id.clone(), named.name.clone().unwrap_or_default());
+        let (key, id, name) = (named.key.clone(), named.id.clone(), named.name.clone().unwrap_or_default());
         let kind = Item::call_kind(named.kind.unwrap_or(CallKind::Function));
-        let item = self.add_item(choice, kind);
+        let item = self.add_item(choice, kind, key.as_deref());
         let call_id = id.unwrap_or_else(|| format!("call_{}", self.ids.next()));
         self.state.items[item].call_id = call_id;
         self.state.items[item].name = name;

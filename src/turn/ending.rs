@@ -1,7 +1,7 @@
 //! How a turn ends: the finish of each choice, the end of the stream, a fault. After that nothing is told.
 
 use super::{Tell, Turn};
-use crate::canon::policy::UsagePolicy;
+use crate::canon::policy::{BodyUsage, OnEmpty, OnPartial, UsagePolicy};
 use crate::canon::{Fault, FaultKind, Finish, ItemState, Moment, MomentKind, Usage};
 
 impl Turn {
@@ -60,8 +60,15 @@ impl Turn {
     /// The framing's end marker, or the end of the bytes.
     pub(super) fn end(&mut self, tell: &mut Tell) {
         if self.lanes.is_empty() {
-            self.fail(Fault::new(FaultKind::Empty, "the backend ended without an answer"), tell);
-            return;
+            if !(self.whole && self.policies.on_empty == OnEmpty::Completed) {
+                self.fail(Fault::new(FaultKind::Empty, "the backend ended without an answer"), tell);
+                return;
+            }
+            // An answer without output, not even an empty message.
+            self.reach(0, tell);
+            self.lanes[0].finished = true;
+            self.state.choices[0].finish = Some(Finish::Stop);
+            tell(&self.state, &Moment::choice(MomentKind::ChoiceFinish, 0));
         }
         if self.lanes.iter().any(|l| !l.finished) {
             self.fail(Fault::new(FaultKind::Truncated, "the backend's answer ended in the middle"), tell);
@@ -89,6 +96,9 @@ impl Turn {
     fn counted(&self) -> Option<Usage> {
         let reported = self.usage.is_known().then_some(self.usage);
         match self.policies.usage {
+            UsagePolicy::AsReported if self.whole && self.policies.body_usage == BodyUsage::Zeros => {
+                Some(reported.unwrap_or(Usage::ZERO))
+            }
             UsagePolicy::AsReported => reported,
             UsagePolicy::Zeros => Some(reported.unwrap_or(Usage::ZERO)),
             UsagePolicy::Estimate => Some(reported.unwrap_or_else(|| self.estimate())),
@@ -117,6 +127,16 @@ impl Turn {
             self.late += 1;
             return;
         }
+        if self.head_left && !self.opened && !self.reach(0, tell) {
+            return;
+        }
+        if self.whole && self.opened && fault.is_partial() && self.policies.on_partial == OnPartial::Incomplete {
+            self.cut_short(tell);
+            return;
+        }
+        if self.whole {
+            self.state.usage = self.counted();
+        }
         for item in self.state.items.iter_mut().filter(|i| i.state == ItemState::Open) {
             item.state = ItemState::Failed;
         }
@@ -124,5 +144,23 @@ impl Turn {
         self.state.error = Some(fault);
         self.over = true;
         tell(&self.state, &Moment::turn(MomentKind::TurnFail));
+    }
+
+    /// Ends the turn as if the backend had run out of room: what came is kept, and the client is told that it is cut.
+    pub fn cut_short(&mut self, tell: &mut Tell) {
+        if self.over || self.lanes.is_empty() {
+            return;
+        }
+        self.finish(None, Finish::Length, tell);
+        while !self.over && self.lanes.len() < self.asked {
+            let next = self.lanes.len();
+            if !self.reach(next, tell) {
+                return;
+            }
+            self.finish(Some(next), Finish::Length, tell);
+        }
+        if !self.over {
+            self.end(tell);
+        }
     }
 }

@@ -11,6 +11,11 @@ pub enum Ids {
 const LENGTH: usize = 24;
 const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
+/// An id of the backend's that can stand in a frame as it is.
+pub(super) fn is_sane(id: &str) -> bool {
+    (1..=128).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-.:".contains(&b))
+}
+
 impl Ids {
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> String {

@@ -1,7 +1,7 @@
 //! Text and refusals: the message item and its parts.
 
-use super::{At, Tell, Turn, Voice, pieces};
-use crate::canon::policy::{EmptyMessageItem, OutputIndex, TerminalOrder};
+use super::{At, Tell, Turn, Voice, ids, pieces};
+use crate::canon::policy::{EmptyMessageItem, IdsPolicy, OutputIndex, TerminalOrder};
 use crate::canon::{Item, ItemKind, ItemState, Moment, MomentKind, Part, PartKind, Piece, Tree};
 
 impl Turn {
@@ -88,7 +88,7 @@ impl Turn {
     pub(super) fn open_message(&mut self, choice: usize, key: Option<String>, tell: &mut Tell) -> usize {
         self.close_message(choice, ItemState::Done, tell);
         self.close_reasoning(choice, ItemState::Done, tell);
-        let item = self.add_item(choice, ItemKind::Message);
+        let item = self.add_item(choice, ItemKind::Message, key.as_deref());
         let lane = &mut self.lanes[choice];
         lane.message = Some(item);
         lane.keys.extend(key.map(|k| (k, item)));
@@ -162,7 +162,8 @@ impl Turn {
         *waiting = value;
     }
 
-    pub(super) fn add_item(&mut self, choice: usize, kind: ItemKind) -> usize {
+    /// `name`: what the backend calls it.
+    pub(super) fn add_item(&mut self, choice: usize, kind: ItemKind, name: Option<&str>) -> usize {
         let position = self.state.items.len();
         let is_call = |i: &&Item| i.choice == choice && i.is_call();
         let same = |i: &&Item| i.choice == choice && i.kind == kind;
@@ -178,8 +179,13 @@ impl Turn {
             },
         };
         let ordinal = if call { calls } else { self.state.items.iter().filter(same).count() };
+        // A bare number is a place, not a name.
+        let usable = |n: &&str| ids::is_sane(n) && !n.bytes().all(|b| b.is_ascii_digit());
+        let name = name.filter(|_| self.policies.ids == IdsPolicy::Backend).filter(usable);
+        let name = name.filter(|n| !self.state.items.iter().any(|i| i.id == **n)).map(str::to_owned);
+        let own = self.ids.next();
         self.state.items.push(Item {
-            id: self.ids.next(),
+            id: name.unwrap_or(own),
             choice,
             kind,
             state: ItemState::Open,

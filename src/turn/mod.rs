@@ -12,7 +12,7 @@ mod reasoning;
 
 pub use ids::Ids;
 
-use crate::canon::policy::{ChoiceFrames, Head};
+use crate::canon::policy::{ChoiceFrames, Head, IdsPolicy};
 use crate::canon::{Event, Fault, FaultKind, Moment, MomentKind, Policies, Tree, TurnState, Usage};
 use lane::Lane;
 
@@ -32,6 +32,11 @@ pub struct Turn {
     usage: Usage,
     /// Log-probabilities that came before their choice was opened.
     first_logprobs: Tree,
+    /// Custom tools that the backend knows as functions.
+    wrapped: Vec<String>,
+    /// The answer is one body: how it ended may still change what it says.
+    whole: bool,
+    head_left: bool,
     opened: bool,
     over: bool,
     late: u64,
@@ -66,6 +71,9 @@ impl Turn {
             asked_chars: 0,
             usage: Usage::default(),
             first_logprobs: Tree::Null,
+            wrapped: Vec::new(),
+            whole: false,
+            head_left: false,
             opened: false,
             over: false,
             late: 0,
@@ -77,6 +85,18 @@ impl Turn {
     /// For the policy `usage: estimate`.
     pub fn asked_chars(mut self, chars: usize) -> Turn {
         self.asked_chars = chars;
+        self
+    }
+
+    /// Custom tools that the backend knows as functions: their calls become what the client meant.
+    pub fn wrapped(mut self, names: Vec<String>) -> Turn {
+        self.wrapped = names;
+        self
+    }
+
+    /// The client waits for one body.
+    pub fn whole(mut self, whole: bool) -> Turn {
+        self.whole = whole;
         self
     }
 
@@ -110,17 +130,24 @@ impl Turn {
         }
     }
 
+    /// The client has seen the head of a stream: one that fails now begins first.
+    pub fn head_left(&mut self) {
+        self.head_left = true;
+    }
+
     pub fn advance(&mut self, event: Event, tell: &mut Tell) {
         if self.over {
             self.late += 1;
             return;
         }
         match event {
-            Event::Start { model, .. } => {
-                if let Some(model) = model
-                    && !self.opened
-                {
-                    self.state.model = model;
+            Event::Start { .. } if self.opened => {}
+            Event::Start { id, model, created } => {
+                self.state.model = model.unwrap_or_else(|| std::mem::take(&mut self.state.model));
+                if self.policies.ids == IdsPolicy::Backend {
+                    self.state.id =
+                        id.filter(|id| ids::is_sane(id)).unwrap_or_else(|| std::mem::take(&mut self.state.id));
+                    self.state.created = created.unwrap_or(self.state.created);
                 }
             }
             Event::Text { choice, item, part, piece } => self.text(choice, At { item, part }, piece, Voice::Text, tell),

@@ -1,6 +1,7 @@
 //! Pieces of text: what is new in a snapshot, and whether arguments are whole.
 
-use crate::canon::Piece;
+use crate::canon::request::WRAPPED_INPUT;
+use crate::canon::{Piece, Tree};
 use reframe_frame::Torn;
 
 /// What `piece` adds to what is there. A snapshot that contradicts what was already told adds nothing: what a client
@@ -37,6 +38,13 @@ pub(super) fn mend(half: &mut Option<u16>, piece: Piece) -> Piece {
             Piece::Whole(text)
         }
     }
+}
+
+/// What a custom tool is given, out of the function call that it travelled as.
+pub(super) fn unwrapped(arguments: &str) -> String {
+    let parsed = Tree::parse(arguments.as_bytes()).ok();
+    let input = parsed.as_ref().and_then(|t| t.get(WRAPPED_INPUT)).and_then(Tree::as_str);
+    input.unwrap_or(arguments).to_owned()
 }
 
 /// Is this a whole JSON object or list, so that nothing but white space can follow?

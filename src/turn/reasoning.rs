@@ -73,7 +73,7 @@ impl Turn {
             self.close_reasoning(choice, ItemState::Done, tell);
         }
         self.leave_message(choice, tell);
-        let item = self.add_item(choice, ItemKind::Reasoning);
+        let item = self.add_item(choice, ItemKind::Reasoning, key.as_deref());
         let lane = &mut self.lanes[choice];
         lane.reasoning = Some(item);
         lane.keys.extend(key.map(|k| (k, item)));

@@ -10,6 +10,13 @@ pub fn write(frame: &Frame, kind: WireKind, out: &mut Vec<u8>) {
     }
 }
 
+/// A sign of life between frames, for those streams that can hold one.
+pub fn comment(text: &str, out: &mut Vec<u8>) {
+    out.extend_from_slice(b": ");
+    out.extend_from_slice(text.as_bytes());
+    out.extend_from_slice(b"\n\n");
+}
+
 fn write_sse(frame: &Frame, out: &mut Vec<u8>) {
     if let Some(event) = &frame.event {
         out.extend_from_slice(b"event: ");
@@ -25,10 +32,7 @@ fn write_sse(frame: &Frame, out: &mut Vec<u8>) {
             out.extend_from_slice(b"data: ");
             out.extend_from_slice(text.as_bytes());
         }
-        FrameBody::Comment(text) => {
-            out.extend_from_slice(b": ");
-            out.extend_from_slice(text.as_bytes());
-        }
+        FrameBody::Comment(text) => return comment(text, out),
     }
     out.extend_from_slice(b"\n\n");
 }

@@ -134,6 +134,7 @@ impl Told {
             request: Arc::new(TurnRequest::new(view)),
             validation: Validation::Strict,
             answer,
+            wrapped: Vec::new(),
             ids: Ids::Counting(0),
             now_ms: play::NOW_MS,
         });

@@ -89,6 +89,7 @@ impl Set {
             request: Arc::new(request),
             validation: Validation::Strict,
             answer,
+            wrapped: Vec::new(),
             ids: Ids::Counting(0),
             now_ms: NOW_MS,
         })

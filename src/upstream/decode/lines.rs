@@ -1,15 +1,21 @@
 //! Lines that end in LF, CR or CRLF, cut anywhere.
 
-use super::{MAX_EVENT_BYTES, TooLarge};
+use super::TooLarge;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Lines {
+    /// Of one line.
+    most: usize,
     partial: Vec<u8>,
     /// The last byte was a CR: a LF that follows belongs to it.
     after_cr: bool,
 }
 
 impl Lines {
+    pub fn new(most: usize) -> Lines {
+        Lines { most, partial: Vec::new(), after_cr: false }
+    }
+
     pub fn push(&mut self, bytes: &[u8], line: &mut dyn FnMut(&[u8])) -> Result<(), TooLarge> {
         let mut rest = bytes;
         if self.after_cr && rest.first() == Some(&b'\n') {
@@ -37,7 +43,7 @@ impl Lines {
             }
         }
         self.partial.extend_from_slice(rest);
-        if self.partial.len() > MAX_EVENT_BYTES { Err(TooLarge) } else { Ok(()) }
+        if self.partial.len() > self.most { Err(TooLarge) } else { Ok(()) }
     }
 
     /// What stood after the last line end.

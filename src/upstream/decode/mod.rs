@@ -18,26 +18,30 @@ pub enum Decoded {
     Malformed(String),
 }
 
-/// More in one event than this is an attack, or a mistake: the connection is given up.
-pub const MAX_EVENT_BYTES: usize = 16 << 20;
-
 pub enum Decoder {
     Sse(Sse),
     Ndjson(Lines),
     /// One answer, read whole.
-    Json(Vec<u8>),
+    Json(Whole),
 }
 
-/// An event larger than [`MAX_EVENT_BYTES`].
+/// An event larger than the caller allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLarge;
 
+#[derive(Debug)]
+pub struct Whole {
+    bytes: Vec<u8>,
+    most: usize,
+}
+
 impl Decoder {
-    pub fn new(backend: &BackendPlan, framing: Framing) -> Decoder {
+    /// `most`: the bytes of one event.
+    pub fn new(backend: &BackendPlan, framing: Framing, most: usize) -> Decoder {
         match framing {
-            Framing::Sse => Decoder::Sse(Sse::new(backend.end.clone())),
-            Framing::Ndjson | Framing::Jsonrpc => Decoder::Ndjson(Lines::default()),
-            Framing::Json => Decoder::Json(Vec::new()),
+            Framing::Sse => Decoder::Sse(Sse::new(backend, most)),
+            Framing::Ndjson | Framing::Jsonrpc => Decoder::Ndjson(Lines::new(most)),
+            Framing::Json => Decoder::Json(Whole { bytes: Vec::new(), most }),
         }
     }
 
@@ -50,8 +54,8 @@ impl Decoder {
                 }
             }),
             Decoder::Json(whole) => {
-                whole.extend_from_slice(bytes);
-                if whole.len() > MAX_EVENT_BYTES { Err(TooLarge) } else { Ok(()) }
+                whole.bytes.extend_from_slice(bytes);
+                if whole.bytes.len() > whole.most { Err(TooLarge) } else { Ok(()) }
             }
         }
     }
@@ -66,14 +70,15 @@ impl Decoder {
                     out.push(parse(&rest));
                 }
             }
-            Decoder::Json(whole) if whole.trim_ascii().is_empty() => {}
-            Decoder::Json(whole) => out.push(parse(&whole)),
+            Decoder::Json(whole) if whole.bytes.trim_ascii().is_empty() => {}
+            Decoder::Json(whole) => out.push(parse(&whole.bytes)),
         }
     }
 }
 
 fn parse(bytes: &[u8]) -> Decoded {
-    let limits = Limits { max_bytes: MAX_EVENT_BYTES, ..Limits::default() };
+    // How many bytes there may be has been seen to.
+    let limits = Limits { max_bytes: bytes.len(), ..Limits::default() };
     match Tree::parse_with(bytes, &limits) {
         Ok(tree) => Decoded::Raw(tree),
         Err(error) => Decoded::Malformed(error.to_string()),

@@ -1,4 +1,8 @@
-//! Logs. One line an answer, no bodies, no keys.
+//! Logs and metrics. One line an answer, no bodies, no keys.
+
+mod metrics;
+
+pub use metrics::{Direction, Metrics};
 
 use std::io::IsTerminal;
 use tracing_subscriber::EnvFilter;

@@ -1,0 +1,176 @@
+//! A backend's `request:`: how a turn is asked for over HTTP, and where its list of models stands.
+
+use super::expr::{Expr, Path, Pool, PoolBuilder};
+use super::fields::{Cx, Fields, text_of};
+use super::manners::Manners;
+use super::select::Selector;
+use super::skeleton::{Parts, Skeleton, SkeletonCx, TextSegment};
+use super::table::Tables;
+use super::types::Env;
+use super::yaml::{Entry, Node};
+use crate::canon::shape::{Shape, Type};
+use crate::diag::{Code, Diagnostic};
+
+#[derive(Debug)]
+pub struct AskPlan {
+    pub method: String,
+    /// Reads `model`, which is escaped as one segment, and `upstream`.
+    pub path: Skeleton,
+    /// A header whose text lacks a value is left out.
+    pub headers: Vec<(String, Skeleton)>,
+    pub body: Skeleton,
+    pub pool: Pool,
+    pub manners: Manners,
+    pub reads: Reads,
+    pub models: Option<ModelsPlan>,
+}
+
+/// Where a backend lists its models: a path, and the ids in the answer.
+#[derive(Debug)]
+pub struct ModelsPlan {
+    pub path: String,
+    pub ids: Selector,
+}
+
+/// What of a request the body, the path and the headers read: the rest does not reach the backend.
+#[derive(Debug, Default)]
+pub struct Reads {
+    /// Fields of `request`.
+    scalars: Vec<String>,
+    /// Members that the client sent and the dialect does not know: `request.extra.NAME`.
+    members: Vec<String>,
+    all_members: bool,
+}
+
+impl Reads {
+    pub fn scalar(&self, name: &str) -> bool {
+        self.scalars.iter().any(|s| s == name)
+    }
+
+    pub fn member(&self, name: &str) -> bool {
+        self.all_members || self.members.iter().any(|m| m == name)
+    }
+
+    /// Are the items of the conversation read one by one, or only as messages?
+    pub fn items(&self) -> bool {
+        self.scalar("items") || self.scalar("history")
+    }
+
+    fn see(&mut self, path: &Path) {
+        let mut steps = path.0.iter().map(|s| &**s);
+        if steps.next() != Some("request") {
+            return;
+        }
+        match (steps.next(), steps.next()) {
+            (Some("extra" | "raw"), Some(member)) => self.members.push(member.to_owned()),
+            (Some("extra" | "raw"), None) | (None, _) => self.all_members = true,
+            (Some(scalar), _) => self.scalars.push(scalar.to_owned()),
+        }
+    }
+
+    fn expr(&mut self, expr: &Expr) {
+        match expr {
+            Expr::Variable(path) | Expr::Chain { path, .. } => self.see(path),
+            Expr::Engine { reads, .. } => reads.iter().for_each(|path| self.see(path)),
+        }
+    }
+
+    fn skeleton(&mut self, skeleton: &Skeleton) {
+        match skeleton {
+            Skeleton::Constant(_) => {}
+            Skeleton::Hole { expr, .. } => self.expr(expr),
+            Skeleton::Text(segments) => segments.iter().for_each(|segment| match segment {
+                TextSegment::Text(_) => {}
+                TextSegment::Hole(expr) => self.expr(expr),
+            }),
+            Skeleton::List(items) => items.iter().for_each(|s| self.skeleton(s)),
+            Skeleton::Map(entries) => entries.iter().for_each(|(_, s)| self.skeleton(s)),
+            Skeleton::Each { list, filter, body, .. } => {
+                self.expr(list);
+                filter.iter().for_each(|f| self.expr(f));
+                self.skeleton(body);
+            }
+            Skeleton::Switch { on, cases, default } => {
+                self.expr(on);
+                cases.iter().for_each(|(_, s)| self.skeleton(s));
+                default.iter().for_each(|s| self.skeleton(s));
+            }
+            Skeleton::With { value, body, .. } => {
+                self.expr(value);
+                self.skeleton(body);
+            }
+            Skeleton::If { condition, then, otherwise } => {
+                self.expr(condition);
+                self.skeleton(then);
+                otherwise.iter().for_each(|s| self.skeleton(s));
+            }
+        }
+    }
+}
+
+const METHODS: &[&str] = &["POST", "PUT", "GET"];
+
+impl AskPlan {
+    pub fn parse(
+        node: &Node,
+        parts: &[Entry],
+        shared_parts: &[Entry],
+        models: Option<&Node>,
+        tables: &Tables,
+        cx: Cx,
+    ) -> Option<AskPlan> {
+        let fields = Fields::of(node, "`request:`", cx)?;
+        let mut known = Parts::default();
+        known.add(parts);
+        known.add(shared_parts);
+        let pool = PoolBuilder::new(tables.clone());
+        let scx = SkeletonCx { cx, pool: &pool, parts: &known, names: &[] };
+        let method = fields.get("method").and_then(|n| cx.word(n, METHODS)).unwrap_or("POST");
+        let upstream = ("upstream", Type::Record(Shape::Upstream));
+        let path_env = Env::new("`path:`", [("model", Type::Text), upstream]);
+        let path = fields.required("path").and_then(|n| scx.compile(n, &path_env));
+        let request = ("request", Type::Record(Shape::Request));
+        let header_env = Env::new(
+            "a header",
+            [request, upstream, ("secret", Type::Record(Shape::Secret)), ("build", Type::Record(Shape::Build))],
+        );
+        let mut headers = Vec::new();
+        for entry in fields.map("headers") {
+            if !is_token(&entry.key) {
+                cx.error(Code::UnsafeText, entry.key_span, format!("`{}` is not the name of a header", entry.key));
+                continue;
+            }
+            if entry.value.as_text().is_some_and(|t| t.contains(['\n', '\r', '\0'])) {
+                cx.add(
+                    Diagnostic::new(Code::UnsafeText, entry.value.span, "a line break in a header")
+                        .help("it would end the header and begin another one"),
+                );
+                continue;
+            }
+            headers.extend(scx.compile(&entry.value, &header_env).map(|s| (entry.key.to_ascii_lowercase(), s)));
+        }
+        let body_env = Env::new("the body of a backend's request", [request, upstream]);
+        let body = fields.required("body").and_then(|n| scx.compile(n, &body_env));
+        let manners = Manners::default().refined(&fields, cx);
+        fields.done();
+        let models = models.and_then(|n| models_plan(n, cx));
+        let (path, body) = (path?, body?);
+        let mut reads = Reads::default();
+        reads.skeleton(&body);
+        headers.iter().for_each(|(_, s)| reads.skeleton(s));
+        Some(AskPlan { method: method.to_owned(), path, headers, body, pool: pool.build()?, manners, reads, models })
+    }
+}
+
+fn models_plan(node: &Node, cx: Cx) -> Option<ModelsPlan> {
+    let fields = Fields::of(node, "`models:`", cx)?;
+    let path = fields.required_text("path").map(str::to_owned);
+    let ids = fields.required("ids").and_then(|n| Selector::parse(text_of(n, cx)?, n.span, cx));
+    fields.done();
+    Some(ModelsPlan { path: path?, ids: ids? })
+}
+
+/// A name that HTTP takes for a header.
+pub fn is_token(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
+}

@@ -1,0 +1,142 @@
+//! What is counted. Labels are words of ours and names from the mappings: a client cannot make new ones.
+
+use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::Registry;
+use std::time::Duration;
+
+pub struct Metrics {
+    registry: Registry,
+    answers: Family<Answered, Counter>,
+    bridges: Family<Bridged, Counter>,
+    bridge_duration: Family<Towards, Histogram>,
+    dropped: Family<Dropped, Counter>,
+    malformed: Family<OfBackend, Counter>,
+    faults: Family<Faulty, Counter>,
+    late: Counter,
+    pub turns: Gauge,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Answered {
+    route: String,
+    status: u16,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Bridged {
+    direction: Direction,
+    outcome: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Towards {
+    direction: Direction,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Dropped {
+    backend: String,
+    field: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfBackend {
+    backend: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Faulty {
+    backend: String,
+    kind: &'static str,
+}
+
+/// A client asked for one thing and the backend gave the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Direction {
+    StreamToJson,
+    JsonToStream,
+}
+
+impl Direction {
+    pub fn word(self) -> &'static str {
+        match self {
+            Direction::StreamToJson => "stream_to_json",
+            Direction::JsonToStream => "json_to_stream",
+        }
+    }
+}
+
+impl EncodeLabelValue for Direction {
+    fn encode(&self, encoder: &mut prometheus_client::encoding::LabelValueEncoder) -> Result<(), std::fmt::Error> {
+        self.word().encode(encoder)
+    }
+}
+
+/// From 5 ms to two minutes.
+fn durations() -> Histogram {
+    Histogram::new(exponential_buckets(0.005, 2.5, 12))
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let mut registry = Registry::default();
+        let answers = Family::default();
+        registry.register("answers", "Answers, by route and status", answers.clone());
+        let bridges = Family::default();
+        registry.register("bridges", "Streams that became a body, bodies that became a stream", bridges.clone());
+        let bridge_duration = Family::new_with_constructor(durations as fn() -> Histogram);
+        registry.register("bridge_duration_seconds", "How long a bridged answer took", bridge_duration.clone());
+        let dropped = Family::default();
+        registry.register("dropped_fields", "Fields of requests that a backend does not take", dropped.clone());
+        let malformed = Family::default();
+        registry.register("malformed_events", "Pieces of a backend's answer that cannot be read", malformed.clone());
+        let faults = Family::default();
+        registry.register("faults", "Turns that failed, by what went wrong", faults.clone());
+        let late = Counter::default();
+        registry.register("late_events", "Events that came after their turn was over", late.clone());
+        let turns = Gauge::default();
+        registry.register("turns", "Turns under way", turns.clone());
+        Metrics { registry, answers, bridges, bridge_duration, dropped, malformed, faults, late, turns }
+    }
+}
+
+impl Metrics {
+    pub fn answered(&self, route: &str, status: u16) {
+        self.answers.get_or_create(&Answered { route: route.to_owned(), status }).inc();
+    }
+
+    pub fn bridged(&self, direction: Direction, outcome: &'static str, took: Duration) {
+        self.bridges.get_or_create(&Bridged { direction, outcome }).inc();
+        self.bridge_duration.get_or_create(&Towards { direction }).observe(took.as_secs_f64());
+    }
+
+    pub fn dropped(&self, backend: &str, field: &str) {
+        let labels = Dropped { backend: backend.to_owned(), field: field.to_owned() };
+        self.dropped.get_or_create(&labels).inc();
+    }
+
+    pub fn malformed(&self, backend: &str) {
+        self.malformed.get_or_create(&OfBackend { backend: backend.to_owned() }).inc();
+    }
+
+    pub fn failed(&self, backend: &str, kind: &'static str) {
+        self.faults.get_or_create(&Faulty { backend: backend.to_owned(), kind }).inc();
+    }
+
+    pub fn late(&self, events: u64) {
+        self.late.inc_by(events);
+    }
+
+    /// As Prometheus reads it.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        // Writing to a text does not fail.
+        let _ = encode(&mut text, &self.registry);
+        text
+    }
+}

@@ -1,0 +1,33 @@
+//! Who may ask.
+
+use crate::canon::{Fault, FaultKind};
+use crate::mapping::gateway::{Auth, GatewayPlan};
+use crate::upstream::secrets::Keyring;
+use poem::http::HeaderMap;
+use poem::http::header::AUTHORIZATION;
+
+/// Fine, or why not. Every key is compared, whichever fits: how long it takes says nothing.
+pub fn check(gateway: &GatewayPlan, keys: &Keyring, headers: &HeaderMap) -> Result<(), Fault> {
+    if gateway.auth == Auth::None {
+        return Ok(());
+    }
+    let secrets: Vec<_> = gateway.keys.iter().filter_map(|key| keys.get(&key.secret)).collect();
+    if secrets.is_empty() {
+        return Ok(());
+    }
+    let shown = headers.get(AUTHORIZATION).map(|v| v.as_bytes()).unwrap_or_default();
+    let (scheme, token) = shown.split_at(shown.iter().position(|b| *b == b' ').unwrap_or(shown.len()));
+    let token = token.trim_ascii();
+    let fits = secrets.iter().fold(false, |fits, secret| fits | secret.matches(token));
+    if fits && scheme.eq_ignore_ascii_case(b"bearer") {
+        return Ok(());
+    }
+    let message =
+        if shown.is_empty() { "a key is needed: `Authorization: Bearer KEY`" } else { "this key is not known" };
+    Err(Fault::new(FaultKind::Unauthorized, message))
+}
+
+/// Has the operator named a key that is really there?
+pub fn is_closed(gateway: &GatewayPlan, keys: &Keyring) -> bool {
+    gateway.keys.iter().any(|key| keys.get(&key.secret).is_some())
+}

@@ -1,0 +1,135 @@
+//! A prepared request → what goes over HTTP, by the backend's `request:`.
+
+use super::prepare::{Prepared, prepare};
+use super::secrets::Secret;
+use crate::canon::{Fault, FaultKind, Tree, TurnRequest};
+use crate::fill::{self, RenderError, Scope, Value};
+use crate::mapping::asking::AskPlan;
+use crate::mapping::manners::{FieldEdits, StreamMode};
+use crate::mapping::reach::Reach;
+use crate::mapping::request::RequestPlan;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use reqwest::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
+
+/// What is sent, and what the answer's reader has to know about it.
+pub struct Composed {
+    pub method: reqwest::Method,
+    pub url: String,
+    pub headers: HeaderMap,
+    pub body: Vec<u8>,
+    pub dropped: Vec<String>,
+    pub wrapped: Vec<String>,
+}
+
+/// One segment of a path holds these as they are; all else is escaped, the slash too.
+const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b':');
+
+pub fn compose(
+    ask: &AskPlan,
+    reach: &Reach,
+    key: Option<&Secret>,
+    request: &TurnRequest,
+    client: &RequestPlan,
+) -> Result<Composed, Fault> {
+    let Prepared { request, mut dropped, wrapped } = prepare(request, ask, &reach.manners, client)?;
+    let stream = match reach.manners.stream {
+        StreamMode::Always => true,
+        StreamMode::Never => false,
+        StreamMode::AsAsked => request.stream,
+    };
+    let upstream = Tree::map([("stream", Tree::from(stream))]);
+    let scope = Scope::request(&request).with("upstream", Value::Tree(&upstream));
+    let body = render(fill::render(&ask.body, &scope, &ask.pool))?;
+    let body = edit(body, &request.view, &reach.manners.fields, &mut dropped)?;
+    let path = path(ask, &request, &upstream)?;
+    let method = reqwest::Method::from_bytes(ask.method.as_bytes()).unwrap_or(reqwest::Method::POST);
+    let headers = headers(ask, &scope, key, stream)?;
+    let mut bytes = Vec::new();
+    body.write(&mut bytes);
+    Ok(Composed { method, url: format!("{}{path}", reach.url), headers, body: bytes, dropped, wrapped })
+}
+
+fn path(ask: &AskPlan, request: &TurnRequest, upstream: &Tree) -> Result<String, Fault> {
+    let model = utf8_percent_encode(&request.model, SEGMENT).to_string();
+    let scope = Scope::default().with("model", Value::text(&model)).with("upstream", Value::Tree(upstream));
+    let path = render(fill::render(&ask.path, &scope, &ask.pool))?;
+    let path = path.as_str().unwrap_or_default();
+    // A URL's reader takes these for the folder itself and the one above, whoever wrote them.
+    let steps = path.split(['?', '#']).next().unwrap_or_default().split('/');
+    if steps.into_iter().any(|s| matches!(s, "." | "..")) {
+        let message = format!("`{}` cannot be the name of a model", request.model);
+        return Err(Fault::new(FaultKind::Invalid, message).param("model"));
+    }
+    Ok(path.to_owned())
+}
+
+pub fn headers(ask: &AskPlan, scope: &Scope, key: Option<&Secret>, stream: bool) -> Result<HeaderMap, Fault> {
+    let secret = Tree::map([("key", key.map_or(Tree::Null, |k| Tree::from(k.expose())))]);
+    let build = Tree::map([("version", Tree::from(env!("CARGO_PKG_VERSION")))]);
+    let scope = scope.with("secret", Value::Tree(&secret)).with("build", Value::Tree(&build));
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(
+        ACCEPT,
+        HeaderValue::from_static(if stream { "text/event-stream, application/json" } else { "application/json" }),
+    );
+    // A compressor would hold small events back; what is compressed all the same is read.
+    headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    headers.insert(USER_AGENT, HeaderValue::from_static(concat!("reframe/", env!("CARGO_PKG_VERSION"))));
+    for (name, text) in &ask.headers {
+        let Some(value) = fill::render_whole(text, &scope, &ask.pool).map_err(internal)? else { continue };
+        let text = crate::mapping::read::scalar_text(&value).unwrap_or_default();
+        let (Ok(name), Ok(mut value)) = (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_str(&text)) else {
+            let message = format!("the header `{name}` cannot hold what the request says");
+            return Err(Fault::new(FaultKind::Invalid, message));
+        };
+        value.set_sensitive(key.is_some_and(|k| text.contains(k.expose())));
+        headers.insert(name, value);
+    }
+    Ok(headers)
+}
+
+/// The operator's last word on the members of the body.
+fn edit(body: Tree, view: &Tree, edits: &FieldEdits, dropped: &mut Vec<String>) -> Result<Tree, Fault> {
+    let Tree::Map(mut members) = body else { return Ok(body) };
+    for (name, value) in view.get("forwarded").and_then(Tree::as_map).unwrap_or(&[]) {
+        if !members.iter().any(|(k, _)| k == name) {
+            members.push((name.clone(), value.clone()));
+        }
+    }
+    if let Some(name) = edits.reject.iter().find(|name| members.iter().any(|(k, _)| **k == ***name)) {
+        let message = format!("this backend does not take `{name}`");
+        return Err(Fault::new(FaultKind::Unsupported, message).param(name.as_str()));
+    }
+    for name in &edits.drop {
+        if let Some(at) = members.iter().position(|(k, _)| **k == **name) {
+            members.remove(at);
+            dropped.push(name.clone());
+        }
+    }
+    for (name, value) in &edits.default {
+        if !members.iter().any(|(k, _)| **k == **name) {
+            members.push((name.as_str().into(), value.clone()));
+        }
+    }
+    for (name, value) in &edits.force {
+        match members.iter_mut().find(|(k, _)| **k == **name) {
+            Some((_, old)) => *old = value.clone(),
+            None => members.push((name.as_str().into(), value.clone())),
+        }
+    }
+    for (from, to) in &edits.rename {
+        if let Some((name, _)) = members.iter_mut().find(|(k, _)| **k == **from) {
+            *name = to.as_str().into();
+        }
+    }
+    Ok(Tree::Map(members))
+}
+
+fn render(rendered: Result<Option<Tree>, RenderError>) -> Result<Tree, Fault> {
+    rendered.map(Option::unwrap_or_default).map_err(internal)
+}
+
+fn internal(error: RenderError) -> Fault {
+    Fault::new(FaultKind::Internal, format!("the backend's request could not be made: {error}"))
+}

@@ -1,0 +1,224 @@
+//! A request as this backend can take it: roles mapped, tools and parts sorted out. What does not fit is refused, or
+//! dropped and named: nothing is lost silently.
+
+use crate::canon::request::{WRAPPED_INPUT, leads};
+use crate::canon::{Fault, FaultKind, Tree, TurnRequest};
+use crate::mapping::asking::AskPlan;
+use crate::mapping::manners::{Fate, Instructions, Manners, OPTIONAL};
+use crate::mapping::request::RequestPlan;
+
+#[derive(Debug)]
+pub struct Prepared {
+    pub request: TurnRequest,
+    /// In the client's words.
+    pub dropped: Vec<String>,
+    /// Names of custom tools that travel as functions: a call of one is a custom call.
+    pub wrapped: Vec<String>,
+}
+
+pub fn prepare(
+    request: &TurnRequest,
+    ask: &AskPlan,
+    manners: &Manners,
+    client: &RequestPlan,
+) -> Result<Prepared, Fault> {
+    let mut way = Way { manners, ask, client, raw: request.view.get("raw"), dropped: Vec::new(), wrapped: Vec::new() };
+    let mut view = request.view.clone();
+    let tools = way.tools(list(&view, "tools"))?;
+    if tools.is_empty() && !list(&view, "tools").is_empty() {
+        view.insert("tool_choice", Tree::Null);
+    }
+    view.insert("tools", Tree::from(tools));
+    let mut items = way.items(list(&view, "items"))?;
+    if manners.instructions == Instructions::Merged {
+        merge(&mut items);
+    }
+    view.insert("items", Tree::from(items));
+    way.scalars(&mut view)?;
+    way.members(&mut view)?;
+    let mut request = TurnRequest::new(view);
+    for views in ["items", "messages", "conversation", "history"] {
+        map_roles(&mut request.view, views, manners);
+    }
+    Ok(Prepared { request, dropped: way.dropped, wrapped: way.wrapped })
+}
+
+struct Way<'a> {
+    manners: &'a Manners,
+    ask: &'a AskPlan,
+    client: &'a RequestPlan,
+    raw: Option<&'a Tree>,
+    dropped: Vec<String>,
+    wrapped: Vec<String>,
+}
+
+impl Way<'_> {
+    /// Dropped, or refused: the client's word for it either way.
+    fn lose(&mut self, fate: Fate, param: String, what: &str) -> Result<(), Fault> {
+        if fate == Fate::Reject {
+            let message = format!("this backend does not take {what}");
+            return Err(Fault::new(FaultKind::Unsupported, message).param(param));
+        }
+        if !self.dropped.contains(&param) {
+            self.dropped.push(param);
+        }
+        Ok(())
+    }
+
+    fn tools(&mut self, tools: &[Tree]) -> Result<Vec<Tree>, Fault> {
+        let mut kept = Vec::new();
+        for (at, tool) in tools.iter().enumerate() {
+            let kind = word(tool, "kind");
+            if !matches!(kind, "custom" | "other") {
+                kept.push(tool.clone());
+                continue;
+            }
+            let own = tool.get("type").and_then(Tree::as_str);
+            match self.manners.tool(kind, own) {
+                Fate::Forward => kept.push(tool.clone()),
+                Fate::Wrap if kind == "custom" => {
+                    self.wrapped.push(word(tool, "name").to_owned());
+                    kept.push(wrapped(tool));
+                }
+                fate => {
+                    let what = format!("tools of the type `{}`", own.unwrap_or(kind));
+                    self.lose(fate, format!("tools[{at}]"), &what)?;
+                }
+            }
+        }
+        Ok(kept)
+    }
+
+    fn items(&mut self, items: &[Tree]) -> Result<Vec<Tree>, Fault> {
+        let mut kept = Vec::new();
+        for item in items {
+            match word(item, "type") {
+                "reasoning" | "other" if !self.ask.reads.items() => {
+                    let kind = item.get("kind").and_then(Tree::as_str).unwrap_or("reasoning").to_owned();
+                    self.lose(Fate::Drop, format!("items.{kind}"), "")?;
+                }
+                "call" if word(item, "kind") == "custom" && self.manners.tool("custom", None) == Fate::Wrap => {
+                    let mut call = item.clone();
+                    let input = Tree::map([(WRAPPED_INPUT, Tree::from(word(item, "arguments")))]);
+                    call.insert("kind", Tree::from("function"));
+                    call.insert("arguments", Tree::from(input.to_json()));
+                    kept.push(call);
+                }
+                _ => kept.push(self.parts(item)?),
+            }
+        }
+        Ok(kept)
+    }
+
+    fn parts(&mut self, item: &Tree) -> Result<Tree, Fault> {
+        let parts = list(item, "parts");
+        if parts.iter().all(|p| self.manners.part(word(p, "type")) == Fate::Forward) {
+            return Ok(item.clone());
+        }
+        let mut kept = Vec::new();
+        for part in parts {
+            let kind = word(part, "type");
+            match self.manners.part(kind) {
+                Fate::Forward => kept.push(part.clone()),
+                fate => self.lose(fate, format!("parts.{kind}"), &format!("content of the kind `{kind}`"))?,
+            }
+        }
+        let mut item = item.clone();
+        item.insert("parts", Tree::from(kept));
+        Ok(item)
+    }
+
+    fn scalars(&mut self, view: &mut Tree) -> Result<(), Fault> {
+        for scalar in OPTIONAL {
+            if self.ask.reads.scalar(scalar) || !view.get(scalar).is_some_and(|v| asks(scalar, v)) {
+                continue;
+            }
+            let param = self.client.param_in(scalar, self.raw);
+            let what = format!("`{param}`");
+            self.lose(self.manners.unsupported(scalar), param, &what)?;
+        }
+        Ok(())
+    }
+
+    /// What the client sent and its dialect does not know.
+    fn members(&mut self, view: &mut Tree) -> Result<(), Fault> {
+        let extra = view.get("extra").and_then(Tree::as_map).unwrap_or(&[]).to_vec();
+        let mut forwarded = Vec::new();
+        for (name, value) in extra {
+            if value.is_null() || self.ask.reads.member(&name) {
+                continue;
+            }
+            match self.manners.unknown_fields {
+                Fate::Forward => forwarded.push((name, value)),
+                fate => self.lose(fate, name.to_string(), &format!("`{name}`"))?,
+            }
+        }
+        view.insert("forwarded", Tree::Map(forwarded));
+        Ok(())
+    }
+}
+
+/// Does a value ask for anything that the backend would not do anyway?
+fn asks(scalar: &str, value: &Tree) -> bool {
+    match scalar {
+        "n" => value.as_u64().is_some_and(|n| n > 1),
+        "parallel" => value.as_bool() == Some(false),
+        "tool_choice" => !matches!(word(value, "mode"), "" | "auto"),
+        "format" => !matches!(word(value, "kind"), "" | "text"),
+        _ => match value {
+            Tree::Null => false,
+            Tree::List(items) => !items.is_empty(),
+            Tree::Map(members) => !members.is_empty(),
+            _ => true,
+        },
+    }
+}
+
+/// The leading system and developer messages as one; nothing else stands in them than text.
+fn merge(items: &mut Vec<Tree>) {
+    let lead = items.iter().take_while(|i| leads(i)).count();
+    if lead < 2 {
+        return;
+    }
+    let text = items[..lead].iter().map(|i| word(i, "text")).collect::<Vec<_>>().join("\n\n");
+    let part = Tree::map([("type", Tree::from("text")), ("text", Tree::from(text.as_str()))]);
+    let mut merged = items[0].clone();
+    merged.insert("text", Tree::from(text));
+    merged.insert("parts", Tree::from(vec![part]));
+    items.splice(..lead, [merged]);
+}
+
+fn wrapped(tool: &Tree) -> Tree {
+    let text = Tree::map([("type", Tree::from("string"))]);
+    let parameters = Tree::map([
+        ("type", Tree::from("object")),
+        ("properties", Tree::map([(WRAPPED_INPUT, text)])),
+        ("required", Tree::from(vec![Tree::from(WRAPPED_INPUT)])),
+        ("additionalProperties", Tree::from(false)),
+    ]);
+    let mut tool = tool.clone();
+    tool.insert("kind", Tree::from("function"));
+    tool.insert("parameters", parameters);
+    tool
+}
+
+fn map_roles(view: &mut Tree, name: &str, manners: &Manners) {
+    let Tree::Map(fields) = view else { return };
+    let Some((_, Tree::List(messages))) = fields.iter_mut().find(|(k, _)| &**k == name) else { return };
+    for message in messages {
+        let role = word(message, "role");
+        let mapped = manners.role(role);
+        if mapped != role {
+            let mapped = Tree::from(mapped);
+            message.insert("role", mapped);
+        }
+    }
+}
+
+fn list<'t>(tree: &'t Tree, key: &str) -> &'t [Tree] {
+    tree.get(key).and_then(Tree::as_list).unwrap_or(&[])
+}
+
+fn word<'t>(tree: &'t Tree, key: &str) -> &'t str {
+    tree.get(key).and_then(Tree::as_str).unwrap_or_default()
+}
