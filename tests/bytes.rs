@@ -10,9 +10,12 @@ use proptest::prelude::*;
 use reframe::canon::{Ended, Tree};
 use reframe::mapping::backend::Framing;
 use reframe::mapping::transcript::{Arrival, Line, Transcript};
-use reframe::upstream::decode::{Decoded, Decoder, MAX_EVENT_BYTES, TooLarge};
+use reframe::upstream::decode::{Decoded, Decoder, TooLarge};
 use std::path::Path;
 use std::sync::OnceLock;
+
+/// Bytes of one event, as the gateway has it when nobody says otherwise.
+const MOST: usize = 16 << 20;
 
 fn set() -> &'static Set {
     static SET: OnceLock<Set> = OnceLock::new();
@@ -20,7 +23,7 @@ fn set() -> &'static Set {
 }
 
 fn decode(backend: &str, framing: Framing, pieces: &[&[u8]]) -> Vec<Decoded> {
-    let mut decoder = Decoder::new(set().plan.backend(backend).unwrap(), framing);
+    let mut decoder = Decoder::new(set().plan.backend(backend).unwrap(), framing, MOST);
     let mut out = Vec::new();
     for piece in pieces {
         decoder.push(piece, &mut out).unwrap();
@@ -89,11 +92,11 @@ fn what_is_not_json_is_told_and_the_rest_is_read() {
 fn b075_a_long_line_passes_and_an_endless_one_does_not() {
     let long = format!("data: {{\"a\":\"{}\"}}\n\n", "x".repeat(8 << 20));
     assert_eq!(decode("openai-chat", Framing::Sse, &[long.as_bytes()]).len(), 1);
-    let mut decoder = Decoder::new(set().plan.backend("openai-chat").unwrap(), Framing::Sse);
+    let mut decoder = Decoder::new(set().plan.backend("openai-chat").unwrap(), Framing::Sse, MOST);
     let mut out = Vec::new();
     let piece = vec![b'x'; 1 << 20];
     let refused = (0..).position(|_| decoder.push(&piece, &mut out) == Err(TooLarge)).unwrap();
-    assert_eq!(refused, MAX_EVENT_BYTES >> 20);
+    assert_eq!(refused, MOST >> 20);
 }
 
 proptest! {

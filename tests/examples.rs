@@ -194,7 +194,7 @@ fn the_edits_in_the_readme_do_what_it_says() {
         let chat = files.iter_mut().find(|f| f.name == "dialects/chat.yaml").unwrap();
         assert!(chat.text.contains(from), "{from}");
         chat.text = chat.text.replace(from, to).into();
-        generation::build(&files, 2, None).map_err(|refusal| refusal.brief())
+        generation::build(&files, 2, None, &reframe::mapping::Overrides::default()).map_err(|refusal| refusal.brief())
     };
     assert!(edit("chatcmpl-", "hello-").is_ok());
     let refused = edit("choice.refusal", "choice.refusl").unwrap_err();

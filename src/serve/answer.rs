@@ -279,7 +279,7 @@ impl Drop for Live {
                 backend = self.backend,
                 kind,
                 status,
-                message = fault.message,
+                why = fault.message,
                 "a turn failed"
             );
         }
