@@ -6,10 +6,12 @@
 // Each test file is a program of its own and uses its own part of this one.
 #![allow(dead_code, unused_imports)]
 
+pub mod backend;
 pub mod client;
 pub mod disk;
 pub mod server;
 
+pub use backend::{Answer, Backend, Delimited, Refusing, Seen, Step};
 pub use client::{Chat, Client, Frame, Reply, Request, Streaming, chat};
 pub use disk::{Disk, edited, repo};
 pub use server::{Exit, Launch, Server, demo, serve, serve_with};

@@ -1,0 +1,48 @@
+//! Bodies that are encoded piece by piece, so that each can be decoded before the next is there.
+
+use std::io::{self, Write};
+
+pub(super) enum Encoder {
+    Gzip(flate2::write::GzEncoder<Vec<u8>>),
+    Brotli(Box<brotli::CompressorWriter<Vec<u8>>>),
+    Zstd(zstd::stream::write::Encoder<'static, Vec<u8>>),
+}
+
+impl Encoder {
+    pub(super) fn gzip() -> Encoder {
+        Encoder::Gzip(flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default()))
+    }
+
+    pub(super) fn brotli() -> Encoder {
+        let (buffer, quality, window) = (4096, 5, 22);
+        Encoder::Brotli(Box::new(brotli::CompressorWriter::new(Vec::new(), buffer, quality, window)))
+    }
+
+    pub(super) fn zstd() -> Encoder {
+        Encoder::Zstd(zstd::stream::write::Encoder::new(Vec::new(), zstd::DEFAULT_COMPRESSION_LEVEL).unwrap())
+    }
+
+    /// What has to be sent for these bytes to be read.
+    pub(super) fn piece(&mut self, bytes: &[u8]) -> Vec<u8> {
+        match self {
+            Encoder::Gzip(encoder) => flushed(encoder, bytes).map(|()| std::mem::take(encoder.get_mut())),
+            Encoder::Brotli(encoder) => flushed(encoder, bytes).map(|()| std::mem::take(encoder.get_mut())),
+            Encoder::Zstd(encoder) => flushed(encoder, bytes).map(|()| std::mem::take(encoder.get_mut())),
+        }
+        .unwrap()
+    }
+
+    /// What says that nothing more comes.
+    pub(super) fn end(self) -> Vec<u8> {
+        match self {
+            Encoder::Gzip(encoder) => encoder.finish().unwrap(),
+            Encoder::Brotli(encoder) => encoder.into_inner(),
+            Encoder::Zstd(encoder) => encoder.finish().unwrap(),
+        }
+    }
+}
+
+fn flushed(encoder: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
+    encoder.write_all(bytes)?;
+    encoder.flush()
+}
