@@ -183,6 +183,11 @@ impl Pipeline {
         self.step()
     }
 
+    /// The backend sends a stream, and the client waits for one body.
+    pub fn bridged(&mut self) {
+        self.turn.bridged();
+    }
+
     /// The head of the stream has left: a fault is told inside it, and a stream begins before it fails.
     pub fn head_left(&mut self) {
         self.turn.head_left();

@@ -589,7 +589,11 @@ fn in_an_empty_folder_the_compiled_in_mappings_are_served() {
 #[test]
 fn mappings_in_the_working_folder_are_picked_up() {
     let disk = Disk::shipped();
-    disk.edit("mappings/dialects/chat.yaml", "body:\n  id: \"chatcmpl-{{ turn.id }}\"", "body:\n  id: \"mine\"");
+    disk.edit(
+        "mappings/dialects/chat.yaml",
+        "body:\n  id: \"{{ turn.id | prefix('chatcmpl-') }}\"",
+        "body:\n  id: \"mine\"",
+    );
     let server = serve().in_folder(&disk.path("")).start();
     assert!(server.banner.contains("generation 1  mappings/ (watching)\n"), "{}", server.banner);
     assert_eq!(server.ask(chat("Hello!")).json()["id"], "mine");

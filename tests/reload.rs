@@ -23,7 +23,7 @@ const SCRIPT: &str = "mappings/scripts/demo.yaml";
 fn an_edit_changes_the_next_answer() {
     let live = Live::shipped();
     assert!(live.answer()["id"].as_str().unwrap().starts_with("chatcmpl-"));
-    live.edit(CHAT, "body:\n  id: \"chatcmpl-{{ turn.id }}\"", "body:\n  id: \"mine-{{ turn.id }}\"");
+    live.edit(CHAT, "body:\n  id: \"{{ turn.id | prefix('chatcmpl-') }}\"", "body:\n  id: \"mine-{{ turn.id }}\"");
     live.becomes("another prefix", |answer| answer["id"].as_str().unwrap().starts_with("mine-"));
 }
 
@@ -55,7 +55,11 @@ fn an_edit_of_an_added_layer_changes_the_next_answer() {
     let live = Live { disk, server };
     // A file that the layer did not have, and then an edit of it.
     for prefix in ["one", "two"] {
-        let chat = edited(&repo(CHAT), "body:\n  id: \"chatcmpl-", &format!("body:\n  id: \"{prefix}-"));
+        let chat = edited(
+            &repo(CHAT),
+            "prefix('chatcmpl-') }}\"\n  object: chat.completion\n",
+            &format!("prefix('{prefix}-') }}}}\"\n  object: chat.completion\n"),
+        );
         live.disk.write("layer/dialects/chat.yaml", &chat);
         live.becomes("another prefix", |answer| answer["id"].as_str().unwrap().starts_with(prefix));
     }

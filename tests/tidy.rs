@@ -22,7 +22,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("trial", &["canon", "diag", "mapping", "ingest", "ingress", "turn", "pipeline"]),
     ("reload", &["diag", "mapping", "trial"]),
     ("observe", &[]),
-    ("serve", &["canon", "mapping", "fill", "ingress", "upstream", "turn", "egress", "wire", "pipeline", "reload"]),
+    (
+        "serve",
+        &["canon", "mapping", "fill", "ingress", "upstream", "turn", "egress", "wire", "pipeline", "reload", "observe"],
+    ),
     ("cli", &["canon", "diag", "mapping", "ingress", "turn", "pipeline", "reload", "serve", "trial", "observe"]),
 ];
 

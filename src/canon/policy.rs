@@ -67,7 +67,7 @@ words! {
 }
 words! {
     /// A JSON answer of which only a part came.
-    pub enum OnPartial { Failed = "failed", Incomplete = "incomplete", Error = "error502" }
+    pub enum OnPartial { Error = "error502", Failed = "failed", Incomplete = "incomplete" }
 }
 words! {
     /// A piece of a backend's stream that cannot be read.
@@ -150,7 +150,7 @@ impl Default for Policies {
             head: Head::FirstEvent,
             ids: IdsPolicy::Own,
             on_empty: OnEmpty::Error,
-            on_partial: OnPartial::Failed,
+            on_partial: OnPartial::Error,
             on_malformed: OnMalformed::Skip,
             body_usage: BodyUsage::AsStream,
             stream_idle_result: IdleResult::Error,

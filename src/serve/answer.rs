@@ -137,6 +137,9 @@ impl Live {
         let step = match self.source.poll_next(cx) {
             Poll::Ready(arrived) => {
                 self.clock.heard();
+                if !self.stream && self.source.tally().is_some_and(|t| t.streamed || t.bytes == 0) {
+                    self.pipeline.bridged();
+                }
                 self.take(arrived)
             }
             Poll::Pending => {
@@ -274,14 +277,7 @@ impl Drop for Live {
         if let Some(fault) = self.pipeline.fault() {
             self.metrics.failed(&self.backend, fault.kind.word());
             let (kind, status) = (fault.kind.word(), fault.status());
-            tracing::warn!(
-                id = self.id,
-                backend = self.backend,
-                kind,
-                status,
-                why = fault.message,
-                "a turn failed"
-            );
+            tracing::warn!(id = self.id, backend = self.backend, kind, status, why = fault.message, "a turn failed");
         }
         self.metrics.late(self.pipeline.late());
         if let (Some(direction), Some(tally)) = (self.bridged(), self.source.tally()) {

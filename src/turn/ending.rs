@@ -96,7 +96,7 @@ impl Turn {
     fn counted(&self) -> Option<Usage> {
         let reported = self.usage.is_known().then_some(self.usage);
         match self.policies.usage {
-            UsagePolicy::AsReported if self.whole && self.policies.body_usage == BodyUsage::Zeros => {
+            UsagePolicy::AsReported if self.bridged && self.policies.body_usage == BodyUsage::Zeros => {
                 Some(reported.unwrap_or(Usage::ZERO))
             }
             UsagePolicy::AsReported => reported,
@@ -134,7 +134,7 @@ impl Turn {
             self.cut_short(tell);
             return;
         }
-        if self.whole {
+        if self.usage.is_known() || self.bridged {
             self.state.usage = self.counted();
         }
         for item in self.state.items.iter_mut().filter(|i| i.state == ItemState::Open) {

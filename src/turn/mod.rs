@@ -36,6 +36,8 @@ pub struct Turn {
     wrapped: Vec<String>,
     /// The answer is one body: how it ended may still change what it says.
     whole: bool,
+    /// That body is made of a stream.
+    bridged: bool,
     head_left: bool,
     opened: bool,
     over: bool,
@@ -73,6 +75,7 @@ impl Turn {
             first_logprobs: Tree::Null,
             wrapped: Vec::new(),
             whole: false,
+            bridged: false,
             head_left: false,
             opened: false,
             over: false,
@@ -128,6 +131,11 @@ impl Turn {
         if self.policies.head == Head::AtOnce && !self.over {
             self.reach(0, tell);
         }
+    }
+
+    /// The backend sends a stream, and the client waits for one body.
+    pub fn bridged(&mut self) {
+        self.bridged = self.whole;
     }
 
     /// The client has seen the head of a stream: one that fails now begins first.
