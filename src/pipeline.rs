@@ -4,7 +4,7 @@
 
 use crate::canon::policy::{IdleResult, OnEmpty, OnMalformed, OnPartial};
 use crate::canon::{
-    Ended, Event, Fault, FaultKind, Frame, FrameBody, Moment, MomentKind, Policies, Tree, TurnRequest, TurnState,
+    Ended, Event, Fault, FaultKind, Frame, FrameBody, Masks, Moment, MomentKind, Policies, Tree, TurnRequest, TurnState,
 };
 use crate::contract::OrderCheck;
 use crate::diag::Span;
@@ -80,8 +80,7 @@ pub struct Order {
     pub request: Arc<TurnRequest>,
     pub validation: Validation,
     pub answer: Answer,
-    /// Custom tools that the backend knows as functions.
-    pub wrapped: Vec<String>,
+    pub masks: Masks,
     pub ids: Ids,
     /// Milliseconds since 1970.
     pub now_ms: u64,
@@ -94,7 +93,7 @@ impl Pipeline {
         let created = (order.now_ms / 1000) as i64;
         let turn = Turn::new(policies, order.ids, &request.model, request.n, created)
             .asked_chars(asked_chars(request))
-            .wrapped(order.wrapped)
+            .masks(order.masks)
             .whole(order.answer == Answer::Body);
         let stage = Stage {
             dialect: order.dialect,

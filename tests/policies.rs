@@ -42,6 +42,7 @@ const SHOWN: &[(&str, &str, &str, &[&str])] = &[
         &["[ content_filter, length, tool_calls, stop ]", "[ tool_calls, length, stop ]"],
     ),
     ("role_content", "chat", "openai-chat/a03-text", &["empty", "nothing", "absent"]),
+    ("message_pick", "chat", "codex-app-server/several-messages", &["concat", "last_non_empty"]),
     ("reasoning", "chat", "openai-chat/b009-empty-tool-calls", &["field", "drop"]),
     ("reasoning", "responses", "openai-chat/b009-empty-tool-calls", &["events", "drop"]),
 ];

@@ -21,7 +21,7 @@ pub use frame::{Frame, FrameBody, WireKind};
 pub use moment::{Moment, MomentKind, Scope};
 pub use policy::Policies;
 pub use reframe_frame::Tree;
-pub use request::TurnRequest;
+pub use request::{Masks, TurnRequest};
 pub use state::{Choice, Item, ItemKind, ItemState, Part, PartKind, TurnState};
 pub use usage::{Merge, Usage};
 

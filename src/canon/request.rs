@@ -96,6 +96,15 @@ fn derive(item: &mut Tree) {
     }
 }
 
+/// Tools that the backend knows as something else than the client does: their calls are turned back.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Masks {
+    /// Custom tools that travel as functions.
+    pub custom: Vec<String>,
+    /// The tool whose arguments are the answer.
+    pub answer: Option<String>,
+}
+
 /// The one argument of a custom tool that travels as a function.
 pub const WRAPPED_INPUT: &str = "input";
 

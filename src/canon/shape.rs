@@ -71,6 +71,8 @@ const CHOICE: &[(&str, Type)] = &[
     ("items", T::List(S::Item)),
     ("text", T::Text),
     ("refusal", T::Text),
+    // Of the last message that has some.
+    ("last_text", T::Text),
     // Text and refusals, as they came.
     ("said", T::Text),
     ("thoughts", T::Text),

@@ -73,7 +73,7 @@ fn explain(args: &ExplainArgs, layers: &Layers) -> Result<bool, String> {
         request: Arc::new(request),
         validation: Validation::Strict,
         answer: Answer::Stream,
-        wrapped: Vec::new(),
+        masks: Default::default(),
         ids: Ids::Counting(0),
         now_ms: 0,
     })

@@ -161,6 +161,12 @@ fn choice_field<'a>(turn: &'a TurnState, choice: &'a Choice, name: &str) -> Valu
         "index" => int(choice.index),
         "items" => Value::List(items().map(Value::Item).collect()),
         "text" => texts(PartKind::Text),
+        "last_text" => {
+            let spoken = |i: &&Item| i.parts.iter().any(|p| p.kind == PartKind::Text && !p.text.is_empty());
+            let last = items().filter(spoken).last();
+            let parts = last.into_iter().flat_map(|i| &i.parts).filter(|p| p.kind == PartKind::Text);
+            joined(parts.map(|p| p.text.as_str()))
+        }
         "refusal" => texts(PartKind::Refusal),
         "said" => {
             let spoken = |p: &&Part| matches!(p.kind, PartKind::Text | PartKind::Refusal) && !p.text.is_empty();

@@ -20,6 +20,8 @@ words! {
         Forward = "forward",
         Drop = "drop",
         Reject = "reject",
+        /// `format` only: the form of the answer is the form of a tool's arguments, and the call is the answer.
+        AsTool = "as_tool",
         /// Tools only: a custom tool travels as a function with one text argument, and comes back as what it was.
         Wrap = "wrap",
     }
@@ -95,7 +97,9 @@ pub const OPTIONAL: &[&str] = &[
 ];
 const PART_KINDS: &[&str] = &["image", "file", "audio", "refusal"];
 const FATES: &[&str] = &["forward", "drop", "reject"];
+const CUSTOM_FATES: &[&str] = &["forward", "drop", "reject", "wrap"];
 const LOSSES: &[&str] = &["drop", "reject"];
+const FORMAT_LOSSES: &[&str] = &["drop", "reject", "as_tool"];
 
 impl Manners {
     pub fn tool(&self, kind: &str, own: Option<&str>) -> Fate {
@@ -135,12 +139,15 @@ impl Manners {
             }
         }
         for entry in fields.map("tools") {
-            if let Some(fate) = fate(entry, if entry.key == "custom" { Fate::WORDS } else { FATES }, cx) {
+            if let Some(fate) = fate(entry, if entry.key == "custom" { CUSTOM_FATES } else { FATES }, cx) {
                 set(&mut manners.tools, &entry.key, fate);
             }
         }
         fates(&mut manners.parts, fields.map("parts"), PART_KINDS, FATES, cx);
-        fates(&mut manners.unsupported, fields.map("unsupported"), OPTIONAL, LOSSES, cx);
+        for entry in fields.map("unsupported") {
+            let words = if entry.key == "format" { FORMAT_LOSSES } else { LOSSES };
+            fates(&mut manners.unsupported, std::slice::from_ref(entry), OPTIONAL, words, cx);
+        }
         if let Some(inner) = fields.get("fields").and_then(|n| Fields::of(n, "`fields:`", cx)) {
             manners.fields.refine(&inner, cx);
             inner.done();

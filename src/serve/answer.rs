@@ -30,7 +30,7 @@ pub async fn answer(call: Call<'_>, body: &[u8], slot: Slot) -> Result<Response,
     let gateway = &generation.plan.gateway;
     let backend = backend_for(generation, &dialect, &request)?;
     let asked = upstream::ask(&shell.dialler, &generation.plan, backend, &request, &dialect.request)?;
-    let Asked { source, rules, dropped, wrapped } = asked;
+    let Asked { source, rules, dropped, masks } = asked;
     for field in &dropped {
         shell.metrics.dropped(&backend.name, known_field(&dialect, field));
     }
@@ -41,7 +41,7 @@ pub async fn answer(call: Call<'_>, body: &[u8], slot: Slot) -> Result<Response,
         request,
         validation: gateway.validation,
         answer: if stream { Answer::Stream } else { Answer::Body },
-        wrapped,
+        masks,
         ids: Ids::Seeded(uuid::Uuid::new_v4().as_u128()),
         now_ms: now_ms(),
     });

@@ -167,7 +167,7 @@ fn run(
         request: request.clone(),
         validation: Validation::Strict,
         answer,
-        wrapped: Vec::new(),
+        masks: Default::default(),
         ids: Ids::Counting(0),
         now_ms: 0,
     });

@@ -55,7 +55,7 @@ fn play(plan: &Plan, dialect: &Arc<DialectPlan>, transcript: &Transcript, answer
         request: Arc::new(TurnRequest::new(view)),
         validation: Validation::Strict,
         answer,
-        wrapped: Vec::new(),
+        masks: Default::default(),
         ids: Ids::Counting(0),
         now_ms: 0,
     })

@@ -4,7 +4,7 @@
 //! nothing, the last open call; else it opens one. A call opens when its name is known. It closes when the backend
 //! says so, at the finish, or when another call begins and its own arguments are a whole JSON value.
 
-use super::{Tell, Turn, pieces};
+use super::{At, Tell, Turn, Voice, pieces};
 use crate::canon::policy::{EmptyArguments, TerminalOrder, ToolArguments, ToolsOverlap};
 use crate::canon::{CallKind, Fault, FaultKind, Item, ItemKind, ItemState, Moment, MomentKind, Piece};
 
@@ -62,6 +62,13 @@ impl Turn {
         call.named.name = call.named.name.take().or(named.name);
         call.named.kind = call.named.kind.take().or(named.kind);
         call.seen.push_str(&text);
+        if call.named.name.is_some() && call.named.name == self.masks.answer {
+            // What this tool is given is what the client asked for.
+            call.complete = true;
+            let said = std::mem::take(&mut call.held) + &text;
+            self.text(choice, At { item: None, part: None }, Piece::Delta(said), Voice::Text, tell);
+            return;
+        }
         call.held.push_str(&text);
         if self.keep(text.len() + 16, tell) {
             self.flush_calls(choice, tell);
@@ -98,7 +105,7 @@ impl Turn {
         let serial = self.policies.tools_overlap == ToolsOverlap::Serial;
         for which in 0..self.lanes[choice].calls.len() {
             let call = &self.lanes[choice].calls[which];
-            if call.closed {
+            if call.closed || self.is_answer(call) {
                 continue;
             }
             if call.named.name.is_none() || (self.is_wrapped(call) && !pieces::is_whole(&call.seen)) {
@@ -135,7 +142,7 @@ impl Turn {
     fn is_wrapped(&self, call: &Call) -> bool {
         call.item.is_none()
             && call.named.kind != Some(CallKind::Custom)
-            && call.named.name.as_ref().is_some_and(|n| self.wrapped.contains(n))
+            && call.named.name.as_ref().is_some_and(|n| self.masks.custom.contains(n))
     }
 
     fn open_call(&mut self, choice: usize, which: usize, tell: &mut Tell) -> usize {
@@ -218,7 +225,7 @@ impl Turn {
         let count = self.lanes[choice].calls.len();
         for which in 0..count {
             let call = &self.lanes[choice].calls[which];
-            if call.closed {
+            if call.closed || self.is_answer(call) {
                 continue;
             }
             if call.named.name.is_none() {
@@ -235,6 +242,16 @@ impl Turn {
     }
 
     pub(super) fn has_calls(&self, choice: usize) -> bool {
-        self.lanes.get(choice).is_some_and(|l| !l.calls.is_empty())
+        self.lanes.get(choice).is_some_and(|l| l.calls.iter().any(|c| !self.is_answer(c)))
+    }
+
+    /// The call of a tool that stands for the form of the answer.
+    fn is_answer(&self, call: &Call) -> bool {
+        call.named.name.is_some() && call.named.name == self.masks.answer
+    }
+
+    /// Has the choice made no calls but those that are its answer?
+    pub(super) fn only_answered(&self, choice: usize) -> bool {
+        self.lanes.get(choice).is_some_and(|l| !l.calls.is_empty() && l.calls.iter().all(|c| self.is_answer(c)))
     }
 }

@@ -48,6 +48,10 @@ impl Turn {
 
     /// A backend that made calls and says "stop" meant the calls, unless the policy ranks them lower.
     fn strongest(&self, choice: usize, reason: Finish) -> Finish {
+        let reason = match reason {
+            Finish::ToolCalls if self.only_answered(choice) => Finish::Stop,
+            other => other,
+        };
         let said = [Some(reason), self.has_calls(choice).then_some(Finish::ToolCalls)];
         let ranked = self.policies.finish_precedence.iter().copied();
         ranked.filter(|f| said.contains(&Some(*f))).chain([reason]).next().unwrap_or(reason)

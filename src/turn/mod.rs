@@ -13,7 +13,7 @@ mod reasoning;
 pub use ids::Ids;
 
 use crate::canon::policy::{ChoiceFrames, Head, IdsPolicy};
-use crate::canon::{Event, Fault, FaultKind, Moment, MomentKind, Policies, Tree, TurnState, Usage};
+use crate::canon::{Event, Fault, FaultKind, Masks, Moment, MomentKind, Policies, Tree, TurnState, Usage};
 use lane::Lane;
 
 /// Is told every moment, with the state at that moment.
@@ -32,8 +32,7 @@ pub struct Turn {
     usage: Usage,
     /// Log-probabilities that came before their choice was opened.
     first_logprobs: Tree,
-    /// Custom tools that the backend knows as functions.
-    wrapped: Vec<String>,
+    masks: Masks,
     /// The answer is one body: how it ended may still change what it says.
     whole: bool,
     /// That body is made of a stream.
@@ -73,7 +72,7 @@ impl Turn {
             asked_chars: 0,
             usage: Usage::default(),
             first_logprobs: Tree::Null,
-            wrapped: Vec::new(),
+            masks: Masks::default(),
             whole: false,
             bridged: false,
             head_left: false,
@@ -91,9 +90,9 @@ impl Turn {
         self
     }
 
-    /// Custom tools that the backend knows as functions: their calls become what the client meant.
-    pub fn wrapped(mut self, names: Vec<String>) -> Turn {
-        self.wrapped = names;
+    /// Tools that the backend knows as something else: their calls become what the client meant.
+    pub fn masks(mut self, masks: Masks) -> Turn {
+        self.masks = masks;
         self
     }
 

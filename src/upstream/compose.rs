@@ -19,6 +19,7 @@ pub struct Composed {
     pub body: Vec<u8>,
     pub dropped: Vec<String>,
     pub wrapped: Vec<String>,
+    pub answer_tool: Option<String>,
 }
 
 /// One segment of a path holds these as they are; all else is escaped, the slash too.
@@ -31,7 +32,7 @@ pub fn compose(
     request: &TurnRequest,
     client: &RequestPlan,
 ) -> Result<Composed, Fault> {
-    let Prepared { request, mut dropped, wrapped } = prepare(request, ask, &reach.manners, client)?;
+    let Prepared { request, mut dropped, wrapped, answer_tool } = prepare(request, ask, &reach.manners, client)?;
     let stream = match reach.manners.stream {
         StreamMode::Always => true,
         StreamMode::Never => false,
@@ -46,7 +47,7 @@ pub fn compose(
     let headers = headers(ask, &scope, key, stream)?;
     let mut bytes = Vec::new();
     body.write(&mut bytes);
-    Ok(Composed { method, url: format!("{}{path}", reach.url), headers, body: bytes, dropped, wrapped })
+    Ok(Composed { method, url: format!("{}{path}", reach.url), headers, body: bytes, dropped, wrapped, answer_tool })
 }
 
 fn path(ask: &AskPlan, request: &TurnRequest, upstream: &Tree) -> Result<String, Fault> {

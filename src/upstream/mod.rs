@@ -11,7 +11,7 @@ pub mod secrets;
 
 pub use dial::Dialler;
 
-use crate::canon::{Ended, Fault, FaultKind, Tree, TurnRequest};
+use crate::canon::{Ended, Fault, FaultKind, Masks, Tree, TurnRequest};
 use crate::mapping::Plan;
 use crate::mapping::backend::{BackendPlan, Transport};
 use crate::mapping::gateway::Backend;
@@ -95,8 +95,7 @@ pub struct Asked {
     pub rules: Arc<BackendPlan>,
     /// What of the request did not reach it, in the client's words.
     pub dropped: Vec<String>,
-    /// Custom tools that it knows as functions.
-    pub wrapped: Vec<String>,
+    pub masks: Masks,
 }
 
 /// Asks the backend.
@@ -118,7 +117,7 @@ pub fn ask(
                 .backend(&transcript.backend)
                 .ok_or_else(|| Fault::new(FaultKind::Internal, "the transcript's backend is gone"))?;
             let source = Source::Replay(Replay::new(transcript, pace));
-            Ok(Asked { source, rules: rules.clone(), dropped: Vec::new(), wrapped: Vec::new() })
+            Ok(Asked { source, rules: rules.clone(), dropped: Vec::new(), masks: Masks::default() })
         }
         Transport::Http => dial(dialler, plan, backend, request, client),
         Transport::ChildJsonrpc => Err(Fault::new(
@@ -150,7 +149,8 @@ fn dial(
         },
     };
     let mut composed = compose::compose(ask, reach, key.as_ref(), request, client)?;
-    let (dropped, wrapped) = (std::mem::take(&mut composed.dropped), std::mem::take(&mut composed.wrapped));
+    let dropped = std::mem::take(&mut composed.dropped);
+    let masks = Masks { custom: std::mem::take(&mut composed.wrapped), answer: composed.answer_tool.take() };
     let connections = dialler.client(reach).map_err(|why| {
         tracing::error!(why, "no connection can be made");
         Fault::new(FaultKind::Internal, "this gateway cannot open connections")
@@ -159,5 +159,5 @@ fn dial(
     let bounds =
         Bounds { event_bytes: limits.event_bytes, answer_bytes: (!request.stream).then_some(limits.answer_bytes) };
     let source = Http::new(&connections, composed, backend.plan.clone(), bounds, key);
-    Ok(Asked { source: Source::Http(Box::new(source)), rules: backend.plan.clone(), dropped, wrapped })
+    Ok(Asked { source: Source::Http(Box::new(source)), rules: backend.plan.clone(), dropped, masks })
 }

@@ -14,6 +14,8 @@ pub struct Prepared {
     pub dropped: Vec<String>,
     /// Names of custom tools that travel as functions: a call of one is a custom call.
     pub wrapped: Vec<String>,
+    /// The tool whose call is the answer.
+    pub answer_tool: Option<String>,
 }
 
 pub fn prepare(
@@ -29,6 +31,7 @@ pub fn prepare(
         view.insert("tool_choice", Tree::Null);
     }
     view.insert("tools", Tree::from(tools));
+    let answer_tool = way.answer_tool(&mut view)?;
     let mut items = way.items(list(&view, "items"))?;
     if manners.instructions == Instructions::Merged {
         merge(&mut items);
@@ -40,7 +43,7 @@ pub fn prepare(
     for views in ["items", "messages", "conversation", "history"] {
         map_roles(&mut request.view, views, manners);
     }
-    Ok(Prepared { request, dropped: way.dropped, wrapped: way.wrapped })
+    Ok(Prepared { request, dropped: way.dropped, wrapped: way.wrapped, answer_tool })
 }
 
 struct Way<'a> {
@@ -87,6 +90,34 @@ impl Way<'_> {
             }
         }
         Ok(kept)
+    }
+
+    /// A backend that knows no formats but knows tools gets the format as the arguments of one that it must call.
+    fn answer_tool(&mut self, view: &mut Tree) -> Result<Option<String>, Fault> {
+        let format = view.get("format").cloned().unwrap_or_default();
+        let by_tool = self.manners.unsupported("format") == Fate::AsTool && !self.ask.reads.scalar("format");
+        if !by_tool || !asks("format", &format) {
+            return Ok(None);
+        }
+        let mut tools = list(view, "tools").to_vec();
+        if !tools.is_empty() {
+            // The model could not choose between the client's tools and the answer.
+            let param = self.client.param_in("format", self.raw);
+            let message = format!("this backend does not take `{param}` together with tools");
+            return Err(Fault::new(FaultKind::Unsupported, message).param(param));
+        }
+        let name = format.get("name").and_then(Tree::as_str).unwrap_or(ANSWER).to_owned();
+        let any = || Tree::map([("type", Tree::from("object"))]);
+        tools.push(Tree::map([
+            ("kind", Tree::from("function")),
+            ("name", Tree::from(name.as_str())),
+            ("description", format.get("description").cloned().unwrap_or_default()),
+            ("parameters", format.get("schema").filter(|s| !s.is_null()).cloned().unwrap_or_else(any)),
+        ]));
+        view.insert("tools", Tree::from(tools));
+        view.insert("tool_choice", Tree::map([("mode", Tree::from("named")), ("name", Tree::from(name.as_str()))]));
+        view.insert("format", Tree::Null);
+        Ok(Some(name))
     }
 
     fn items(&mut self, items: &[Tree]) -> Result<Vec<Tree>, Fault> {
@@ -157,6 +188,9 @@ impl Way<'_> {
         Ok(())
     }
 }
+
+/// What the answer's tool is called when the client gives it no name.
+const ANSWER: &str = "answer";
 
 /// Does a value ask for anything that the backend would not do anyway?
 fn asks(scalar: &str, value: &Tree) -> bool {

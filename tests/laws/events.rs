@@ -134,7 +134,7 @@ impl Told {
             request: Arc::new(TurnRequest::new(view)),
             validation: Validation::Strict,
             answer,
-            wrapped: Vec::new(),
+            masks: Default::default(),
             ids: Ids::Counting(0),
             now_ms: play::NOW_MS,
         });

@@ -89,7 +89,7 @@ impl Set {
             request: Arc::new(request),
             validation: Validation::Strict,
             answer,
-            wrapped: Vec::new(),
+            masks: Default::default(),
             ids: Ids::Counting(0),
             now_ms: NOW_MS,
         })
