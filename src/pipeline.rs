@@ -8,12 +8,14 @@ use crate::canon::{
 };
 use crate::contract::OrderCheck;
 use crate::diag::Span;
+use crate::egress::Patch;
+use crate::fill::Place;
 use crate::mapping::backend::BackendPlan;
-use crate::mapping::dialect::DialectPlan;
+use crate::mapping::dialect::{DialectPlan, FramePlan};
 use crate::mapping::gateway::Validation;
 use crate::mapping::transcript::Arrival;
 use crate::turn::{Ids, Turn};
-use crate::{egress, ingest};
+use crate::{egress, ingest, wire};
 use std::sync::Arc;
 
 /// One turn on its way from a backend to a client.
@@ -32,11 +34,32 @@ struct Stage {
     answer: Answer,
     order: OrderCheck,
     seq: u64,
-    frames: Vec<Frame>,
+    out: Out,
+    /// Steady frames as they were filled last, by the place of their plan; a few places each.
+    patches: Vec<Vec<(Place, Patch)>>,
+    filling: Filling,
     /// A frame broke the contract; nothing leaves any more but the failure.
     breach: Option<Fault>,
     observer: Option<Box<dyn Observer>>,
 }
+
+/// Where frames go.
+enum Out {
+    Frames(Vec<Frame>),
+    Bytes(Vec<u8>),
+}
+
+/// How frames are filled. Both ways give the same bytes; the tests hold them against each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Filling {
+    /// Steady frames are patched.
+    Patched,
+    /// Every frame is interpreted.
+    Interpreted,
+}
+
+/// Calls that take turns, two messages: more places than this at once are rare.
+const PLACES: usize = 4;
 
 /// What the client asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,11 +125,31 @@ impl Pipeline {
             answer: order.answer,
             order: OrderCheck::default(),
             seq: 0,
-            frames: Vec::new(),
+            out: Out::Frames(Vec::new()),
+            patches: Vec::new(),
+            filling: Filling::Patched,
             breach: None,
             observer: None,
         };
         Pipeline { backend: order.backend, turn, stage, began_ms: order.now_ms }
+    }
+
+    /// Frames are written as bytes, to be taken with [`Pipeline::drain`]; steps have none.
+    pub fn writing(mut self) -> Pipeline {
+        self.stage.out = Out::Bytes(Vec::new());
+        self
+    }
+
+    pub fn filling(mut self, filling: Filling) -> Pipeline {
+        self.stage.filling = filling;
+        self
+    }
+
+    /// The bytes that were written since.
+    pub fn drain(&mut self, into: &mut Vec<u8>) {
+        if let Out::Bytes(bytes) = &mut self.stage.out {
+            into.append(bytes);
+        }
     }
 
     pub fn observe(mut self, observer: Box<dyn Observer>) -> Pipeline {
@@ -291,7 +334,11 @@ impl Pipeline {
     }
 
     fn step(&mut self) -> Step {
-        Step { frames: std::mem::take(&mut self.stage.frames), over: self.turn.is_over() }
+        let frames = match &mut self.stage.out {
+            Out::Frames(frames) => std::mem::take(frames),
+            Out::Bytes(_) => Vec::new(),
+        };
+        Step { frames, over: self.turn.is_over() }
     }
 }
 
@@ -320,6 +367,10 @@ impl Stage {
         }
         let dialect = self.dialect.clone();
         for plan in dialect.frames(moment.kind) {
+            let patchable = plan.steady && self.filling == Filling::Patched && moment.value.is_null();
+            if patchable && self.patched(&dialect, plan, state, moment).is_some() {
+                continue;
+            }
             match egress::frame(&dialect, plan, state, moment, &self.request, self.seq) {
                 Ok(None) => {}
                 Ok(Some(frame)) => {
@@ -334,7 +385,7 @@ impl Stage {
                     if matches!(frame.body, FrameBody::Data(_)) {
                         self.seq += 1;
                     }
-                    self.frames.push(frame);
+                    self.leave(frame);
                 }
                 Err(error) => {
                     let message = format!("the frame `{}` failed: {error}", plan.name);
@@ -344,6 +395,63 @@ impl Stage {
                 }
             }
         }
+    }
+
+    fn leave(&mut self, frame: Frame) {
+        match &mut self.out {
+            Out::Frames(frames) => frames.push(frame),
+            Out::Bytes(bytes) => wire::write(&frame, self.dialect.wire.kind, bytes),
+        }
+    }
+
+    /// A steady frame: filled at its first piece, patched with the others. `None`: it has to be
+    /// filled the long way.
+    fn patched(&mut self, dialect: &DialectPlan, plan: &FramePlan, state: &TurnState, moment: &Moment) -> Option<()> {
+        if self.patches.is_empty() {
+            self.patches.resize_with(dialect.frame_count(), Vec::new);
+        }
+        let place = Place::of(moment);
+        let kept = self.patches.get_mut(plan.ordinal)?;
+        let at = match kept.iter().position(|(p, _)| *p == place) {
+            Some(at) => at,
+            None => {
+                // What goes wrong here goes wrong the long way too, and is told there.
+                let patch = egress::patch(dialect, plan, state, moment, &self.request).unwrap_or(Patch::Never);
+                if kept.len() >= PLACES {
+                    kept.remove(0);
+                }
+                kept.push((place, patch));
+                kept.len() - 1
+            }
+        };
+        let form = match &mut kept.get_mut(at)?.1 {
+            Patch::Nothing => return Some(()),
+            Patch::Never => return None,
+            Patch::Form(form) => form,
+        };
+        let seq = self.seq;
+        if self.validation != Validation::Off
+            && let Some(schema) = plan.schema.as_deref()
+            && !schema.is_valid(form.set(&moment.text, seq))
+        {
+            // The long way says what is wrong, in the same words as ever.
+            return None;
+        }
+        match &mut self.out {
+            Out::Bytes(bytes) if self.observer.is_none() => {
+                let event = form.event.as_deref();
+                wire::write_ready(event, dialect.wire.kind, bytes, |out| form.write(&moment.text, seq, out));
+            }
+            _ => {
+                let data = form.set(&moment.text, seq).clone();
+                let (name, event) = (plan.name.clone(), form.event.clone());
+                let frame = Frame { name, moment: moment.kind, event, body: FrameBody::Data(data) };
+                self.see(Sight::Frame(&frame, plan.span));
+                self.leave(frame);
+            }
+        }
+        self.seq += 1;
+        Some(())
     }
 
     fn breaks(&self, frame: &Frame, schema: Option<&reframe_frame::Schema>) -> Option<Fault> {

@@ -8,6 +8,7 @@ use super::policies::Resolved;
 use super::request::RequestPlan;
 use super::schemas::SchemaCache;
 use super::skeleton::{Parts, Skeleton, SkeletonCx};
+use super::steady::is_steady;
 use super::table::Tables;
 use super::types::Env;
 use super::yaml::{Entry, Kind, Node};
@@ -56,6 +57,10 @@ pub struct FramePlan {
     pub event: Option<String>,
     pub content: Content,
     pub schema: Option<Arc<Schema>>,
+    /// From one piece to the next nothing changes but the piece: it is filled once and then patched.
+    pub steady: bool,
+    /// Its place among all frames of the dialect.
+    pub ordinal: usize,
 }
 
 #[derive(Debug)]
@@ -66,6 +71,11 @@ pub enum Content {
 }
 
 impl DialectPlan {
+    /// How many frames it has, over all moments.
+    pub fn frame_count(&self) -> usize {
+        self.frames.iter().map(Vec::len).sum()
+    }
+
     pub fn frames(&self, moment: MomentKind) -> &[FramePlan] {
         self.frames.get(moment as usize).map_or(&[], Vec::as_slice)
     }
@@ -249,7 +259,9 @@ impl Compiler<'_, '_> {
                 continue;
             };
             for frame in list {
-                if let Some(plan) = self.frame(frame, base, schema, &env) {
+                if let Some(mut plan) = self.frame(frame, base, schema, &env) {
+                    plan.ordinal = frames.iter().map(Vec::len).sum();
+                    plan.steady &= moment.is_piece();
                     frames[moment as usize].push(plan);
                 }
             }
@@ -342,7 +354,8 @@ impl Compiler<'_, '_> {
         }
         fields.done();
         let name = Arc::from(entry.key.as_str());
-        (!off).then_some(FramePlan { name, span: entry.key_span, when, event, content, schema })
+        let steady = matches!(&content, Content::Data(data) if is_steady(when.as_ref(), data));
+        (!off).then_some(FramePlan { name, span: entry.key_span, when, event, content, schema, steady, ordinal: 0 })
     }
 
     /// A line break in what must be one line of a stream.

@@ -3,7 +3,7 @@
 use super::clock::{Clock, Due, Standing};
 use super::endpoint::{Call, Slot};
 use super::reply;
-use crate::canon::{Fault, FaultKind, Frame, TurnRequest, WireKind};
+use crate::canon::{Fault, FaultKind, TurnRequest, WireKind};
 use crate::ingress;
 use crate::mapping::dialect::DialectPlan;
 use crate::mapping::gateway::Backend;
@@ -45,6 +45,7 @@ pub async fn answer(call: Call<'_>, body: &[u8], slot: Slot) -> Result<Response,
         ids: Ids::Seeded(uuid::Uuid::new_v4().as_u128()),
         now_ms: now_ms(),
     });
+    let pipeline = pipeline.writing();
     let timeouts = backend.reach.as_ref().map_or(gateway.timeouts, |r| r.timeouts);
     // A line of NDJSON cannot be a comment.
     let comments = stream && dialect.wire.kind == WireKind::Sse;
@@ -207,7 +208,8 @@ impl Live {
     /// the client must have a sign of life.
     async fn into_stream(mut self) -> Result<Response, Fault> {
         let mut opening = Vec::new();
-        write_all(&self.pipeline.begin().frames, &self.dialect, &mut opening);
+        self.pipeline.begin();
+        self.pipeline.drain(&mut opening);
         let first = match opening.is_empty() {
             true => poll_fn(|cx| self.poll_bytes(cx)).await,
             false => Some(Bytes::from(opening)),
@@ -231,7 +233,7 @@ impl Live {
         let mut out = Vec::new();
         while !self.over && out.len() < WRITE_BYTES {
             match self.poll_step(cx) {
-                Poll::Ready(Some(step)) => write_all(&step.frames, &self.dialect, &mut out),
+                Poll::Ready(Some(_)) => self.pipeline.drain(&mut out),
                 Poll::Ready(None) => {
                     // It takes the head with it, so what goes wrong from here on is told inside the stream.
                     self.pipeline.head_left();
@@ -288,12 +290,6 @@ impl Drop for Live {
             let duration_ms = took.as_millis() as u64;
             tracing::info!(id, backend, direction, outcome, events, skipped, bytes, duration_ms, "bridged");
         }
-    }
-}
-
-fn write_all(frames: &[Frame], dialect: &DialectPlan, out: &mut Vec<u8>) {
-    for frame in frames {
-        wire::write(frame, dialect.wire.kind, out);
     }
 }
 
