@@ -8,7 +8,7 @@ use crate::ingress;
 use crate::mapping::dialect::DialectPlan;
 use crate::mapping::gateway::Backend;
 use crate::observe::{Direction, Metrics};
-use crate::pipeline::{Answer, Order, Pipeline, Step};
+use crate::pipeline::{Answer, Breached, Order, Pipeline, Step};
 use crate::reload::Generation;
 use crate::turn::Ids;
 use crate::upstream::{self, Arrived, Asked, Refusal, Source};
@@ -25,7 +25,7 @@ use std::task::{Context, Poll, ready};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 pub async fn answer(call: Call<'_>, body: &[u8], slot: Slot) -> Result<Response, Fault> {
-    let Call { generation, dialect, shell, keepalive, id } = call;
+    let Call { generation, dialect, shell, keepalive, validation, id } = call;
     let request = Arc::new(ingress::read(&dialect.request, body)?);
     let gateway = &generation.plan.gateway;
     let backend = backend_for(generation, &dialect, &request)?;
@@ -39,7 +39,7 @@ pub async fn answer(call: Call<'_>, body: &[u8], slot: Slot) -> Result<Response,
         backend: rules,
         dialect: dialect.clone(),
         request,
-        validation: gateway.validation,
+        validation,
         answer: if stream { Answer::Stream } else { Answer::Body },
         masks,
         ids: Ids::Seeded(uuid::Uuid::new_v4().as_u128()),
@@ -60,7 +60,7 @@ pub async fn answer(call: Call<'_>, body: &[u8], slot: Slot) -> Result<Response,
         backend: backend.name.clone(),
         id: id.to_owned(),
         metrics: shell.metrics.clone(),
-        _generation: generation.clone(),
+        generation: generation.clone(),
         _slot: slot,
     };
     let mut response = if stream { live.into_stream().await? } else { live.into_body().await? };
@@ -125,7 +125,7 @@ struct Live {
     id: String,
     metrics: Arc<Metrics>,
     /// Kept so that nothing of the plan goes before the turn does.
-    _generation: Arc<Generation>,
+    generation: Arc<Generation>,
     _slot: Slot,
 }
 
@@ -280,6 +280,12 @@ impl Drop for Live {
             self.metrics.failed(&self.backend, fault.kind.word());
             let (kind, status) = (fault.kind.word(), fault.status());
             tracing::warn!(id = self.id, backend = self.backend, kind, status, why = fault.message, "a turn failed");
+        }
+        for breach in self.pipeline.breaches() {
+            self.metrics.breached(&self.dialect.name, &breach.frame, &breach.keyword);
+            let Breached { frame, pointer, keyword, place, reported } = breach;
+            let generation = self.generation.number;
+            tracing::error!(id = self.id, frame, pointer, keyword, place, reported, generation, "breach");
         }
         self.metrics.late(self.pipeline.late());
         if let (Some(direction), Some(tally)) = (self.bridged(), self.source.tally()) {
