@@ -48,6 +48,8 @@ backends:
   forwards-tools: { use: gemini-generate, url: "http://backend.test/v1", tools: { other: forward } }
   blind: { use: openai-chat, url: "http://backend.test/v1", parts: { image: drop, refusal: drop } }
   rejects-images: { use: openai-chat, url: "http://backend.test/v1", parts: { image: reject } }
+  sees-results: { use: openai-chat, url: "http://backend.test/v1", text_only: [] }
+  formats-by-tool: { use: anthropic-messages, url: "http://backend.test/v1", unsupported: { format: as_tool } }
   always-streams: { use: openai-chat, url: "http://backend.test/v1", stream: always }
   never-streams: { use: openai-chat, url: "http://backend.test/v1", stream: never }
   gemini-always-streams: { use: gemini-generate, url: "http://backend.test/v1", stream: always }
@@ -275,6 +277,23 @@ fn parts_have_a_fate_by_their_kind() {
     let seen = r#"{"model":"m","messages":[{"role":"user","content":"see"}]}"#;
     assert_eq!(sent("blind", body), (seen.to_owned(), r#"["parts.image"]"#.to_owned()));
     assert_eq!(sent("rejects-images", body).0, refused("parts.image", "content of the kind `image`"));
+}
+
+#[test]
+fn results_hold_pictures_where_the_operator_says_so() {
+    let body = r#"{"model":"m","messages":[{"role":"tool","tool_call_id":"1","content":[{"type":"text","text":"see"},{"type":"image_url","image_url":{"url":"http://a.test/b.png"}}]}]}"#;
+    assert_eq!(sent("sees-results", body), (body.to_owned(), "[]".to_owned()));
+    let seen = r#"{"model":"m","messages":[{"role":"tool","tool_call_id":"1","content":"see"}]}"#;
+    assert_eq!(sent("openai-chat", body), (seen.to_owned(), r#"["parts.image"]"#.to_owned()));
+}
+
+#[test]
+fn a_format_travels_as_a_tool_where_the_operator_says_so() {
+    let format = r#","response_format":{"type":"json_schema","json_schema":{"name":"city","schema":{"type":"object","properties":{"b":{"const":1.0},"a":{}}}}}"#;
+    let body = Tree::parse(with("formats-by-tool", format).0.as_bytes()).unwrap();
+    let tools = r#"[{"name":"city","input_schema":{"type":"object","properties":{"b":{"const":1.0},"a":{}}}}]"#;
+    assert_eq!(body.get("tools").unwrap().to_json(), tools);
+    assert_eq!(body.get("tool_choice").unwrap().to_json(), r#"{"type":"tool","name":"city"}"#);
 }
 
 #[test]

@@ -193,7 +193,9 @@ impl Way<'_> {
                     kept.push(call);
                 }
                 _ => {
-                    let text_only = at < lead && self.ask.reads.leads_as_text();
+                    let role = if word(item, "type") == "result" { "tool" } else { word(item, "role") };
+                    let text_only =
+                        at < lead && self.ask.reads.leads_as_text() || self.manners.text_only.iter().any(|r| r == role);
                     kept.push(self.parts(item, text_only)?);
                 }
             }
