@@ -2,6 +2,7 @@
 
 pub mod check;
 mod explain;
+mod openapi;
 mod serve;
 mod test;
 
@@ -37,6 +38,8 @@ enum Command {
     Test,
     /// Show, event by event, what a dialect makes of a transcript
     Explain(explain::ExplainArgs),
+    /// The OpenAPI document of the set
+    Openapi(openapi::OpenapiArgs),
 }
 
 pub const FINE: u8 = 0;
@@ -63,6 +66,7 @@ pub fn run() -> ExitCode {
         Command::Check => check::run(&layers),
         Command::Test => test::run(&layers),
         Command::Explain(args) => explain::run(&args, &layers),
+        Command::Openapi(args) => openapi::run(&args, layers),
     };
     ExitCode::from(code)
 }
