@@ -131,23 +131,13 @@ impl Way<'_> {
         let param = self.client.param_in("tool_choice", self.raw);
         let mode = view.get("tool_choice").map(|c| word(c, "mode")).unwrap_or_default().to_owned();
         let name = view.get("tool_choice").map(|c| word(c, "name")).unwrap_or_default().to_owned();
-        let mode = match self.said_choice() {
-            Some(said) if mode.is_empty() => match said.as_str().filter(|s| CHOICE_MODES.contains(s)) {
-                // In a table `none` means "nothing", so no table can give it.
-                Some(word) => {
-                    view.insert("tool_choice", Tree::map([("mode", Tree::from(word))]));
-                    word.to_owned()
-                }
-                None => {
-                    let sent = self.raw.and_then(|r| r.get(&param)).and_then(Tree::as_map).unwrap_or(&[]);
-                    if !sent.iter().any(|(name, _)| self.ask.reads.inner(&param, name)) {
-                        self.lose_choice(&param)?;
-                    }
-                    return Ok(());
-                }
-            },
-            _ => mode,
-        };
+        if mode.is_empty() && self.said_choice().is_some() {
+            let sent = self.raw.and_then(|r| r.get(&param)).and_then(Tree::as_map).unwrap_or(&[]);
+            if !sent.iter().any(|(name, _)| self.ask.reads.inner(&param, name)) {
+                self.lose_choice(&param)?;
+            }
+            return Ok(());
+        }
         let offered = !list(view, "tools").is_empty();
         let absent = match mode.as_str() {
             "auto" | "none" => kept.is_empty(),
