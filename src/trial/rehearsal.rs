@@ -62,6 +62,11 @@ fn play(plan: &Plan, dialect: &Arc<DialectPlan>, transcript: &Transcript, answer
         Answer::Stream => pipeline.fault().cloned(),
         Answer::Body => pipeline.body().err(),
     };
+    // A dialect that cannot ask for several answers is not measured by a transcript that has them.
+    let several = pipeline.state().choices.len() > 1 && dialect.request.param_of("n").is_none();
+    if several {
+        return None;
+    }
     let ours = |f: &Fault| matches!(f.kind, FaultKind::Breach | FaultKind::Internal);
     let (place, why) = places.lock().unwrap_or_else(|e| e.into_inner()).take().unwrap_or((dialect.body.span, None));
     let told = |fault: Fault| Fault {

@@ -2,7 +2,6 @@
 //! dropped and named: nothing is lost silently.
 
 use crate::canon::request::{WRAPPED_INPUT, leads};
-use crate::canon::vocabulary::CHOICE_MODES;
 use crate::canon::{Fault, FaultKind, Tree, TurnRequest};
 use crate::mapping::asking::AskPlan;
 use crate::mapping::manners::{Fate, Instructions, Manners, OPTIONAL};

@@ -118,6 +118,11 @@ impl Request {
         Request::new("GET", path)
     }
 
+    pub fn header(mut self, name: &str, value: &str) -> Request {
+        self.headers.push((name.into(), value.into()));
+        self
+    }
+
     pub fn at(self, path: &str) -> Request {
         Request { path: path.into(), ..self }
     }
@@ -141,7 +146,7 @@ impl Client {
         self.send(&request);
         let head = self.head();
         let mut pieces = Vec::new();
-        if request.method == "HEAD" {
+        if request.method == "HEAD" || matches!(head.status, 204 | 304) {
             return Reply { head, pieces };
         }
         match head.length() {
