@@ -21,6 +21,8 @@ pub struct Pipeline {
     backend: Arc<BackendPlan>,
     turn: Turn,
     stage: Stage,
+    /// The backend said that it answers.
+    begun: bool,
     began_ms: u64,
 }
 
@@ -106,7 +108,7 @@ impl Pipeline {
             breach: None,
             observer: None,
         };
-        Pipeline { backend: order.backend, turn, stage, began_ms: order.now_ms }
+        Pipeline { backend: order.backend, turn, stage, begun: false, began_ms: order.now_ms }
     }
 
     pub fn observe(mut self, observer: Box<dyn Observer>) -> Pipeline {
@@ -142,6 +144,11 @@ impl Pipeline {
     /// The backend stopped talking. A client is told the end, or the fault.
     pub fn finish(&mut self, how: Ended, now_ms: u64) -> Step {
         let event = match how {
+            // It is not the policy's empty answer: this one has a beginning, and no end.
+            Ended::Marker | Ended::Eof if self.begun && !self.turn.is_open() => Event::Fault {
+                fault: Fault::new(FaultKind::Empty, "the backend began an answer and said nothing"),
+                last: true,
+            },
             // After the last finish both are a good end; before it both are a truncation.
             Ended::Marker | Ended::Eof => Event::End,
             Ended::Cut(why) => Event::Fault {
@@ -253,7 +260,12 @@ impl Pipeline {
         if let Some(fault) = self.fault() {
             let policies = self.policies();
             let told = match fault.kind {
-                FaultKind::Empty => policies.on_empty == OnEmpty::Failed,
+                FaultKind::Empty => match policies.on_empty {
+                    OnEmpty::Failed => true,
+                    // What began and said nothing is half an answer, of which nothing came.
+                    OnEmpty::Completed => policies.on_partial == OnPartial::Failed,
+                    OnEmpty::Error => false,
+                },
                 _ => fault.is_partial() && self.turn.is_open() && policies.on_partial == OnPartial::Failed,
             };
             if !told {
@@ -276,6 +288,7 @@ impl Pipeline {
 
     fn advance(&mut self, event: Event, now_ms: u64) {
         let late = self.turn.late();
+        self.begun |= matches!(event, Event::Start { .. });
         self.turn.clock(now_ms.saturating_sub(self.began_ms) as i64);
         let stage = &mut self.stage;
         self.turn.advance(event, &mut |state, moment| stage.tell(state, moment));

@@ -137,7 +137,7 @@ impl Live {
         let step = match self.source.poll_next(cx) {
             Poll::Ready(arrived) => {
                 self.clock.heard();
-                if !self.stream && self.source.tally().is_some_and(|t| t.streamed || t.bytes == 0) {
+                if !self.stream && self.source.tally().is_some_and(|t| t.streamed || t.events == 0) {
                     self.pipeline.bridged();
                 }
                 self.take(arrived)
@@ -250,17 +250,26 @@ impl Live {
 
     /// A client that asked for one thing, and a backend that gave the other.
     fn bridged(&self) -> Option<Direction> {
-        let tally = self.source.tally().filter(|t| t.bytes > 0)?;
+        let tally = self.source.tally()?;
         match (self.stream, tally.streamed) {
             (false, true) => Some(Direction::StreamToJson),
-            (true, false) => Some(Direction::JsonToStream),
-            (true, true) | (false, false) => None,
+            // Nothing at all is an empty stream: what becomes of it is decided as for one.
+            (false, false) if self.is_empty() => Some(Direction::StreamToJson),
+            (true, false) if tally.bytes > 0 && !self.is_empty() => Some(Direction::JsonToStream),
+            (true, _) | (false, false) => None,
         }
+    }
+
+    /// The backend ended without a word, and that was no fault of the way.
+    fn is_empty(&self) -> bool {
+        let silent = self.source.tally().is_some_and(|t| t.events == 0);
+        self.over && silent && self.pipeline.fault().is_none_or(|f| f.kind == FaultKind::Empty)
     }
 
     fn outcome(&self) -> &'static str {
         match self.pipeline.fault() {
             None if !self.over => "gone",
+            None if self.is_empty() => "empty",
             None => "completed",
             Some(fault) if fault.kind == FaultKind::Empty => "empty",
             Some(fault) if fault.kind == FaultKind::Timeout => "timeout",

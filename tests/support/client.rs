@@ -122,6 +122,11 @@ impl Request {
         Request { path: path.into(), ..self }
     }
 
+    pub fn header(mut self, name: &str, value: &str) -> Request {
+        self.headers.push((name.into(), value.into()));
+        self
+    }
+
     /// Anything at all, sent to the chat endpoint.
     pub fn post(body: impl Into<Vec<u8>>) -> Request {
         Request { body: body.into(), ..Request::new("POST", "/v1/chat/completions") }
@@ -287,6 +292,16 @@ impl Streaming {
 
     pub fn rest(mut self) -> Vec<Frame> {
         std::iter::from_fn(|| self.next()).collect()
+    }
+
+    /// The next piece as it came, for who reads more than data; not to be mixed with `next`.
+    pub fn piece(&mut self) -> Option<Piece> {
+        if self.over {
+            return None;
+        }
+        let piece = self.client.chunk();
+        self.over = piece.is_none();
+        piece
     }
 }
 
