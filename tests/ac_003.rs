@@ -25,8 +25,7 @@ use support::{Behind, Disk};
 
 /// The gateway's own profile, before a backend that speaks Responses.
 fn openai() -> &'static Behind {
-    static SHARED: LazyLock<Behind> =
-        LazyLock::new(|| Behind::shared("openai-responses", "openai", Disk::empty()));
+    static SHARED: LazyLock<Behind> = LazyLock::new(|| Behind::shared("openai-responses", "openai", Disk::empty()));
     &SHARED
 }
 

@@ -144,7 +144,7 @@ impl Live {
             }
             Poll::Pending => {
                 let bytes = self.source.tally().map_or(0, |t| t.bytes);
-                match ready!(self.clock.poll(cx, Standing { open: self.pipeline.is_open(), bytes })) {
+                match ready!(self.clock.poll(cx, Standing { open: self.pipeline.has_spoken(), bytes })) {
                     Due::Keepalive => return Poll::Ready(None),
                     Due::Silent(fault) => self.pipeline.silent(fault, now_ms()),
                     Due::Late(fault) => self.pipeline.fail(fault, now_ms()),
@@ -208,9 +208,10 @@ impl Live {
     async fn into_stream(mut self) -> Result<Response, Fault> {
         let mut opening = Vec::new();
         write_all(&self.pipeline.begin().frames, &self.dialect, &mut opening);
-        let first = match opening.is_empty() {
-            true => poll_fn(|cx| self.poll_bytes(cx)).await,
-            false => Some(Bytes::from(opening)),
+        let first = match self.pipeline.is_open() {
+            // There are dialects that open a stream without a word.
+            true => Some(Bytes::from(opening)).filter(|o| !o.is_empty()),
+            false => poll_fn(|cx| self.poll_bytes(cx)).await,
         };
         if let Some(fault) = self.pipeline.fault()
             && !self.pipeline.is_open()
@@ -269,6 +270,7 @@ impl Live {
     fn outcome(&self) -> &'static str {
         match self.pipeline.fault() {
             None if !self.over => "gone",
+            None if self.pipeline.cut().is_some() => "partial",
             None if self.is_empty() => "empty",
             None => "completed",
             Some(fault) if fault.kind == FaultKind::Empty => "empty",
@@ -283,10 +285,11 @@ impl Drop for Live {
     /// However it ended: one line, and the counters.
     fn drop(&mut self) {
         let took = self.clock.elapsed();
-        if let Some(fault) = self.pipeline.fault() {
+        let told = if self.pipeline.fault().is_some() { "a turn failed" } else { "a turn was cut short" };
+        if let Some(fault) = self.pipeline.fault().or(self.pipeline.cut()) {
             self.metrics.failed(&self.backend, fault.kind.word());
             let (kind, status) = (fault.kind.word(), fault.status());
-            tracing::warn!(id = self.id, backend = self.backend, kind, status, why = fault.message, "a turn failed");
+            tracing::warn!(id = self.id, backend = self.backend, kind, status, why = fault.message, "{told}");
         }
         self.metrics.late(self.pipeline.late());
         if let (Some(direction), Some(tally)) = (self.bridged(), self.source.tally()) {

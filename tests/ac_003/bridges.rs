@@ -134,13 +134,17 @@ fn ac_003_b097_text_is_the_same_for_every_client_of_every_backend() {
     let expected = sums("Good day.", &[], 15);
     assert_eq!(all_four(openai(), "b-text-sse", Answer::sse_raw(&stream).split(7)), expected);
     assert_eq!(all_four(openai(), "b-text-json", Answer::json(200, &whole)), expected);
-    assert_eq!(all_four(chat_backend(), "b-text-sse", Answer::sse_raw(chat_stream(&["Good ", "day."])).split(7)), expected);
+    assert_eq!(
+        all_four(chat_backend(), "b-text-sse", Answer::sse_raw(chat_stream(&["Good ", "day."])).split(7)),
+        expected
+    );
     assert_eq!(all_four(chat_backend(), "b-text-json", Answer::json(200, &chat).split(7)), expected);
 }
 
 #[test]
 fn ac_003_b097_calls_are_the_same_for_every_client_of_every_backend() {
-    let items = [message("msg_up", "Wait."), call("fc_1", "call_1", "look", ARGUMENTS), call("fc_2", "call_2", "nap", "{}")];
+    let items =
+        [message("msg_up", "Wait."), call("fc_1", "call_1", "look", ARGUMENTS), call("fc_2", "call_2", "nap", "{}")];
     let done: Vec<Value> = items.iter().enumerate().map(|(index, item)| item_done(index, item)).collect();
     let stream = events(&[created()]) + &events(&done) + &events(&[completed()]);
     let whole = response(&json!(items)).to_string();
@@ -155,7 +159,8 @@ fn ac_003_b097_calls_are_the_same_for_every_client_of_every_backend() {
 
     let piece = |delta: Value| data(&chunk(&delta, &Value::Null));
     let opening = |index: usize, id: &str, name: &str| json!({ "tool_calls": [{ "index": index, "id": id, "type": "function", "function": { "name": name, "arguments": "" } }] });
-    let arguments = |index: usize, text: &str| json!({ "tool_calls": [{ "index": index, "function": { "arguments": text } }] });
+    let arguments =
+        |index: usize, text: &str| json!({ "tool_calls": [{ "index": index, "function": { "arguments": text } }] });
     let mut end = chunk(&json!({}), &json!("tool_calls"));
     end["usage"] = chat_usage();
     let stream = [
@@ -200,7 +205,10 @@ fn ac_003_a_completions_client_is_bridged_both_ways() {
     let stream = events(&[created(), text_delta("Good "), text_delta("day."), completed()]);
     let whole = response(&json!([message("msg_up", "Good day.")])).to_string();
     let reply = openai().ask("b-legacy-sse", Answer::sse_raw(stream), asking("completions", "b-legacy-sse", None));
-    holds(&json!({ "object": "text_completion", "choices": [{ "text": "Good day.", "index": 0, "finish_reason": "stop" }] }), &reply.json());
+    holds(
+        &json!({ "object": "text_completion", "choices": [{ "text": "Good day.", "index": 0, "finish_reason": "stop" }] }),
+        &reply.json(),
+    );
     let reply = openai().ask("b-legacy-json", Answer::json(200, &whole), asking("completions", "b-legacy-json", true));
     let told = reply.told();
     assert_eq!(names(&told), ["chunk", "chunk", "[DONE]"]);

@@ -43,8 +43,13 @@ pub fn zeros() -> Value {
 
 #[test]
 fn ac_003_a_simple_message_becomes_one_body() {
-    let stream =
-        events(&[created(), text_delta("Good "), text_delta("day."), item_done(0, &message("msg_up", "Good day.")), completed()]);
+    let stream = events(&[
+        created(),
+        text_delta("Good "),
+        text_delta("day."),
+        item_done(0, &message("msg_up", "Good day.")),
+        completed(),
+    ]);
     let reply = codex_proxy().ask("simple", Answer::sse_raw(&stream), asking("responses", "simple", false));
     assert_eq!(settled(&reply, "created"), proxied("completed", &json!([said("Good day.")]), &counted()));
 
@@ -53,7 +58,10 @@ fn ac_003_a_simple_message_becomes_one_body() {
     assert_eq!(body["output"], json!([official("Good day.", "completed")]));
     let usage = json!({ "input_tokens": 11, "input_tokens_details": { "cached_tokens": 2, "cache_write_tokens": 0 }, "output_tokens": 4, "output_tokens_details": { "reasoning_tokens": 0 }, "total_tokens": 15 });
     assert_eq!(body["usage"], usage);
-    holds(&json!({ "object": "response", "status": "completed", "model": "up-model", "error": null, "incomplete_details": null }), &body);
+    holds(
+        &json!({ "object": "response", "status": "completed", "model": "up-model", "error": null, "incomplete_details": null }),
+        &body,
+    );
 }
 
 #[test]
@@ -83,9 +91,7 @@ fn ac_003_tool_calls_become_items_with_whole_arguments() {
         completed(),
     ]);
     let reply = openai().ask("calls", Answer::sse_raw(&stream), asking("responses", "calls", false));
-    let item = |call_id: &str, name: &str, arguments: &str| {
-        json!({ "id": "ITEM", "type": "function_call", "status": "completed", "call_id": call_id, "name": name, "arguments": arguments })
-    };
+    let item = |call_id: &str, name: &str, arguments: &str| json!({ "id": "ITEM", "type": "function_call", "status": "completed", "call_id": call_id, "name": name, "arguments": arguments });
     let calls = json!([item("call_1", "look", r#"{"at":"sky"}"#), item("call_2", "wait", "{}")]);
     assert_eq!(settled(&reply, "created_at")["output"], calls);
 
@@ -93,9 +99,7 @@ fn ac_003_tool_calls_become_items_with_whole_arguments() {
     let reply = codex_proxy().ask("calls", Answer::sse_raw(&stream), asking("responses", "calls", false));
     assert_eq!(reply.json()["output"][1]["id"], "call_1");
     assert_eq!(reply.json()["output"][2]["id"], "call_2");
-    let item = |call_id: &str, name: &str, arguments: &str| {
-        json!({ "id": "ITEM", "call_id": call_id, "type": "function_call", "name": name, "arguments": arguments })
-    };
+    let item = |call_id: &str, name: &str, arguments: &str| json!({ "id": "ITEM", "call_id": call_id, "type": "function_call", "name": name, "arguments": arguments });
     let output = json!([said(""), item("call_1", "look", r#"{"at":"sky"}"#), item("call_2", "wait", "{}")]);
     assert_eq!(settled(&reply, "created"), proxied("completed", &output, &counted()));
 }
@@ -106,7 +110,10 @@ fn ac_003_calls_that_are_streamed_in_pieces_are_joined() {
     let piece = |text: &str| json!({ "type": "response.function_call_arguments.delta", "item_id": "fc_up", "output_index": 0, "delta": text });
     let stream = events(&[created(), added, piece("{\"at\":"), piece("\"sky\"}"), completed()]);
     let reply = openai().ask("pieces", Answer::sse_raw(&stream).split(3), asking("responses", "pieces", false));
-    holds(&json!([{ "call_id": "call_1", "name": "look", "arguments": "{\"at\":\"sky\"}" }]), &settled(&reply, "created_at")["output"]);
+    holds(
+        &json!([{ "call_id": "call_1", "name": "look", "arguments": "{\"at\":\"sky\"}" }]),
+        &settled(&reply, "created_at")["output"],
+    );
 }
 
 #[test]
@@ -118,7 +125,10 @@ fn ac_003_an_empty_stream_is_completed_without_output() {
 
     let reply = openai().ask("nothing", Answer::sse(&[]), asking("responses", "nothing", false));
     assert_eq!(reply.status(), 502);
-    holds(&json!({ "error": { "message": "the backend ended without an answer", "type": "server_error" } }), &reply.json());
+    holds(
+        &json!({ "error": { "message": "the backend ended without an answer", "type": "server_error" } }),
+        &reply.json(),
+    );
 }
 
 #[test]

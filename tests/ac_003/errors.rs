@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 #[test]
 fn ac_003_error_1_an_empty_stream() {
     // Nothing at all, white space, comments, and a marker are all nothing.
-    let nothing = [("e1-none", ""), ("e1-space", "\n\n"), ("e1-comment", ": hello\n\n"), ("e1-done", "data: [DONE]\n\n")];
+    let nothing =
+        [("e1-none", ""), ("e1-space", "\n\n"), ("e1-comment", ": hello\n\n"), ("e1-done", "data: [DONE]\n\n")];
     for (model, text) in nothing {
         let answer = Answer::sse(&[]).bytes(text);
         let reply = codex_proxy().ask(model, answer.clone(), asking("responses", model, false));
@@ -35,7 +36,10 @@ fn ac_003_error_1_a_chat_client_of_the_proxy_gets_an_empty_completion() {
     let reply = codex_proxy().ask("e1-chat", Answer::sse(&[]), asking("chat", "e1-chat", false));
     assert_eq!(reply.status(), 200);
     let message = json!({ "role": "assistant", "content": null, "refusal": null });
-    holds(&json!({ "choices": [{ "index": 0, "message": message, "finish_reason": "stop" }], "usage": { "prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0 } }), &reply.json());
+    holds(
+        &json!({ "choices": [{ "index": 0, "message": message, "finish_reason": "stop" }], "usage": { "prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0 } }),
+        &reply.json(),
+    );
 }
 
 #[test]
@@ -85,9 +89,8 @@ fn ac_003_error_3_nothing_but_malformed_events() {
 
 #[test]
 fn ac_003_error_4_a_timeout() {
-    let patience = |disk: Disk| {
-        disk.lay("gateway.yaml", "first_event: 300s, idle: 300s", "first_event: 300ms, idle: 300ms")
-    };
+    let patience =
+        |disk: Disk| disk.lay("gateway.yaml", "first_event: 300s, idle: 300s", "first_event: 300ms, idle: 300ms");
     for profile in ["openai", "codex-proxy"] {
         let behind = Behind::start("openai-responses", profile, patience(Disk::empty()));
         for (model, answer) in [("e4-hang", Answer::hang()), ("e4-head", Answer::sse(&[]).stall())] {
@@ -130,9 +133,19 @@ fn ac_003_error_5_a_connection_error() {
             let reply = server.ask(asking(dialect, "m", stream));
             assert_eq!(reply.status(), 502, "{profile} {dialect}");
             holds(&json!({ "error": { "type": "server_error" } }), &reply.json());
-            assert!(reply.json()["error"]["message"].as_str().unwrap().starts_with("the backend could not be reached: "));
+            assert!(
+                reply.json()["error"]["message"].as_str().unwrap().starts_with("the backend could not be reached: ")
+            );
         }
     }
+}
+
+#[test]
+#[ignore = "the rehearsal plays `two-answers`, for which codex-proxy's Responses have no shape: RF141, nothing is served"]
+fn ac_003_one_line_serves_the_profile_of_the_mission() {
+    let server =
+        serve().args(["--backend", "openai-responses=http://127.0.0.1:9/v1", "--profile", "codex-proxy"]).start();
+    assert_eq!(server.ask(asking("responses", "m", false)).status(), 502);
 }
 
 #[test]
@@ -144,7 +157,8 @@ fn ac_003_error_5_a_refusal_keeps_its_status_and_its_words() {
         for stream in [false, true] {
             let reply = behind.server.ask(asking("responses", "e5-429", stream));
             assert_eq!((reply.status(), reply.header("retry-after")), (429, Some("7")));
-            let error = json!({ "message": "too many of you", "type": "rate_limit_error", "param": null, "code": "slow_down" });
+            let error =
+                json!({ "message": "too many of you", "type": "rate_limit_error", "param": null, "code": "slow_down" });
             assert_eq!(reply.json(), json!({ "error": error }));
         }
     }

@@ -8,7 +8,13 @@ use super::{codex_proxy, openai};
 use serde_json::{Value, json};
 
 fn stream() -> String {
-    events(&[created(), text_delta("Good "), text_delta("day."), item_done(0, &message("msg_up", "Good day.")), completed()])
+    events(&[
+        created(),
+        text_delta("Good "),
+        text_delta("day."),
+        item_done(0, &message("msg_up", "Good day.")),
+        completed(),
+    ])
 }
 
 #[test]
@@ -53,7 +59,10 @@ fn ac_003_a_streaming_client_gets_a_stream_from_a_stream() {
     ];
     assert_eq!(names(&told), expected);
     let last = told[9].json();
-    holds(&json!({ "response": { "status": "completed", "output": [{ "content": [{ "text": "Good day." }] }] } }), &last);
+    holds(
+        &json!({ "response": { "status": "completed", "output": [{ "content": [{ "text": "Good day." }] }] } }),
+        &last,
+    );
 }
 
 #[test]

@@ -59,7 +59,15 @@ fn ac_003_each_bridging_is_one_line_and_two_metrics() {
         let reply = behind.ask(model, answer, asking("responses", model, stream));
         let id = reply.header("x-request-id").unwrap().to_owned();
         let written = written.map(|(direction, outcome, events, skipped, bytes)| {
-            [id, "openai-responses".into(), direction.into(), outcome.into(), events.to_string(), skipped.to_string(), bytes.to_string()]
+            [
+                id,
+                "openai-responses".into(),
+                direction.into(),
+                outcome.into(),
+                events.to_string(),
+                skipped.to_string(),
+                bytes.to_string(),
+            ]
         });
         expected.extend(written);
     }

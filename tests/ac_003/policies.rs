@@ -64,6 +64,13 @@ fn ac_003_partial_incomplete_is_an_answer_that_was_cut() {
         let reply = behind.server.ask(on("cut", "chat", "p-cut", false));
         assert_eq!(reply.status(), 200, "{of}");
         holds(&json!({ "choices": [{ "message": { "content": "Half" }, "finish_reason": "length" }] }), &reply.json());
+        // A client is told of a cut; who runs the gateway, why.
+        let id = reply.header("x-request-id").unwrap();
+        let log = behind.server.wait_for_log(&format!("bridged id=\"{id}\""));
+        let of_it = |word: &str| log.lines().filter(|l| l.contains(id) && l.contains(word)).count();
+        assert_eq!(of_it("a turn was cut short"), 1, "{log}");
+        assert_eq!(of_it("kind=\"truncated\""), 1, "{log}");
+        assert_eq!(of_it("outcome=\"partial\""), 1, "{log}");
     }
 }
 
@@ -83,7 +90,10 @@ fn ac_003_partial_error502_is_an_error() {
 fn ac_003_partial_failed_is_said_in_the_body_where_the_body_can() {
     for (behind, of) in halves("p-told") {
         let body = behind.server.ask(on("told", "responses", "p-told", false)).json();
-        holds(&json!({ "status": "failed", "error": { "code": "server_error", "message": "the backend's answer ended in the middle" }, "output": [{ "status": "incomplete", "content": [{ "text": "Half" }] }] }), &body);
+        holds(
+            &json!({ "status": "failed", "error": { "code": "server_error", "message": "the backend's answer ended in the middle" }, "output": [{ "status": "incomplete", "content": [{ "text": "Half" }] }] }),
+            &body,
+        );
         assert_eq!(behind.server.ask(on("told", "chat", "p-told", false)).status(), 502, "{of}");
     }
 }
@@ -104,13 +114,17 @@ fn ac_003_a_silent_backend_is_partial_by_the_same_policies() {
 fn ac_003_empty_failed_is_a_body_that_says_so() {
     responses_backend().plays("p-empty", Answer::sse(&[]));
     let body = responses_backend().server.ask(on("told", "responses", "p-empty", false)).json();
-    holds(&json!({ "status": "failed", "error": { "message": "the backend ended without an answer" }, "output": [], "usage": null }), &body);
+    holds(
+        &json!({ "status": "failed", "error": { "message": "the backend ended without an answer" }, "output": [], "usage": null }),
+        &body,
+    );
 }
 
 #[test]
 fn ac_003_malformed_fail_ends_the_answer_where_it_is() {
     let before = "data: {oops\n\n".to_owned() + &events(&[created(), text_delta("Late"), completed()]);
-    let between = events(&[created(), text_delta("Half")]) + "data: {oops\n\n" + &events(&[text_delta("Late"), completed()]);
+    let between =
+        events(&[created(), text_delta("Half")]) + "data: {oops\n\n" + &events(&[text_delta("Late"), completed()]);
     let behind = responses_backend();
     behind.plays("p-before", Answer::sse_raw(before));
     behind.plays("p-between", Answer::sse_raw(between));
@@ -149,11 +163,20 @@ fn ac_003_an_answer_that_is_kept_has_a_limit() {
     assert!((100..2000).contains(&kept), "{kept}");
     // A stream is not kept, so it may be as long as it likes.
     let told = behind.server.ask(on("plain", "chat", "p-large", true)).told();
-    let said: usize = told[..told.len() - 1].iter().map(|t| t.json()["choices"][0]["delta"]["content"].as_str().map_or(0, str::len)).sum();
+    let said: usize = told[..told.len() - 1]
+        .iter()
+        .map(|t| t.json()["choices"][0]["delta"]["content"].as_str().map_or(0, str::len))
+        .sum();
     assert_eq!(said, 4000);
     // The same from one document, and from the other kind of backend.
     let long = "x".repeat(5000);
-    behind.plays("p-json", Answer::json(200, &super::support::said::response(&json!([super::support::said::message("m", &long)])).to_string()));
+    behind.plays(
+        "p-json",
+        Answer::json(
+            200,
+            &super::support::said::response(&json!([super::support::said::message("m", &long)])).to_string(),
+        ),
+    );
     let reply = behind.server.ask(on("plain", "responses", "p-json", false));
     assert_eq!((reply.status(), &reply.json()["error"]["message"]), (502, &json!(why)));
     chat_backend().plays("p-large", Answer::sse_raw(chat_stream(&[&long])));

@@ -124,7 +124,8 @@ fn ac_003_sample_no_trailing_blank() {
 fn ac_003_sample_only_text_deltas() {
     let delta = json!({ "type": "response.output_text.delta", "delta": "bare", "output_index": 0 });
     let stream = events(&[created(), delta, completed()]);
-    let said = json!([{ "type": "message", "role": "assistant", "content": [{ "type": "output_text", "text": "bare" }] }]);
+    let said =
+        json!([{ "type": "message", "role": "assistant", "content": [{ "type": "output_text", "text": "bare" }] }]);
     holds(&expected("completed", &said, &counted()), &body_of("deltas", &stream));
 }
 

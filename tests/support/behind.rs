@@ -88,7 +88,9 @@ impl Behind {
 pub fn asking(dialect: &str, model: &str, stream: impl Into<Option<bool>>) -> Request {
     let (path, mut body) = match dialect {
         "responses" => ("/v1/responses", json!({ "model": model, "input": "Speak." })),
-        "chat" => ("/v1/chat/completions", json!({ "model": model, "messages": [{ "role": "user", "content": "Speak." }] })),
+        "chat" => {
+            ("/v1/chat/completions", json!({ "model": model, "messages": [{ "role": "user", "content": "Speak." }] }))
+        }
         "completions" => ("/v1/completions", json!({ "model": model, "prompt": "Speak." })),
         other => panic!("no dialect {other}"),
     };

@@ -2,6 +2,7 @@
 
 use super::FAR_TOO_LONG;
 use serde_json::{Value, json};
+use socket2::{Domain, Socket, Type};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Instant;
@@ -137,6 +138,16 @@ impl Client {
     pub fn connect(addr: SocketAddr) -> Client {
         let socket = TcpStream::connect(addr).unwrap();
         socket.set_nodelay(true).unwrap();
+        socket.set_read_timeout(Some(FAR_TOO_LONG)).unwrap();
+        Client { socket: BufReader::new(socket) }
+    }
+
+    /// With little room for what it has not read, so that a sender is blocked soon.
+    pub fn narrow(addr: SocketAddr) -> Client {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        socket.set_recv_buffer_size(256 * 1024).unwrap();
+        socket.connect(&addr.into()).unwrap();
+        let socket = TcpStream::from(socket);
         socket.set_read_timeout(Some(FAR_TOO_LONG)).unwrap();
         Client { socket: BufReader::new(socket) }
     }
