@@ -12,7 +12,7 @@ fn chat() -> &'static Behind {
     static SHARED: LazyLock<Behind> = LazyLock::new(|| {
         paced()
             .keepalive("200ms")
-            .first_event("900ms")
+            .first_event("1200ms")
             .times("query: no_keepalive", "query: no_keepalive, user_agents: [ Obsidian, electron ]")
             .shared("openai-chat", "openai")
     });
@@ -47,7 +47,9 @@ fn comments_come_before_the_first_event_and_between_events() {
     let runs = runs(&told);
     let names: Vec<&str> = runs.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["comment", "chunk", "comment", "chunk", "[DONE]"], "{runs:?}");
-    assert_eq!((runs[0].1, runs[1].1, runs[2].1, runs[3].1), (3, 2, 2, 2), "{runs:?}");
+    assert_eq!((runs[1].1, runs[3].1), (2, 2), "{runs:?}");
+    // Three and two, give or take one on a busy machine.
+    assert!((2..=4).contains(&runs[0].1) && (1..=3).contains(&runs[2].1), "{runs:?}");
     // `keepalive {now_ms}`
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis();
     let at: u128 = told[0].text().strip_prefix("keepalive ").unwrap().parse().unwrap();
@@ -58,11 +60,11 @@ fn comments_come_before_the_first_event_and_between_events() {
 
 #[test]
 fn traffic_puts_the_next_comment_off() {
-    let answer = (0..10).fold(silence(), |answer, _| answer.event(&word("x")).pause(ms(120)));
+    let answer = (0..20).fold(silence(), |answer, _| answer.event(&word("x")).pause(ms(60)));
     chat().plays("k-traffic", ending(answer));
     let told = chat().server.ask(asking("chat", "k-traffic", true)).told();
     assert_eq!(comments(&told), 0, "{:?}", names(&told));
-    assert_eq!(told.len(), 13);
+    assert_eq!(told.len(), 23);
 }
 
 #[test]
@@ -124,7 +126,7 @@ fn after_a_comment_a_fault_is_told_behind_a_proper_beginning() {
         ("k-inside", silence().pause(ms(300)).event(&said), "too many"),
         ("k-end", silence().pause(ms(300)), "the backend ended without an answer"),
         ("k-done", silence().pause(ms(300)).event("[DONE]"), "the backend ended without an answer"),
-        ("k-stall", silence().stall(), "the backend did not begin its answer in 900ms"),
+        ("k-stall", silence().stall(), "the backend did not begin its answer in 1.2s"),
         ("k-cut", silence().pause(ms(300)).cut(), "the backend was lost: "),
         ("k-reset", Answer::raw().pause(ms(300)).reset(), "the backend did not answer: "),
     ];
