@@ -16,7 +16,9 @@ use reframe::canon::vocabulary::{EVENTS, FORMAT, ITEMS, PARTS, SCALARS, TOOL_CHO
 use reframe::canon::{FaultKind, Finish, MomentKind, Tree, WireKind};
 use reframe::diag::{FileId, Findings, render_all};
 use reframe::mapping::backend::{Framing, Transport, Unmatched};
+use reframe::mapping::gateway::Auth;
 use reframe::mapping::gateway::Validation;
+use reframe::mapping::manners::{Fate, Instructions, StreamMode};
 use reframe::mapping::read::Convert;
 use reframe::mapping::request::Need;
 use reframe::mapping::{FileText, load, yaml};
@@ -235,6 +237,7 @@ fn every_word_of_the_language_is_in_the_docs() {
     let mut words: Vec<&str> =
         [MomentKind::WORDS, FaultKind::WORDS, Finish::WORDS, Convert::WORDS, Need::WORDS].concat();
     words.extend([Transport::WORDS, Framing::WORDS, Unmatched::WORDS, Validation::WORDS, WireKind::WORDS].concat());
+    words.extend([Fate::WORDS, StreamMode::WORDS, Instructions::WORDS, Auth::WORDS].concat());
     for vocabulary in [&EVENTS, &ITEMS, &PARTS, &TOOLS] {
         words.extend(vocabulary.words.iter().flat_map(|w| w.fields).map(|f| f.name).chain(vocabulary.names()));
     }

@@ -10,6 +10,7 @@
 mod play;
 
 use play::{Outcome, Set};
+use reframe::pipeline::Filling;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -62,6 +63,31 @@ fn every_transcript_gives_its_goldens() {
     assert!(compared > 0, "no case was compared");
     println!("{compared} goldens compared");
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+/// Patched frames are the interpreter's, byte for byte; so are those that were written without ever being a tree.
+#[test]
+fn patched_frames_are_those_of_the_interpreter() {
+    let set = Set::embedded();
+    let mut compared = 0;
+    for case in cases() {
+        let transcript = play::transcript(&case.join("events.jsonl"));
+        let requests = play::requests(&case.join("request.json"));
+        for (dialect, profile) in set.pairs() {
+            let Some(body) = requests.get(&dialect) else { continue };
+            let frames = set.stream(&transcript, &dialect, &profile, body).bytes;
+            let [patched, interpreted] = [Filling::Patched, Filling::Interpreted]
+                .map(|filling| set.bytes(filling, &transcript, &dialect, &profile, body));
+            assert_eq!(text(&patched), text(&interpreted), "{} {dialect}@{profile}", case.display());
+            assert_eq!(text(&patched), text(&frames), "{} {dialect}@{profile}", case.display());
+            compared += usize::from(!patched.is_empty());
+        }
+    }
+    assert!(compared > 100, "only {compared} streams were compared");
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
 }
 
 /// The case's README, the first frame that differs, and the mapping line that made it.

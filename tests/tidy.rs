@@ -18,7 +18,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("ingest", &["canon", "diag", "mapping"]),
     ("egress", &["canon", "mapping", "fill"]),
     ("upstream", &["canon", "mapping", "fill"]),
-    ("pipeline", &["canon", "diag", "mapping", "ingest", "turn", "egress", "contract"]),
+    ("pipeline", &["canon", "diag", "mapping", "ingest", "turn", "fill", "egress", "contract", "wire"]),
     ("trial", &["canon", "diag", "mapping", "ingest", "ingress", "turn", "pipeline"]),
     ("reload", &["diag", "mapping", "trial"]),
     ("observe", &[]),

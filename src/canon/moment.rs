@@ -32,6 +32,14 @@ words! {
     }
 }
 
+impl MomentKind {
+    /// Does it tell a piece, one of many that are alike?
+    pub fn is_piece(self) -> bool {
+        use MomentKind as M;
+        matches!(self, M::TextDelta | M::RefusalDelta | M::SummaryDelta | M::ThoughtDelta | M::ToolArgs)
+    }
+}
+
 words! {
     /// What an order is about: the whole turn, one choice, or one item.
     pub enum Scope {

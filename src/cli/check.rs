@@ -27,8 +27,7 @@ pub fn report(layers: &Layers, colour: bool) -> (String, u8) {
     let Loaded { plan, mut diagnostics, sources } = load(&files);
     if let Some(plan) = &plan {
         // A set whose own tests fail is refused as well; they run only on mappings that load.
-        diagnostics.extend(trial::run_all(plan).iter().flat_map(|report| report.diagnostics()));
-        diagnostics.extend(trial::rehearse(plan));
+        diagnostics.extend(trial::findings(plan));
         diagnostics.sort_by_key(Diagnostic::reading_order);
     }
     let count = |severity| diagnostics.iter().filter(|d| d.severity() == severity).count();

@@ -200,10 +200,12 @@ impl Rows {
                 let moment = std::mem::take(&mut self.moment);
                 self.row(moment, name, rule);
             }
-            Sight::Breach(fault, _) => {
+            Sight::Breach(fault, _, broken) => {
                 self.breaches += 1;
-                self.row(String::new(), format!("breach: {}", fault.message), String::new());
+                let why = broken.map_or(String::new(), |b| format!(": {}", b.breach.message));
+                self.row(String::new(), format!("breach: {}{why}", fault.message), String::new());
             }
+            Sight::Body(..) => {}
         }
     }
 

@@ -60,5 +60,6 @@ codes! {
     BadTranscript = "RF129", Error, "a line of a transcript that cannot be played";
     UnsafeText = "RF130", Error, "a line break in an SSE event name or comment";
     FailedTest = "RF140", Error, "a test beside a mapping does not hold";
+    NeverValid = "RF142", Error, "a frame, body or error that no values can make satisfy its schema";
     FailedRehearsal = "RF141", Error, "a transcript of the set, played through a route, breaks a schema or an order";
 }

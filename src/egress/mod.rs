@@ -1,7 +1,7 @@
 //! Moment → Frame, turn → body, fault → error envelope: skeletons filled with the values of the turn.
 
 use crate::canon::{Fault, Frame, FrameBody, Moment, Tree, TurnRequest, TurnState};
-use crate::fill::{RenderError, Scope, holds, render};
+use crate::fill::{Form, Marks, Place, RenderError, Scope, holds, render};
 use crate::mapping::dialect::{Content, DialectPlan, FramePlan};
 
 /// The frame that a plan makes of a moment; `None` when its `when:` does not hold.
@@ -37,6 +37,35 @@ pub fn frame(
         return Err(RenderError("a line break in the event name".into()));
     }
     Ok(Some(Frame { name: plan.name.clone(), moment: moment.kind, event, body }))
+}
+
+/// What a steady frame comes down to at one place of the turn.
+pub enum Patch {
+    /// Its `when:` does not hold here.
+    Nothing,
+    Form(Form),
+    /// It is filled the long way.
+    Never,
+}
+
+/// Fills a steady frame once, with marks where its piece and its count will be.
+pub fn patch(
+    dialect: &DialectPlan,
+    plan: &FramePlan,
+    state: &TurnState,
+    moment: &Moment,
+    request: &TurnRequest,
+) -> Result<Patch, RenderError> {
+    let marks = Marks::of(&state.id);
+    let marked = Moment { text: marks.piece.clone(), ..moment.clone() };
+    let filled = frame(dialect, plan, state, &marked, request, marks.seq)?;
+    Ok(match filled {
+        None => Patch::Nothing,
+        Some(Frame { body: FrameBody::Data(tree), event, .. }) => {
+            Form::new(Place::of(moment), tree, &marks, event).map_or(Patch::Never, Patch::Form)
+        }
+        Some(_) => Patch::Never,
+    })
 }
 
 /// The whole answer, from the same state that the last frame saw.

@@ -8,6 +8,7 @@ use super::policies::Resolved;
 use super::request::RequestPlan;
 use super::schemas::SchemaCache;
 use super::skeleton::{Parts, Skeleton, SkeletonCx};
+use super::steady::is_steady;
 use super::table::Tables;
 use super::types::Env;
 use super::yaml::{Entry, Kind, Node};
@@ -37,7 +38,16 @@ pub struct DialectPlan {
 pub struct Checked {
     pub span: Span,
     pub skeleton: Skeleton,
-    pub schema: Option<Arc<Schema>>,
+    pub schema: Option<NamedSchema>,
+    /// File and line, for the log.
+    pub place: Arc<str>,
+}
+
+/// A schema, and where it stands below `schemas/`.
+#[derive(Clone, Debug)]
+pub struct NamedSchema {
+    pub name: String,
+    pub schema: Arc<Schema>,
 }
 
 #[derive(Debug)]
@@ -55,7 +65,13 @@ pub struct FramePlan {
     pub when: Option<Expr>,
     pub event: Option<String>,
     pub content: Content,
-    pub schema: Option<Arc<Schema>>,
+    pub schema: Option<NamedSchema>,
+    /// File and line, for the log.
+    pub place: Arc<str>,
+    /// From one piece to the next nothing changes but the piece: it is filled once and then patched.
+    pub steady: bool,
+    /// Its place among all frames of the dialect.
+    pub ordinal: usize,
 }
 
 #[derive(Debug)]
@@ -66,6 +82,11 @@ pub enum Content {
 }
 
 impl DialectPlan {
+    /// How many frames it has, over all moments.
+    pub fn frame_count(&self) -> usize {
+        self.frames.iter().map(Vec::len).sum()
+    }
+
     pub fn frames(&self, moment: MomentKind) -> &[FramePlan] {
         self.frames.get(moment as usize).map_or(&[], Vec::as_slice)
     }
@@ -196,12 +217,13 @@ impl Compiler<'_, '_> {
     /// A body or an error: a skeleton that must satisfy `schemas/DIALECT/NAME.json`, or `{ schema, data }`.
     fn checked(&self, node: &Node, schema: &str, env: &Env) -> Option<Checked> {
         let skeleton = self.scx.compile(node, env)?;
-        Some(Checked { span: node.span, skeleton, schema: self.schema(schema, SchemaOf::Whole, node.span) })
+        let place = Arc::from(self.dcx.cx.sources.show(node.span));
+        Some(Checked { span: node.span, skeleton, schema: self.schema(schema, SchemaOf::Whole, node.span), place })
     }
 
     /// `chunk` is `schemas/chat/chunk.json`, else the definition `chunk` in the dialect's `events.json`, else
     /// `schemas/shared/chunk.json`.
-    fn schema(&self, name: &str, kind: SchemaOf, span: Span) -> Option<Arc<Schema>> {
+    fn schema(&self, name: &str, kind: SchemaOf, span: Span) -> Option<NamedSchema> {
         let folder = self.schemas?;
         let own = format!("{folder}/{name}.json");
         let shared = format!("shared/{name}.json");
@@ -212,7 +234,9 @@ impl Compiler<'_, '_> {
             SchemaOf::Whole => vec![own.clone(), shared],
         };
         let found = places.into_iter().find(|p| self.dcx.schemas.contains(p));
-        self.dcx.schemas.get(&found.unwrap_or(own), span, self.dcx.cx)
+        let name = found.unwrap_or(own);
+        let schema = self.dcx.schemas.get(&name, span, self.dcx.cx)?;
+        Some(NamedSchema { name, schema })
     }
 
     /// A dialect without one reads what it needs and passes the rest.
@@ -249,7 +273,9 @@ impl Compiler<'_, '_> {
                 continue;
             };
             for frame in list {
-                if let Some(plan) = self.frame(frame, base, schema, &env) {
+                if let Some(mut plan) = self.frame(frame, base, schema, &env) {
+                    plan.ordinal = frames.iter().map(Vec::len).sum();
+                    plan.steady &= moment.is_piece();
                     frames[moment as usize].push(plan);
                 }
             }
@@ -342,7 +368,10 @@ impl Compiler<'_, '_> {
         }
         fields.done();
         let name = Arc::from(entry.key.as_str());
-        (!off).then_some(FramePlan { name, span: entry.key_span, when, event, content, schema })
+        let steady = matches!(&content, Content::Data(data) if is_steady(when.as_ref(), data));
+        let place = Arc::from(cx.sources.show(entry.key_span));
+        let span = entry.key_span;
+        (!off).then_some(FramePlan { name, span, when, event, content, schema, place, steady, ordinal: 0 })
     }
 
     /// A line break in what must be one line of a stream.

@@ -108,6 +108,7 @@ pub struct RoutePlan {
     pub path: String,
     pub dialect: String,
     pub profile: Option<String>,
+    pub validation: Validation,
     pub span: Span,
 }
 
@@ -203,7 +204,7 @@ pub fn parse(node: &Node, known: &Known, cx: Cx) -> Option<GatewayPlan> {
         plan.models.extend(model);
     }
     for node in fields.required_list("routes") {
-        let route = route(node, known.dialects, known.profiles, cx);
+        let route = route(node, known.dialects, known.profiles, plan.validation, cx);
         if let Some(route) = &route
             && plan.routes.iter().any(|r| (&r.method, &r.path) == (&route.method, &route.path))
         {
@@ -349,11 +350,12 @@ fn model(node: &Node, named: Vec<&str>, backends: &[Backend], cx: Cx) -> Option<
     Some(Model { matches, backend: found? })
 }
 
-fn route(node: &Node, dialects: &[&str], profiles: &[&str], cx: Cx) -> Option<RoutePlan> {
+fn route(node: &Node, dialects: &[&str], profiles: &[&str], validation: Validation, cx: Cx) -> Option<RoutePlan> {
     let fields = Fields::of(node, "a route", cx)?;
     let at = fields.required("endpoint")?;
     let dialect = fields.required("dialect");
     let profile = fields.get("profile");
+    let own = fields.get("validation").and_then(|n| cx.word(n, Validation::WORDS)).and_then(Validation::from_word);
     fields.done();
     let named = |node: &Node, known: &[&str], noun: &str| -> Option<String> {
         let text = text_of(node, cx)?;
@@ -371,7 +373,14 @@ fn route(node: &Node, dialects: &[&str], profiles: &[&str], cx: Cx) -> Option<Ro
         None => Some(None),
     };
     let (method, path) = endpoint(at, cx)?;
-    Some(RoutePlan { method, path, dialect: dialect?, profile: profile?, span: at.span })
+    Some(RoutePlan {
+        method,
+        path,
+        dialect: dialect?,
+        profile: profile?,
+        validation: own.unwrap_or(validation),
+        span: at.span,
+    })
 }
 
 fn client_key(node: &Node, cx: Cx) -> Option<ClientKey> {

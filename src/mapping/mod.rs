@@ -25,6 +25,7 @@ mod schemas;
 pub mod script;
 pub mod select;
 pub mod skeleton;
+mod steady;
 mod syntax;
 pub mod table;
 pub mod template;

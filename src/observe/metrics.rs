@@ -18,6 +18,7 @@ pub struct Metrics {
     malformed: Family<OfBackend, Counter>,
     faults: Family<Faulty, Counter>,
     late: Counter,
+    breaches: Family<Broken, Counter>,
     pub turns: Gauge,
 }
 
@@ -53,6 +54,13 @@ struct OfBackend {
 struct Faulty {
     backend: String,
     kind: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Broken {
+    dialect: String,
+    frame: String,
+    keyword: String,
 }
 
 /// A client asked for one thing and the backend gave the other.
@@ -99,9 +107,11 @@ impl Default for Metrics {
         registry.register("faults", "Turns that failed, by what went wrong", faults.clone());
         let late = Counter::default();
         registry.register("late_events", "Events that came after their turn was over", late.clone());
+        let breaches = Family::default();
+        registry.register("breaches", "Frames and bodies that broke their schema or their order", breaches.clone());
         let turns = Gauge::default();
         registry.register("turns", "Turns under way", turns.clone());
-        Metrics { registry, answers, bridges, bridge_duration, dropped, malformed, faults, late, turns }
+        Metrics { registry, answers, bridges, bridge_duration, dropped, malformed, faults, late, breaches, turns }
     }
 }
 
@@ -126,6 +136,11 @@ impl Metrics {
 
     pub fn failed(&self, backend: &str, kind: &'static str) {
         self.faults.get_or_create(&Faulty { backend: backend.to_owned(), kind }).inc();
+    }
+
+    pub fn breached(&self, dialect: &str, frame: &str, keyword: &str) {
+        let labels = Broken { dialect: dialect.to_owned(), frame: frame.to_owned(), keyword: keyword.to_owned() };
+        self.breaches.get_or_create(&labels).inc();
     }
 
     pub fn late(&self, events: u64) {

@@ -60,9 +60,7 @@ pub fn build(
     let Some(plan) = loaded.plan else {
         return Err(Refusal { diagnostics: loaded.diagnostics, sources: loaded.sources });
     };
-    let mut failed: Vec<Diagnostic> =
-        trial::run_all(&plan).into_iter().flat_map(|report| report.diagnostics()).collect();
-    failed.extend(trial::rehearse(&plan));
+    let failed = trial::findings(&plan);
     if !failed.is_empty() {
         return Err(Refusal { diagnostics: failed, sources: loaded.sources });
     }

@@ -3,12 +3,12 @@
 use super::clock::{Clock, Due, Standing};
 use super::endpoint::{Call, Slot};
 use super::reply;
-use crate::canon::{Fault, FaultKind, Frame, TurnRequest, WireKind};
+use crate::canon::{Fault, FaultKind, TurnRequest, WireKind};
 use crate::ingress;
 use crate::mapping::dialect::DialectPlan;
 use crate::mapping::gateway::Backend;
 use crate::observe::{Direction, Metrics};
-use crate::pipeline::{Answer, Order, Pipeline, Step};
+use crate::pipeline::{Answer, Breached, Order, Pipeline, Step};
 use crate::reload::Generation;
 use crate::turn::Ids;
 use crate::upstream::{self, Arrived, Asked, Refusal, Source};
@@ -25,7 +25,7 @@ use std::task::{Context, Poll, ready};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 pub async fn answer(call: Call<'_>, body: &[u8], slot: Slot) -> Result<Response, Fault> {
-    let Call { generation, dialect, shell, keepalive, id } = call;
+    let Call { generation, dialect, shell, keepalive, validation, id } = call;
     let request = Arc::new(ingress::read(&dialect.request, body)?);
     let gateway = &generation.plan.gateway;
     let backend = backend_for(generation, &dialect, &request)?;
@@ -39,12 +39,13 @@ pub async fn answer(call: Call<'_>, body: &[u8], slot: Slot) -> Result<Response,
         backend: rules,
         dialect: dialect.clone(),
         request,
-        validation: gateway.validation,
+        validation,
         answer: if stream { Answer::Stream } else { Answer::Body },
         masks,
         ids: Ids::Seeded(uuid::Uuid::new_v4().as_u128()),
         now_ms: now_ms(),
     });
+    let pipeline = pipeline.writing();
     let timeouts = backend.reach.as_ref().map_or(gateway.timeouts, |r| r.timeouts);
     // A line of NDJSON cannot be a comment.
     let comments = stream && dialect.wire.kind == WireKind::Sse;
@@ -59,7 +60,7 @@ pub async fn answer(call: Call<'_>, body: &[u8], slot: Slot) -> Result<Response,
         backend: backend.name.clone(),
         id: id.to_owned(),
         metrics: shell.metrics.clone(),
-        _generation: generation.clone(),
+        generation: generation.clone(),
         _slot: slot,
     };
     let mut response = if stream { live.into_stream().await? } else { live.into_body().await? };
@@ -124,7 +125,7 @@ struct Live {
     id: String,
     metrics: Arc<Metrics>,
     /// Kept so that nothing of the plan goes before the turn does.
-    _generation: Arc<Generation>,
+    generation: Arc<Generation>,
     _slot: Slot,
 }
 
@@ -207,7 +208,8 @@ impl Live {
     /// the client must have a sign of life.
     async fn into_stream(mut self) -> Result<Response, Fault> {
         let mut opening = Vec::new();
-        write_all(&self.pipeline.begin().frames, &self.dialect, &mut opening);
+        self.pipeline.begin();
+        self.pipeline.drain(&mut opening);
         let first = match self.pipeline.is_open() {
             // There are dialects that open a stream without a word.
             true => Some(Bytes::from(opening)).filter(|o| !o.is_empty()),
@@ -232,7 +234,7 @@ impl Live {
         let mut out = Vec::new();
         while !self.over && out.len() < WRITE_BYTES {
             match self.poll_step(cx) {
-                Poll::Ready(Some(step)) => write_all(&step.frames, &self.dialect, &mut out),
+                Poll::Ready(Some(_)) => self.pipeline.drain(&mut out),
                 Poll::Ready(None) => {
                     // It takes the head with it, so what goes wrong from here on is told inside the stream.
                     self.pipeline.head_left();
@@ -291,6 +293,12 @@ impl Drop for Live {
             let (kind, status) = (fault.kind.word(), fault.status());
             tracing::warn!(id = self.id, backend = self.backend, kind, status, why = fault.message, "{told}");
         }
+        for breach in self.pipeline.breaches() {
+            self.metrics.breached(&self.dialect.name, &breach.frame, &breach.keyword);
+            let Breached { frame, pointer, keyword, place, reported } = breach;
+            let generation = self.generation.number;
+            tracing::error!(id = self.id, frame, pointer, keyword, place, reported, generation, "breach");
+        }
         self.metrics.late(self.pipeline.late());
         if let (Some(direction), Some(tally)) = (self.bridged(), self.source.tally()) {
             let outcome = self.outcome();
@@ -300,12 +308,6 @@ impl Drop for Live {
             let duration_ms = took.as_millis() as u64;
             tracing::info!(id, backend, direction, outcome, events, skipped, bytes, duration_ms, "bridged");
         }
-    }
-}
-
-fn write_all(frames: &[Frame], dialect: &DialectPlan, out: &mut Vec<u8>) {
-    for frame in frames {
-        wire::write(frame, dialect.wire.kind, out);
     }
 }
 

@@ -4,6 +4,7 @@ use super::models::Listed;
 use super::{answer, auth, body, pages, reply};
 use crate::canon::{Fault, FaultKind};
 use crate::mapping::dialect::DialectPlan;
+use crate::mapping::gateway::{RoutePlan, Validation};
 use crate::mapping::pace::Keepalive;
 use crate::observe::Metrics;
 use crate::reload::{Generation, Store};
@@ -38,6 +39,7 @@ pub struct Call<'c> {
     pub shell: &'c Shell,
     /// How long a stream may be silent before it gives a sign of life.
     pub keepalive: Option<Duration>,
+    pub validation: Validation,
     pub id: &'c str,
 }
 
@@ -91,7 +93,7 @@ impl Gateway {
             let Some(dialect) = generation.plan.dialect(&route.dialect, route.profile.as_deref()) else {
                 return reply::fault(fallback.as_deref(), &Fault::new(FaultKind::Internal, "the route has no dialect"));
             };
-            let response = self.turn(generation, dialect.clone(), request, id).await;
+            let response = self.turn(generation, dialect.clone(), route, request, id).await;
             self.shell.metrics.answered(&route.path, response.status().as_u16());
             return response;
         }
@@ -127,6 +129,7 @@ impl Gateway {
         &self,
         generation: &Arc<Generation>,
         dialect: Arc<DialectPlan>,
+        route: &RoutePlan,
         mut request: Request,
         id: &str,
     ) -> Response {
@@ -141,7 +144,14 @@ impl Gateway {
             Ok(body) => body,
             Err(fault) => return reply::fault(Some(&dialect), &fault),
         };
-        let call = Call { generation, dialect: dialect.clone(), shell: &self.shell, keepalive, id };
+        let call = Call {
+            generation,
+            dialect: dialect.clone(),
+            shell: &self.shell,
+            keepalive,
+            validation: route.validation,
+            id,
+        };
         match answer::answer(call, &body, slot).await {
             Ok(response) => response,
             Err(fault) => reply::fault(Some(&dialect), &fault),

@@ -3,13 +3,24 @@
 mod case;
 mod expect;
 mod rehearsal;
+mod witness;
 
-pub use rehearsal::rehearse;
 
 use crate::diag::{Code, Diagnostic, Findings, Span};
 use crate::mapping::Plan;
 use crate::mapping::fields::Cx;
 use case::Case;
+
+/// Everything that is found by trying a plan out: its own tests, its frames with witness values, its transcripts.
+pub fn findings(plan: &Plan) -> Vec<Diagnostic> {
+    let mut found: Vec<Diagnostic> = run_all(plan).iter().flat_map(Report::diagnostics).collect();
+    let proven = witness::prove(plan);
+    // What no values can make right is not right in a transcript either; that is said once.
+    let rehearsed = if proven.is_empty() { rehearsal::rehearse(plan) } else { Vec::new() };
+    found.extend(proven);
+    found.extend(rehearsed);
+    found
+}
 
 /// The outcome of one test file.
 #[derive(Debug)]

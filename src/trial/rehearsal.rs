@@ -17,11 +17,8 @@ const MAX_LINES: usize = 64;
 /// One finding for each route and place at most.
 pub fn rehearse(plan: &Plan) -> Vec<Diagnostic> {
     let mut found: Vec<Diagnostic> = Vec::new();
-    if plan.gateway.validation != Validation::Strict {
-        return found;
-    }
     let mut seen: Vec<*const DialectPlan> = Vec::new();
-    for route in &plan.gateway.routes {
+    for route in plan.gateway.routes.iter().filter(|r| r.validation == Validation::Strict) {
         let Some(dialect) = plan.dialect(&route.dialect, route.profile.as_deref()) else { continue };
         if seen.contains(&Arc::as_ptr(dialect)) {
             continue;
@@ -66,17 +63,22 @@ fn play(plan: &Plan, dialect: &Arc<DialectPlan>, transcript: &Transcript, answer
         Answer::Body => pipeline.body().err(),
     };
     let ours = |f: &Fault| matches!(f.kind, FaultKind::Breach | FaultKind::Internal);
-    let place = places.lock().unwrap_or_else(|e| e.into_inner()).unwrap_or(dialect.body.span);
-    fault.filter(ours).map(|fault| (fault, place))
+    let (place, why) = places.lock().unwrap_or_else(|e| e.into_inner()).take().unwrap_or((dialect.body.span, None));
+    let told = |fault: Fault| Fault {
+        message: why.map_or(fault.message.clone(), |w| format!("{}: {w}", fault.message)),
+        ..fault
+    };
+    fault.filter(ours).map(|fault| (told(fault), place))
 }
 
 /// Remembers where the first frame was made that broke something.
-struct Place(Arc<Mutex<Option<Span>>>);
+struct Place(Arc<Mutex<Option<(Span, Option<String>)>>>);
 
 impl Observer for Place {
     fn see(&mut self, sight: Sight) {
-        if let Sight::Breach(_, span) = sight {
-            self.0.lock().unwrap_or_else(|e| e.into_inner()).get_or_insert(span);
+        if let Sight::Breach(_, span, broken) = sight {
+            let why = broken.map(|b| b.breach.message.clone());
+            self.0.lock().unwrap_or_else(|e| e.into_inner()).get_or_insert((span, why));
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Keys: read once from where the plan says they are, never printed.
 
 use crate::mapping::reach::KeySource;
+use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,9 +21,9 @@ impl Secret {
         &self.0
     }
 
-    /// In a time that says nothing about how much of it was right.
+    /// In a time that says nothing about how much of it was right, nor how long it is.
     pub fn matches(&self, shown: &[u8]) -> bool {
-        self.0.as_bytes().ct_eq(shown).into()
+        Sha256::digest(self.0.as_bytes()).ct_eq(&Sha256::digest(shown)).into()
     }
 
     /// A text of the backend's that repeats our key must not reach a client.

@@ -10,6 +10,30 @@ pub fn write(frame: &Frame, kind: WireKind, out: &mut Vec<u8>) {
     }
 }
 
+/// A data frame whose bytes are at hand.
+pub fn write_ready(event: Option<&str>, kind: WireKind, out: &mut Vec<u8>, data: impl FnOnce(&mut Vec<u8>)) {
+    match kind {
+        WireKind::Sse => {
+            if let Some(event) = event {
+                name(event, out);
+            }
+            out.extend_from_slice(b"data: ");
+            data(out);
+            out.extend_from_slice(b"\n\n");
+        }
+        WireKind::Ndjson => {
+            data(out);
+            out.push(b'\n');
+        }
+    }
+}
+
+fn name(event: &str, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"event: ");
+    out.extend_from_slice(event.as_bytes());
+    out.push(b'\n');
+}
+
 /// A sign of life between frames, for those streams that can hold one.
 pub fn comment(text: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(b": ");
@@ -19,9 +43,7 @@ pub fn comment(text: &str, out: &mut Vec<u8>) {
 
 fn write_sse(frame: &Frame, out: &mut Vec<u8>) {
     if let Some(event) = &frame.event {
-        out.extend_from_slice(b"event: ");
-        out.extend_from_slice(event.as_bytes());
-        out.push(b'\n');
+        name(event, out);
     }
     match &frame.body {
         FrameBody::Data(tree) => {

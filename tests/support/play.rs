@@ -8,7 +8,7 @@ use reframe::mapping::fields::Cx;
 use reframe::mapping::gateway::Validation;
 use reframe::mapping::transcript::{self, Arrival, Transcript};
 use reframe::mapping::{Plan, load};
-use reframe::pipeline::{Answer, Observer, Order, Pipeline, Sight};
+use reframe::pipeline::{Answer, Filling, Observer, Order, Pipeline, Sight};
 use reframe::reload::embedded;
 use reframe::turn::Ids;
 use reframe::{egress, ingress, wire};
@@ -112,6 +112,23 @@ impl Set {
             wire::write(frame, plan.wire.kind, &mut outcome.bytes);
         }
         outcome
+    }
+
+    /// Only the bytes, as the server would write them.
+    pub fn bytes(
+        &self,
+        filling: Filling,
+        transcript: &Transcript,
+        dialect: &str,
+        profile: &str,
+        body: &Tree,
+    ) -> Vec<u8> {
+        let Ok(order) = self.order(transcript, dialect, profile, Answer::Stream, body) else { return Vec::new() };
+        let mut pipeline = Pipeline::new(order).writing().filling(filling);
+        feed(&mut pipeline, transcript);
+        let mut bytes = Vec::new();
+        pipeline.drain(&mut bytes);
+        bytes
     }
 
     /// The JSON body, or the error envelope under its status.

@@ -2,18 +2,22 @@
 //!
 //! The shell (`serve`, `cli`) feeds what arrives and writes what comes out. It owns the clock and the sockets.
 
+mod sight;
+mod stage;
+
+pub use sight::{Broken, Observer, Sight};
+pub use stage::Breached;
+
 use crate::canon::policy::{Head, IdleResult, OnEmpty, OnMalformed, OnPartial};
-use crate::canon::{
-    Ended, Event, Fault, FaultKind, Frame, FrameBody, Masks, Moment, MomentKind, Policies, Tree, TurnRequest, TurnState,
-};
+use crate::canon::{Ended, Event, Fault, FaultKind, Frame, Masks, Policies, Tree, TurnRequest, TurnState};
 use crate::contract::OrderCheck;
-use crate::diag::Span;
 use crate::mapping::backend::BackendPlan;
 use crate::mapping::dialect::DialectPlan;
 use crate::mapping::gateway::Validation;
 use crate::mapping::transcript::Arrival;
 use crate::turn::{Ids, Turn};
 use crate::{egress, ingest};
+use stage::{Out, Stage};
 use std::sync::Arc;
 
 /// One turn on its way from a backend to a client.
@@ -28,18 +32,13 @@ pub struct Pipeline {
     began_ms: u64,
 }
 
-/// Moment → Frame → "may it leave?".
-struct Stage {
-    dialect: Arc<DialectPlan>,
-    request: Arc<TurnRequest>,
-    validation: Validation,
-    answer: Answer,
-    order: OrderCheck,
-    seq: u64,
-    frames: Vec<Frame>,
-    /// A frame broke the contract; nothing leaves any more but the failure.
-    breach: Option<Fault>,
-    observer: Option<Box<dyn Observer>>,
+/// How frames are filled. Both ways give the same bytes; the tests hold them against each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Filling {
+    /// Steady frames are patched.
+    Patched,
+    /// Every frame is interpreted.
+    Interpreted,
 }
 
 /// What the client asked for.
@@ -56,25 +55,6 @@ pub struct Step {
     pub frames: Vec<Frame>,
     /// Nothing follows: the backend may be left.
     pub over: bool,
-}
-
-/// Watches a turn go by: `explain` and the tests.
-pub trait Observer: Send {
-    fn see(&mut self, sight: Sight);
-}
-
-/// What an observer sees, in order.
-pub enum Sight<'a> {
-    Raw(&'a Tree),
-    Event(&'a Event, Span),
-    Dropped(&'a str),
-    Puzzling(&'a str),
-    /// An event came after its time.
-    Late,
-    Moment(&'a Moment, &'a TurnState),
-    Frame(&'a Frame, Span),
-    /// A frame broke the contract, and where it is made.
-    Breach(&'a Fault, Span),
 }
 
 /// What a pipeline is made for.
@@ -106,11 +86,32 @@ impl Pipeline {
             answer: order.answer,
             order: OrderCheck::default(),
             seq: 0,
-            frames: Vec::new(),
+            out: Out::Frames(Vec::new()),
+            patches: Vec::new(),
+            filling: Filling::Patched,
             breach: None,
+            breaches: Vec::new(),
             observer: None,
         };
         Pipeline { backend: order.backend, turn, stage, begun: false, cut: None, began_ms: order.now_ms }
+    }
+
+    /// Frames are written as bytes, to be taken with [`Pipeline::drain`]; steps have none.
+    pub fn writing(mut self) -> Pipeline {
+        self.stage.out = Out::Bytes(Vec::new());
+        self
+    }
+
+    pub fn filling(mut self, filling: Filling) -> Pipeline {
+        self.stage.filling = filling;
+        self
+    }
+
+    /// The bytes that were written since.
+    pub fn drain(&mut self, into: &mut Vec<u8>) {
+        if let Out::Bytes(bytes) = &mut self.stage.out {
+            into.append(bytes);
+        }
     }
 
     pub fn observe(mut self, observer: Box<dyn Observer>) -> Pipeline {
@@ -271,8 +272,13 @@ impl Pipeline {
         self.turn.late()
     }
 
+    /// What broke its contract so far.
+    pub fn breaches(&self) -> &[Breached] {
+        &self.stage.breaches
+    }
+
     /// The whole answer, once the turn is over; the fault that ended it otherwise.
-    pub fn body(&self) -> Result<Tree, Fault> {
+    pub fn body(&mut self) -> Result<Tree, Fault> {
         if let Some(fault) = self.fault() {
             let policies = self.policies();
             let told = match fault.kind {
@@ -288,18 +294,14 @@ impl Pipeline {
                 return Err(fault.clone());
             }
         }
-        let dialect = &self.stage.dialect;
-        let body = egress::body(dialect, self.turn.state(), &self.stage.request)
+        let dialect = self.stage.dialect.clone();
+        let body = egress::body(&dialect, self.turn.state(), &self.stage.request)
             .map_err(|e| Fault::new(FaultKind::Internal, format!("the body of `{}` failed: {e}", dialect.name)))?;
-        match &dialect.body.schema {
-            Some(schema) if !schema.is_valid(&body) => {
-                let breach = schema.check(&body).err().map(|b| b.to_string()).unwrap_or_default();
-                self.stage
-                    .judge(&format!("the body of `{}` breaks its schema: {breach}", dialect.name))
-                    .map_or(Ok(body), Err)
-            }
-            _ => Ok(body),
-        }
+        let what = format!("the body of `{}`", dialect.name);
+        let plan = &dialect.body;
+        self.stage.check(&body, plan.schema.as_ref(), &what, "body", (plan.span, &plan.place))?;
+        self.stage.see(Sight::Body(&body, plan.span));
+        Ok(body)
     }
 
     fn advance(&mut self, event: Event, now_ms: u64) {
@@ -336,84 +338,11 @@ impl Pipeline {
     }
 
     fn step(&mut self) -> Step {
-        Step { frames: std::mem::take(&mut self.stage.frames), over: self.turn.is_over() }
-    }
-}
-
-impl Stage {
-    fn see(&mut self, sight: Sight) {
-        if let Some(observer) = &mut self.observer {
-            observer.see(sight);
-        }
-    }
-
-    fn tell(&mut self, state: &TurnState, moment: &Moment) {
-        // After a breach only the failure leaves.
-        if self.breach.is_some() && moment.kind != MomentKind::TurnFail {
-            return;
-        }
-        self.see(Sight::Moment(moment, state));
-        if let Err(out_of_order) = self.order.see(&self.dialect.orders, moment) {
-            let (moment, scope) = (out_of_order.moment.word(), out_of_order.scope.word());
-            self.breach = self.judge(&format!("`{moment}` is out of order in its {scope}"));
-            if self.breach.is_some() {
-                return;
-            }
-        }
-        if self.answer == Answer::Body {
-            return;
-        }
-        let dialect = self.dialect.clone();
-        for plan in dialect.frames(moment.kind) {
-            match egress::frame(&dialect, plan, state, moment, &self.request, self.seq) {
-                Ok(None) => {}
-                Ok(Some(frame)) => {
-                    if let Some(breach) = self.breaks(&frame, plan.schema.as_deref()) {
-                        self.see(Sight::Breach(&breach, plan.span));
-                        if moment.kind != MomentKind::TurnFail {
-                            self.breach = Some(breach);
-                            return;
-                        }
-                    }
-                    self.see(Sight::Frame(&frame, plan.span));
-                    if matches!(frame.body, FrameBody::Data(_)) {
-                        self.seq += 1;
-                    }
-                    self.frames.push(frame);
-                }
-                Err(error) => {
-                    let message = format!("the frame `{}` failed: {error}", plan.name);
-                    tracing::error!(frame = %plan.name, %error, "a frame could not be made");
-                    self.breach = Some(Fault::new(FaultKind::Internal, message));
-                    return;
-                }
-            }
-        }
-    }
-
-    fn breaks(&self, frame: &Frame, schema: Option<&reframe_frame::Schema>) -> Option<Fault> {
-        let (FrameBody::Data(data), Some(schema)) = (&frame.body, schema) else { return None };
-        if self.validation == Validation::Off || schema.is_valid(data) {
-            return None;
-        }
-        let breach = schema.check(data).err()?;
-        let why = format!("the frame `{}` breaks its schema: {breach}", frame.name);
-        self.judge(&why)
-    }
-
-    /// Strict: a fault. Report: a line in the log.
-    fn judge(&self, why: &str) -> Option<Fault> {
-        match self.validation {
-            Validation::Strict => {
-                tracing::error!(dialect = self.dialect.name, why, "breach: stopped");
-                Some(Fault::new(FaultKind::Breach, why))
-            }
-            Validation::Report => {
-                tracing::warn!(dialect = self.dialect.name, why, "breach: reported");
-                None
-            }
-            Validation::Off => None,
-        }
+        let frames = match &mut self.stage.out {
+            Out::Frames(frames) => std::mem::take(frames),
+            Out::Bytes(_) => Vec::new(),
+        };
+        Step { frames, over: self.turn.is_over() }
     }
 }
 

@@ -1,0 +1,37 @@
+//! What goes by in a turn, for those who watch: `explain`, the proof at load, the tests.
+
+use crate::canon::{Event, Fault, Frame, Moment, Tree, TurnState};
+use crate::diag::Span;
+use reframe_frame::Breach;
+
+/// Watches a turn go by.
+pub trait Observer: Send {
+    fn see(&mut self, sight: Sight);
+}
+
+/// What an observer sees, in order.
+pub enum Sight<'a> {
+    Raw(&'a Tree),
+    Event(&'a Event, Span),
+    Dropped(&'a str),
+    Puzzling(&'a str),
+    /// An event came after its time.
+    Late,
+    Moment(&'a Moment, &'a TurnState),
+    Frame(&'a Frame, Span),
+    /// The whole answer, in place of frames.
+    Body(&'a Tree, Span),
+    /// A frame or a body broke the contract, where it is made, and what its schema says. It may leave all the same
+    /// (`validation: report`), and is then seen next.
+    Breach(&'a Fault, Span, Option<Broken<'a>>),
+}
+
+/// What a schema refused.
+pub struct Broken<'a> {
+    /// "the frame `x`", "the body of `x`".
+    pub what: &'a str,
+    /// Below `schemas/`.
+    pub schema: &'a str,
+    pub breach: &'a Breach,
+    pub data: &'a Tree,
+}

@@ -1,0 +1,281 @@
+//! Before a set goes live, every frame of its routes is filled with witness values: turns that say everything that a
+//! backend can say, in our words. A frame that satisfies its schema in none of them never will.
+
+use crate::canon::{
+    CallKind, Ended, Event, Fault, FaultKind, Finish, Merge, Piece, ReasoningKind, Tree, TurnRequest, Usage,
+};
+use crate::diag::{Code, Diagnostic, Span};
+use crate::mapping::Plan;
+use crate::mapping::backend::BackendPlan;
+use crate::mapping::dialect::DialectPlan;
+use crate::mapping::gateway::Validation;
+use crate::pipeline::{Answer, Broken, Observer, Order, Pipeline, Sight};
+use crate::turn::Ids;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// One finding for each frame that cannot be right.
+pub fn prove(plan: &Plan) -> Vec<Diagnostic> {
+    let mut found: Vec<Diagnostic> = Vec::new();
+    let Some(backend) = plan.backends.first() else { return found };
+    let mut seen: Vec<*const DialectPlan> = Vec::new();
+    for route in plan.gateway.routes.iter().filter(|r| r.validation != Validation::Off) {
+        let Some(dialect) = plan.dialect(&route.dialect, route.profile.as_deref()) else { continue };
+        if seen.contains(&Arc::as_ptr(dialect)) {
+            continue;
+        }
+        seen.push(Arc::as_ptr(dialect));
+        let tried = Arc::new(Mutex::new(Tried::default()));
+        for story in stories() {
+            tell(backend, dialect, &story, &tried);
+        }
+        let tried = std::mem::take(&mut *tried.lock().unwrap_or_else(PoisonError::into_inner));
+        for (span, broken) in tried.hopeless() {
+            if !found.iter().any(|d| d.span == span) {
+                found.push(diagnostic(span, &broken));
+            }
+        }
+    }
+    found
+}
+
+fn diagnostic(span: Span, broken: &Found) -> Diagnostic {
+    let Found { what, schema, pointer, message, hint } = broken;
+    let place = if pointer.is_empty() { String::new() } else { format!("at {pointer}: ") };
+    let message = format!("{what} never satisfies its schema: {place}{message}");
+    let help = match hint {
+        Some(line) => format!("allow it in schemas/{schema}: {line}"),
+        None => format!("a shape is two files: this mapping, and schemas/{schema} which allows it"),
+    };
+    Diagnostic::new(Code::NeverValid, span, message).help(help)
+}
+
+/// What came of each frame, by its place in the mapping.
+#[derive(Default)]
+struct Tried {
+    frames: Vec<(Span, bool, Option<Found>)>,
+    /// The frame that comes next was told of before it: it broke its schema.
+    broken: Option<Span>,
+}
+
+#[derive(Clone)]
+struct Found {
+    what: String,
+    schema: String,
+    pointer: String,
+    message: String,
+    hint: Option<String>,
+}
+
+impl Tried {
+    fn note(&mut self, span: Span, found: Option<Found>) {
+        let at = match self.frames.iter().position(|(s, ..)| *s == span) {
+            Some(at) => at,
+            None => {
+                self.frames.push((span, false, None));
+                self.frames.len() - 1
+            }
+        };
+        let (_, good, bad) = &mut self.frames[at];
+        match found {
+            None => *good = true,
+            Some(found) => *bad = bad.take().or(Some(found)),
+        }
+    }
+
+    fn hopeless(self) -> impl Iterator<Item = (Span, Found)> {
+        self.frames.into_iter().filter(|(_, good, _)| !good).filter_map(|(span, _, bad)| Some((span, bad?)))
+    }
+}
+
+struct Notes(Arc<Mutex<Tried>>);
+
+impl Observer for Notes {
+    fn see(&mut self, sight: Sight) {
+        let mut tried = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match sight {
+            Sight::Breach(_, span, Some(broken)) => {
+                tried.broken = Some(span);
+                tried.note(span, Some(found(&broken)));
+            }
+            Sight::Frame(_, span) | Sight::Body(_, span) if tried.broken.take() != Some(span) => tried.note(span, None),
+            _ => {}
+        }
+    }
+}
+
+fn found(broken: &Broken) -> Found {
+    let Broken { what, schema, breach, data } = broken;
+    Found {
+        what: (*what).to_owned(),
+        schema: (*schema).to_owned(),
+        pointer: breach.pointer.clone(),
+        message: breach.message.clone(),
+        hint: (breach.keyword == "additionalProperties" || breach.keyword == "unevaluatedProperties")
+            .then(|| line(data, &breach.pointer, &breach.message))
+            .flatten(),
+    }
+}
+
+/// The line that the schema lacks: the member that it does not know, with its type.
+fn line(data: &Tree, pointer: &str, message: &str) -> Option<String> {
+    let owner = pointer.split('/').skip(1).try_fold(data, |node, step| match node {
+        Tree::List(items) => items.get(step.parse::<usize>().ok()?),
+        _ => node.get(step),
+    })?;
+    let (name, value) = owner.as_map()?.iter().find(|(name, _)| message.contains(&format!("'{name}'")))?;
+    let kind = match value {
+        Tree::Num(n) if n.as_i64().is_some() => "integer",
+        other => other.type_name(),
+    };
+    Some(format!("\"{name}\": {{ \"type\": \"{kind}\" }}"))
+}
+
+fn tell(backend: &Arc<BackendPlan>, dialect: &Arc<DialectPlan>, story: &Story, tried: &Arc<Mutex<Tried>>) {
+    for answer in [Answer::Stream, Answer::Body] {
+        let mut view = TurnRequest::plain("witness", answer == Answer::Stream).view;
+        view.insert("usage", Tree::from(story.usage));
+        view.insert("n", Tree::from(story.choices as i64));
+        let mut pipeline = Pipeline::new(Order {
+            backend: backend.clone(),
+            dialect: dialect.clone(),
+            request: Arc::new(TurnRequest::new(view)),
+            validation: Validation::Report,
+            answer,
+            masks: Default::default(),
+            ids: Ids::Counting(0),
+            now_ms: 1_767_225_600_000,
+        })
+        .observe(Box::new(Notes(tried.clone())));
+        pipeline.begin();
+        for event in &story.events {
+            pipeline.hear(event.clone(), 1_767_225_600_007);
+        }
+        pipeline.finish(Ended::Marker, 1_767_225_600_009);
+        if answer == Answer::Body {
+            // What it says of the body is seen by the observer.
+            let _ = pipeline.body();
+        }
+    }
+}
+
+struct Story {
+    choices: usize,
+    usage: bool,
+    events: Vec<Event>,
+}
+
+fn stories() -> Vec<Story> {
+    let mut stories = Vec::new();
+    for finish in Finish::ALL {
+        stories.push(Story { choices: 1, usage: true, events: vec![text("a"), text("b"), counted(), done(*finish)] });
+    }
+    for events in [
+        vec![start(), text("a"), done(Finish::Stop)],
+        vec![refusal("no"), done(Finish::Stop)],
+        vec![
+            thought(ReasoningKind::Summary, "s"),
+            thought(ReasoningKind::Raw, "r"),
+            text("a"),
+            counted(),
+            done(Finish::Stop),
+        ],
+        vec![sealed(), text("a"), done(Finish::Stop)],
+        vec![annotated(), text("a"), note("url"), note("file"), note("other"), done(Finish::Stop)],
+        vec![likely(), text("a"), done(Finish::Stop)],
+        vec![call("c1", CallKind::Function, "{\"a\":1}"), call("c2", CallKind::Function, ""), done(Finish::ToolCalls)],
+        vec![text("a"), call("c1", CallKind::Custom, "raw input"), done(Finish::ToolCalls)],
+        vec![done(Finish::Stop)],
+        vec![text("a")],
+    ] {
+        stories.push(Story { choices: 1, usage: false, events });
+    }
+    for kind in FaultKind::ALL {
+        stories.push(Story { choices: 1, usage: true, events: vec![text("a"), fault(*kind, None)] });
+    }
+    stories.push(Story { choices: 1, usage: true, events: vec![text("a"), fault(FaultKind::Backend, Some("code"))] });
+    stories.push(Story { choices: 2, usage: true, events: vec![text("a"), at(1, "b"), counted(), done(Finish::Stop)] });
+    stories
+}
+
+fn start() -> Event {
+    Event::Start { id: Some("id".into()), model: Some("model".into()), created: Some(1_767_225_600) }
+}
+
+fn text(piece: &str) -> Event {
+    at(0, piece)
+}
+
+fn at(choice: usize, piece: &str) -> Event {
+    Event::Text { choice, item: None, part: None, piece: Piece::Delta(piece.into()) }
+}
+
+fn refusal(piece: &str) -> Event {
+    Event::Refusal { choice: 0, item: None, part: None, piece: Piece::Delta(piece.into()) }
+}
+
+fn thought(kind: ReasoningKind, piece: &str) -> Event {
+    let piece = Some(Piece::Delta(piece.into()));
+    Event::Reasoning { choice: 0, item: None, kind, part: None, piece, encrypted: None }
+}
+
+fn sealed() -> Event {
+    let encrypted = Some("sealed".into());
+    Event::Reasoning { choice: 0, item: None, kind: ReasoningKind::Raw, part: None, piece: None, encrypted }
+}
+
+fn annotated() -> Event {
+    text("before ")
+}
+
+fn note(kind: &str) -> Event {
+    let value = Tree::map([
+        ("kind", Tree::from(kind)),
+        ("url", Tree::from("https://example.com/")),
+        ("title", Tree::from("title")),
+        ("file", Tree::from("file")),
+        ("name", Tree::from("name")),
+        ("start", Tree::from(0i64)),
+        ("end", Tree::from(1i64)),
+        ("index", Tree::from(0i64)),
+    ]);
+    Event::Annotation { choice: 0, item: None, value }
+}
+
+fn likely() -> Event {
+    let token = |top: Tree| {
+        Tree::map([
+            ("token", Tree::from("a")),
+            ("logprob", Tree::from(-0.5f64)),
+            ("bytes", Tree::from(vec![Tree::from(97i64)])),
+            ("top_logprobs", top),
+        ])
+    };
+    let value = Tree::from(vec![token(Tree::from(vec![token(Tree::Null)]))]);
+    Event::Logprobs { choice: 0, item: None, value }
+}
+
+fn call(id: &str, kind: CallKind, arguments: &str) -> Event {
+    let piece = Some(Piece::Delta(arguments.into()));
+    Event::Tool {
+        choice: 0,
+        key: Some(id.into()),
+        id: Some(id.into()),
+        name: Some("f".into()),
+        kind: Some(kind),
+        piece,
+    }
+}
+
+fn counted() -> Event {
+    let usage = Usage { input: Some(3), output: Some(2), total: Some(5), cached: Some(1), ..Usage::default() };
+    Event::Usage { usage, merge: Merge::Replace }
+}
+
+fn done(reason: Finish) -> Event {
+    Event::Finish { choice: None, reason }
+}
+
+fn fault(kind: FaultKind, code: Option<&str>) -> Event {
+    let fault = Fault { code: code.map(str::to_owned), ..Fault::new(kind, "what went wrong") };
+    Event::Fault { fault, last: true }
+}
