@@ -116,7 +116,7 @@ fn ac_003_error_4_a_timeout() {
 fn ac_003_error_5_a_connection_error() {
     for profile in ["openai", "codex-proxy"] {
         let refusing = Refusing::start();
-        let behind = Behind::start("openai-responses", profile, Disk::empty());
+        let behind = if profile == "openai" { openai() } else { codex_proxy() };
         let resets = Answer::raw().reset();
         for stream in [false, true] {
             let model = format!("e5-{stream}");
@@ -124,7 +124,6 @@ fn ac_003_error_5_a_connection_error() {
             assert_eq!(reply.status(), 502, "{profile} stream {stream}");
             assert!(reply.json()["error"]["message"].as_str().unwrap().starts_with("the backend did not answer: "));
         }
-        drop(behind);
         let at = format!("openai-responses={}", refusing.url());
         let disk = Disk::empty();
         disk.write("layer/transcripts/two-answers.jsonl", &super::support::repo("mappings/transcripts/greeting.jsonl"));
