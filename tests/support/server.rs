@@ -169,6 +169,19 @@ impl Server {
         self.client().stream(chat.streamed())
     }
 
+    /// For what is static and never dropped: a shell ends the process when this program ends.
+    pub fn outlived_by_nobody(&self) -> Child {
+        let bury = format!("cat >/dev/null; kill -9 {}", self.child.id());
+        Command::new("sh").args(["-c", &bury]).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap()
+    }
+
+    /// How much memory the process has in use, in bytes.
+    pub fn resident(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() * 1024
+    }
+
     pub fn terminate(&self) {
         let kill = Command::new("kill").arg("-TERM").arg(self.child.id().to_string()).status().unwrap();
         assert!(kill.success());
