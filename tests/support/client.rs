@@ -122,6 +122,11 @@ impl Request {
         Request { path: path.into(), ..self }
     }
 
+    pub fn header(mut self, name: &str, value: &str) -> Request {
+        self.headers.push((name.into(), value.into()));
+        self
+    }
+
     /// Anything at all, sent to the chat endpoint.
     pub fn post(body: impl Into<Vec<u8>>) -> Request {
         Request { body: body.into(), ..Request::new("POST", "/v1/chat/completions") }

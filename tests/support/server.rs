@@ -68,7 +68,10 @@ impl Launch {
     pub fn new() -> Launch {
         let mut command = Command::new(env!("CARGO_BIN_EXE_reframe"));
         let home = Disk::empty();
-        command.current_dir(home.path("")).env_remove("PORT").env_remove("REFRAME_LOG").stdin(Stdio::null());
+        command.current_dir(home.path("")).stdin(Stdio::null());
+        for name in ["PORT", "REFRAME_LOG", "REFRAME_API_KEY", "REFRAME_BACKEND_KEY"] {
+            command.env_remove(name);
+        }
         Launch { command, disks: vec![home] }
     }
 
