@@ -21,10 +21,19 @@ struct Row {
 enum Expect {
     Whole,
     /// Nothing was told before: an HTTP error, whatever was asked for.
-    No { status: u16, message: String, code: Option<&'static str>, retry_after: Option<u64> },
+    No {
+        status: u16,
+        message: String,
+        code: Option<&'static str>,
+        retry_after: Option<u64>,
+    },
     /// "Hel" was told before: in a stream the dialect's failure, last. As a body, half an answer where the dialect has a
     /// word for that, else an HTTP error.
-    Broke { status: u16, message: String, code: Option<&'static str> },
+    Broke {
+        status: u16,
+        message: String,
+        code: Option<&'static str>,
+    },
 }
 
 impl Expect {
@@ -45,9 +54,11 @@ impl Expect {
             }
             Expect::Broke { status, message, code } => match (dialect, form) {
                 // It has a closed set of codes.
-                (Dialect::Responses, _) => {
-                    Told::Broke { said: "Hel".to_owned(), message: message.clone(), code: Some("server_error".to_owned()) }
-                }
+                (Dialect::Responses, _) => Told::Broke {
+                    said: "Hel".to_owned(),
+                    message: message.clone(),
+                    code: Some("server_error".to_owned()),
+                },
                 (Dialect::Chat | Dialect::Completions, Form::Stream) => {
                     Told::Broke { said: "Hel".to_owned(), message: message.clone(), code: own(code) }
                 }
@@ -78,8 +89,25 @@ fn refusals(spoken: &Spoken) -> Vec<Row> {
             ("JSON", Answer::json(status, &spoken.no), said.clone(), spoken.no_code),
             ("SSE", Answer::sse(&[&spoken.no]).status(status), said, spoken.no_code),
             ("text", plain(status, "text/plain", WHY), format!("the backend answered {status}: {WHY}"), None),
-            ("HTML", plain(status, "text/html", "<html><p>no</p></html>"), format!("the backend answered {status}"), None),
+            (
+                "HTML",
+                plain(status, "text/html", "<html><p>no</p></html>"),
+                format!("the backend answered {status}"),
+                None,
+            ),
             ("nothing", Answer::new(status), format!("the backend answered {status}"), None),
+            (
+                "words of its own",
+                Answer::json(status, OWN_WORDS),
+                format!("the backend answered {status}: {OWN_WORDS}"),
+                None,
+            ),
+            (
+                "a book",
+                plain(status, "text/plain", "no ").chunked().endless(WHY),
+                format!("the backend answered {status}"),
+                None,
+            ),
         ];
         for (kind, answer, message, code) in reasons {
             let answer = retry.iter().fold(answer, |answer, value| answer.header("retry-after", value));
@@ -90,6 +118,9 @@ fn refusals(spoken: &Spoken) -> Vec<Row> {
     }
     rows
 }
+
+/// What many servers say that are made with FastAPI; the backend's rules know nothing of it.
+const OWN_WORDS: &str = r#"{"detail":"no, because"}"#;
 
 /// Stands for a retry-after of a date, which is compared roughly.
 const FAR: u64 = 7000;
@@ -108,40 +139,153 @@ fn mishaps(spoken: &Spoken) -> Vec<Row> {
         row("SSE, until the connection closes", stream.clone().until_close(), Expect::Whole),
         row("JSON, in chunks", json.clone().chunked(), Expect::Whole),
         row("JSON, until the connection closes", json.clone().until_close(), Expect::Whole),
-        row("hangs up before the head", Answer::raw(), Expect::bad("the backend did not answer: connection closed before message completed")),
-        row("resets before the head", Answer::raw().reset(), Expect::bad("the backend did not answer: Connection reset by peer (os error 104)")),
-        row("half a head", Answer::garbage("HTTP/1.1 200 OK\r\ncontent-ty"), Expect::bad("the backend did not answer: connection closed before message completed")),
-        row("garbage instead of HTTP", Answer::garbage("SSH-2.0-OpenSSH_9.9\r\n\r\n"), Expect::bad("the backend did not answer: invalid HTTP version parsed")),
+        row("HTTP/1.0", Answer::garbage(format!("HTTP/1.0 200 OK\r\n\r\n{}", spoken.whole)), Expect::Whole),
+        row(
+            "a hint before the head",
+            Answer::garbage(format!(
+                "HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\nHTTP/1.1 200 OK\r\n\r\n{}",
+                spoken.text()
+            )),
+            Expect::Whole,
+        ),
+        row(
+            "a trailer",
+            Answer::garbage(format!(
+                "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n{:x}\r\n{}\r\n0\r\nx-sum: 1\r\n\r\n",
+                spoken.whole.len(),
+                spoken.whole
+            )),
+            Expect::Whole,
+        ),
+        row(
+            "hangs up before the head",
+            Answer::raw(),
+            Expect::bad("the backend did not answer: connection closed before message completed"),
+        ),
+        row(
+            "resets before the head",
+            Answer::raw().reset(),
+            Expect::bad("the backend did not answer: Connection reset by peer (os error 104)"),
+        ),
+        row(
+            "half a head",
+            Answer::garbage("HTTP/1.1 200 OK\r\ncontent-ty"),
+            Expect::bad("the backend did not answer: connection closed before message completed"),
+        ),
+        row(
+            "garbage instead of HTTP",
+            Answer::garbage("SSH-2.0-OpenSSH_9.9\r\n\r\n"),
+            Expect::bad("the backend did not answer: invalid HTTP version parsed"),
+        ),
         row("an error first", spoken.ended(Answer::sse(&[&spoken.no])), no(spoken.no_status)),
-        row("an error after the first sign of life", spoken.ended(spoken.first(1.min(middle - 1)).event(&spoken.no)), no(spoken.no_status)),
+        row(
+            "an error after the first sign of life",
+            spoken.ended(spoken.first(1.min(middle - 1)).event(&spoken.no)),
+            no(spoken.no_status),
+        ),
         row("an error instead of a JSON answer", Answer::json(200, &spoken.no), no(spoken.no_status)),
         row("an error later", spoken.ended(half.clone().event(&spoken.no)), late.clone()),
-        row("an error later, and then as if nothing had been", spoken.ended(spoken.events[middle..].iter().fold(half.clone().event(&spoken.no), |a, e| a.event(e))), late),
-        row("SSE cut in the middle", half.clone().pause(A_MOMENT).cut(), Expect::broke("the backend was lost: unexpected EOF during chunk size line")),
-        row("SSE cut in an event", half.clone().bytes("data: {\"id\":\"chatc").pause(A_MOMENT).cut(), Expect::broke("the backend was lost: unexpected EOF during chunk size line")),
-        row("JSON cut in the middle", Answer::json(200, &spoken.whole[..40]).chunked().cut(), Expect::bad("the backend was lost: unexpected EOF during chunk size line")),
-        row("SSE reset in the middle", half.clone().pause(A_MOMENT).reset(), Expect::broke("the backend was lost: Connection reset by peer (os error 104)")),
-        row("JSON reset in the middle", Answer::json(200, &spoken.whole[..40]).chunked().pause(A_MOMENT).reset(), Expect::bad("the backend was lost: Connection reset by peer (os error 104)")),
+        row(
+            "an error later, and then as if nothing had been",
+            spoken.ended(spoken.events[middle..].iter().fold(half.clone().event(&spoken.no), |a, e| a.event(e))),
+            late,
+        ),
+        row(
+            "SSE cut in the middle",
+            half.clone().pause(A_MOMENT).cut(),
+            Expect::broke("the backend was lost: unexpected EOF during chunk size line"),
+        ),
+        row(
+            "SSE cut in an event",
+            half.clone().bytes("data: {\"id\":\"chatc").pause(A_MOMENT).cut(),
+            Expect::broke("the backend was lost: unexpected EOF during chunk size line"),
+        ),
+        row(
+            "JSON cut in the middle",
+            Answer::json(200, &spoken.whole[..40]).chunked().cut(),
+            Expect::bad("the backend was lost: unexpected EOF during chunk size line"),
+        ),
+        row(
+            "SSE reset in the middle",
+            half.clone().pause(A_MOMENT).reset(),
+            Expect::broke("the backend was lost: Connection reset by peer (os error 104)"),
+        ),
+        row(
+            "JSON reset in the middle",
+            Answer::json(200, &spoken.whole[..40]).chunked().pause(A_MOMENT).reset(),
+            Expect::bad("the backend was lost: Connection reset by peer (os error 104)"),
+        ),
         row("SSE without a finish", half.clone(), Expect::broke("the backend's answer ended in the middle")),
-        row("SSE without a finish, but with an end", spoken.ended(half.clone()), Expect::broke("the backend's answer ended in the middle")),
-        row("SSE without a finish, until the connection closes", half.clone().until_close(), Expect::broke("the backend's answer ended in the middle")),
-        row("SSE, a length too long", half.clone().wrong_length(10), Expect::broke("the backend was lost: end of file before message length reached")),
-        row("SSE, a length too short", stream.clone().wrong_length(-(spoken.text().len() as isize) + half_length(spoken)), Expect::broke("the backend's answer ended in the middle")),
-        row("JSON, a length too long", json.clone().wrong_length(10), Expect::bad("the backend was lost: end of file before message length reached")),
+        row(
+            "SSE without a finish, but with an end",
+            spoken.ended(half.clone()),
+            Expect::broke("the backend's answer ended in the middle"),
+        ),
+        row(
+            "SSE without a finish, until the connection closes",
+            half.clone().until_close(),
+            Expect::broke("the backend's answer ended in the middle"),
+        ),
+        row(
+            "SSE, a length too long",
+            half.clone().wrong_length(10),
+            Expect::broke("the backend was lost: end of file before message length reached"),
+        ),
+        row(
+            "SSE, a length too short",
+            stream.clone().wrong_length(-(spoken.text().len() as isize) + half_length(spoken)),
+            Expect::broke("the backend's answer ended in the middle"),
+        ),
+        row(
+            "JSON, a length too long",
+            json.clone().wrong_length(10),
+            Expect::bad("the backend was lost: end of file before message length reached"),
+        ),
         row("SSE that is empty", Answer::sse(&[]), Expect::bad("the backend ended without an answer")),
-        row("SSE that is nothing but comments", Answer::sse_raw(": one\n\n: two\n\n"), Expect::bad("the backend ended without an answer")),
+        row(
+            "SSE that is nothing but comments",
+            Answer::sse_raw(": one\n\n: two\n\n"),
+            Expect::bad("the backend ended without an answer"),
+        ),
         row("JSON that is empty", Answer::json(200, ""), Expect::bad("the backend ended without an answer")),
-        row("JSON that is an empty object", Answer::json(200, "{}"), Expect::bad("the backend ended without an answer")),
+        row(
+            "JSON that is an empty object",
+            Answer::json(200, "{}"),
+            Expect::bad("the backend ended without an answer"),
+        ),
         row("JSON that is an empty list", Answer::json(200, "[]"), Expect::bad("the backend ended without an answer")),
         row("HTTP 204", Answer::new(204), Expect::bad("the backend ended without an answer")),
-        row("an event that cannot be read", after(&[&["{\"oops".to_owned()], &spoken.events[middle..], &spoken.end.map(str::to_owned).into_iter().collect::<Vec<_>>()].concat()), Expect::Whole),
-        row("SSE of nothing that can be read", Answer::sse(&["{oops", "{again"]), Expect::bad("the backend ended without an answer")),
+        row(
+            "an event that cannot be read",
+            after(
+                &[
+                    &["{\"oops".to_owned()],
+                    &spoken.events[middle..],
+                    &spoken.end.map(str::to_owned).into_iter().collect::<Vec<_>>(),
+                ]
+                .concat(),
+            ),
+            Expect::Whole,
+        ),
+        row(
+            "SSE of nothing that can be read",
+            Answer::sse(&["{oops", "{again"]),
+            Expect::bad("the backend ended without an answer"),
+        ),
         row("HTML with 200", plain(200, "text/html", "<html>Sign in</html>"), Expect::bad(NEITHER)),
-        row("HTML that calls itself JSON", plain(200, "application/json", "<html>Sign in</html>"), Expect::bad(NEITHER)),
+        row(
+            "HTML that calls itself JSON",
+            plain(200, "application/json", "<html>Sign in</html>"),
+            Expect::bad(NEITHER),
+        ),
         row("text with 200", plain(200, "text/plain", "Welcome!"), Expect::bad(NEITHER)),
     ];
     if let Some(end) = spoken.end {
-        rows.push(row("SSE of nothing but its end", Answer::sse(&[end]), Expect::bad("the backend ended without an answer")));
+        rows.push(row(
+            "SSE of nothing but its end",
+            Answer::sse(&[end]),
+            Expect::bad("the backend ended without an answer"),
+        ));
         rows.push(row("SSE, whole, a length too long", stream.clone().wrong_length(10), Expect::Whole));
         rows.push(row("SSE, whole, then cut", stream.clone().cut(), Expect::Whole));
         rows.push(row("SSE, whole, then more", stream.clone().event(&spoken.events[spoken.begun()]), Expect::Whole));
@@ -187,7 +331,10 @@ fn judge(rig: &Rig, row: &Row) -> Vec<String> {
                 }
             };
             if found != expected {
-                wrong.push(format!("{}: {dialect:?} {form:?}\n   expected {expected:?}\n   found    {found:?}", row.name));
+                wrong.push(format!(
+                    "{}: {dialect:?} {form:?}\n   expected {expected:?}\n   found    {found:?}",
+                    row.name
+                ));
             }
         }
     }

@@ -4,7 +4,6 @@ use crate::support::{Answer, repo};
 use serde_json::{Value, json};
 
 pub struct Spoken {
-    pub name: &'static str,
     /// As a stream, event by event.
     pub events: Vec<String>,
     /// The data that ends a stream.
@@ -25,7 +24,6 @@ impl Spoken {
         let usage = json!({ "prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5 });
         match name {
             "openai-chat" => Spoken {
-                name,
                 events: recorded(name),
                 end: Some("[DONE]"),
                 whole: json!({
@@ -39,7 +37,6 @@ impl Spoken {
                 no_status: 503,
             },
             "openai-responses" => Spoken {
-                name,
                 events: recorded(name),
                 end: Some("[DONE]"),
                 whole: response(&recorded(name)),
@@ -48,7 +45,6 @@ impl Spoken {
                 no_status: 502,
             },
             "anthropic-messages" => Spoken {
-                name,
                 events: recorded(name),
                 end: None,
                 whole: json!({
@@ -69,7 +65,6 @@ impl Spoken {
                     json!({ "candidates": [candidate], "modelVersion": "up-model", "responseId": "r", "usageMetadata": usage }).to_string()
                 };
                 Spoken {
-                    name,
                     events: vec![told("Hel", json!({})), told("lo", json!({})), told("", json!({ "finishReason": "STOP" }))],
                     end: None,
                     whole: told("Hello", json!({ "finishReason": "STOP" })),

@@ -20,9 +20,18 @@ pub enum Form {
 pub enum Told {
     Whole(String),
     /// As an HTTP error.
-    No { status: u16, message: String, code: Option<String>, retry_after: Option<u64> },
+    No {
+        status: u16,
+        message: String,
+        code: Option<String>,
+        retry_after: Option<u64>,
+    },
     /// After a part had been told.
-    Broke { said: String, message: String, code: Option<String> },
+    Broke {
+        said: String,
+        message: String,
+        code: Option<String>,
+    },
 }
 
 /// One SSE event.
@@ -128,8 +137,12 @@ fn typed(events: &[Event]) -> Told {
     let mut said = String::new();
     for (number, event) in events.iter().enumerate() {
         let data = event.json();
-        assert_eq!((data["sequence_number"].as_u64(), data["type"].as_str()), (Some(number as u64), event.name.as_deref()));
-        let is_end = matches!(data["type"].as_str(), Some("response.completed" | "response.failed" | "response.incomplete"));
+        assert_eq!(
+            (data["sequence_number"].as_u64(), data["type"].as_str()),
+            (Some(number as u64), event.name.as_deref())
+        );
+        let is_end =
+            matches!(data["type"].as_str(), Some("response.completed" | "response.failed" | "response.incomplete"));
         assert_eq!(is_end, number + 1 == events.len(), "not one end: {events:?}");
         if data["type"] == "response.output_text.delta" {
             said += &text(&data["delta"]);
@@ -167,7 +180,8 @@ fn response(body: &Value) -> Told {
 /// Its message and code; the type is that of the status, where there is one.
 fn envelope(body: &Value, status: u16) -> (String, Option<String>) {
     let error = &body["error"];
-    let keys: Vec<&str> = error.as_object().unwrap_or_else(|| panic!("no error: {body}")).keys().map(String::as_str).collect();
+    let keys: Vec<&str> =
+        error.as_object().unwrap_or_else(|| panic!("no error: {body}")).keys().map(String::as_str).collect();
     assert_eq!((body.as_object().unwrap().len(), &keys[..]), (1, &["message", "type", "param", "code"][..]), "{body}");
     let kind = match status {
         0 => text(&error["type"]),
@@ -180,7 +194,8 @@ fn envelope(body: &Value, status: u16) -> (String, Option<String>) {
 }
 
 pub fn events(text: &str) -> Vec<Event> {
-    let blocks = text.strip_suffix("\n\n").unwrap_or_else(|| panic!("half an event at the end: {text:?}")).split("\n\n");
+    let blocks =
+        text.strip_suffix("\n\n").unwrap_or_else(|| panic!("half an event at the end: {text:?}")).split("\n\n");
     let events = blocks.map(|block| {
         let (name, data) = match block.split_once('\n') {
             Some((name, data)) => (Some(name.strip_prefix("event: ").unwrap().to_owned()), data),
