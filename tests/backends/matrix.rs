@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant, SystemTime};
 
 /// One more word here is one more backend in every test of this file.
-const BACKENDS: &[&str] = &["openai-chat", "openai-responses"];
+const BACKENDS: &[&str] = &["openai-chat", "openai-responses", "anthropic-messages", "gemini-generate"];
 
 /// A row: what the backend does, and what every client must be told.
 struct Row {
@@ -104,7 +104,7 @@ fn refusals(spoken: &Spoken) -> Vec<Row> {
             ),
             (
                 "a book",
-                plain(status, "text/plain", "no ").chunked().endless(WHY),
+                plain(status, "text/plain", "no ").chunked().endless(WHY.repeat(1000)),
                 format!("the backend answered {status}"),
                 None,
             ),
@@ -151,7 +151,7 @@ fn mishaps(spoken: &Spoken) -> Vec<Row> {
         row(
             "a trailer",
             Answer::garbage(format!(
-                "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n{:x}\r\n{}\r\n0\r\nx-sum: 1\r\n\r\n",
+                "HTTP/1.1 200 OK\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n{:x}\r\n{}\r\n0\r\nx-sum: 1\r\n\r\n",
                 spoken.whole.len(),
                 spoken.whole
             )),
@@ -233,7 +233,10 @@ fn mishaps(spoken: &Spoken) -> Vec<Row> {
         ),
         row(
             "SSE, a length too short",
-            stream.clone().wrong_length(-(spoken.text().len() as isize) + half_length(spoken)),
+            stream
+                .clone()
+                .header("connection", "close")
+                .wrong_length(-(spoken.text().len() as isize) + half_length(spoken)),
             Expect::broke("the backend's answer ended in the middle"),
         ),
         row(

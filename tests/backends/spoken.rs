@@ -55,7 +55,7 @@ impl Spoken {
                 .to_string(),
                 no: json!({ "type": "error", "error": { "type": "overloaded_error", "message": WHY } }).to_string(),
                 no_code: Some("overloaded_error"),
-                no_status: 502,
+                no_status: 529,
             },
             "gemini-generate" => {
                 let told = |text: &str, rest: Value| {
