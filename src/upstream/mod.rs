@@ -42,7 +42,7 @@ pub struct Refusal {
     pub retry_after: Option<u64>,
     /// Its body, for the backend's own rules to read.
     pub raws: Vec<Tree>,
-    /// Its body as one line, when it was nothing but that.
+    /// Its body as one line, where it is short enough: for a reason that the rules do not know.
     pub text: Option<String>,
     key: Option<Secret>,
 }
