@@ -9,7 +9,7 @@ pub use sight::{Broken, Observer, Sight};
 pub use stage::Breached;
 
 use crate::canon::policy::{Head, IdleResult, OnEmpty, OnMalformed, OnPartial};
-use crate::canon::{Ended, Event, Fault, FaultKind, Frame, Masks, Policies, Tree, TurnRequest, TurnState};
+use crate::canon::{Ended, Event, Fault, FaultKind, Frame, Hidden, Masks, Policies, Tree, TurnRequest, TurnState};
 use crate::contract::OrderCheck;
 use crate::mapping::backend::BackendPlan;
 use crate::mapping::dialect::DialectPlan;
@@ -29,6 +29,7 @@ pub struct Pipeline {
     begun: bool,
     /// What went wrong where the client was told that the answer was cut, and no more.
     cut: Option<Fault>,
+    hidden: Option<Hidden>,
     began_ms: u64,
 }
 
@@ -65,6 +66,8 @@ pub struct Order {
     pub validation: Validation,
     pub answer: Answer,
     pub masks: Masks,
+    /// Our key for the backend.
+    pub hidden: Option<Hidden>,
     pub ids: Ids,
     /// Milliseconds since 1970.
     pub now_ms: u64,
@@ -93,7 +96,15 @@ impl Pipeline {
             breaches: Vec::new(),
             observer: None,
         };
-        Pipeline { backend: order.backend, turn, stage, begun: false, cut: None, began_ms: order.now_ms }
+        Pipeline {
+            backend: order.backend,
+            turn,
+            stage,
+            begun: false,
+            cut: None,
+            hidden: order.hidden,
+            began_ms: order.now_ms,
+        }
     }
 
     /// Frames are written as bytes, to be taken with [`Pipeline::drain`]; steps have none.
@@ -305,6 +316,10 @@ impl Pipeline {
     }
 
     fn advance(&mut self, event: Event, now_ms: u64) {
+        let event = match (event, &self.hidden) {
+            (Event::Fault { fault, last }, Some(hidden)) => Event::Fault { fault: hidden.redacted(fault), last },
+            (event, _) => event,
+        };
         let late = self.turn.late();
         self.begun |= matches!(event, Event::Start { .. });
         let lost = self.lost_by(&event);

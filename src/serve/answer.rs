@@ -30,7 +30,7 @@ pub async fn answer(call: Call<'_>, body: &[u8], slot: Slot) -> Result<Response,
     let gateway = &generation.plan.gateway;
     let backend = backend_for(generation, &dialect, &request)?;
     let asked = upstream::ask(&shell.dialler, &generation.plan, backend, &request, &dialect.request)?;
-    let Asked { source, rules, dropped, masks } = asked;
+    let Asked { source, rules, dropped, masks, hidden } = asked;
     for field in &dropped {
         shell.metrics.dropped(&backend.name, known_field(&dialect, field));
     }
@@ -42,6 +42,7 @@ pub async fn answer(call: Call<'_>, body: &[u8], slot: Slot) -> Result<Response,
         validation,
         answer: if stream { Answer::Stream } else { Answer::Body },
         masks,
+        hidden,
         ids: Ids::Seeded(uuid::Uuid::new_v4().as_u128()),
         now_ms: now_ms(),
     });
@@ -190,8 +191,7 @@ impl Live {
         };
         let plain =
             Fault { status: Some(status), retry_after: refusal.retry_after, ..Fault::new(FaultKind::Backend, message) };
-        let fault = self.pipeline.refused(&refusal.raws, plain);
-        Fault { message: refusal.redact(&fault.message), ..fault }
+        self.pipeline.refused(&refusal.raws, plain)
     }
 
     async fn into_body(mut self) -> Result<Response, Fault> {

@@ -53,6 +53,7 @@ fn play(plan: &Plan, dialect: &Arc<DialectPlan>, transcript: &Transcript, answer
         validation: Validation::Strict,
         answer,
         masks: Default::default(),
+        hidden: None,
         ids: Ids::Counting(0),
         now_ms: 0,
     })

@@ -3,7 +3,6 @@
 
 use super::compose::Composed;
 use super::decode::{Decoded, Decoder};
-use super::secrets::Secret;
 use super::{Arrived, Refusal, Tally};
 use crate::canon::{Ended, Fault, FaultKind, Tree};
 use crate::mapping::backend::{BackendPlan, Framing};
@@ -25,7 +24,6 @@ pub struct Http {
     /// Decoded and not yet asked for.
     ready: VecDeque<Decoded>,
     tally: Tally,
-    key: Option<Secret>,
 }
 
 /// A backend is not trusted with our memory.
@@ -73,23 +71,10 @@ const MAX_REST: usize = 64 * 1024;
 const REST_TIME: Duration = Duration::from_secs(1);
 
 impl Http {
-    pub fn new(
-        client: &reqwest::Client,
-        composed: Composed,
-        plan: Arc<BackendPlan>,
-        bounds: Bounds,
-        key: Option<Secret>,
-    ) -> Http {
+    pub fn new(client: &reqwest::Client, composed: Composed, plan: Arc<BackendPlan>, bounds: Bounds) -> Http {
         let Composed { method, url, headers, body, .. } = composed;
         let sent = client.request(method, url).headers(headers).body(body).send();
-        Http {
-            state: State::Asking(Box::pin(sent)),
-            plan,
-            bounds,
-            ready: VecDeque::new(),
-            tally: Tally::default(),
-            key,
-        }
+        Http { state: State::Asking(Box::pin(sent)), plan, bounds, ready: VecDeque::new(), tally: Tally::default() }
     }
 
     pub fn tally(&self) -> Tally {
@@ -251,13 +236,7 @@ impl Http {
         let plain = std::str::from_utf8(said).ok().map(str::trim);
         // Also of JSON, for it may be of a shape that the backend's rules do not know.
         let line = plain.filter(|t| !t.is_empty() && t.len() <= 300 && !t.starts_with('<'));
-        Refusal {
-            status,
-            retry_after,
-            raws,
-            text: line.map(|t| t.split_whitespace().collect::<Vec<_>>().join(" ")),
-            key: self.key.clone(),
-        }
+        Refusal { status, retry_after, raws, text: line.map(|t| t.split_whitespace().collect::<Vec<_>>().join(" ")) }
     }
 }
 

@@ -86,7 +86,6 @@ fn a_refusal_that_repeats_the_backends_key_is_told_without_it() {
 }
 
 #[test]
-#[ignore = "only refusals are redacted: the code of one, and every error with HTTP 200, repeat the key (pipeline, serve/answer)"]
 fn an_error_in_the_stream_that_repeats_the_backends_key_is_told_without_it() {
     let (spoken, rig) = (Spoken::by("openai-chat"), keyed("openai-chat"));
     let error = |message: &str, code: &str| json!({ "error": { "message": message, "code": code } }).to_string();
@@ -373,7 +372,6 @@ fn addresses_where_machines_tell_their_secrets_are_refused_however_they_are_writ
 }
 
 #[test]
-#[ignore = "IPv4 inside IPv6 by other rules than ::ffff, and Oracle's metadata address, are let through (mapping/reach)"]
 fn addresses_where_machines_tell_their_secrets_are_refused_inside_others_too() {
     for host in ["[::169.254.169.254]", "[64:ff9b::169.254.169.254]", "[2002:a9fe:a9fe::]", "192.0.0.192"] {
         assert_eq!(check(&[&format!("http://{host}/v1")]).code, Some(1), "{host}");
@@ -388,13 +386,14 @@ fn a_base_url_is_a_host_and_a_path_and_nothing_else() {
         ("http://user:pass@127.0.0.1/v1", "a key does not stand in a URL", key),
         ("http://user@127.0.0.1/v1", "a key does not stand in a URL", key),
         ("http://:pass@127.0.0.1/v1", "a key does not stand in a URL", key),
-        ("http://127.0.0.1/v1?a=b", "`http://127.0.0.1/v1?a=b` has more than a path", more),
-        ("http://127.0.0.1/v1#a", "`http://127.0.0.1/v1#a` has more than a path", more),
+        ("http://127.0.0.1/v1?a=b", "this URL has more than a path", more),
+        ("http://127.0.0.1/v1#a", "this URL has more than a path", more),
         ("ftp://127.0.0.1/v1", "`ftp` is not spoken", spoken),
         ("file:///etc/passwd", "`file` is not spoken", spoken),
         ("ws://127.0.0.1/v1", "`ws` is not spoken", spoken),
-        ("127.0.0.1:9000", "`127.0.0.1:9000` is not a URL", whole),
-        ("http://", "`http://` is not a URL", whole),
+        ("127.0.0.1:9000", "this is not a URL", whole),
+        ("http://", "this is not a URL", whole),
+        ("http:///v1", "this URL has no host", whole),
     ]);
 }
 

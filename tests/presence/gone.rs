@@ -103,7 +103,6 @@ fn a_turn_that_is_over_leaves_a_backend_that_goes_on() {
 }
 
 #[test]
-#[ignore = "the final chunk comes a moment after the end marker, and the connection is closed in between"]
 fn a_finished_answer_leaves_its_connection_to_the_next() {
     let behind = paced().before("openai-chat", "openai");
     behind.plays("g-good", super::ending(silence().event(&word("One"))));

@@ -73,7 +73,6 @@ fn a_reader_that_was_away_is_not_taken_for_a_silent_backend() {
 }
 
 #[test]
-#[ignore = "turn/messages.rs copies all that was said for every piece: quadratic"]
 fn a_long_stream_costs_what_its_length_costs() {
     let behind = paced().before("openai-chat", "openai");
     let stream = |pieces: usize| {

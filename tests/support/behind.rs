@@ -30,8 +30,6 @@ impl Behind {
                 answers.get(&model).unwrap_or_else(|| panic!("nobody said what {model} answers")).clone()
             }
         });
-        // Two choices in one answer have no shape under this profile, and the set is rehearsed with its own transcripts.
-        disk.write("layer/transcripts/two-answers.jsonl", &repo("mappings/transcripts/greeting.jsonl"));
         let at = format!("{kind}={}", backend.url());
         let launch = serve().args(["--backend", &at]).add(disk);
         let launch = match profile {

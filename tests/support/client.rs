@@ -119,11 +119,6 @@ impl Request {
         Request::new("GET", path)
     }
 
-    pub fn header(mut self, name: &str, value: &str) -> Request {
-        self.headers.push((name.into(), value.into()));
-        self
-    }
-
     pub fn at(self, path: &str) -> Request {
         Request { path: path.into(), ..self }
     }
