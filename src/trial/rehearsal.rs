@@ -78,7 +78,10 @@ fn play(plan: &Plan, dialect: &Arc<DialectPlan>, transcript: &Transcript, answer
 }
 
 /// Remembers where the first frame was made that broke something.
-struct Place(Arc<Mutex<Option<(Span, Option<String>)>>>);
+struct Place(Arc<Mutex<First>>);
+
+/// The first breach: where it was made, and why.
+type First = Option<(Span, Option<String>)>;
 
 impl Observer for Place {
     fn see(&mut self, sight: Sight) {
