@@ -52,7 +52,6 @@ pub fn document(plan: &Plan, edition: Option<&Edition>, operational: &[(String, 
     let mut members = vec![
         ("openapi", Tree::from("3.1.0")),
         ("info", Tree::map(info)),
-        ("jsonSchemaDialect", Tree::from("https://json-schema.org/draft/2020-12/schema")),
         ("servers", Tree::from(vec![Tree::map([("url", Tree::from("/"))])])),
     ];
     if closed {

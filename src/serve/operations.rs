@@ -138,7 +138,16 @@ impl Operations {
         let html = service.swagger_ui_html();
         let page = html.split_once(&service.spec()).map_or_else(
             || (html.clone(), String::new()),
-            |(before, after)| (before.replace("<title>Swagger UI", "<title>Reframe"), after.to_owned()),
+            |(before, after)| {
+                (
+                    before.replacen(
+                        "<title>Swagger UI",
+                        concat!("<link rel=\"icon\" href=\"data:,\">", "<title>Reframe"),
+                        1,
+                    ),
+                    after.to_owned(),
+                )
+            },
         );
         let api = Arc::new(Api { store, last: Mutex::default(), operational, page });
         let service = OpenApiService::new(Shared(api), "Reframe", env!("CARGO_PKG_VERSION"));
@@ -208,11 +217,13 @@ fn etag(bytes: &[u8]) -> String {
 /// The page's own scripts, by their digests, and nothing from anywhere else.
 fn policy(page: &str) -> String {
     let mut scripts = Vec::new();
-    for part in page.split("<script").skip(1) {
-        let inner = part.split_once('>').map(|(_, rest)| rest).and_then(|rest| rest.split_once("</script>"));
-        if let Some((script, _)) = inner {
-            scripts.push(format!("'sha256-{}'", BASE64_STANDARD.encode(Sha256::digest(script.as_bytes()))));
-        }
+    let mut rest = page;
+    // As a browser reads it: within a script nothing counts but its end.
+    while let Some((_, after)) = rest.split_once("<script") {
+        let inner = after.split_once('>').and_then(|(_, script)| script.split_once("</script>"));
+        let Some((script, behind)) = inner else { break };
+        scripts.push(format!("'sha256-{}'", BASE64_STANDARD.encode(Sha256::digest(script.as_bytes()))));
+        rest = behind;
     }
     format!(
         "default-src 'none'; script-src {}; style-src 'unsafe-inline'; img-src 'self' data:; font-src data:; \
