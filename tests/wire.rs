@@ -47,7 +47,7 @@ impl Published {
         self.compiled.entry(name.to_owned()).or_insert_with(|| {
             let path = folder.join(format!("{name}.json"));
             let text = fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-            let set = SchemaSet::new([("it.json".to_owned(), Tree::parse(&text).unwrap())]);
+            let set = SchemaSet::new([("it.json".to_owned(), serde_json::from_slice(&text).unwrap())]);
             set.compile("it.json").unwrap_or_else(|error| panic!("{name}: {error:?}"))
         })
     }
