@@ -59,6 +59,7 @@ codes! {
     BadSchema = "RF128", Error, "a schema that is missing or does not compile";
     BadTranscript = "RF129", Error, "a line of a transcript that cannot be played";
     UnsafeText = "RF130", Error, "a line break in an SSE event name or comment";
+    OpenSchema = "RF131", Warning, "a schema of what leaves that lets members pass which nobody declared";
     FailedTest = "RF140", Error, "a test beside a mapping does not hold";
     NeverValid = "RF142", Error, "a frame, body or error that no values can make satisfy its schema";
     FailedRehearsal = "RF141", Error, "a transcript of the set, played through a route, breaks a schema or an order";

@@ -237,7 +237,7 @@ impl Compiler<'_, '_> {
         };
         let found = places.into_iter().find(|p| self.dcx.schemas.contains(p));
         let name = found.unwrap_or(own);
-        let schema = self.dcx.schemas.get(&name, span, self.dcx.cx)?;
+        let schema = self.dcx.schemas.get_closed(&name, span, self.dcx.cx)?;
         Some(NamedSchema { name, schema })
     }
 

@@ -6,7 +6,7 @@ use super::yaml::{self, Kind, Node};
 use crate::diag::{Code, Diagnostic, FileId, Findings, Span, did_you_mean};
 use reframe_frame::{Schema, SchemaError, SchemaSet};
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 pub struct SchemaCache<'s> {
@@ -16,6 +16,8 @@ pub struct SchemaCache<'s> {
     /// Those that are not JSON; that was said.
     broken: &'s [String],
     compiled: RefCell<HashMap<String, Option<Arc<Schema>>>>,
+    /// Documents whose objects were looked at.
+    looked_at: RefCell<HashSet<String>>,
 }
 
 /// Compiled schemas that the next generation may use again: they are most of the work of a load, and rarely change.
@@ -28,7 +30,7 @@ pub struct KeptSchemas {
 
 impl<'s> SchemaCache<'s> {
     pub fn new(set: &'s SchemaSet, names: Vec<&'s str>, broken: &'s [String]) -> SchemaCache<'s> {
-        SchemaCache { set, names, broken, compiled: RefCell::default() }
+        SchemaCache { set, names, broken, compiled: RefCell::default(), looked_at: RefCell::default() }
     }
 
     /// Starts with what an earlier generation compiled from the same files.
@@ -79,6 +81,25 @@ impl<'s> SchemaCache<'s> {
         };
         self.compiled.borrow_mut().insert(reference.to_owned(), compiled.clone());
         compiled
+    }
+
+    /// The same for what leaves. An object that says nothing of other members would let anything pass.
+    pub fn get_closed(&self, reference: &str, span: Span, cx: Cx) -> Option<Arc<Schema>> {
+        let schema = self.get(reference, span, cx)?;
+        let document = reference.split('#').next().unwrap_or_default();
+        let new = self.looked_at.borrow_mut().insert(document.to_owned());
+        for pointer in new.then(|| self.set.open_objects(document)).into_iter().flatten() {
+            // Said in so many words, it is meant.
+            if locate(document, &format!("{pointer}/additionalProperties"), cx).is_some() {
+                continue;
+            }
+            let place = locate(document, &pointer, cx).unwrap_or(span);
+            let at = if pointer.is_empty() { String::new() } else { format!(" at {pointer}") };
+            let message = format!("the object{at} lets members pass that nobody declared");
+            let help = "close it with `\"additionalProperties\": false`, or say `true` if that is meant";
+            cx.add(Diagnostic::new(Code::OpenSchema, place, message).help(help));
+        }
+        Some(schema)
     }
 
     fn follows_from_broken(&self, reference: &str, error: &SchemaError) -> bool {
