@@ -21,17 +21,22 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("pipeline", &["canon", "diag", "mapping", "ingest", "turn", "fill", "egress", "contract", "wire"]),
     ("trial", &["canon", "diag", "mapping", "ingest", "ingress", "turn", "pipeline"]),
     ("reload", &["diag", "mapping", "trial"]),
+    ("capture", &["canon", "diag", "mapping", "fill"]),
     ("observe", &[]),
     (
         "serve",
         &["canon", "mapping", "fill", "ingress", "upstream", "turn", "egress", "wire", "pipeline", "reload", "observe"],
     ),
-    ("cli", &["canon", "diag", "mapping", "ingress", "turn", "pipeline", "reload", "serve", "trial", "observe"]),
+    (
+        "cli",
+        &["canon", "diag", "mapping", "capture", "ingress", "turn", "pipeline", "reload", "serve", "trial", "observe"],
+    ),
 ];
 
 /// The modules without IO, clock or chance.
 const PURE: &[&str] = &[
     "canon", "diag", "contract", "turn", "wire", "mapping", "fill", "ingress", "ingest", "egress", "pipeline", "trial",
+    "capture",
 ];
 
 const IMPURE: &[&str] = &[

@@ -4,6 +4,7 @@ pub mod check;
 mod explain;
 mod serve;
 mod test;
+mod validate;
 
 use crate::reload::{Base, Layers};
 use clap::{Parser, Subcommand};
@@ -37,6 +38,8 @@ enum Command {
     Test,
     /// Show, event by event, what a dialect makes of a transcript
     Explain(explain::ExplainArgs),
+    /// Say whether a captured body or stream is what a client of a dialect expects
+    Validate(validate::ValidateArgs),
 }
 
 pub const FINE: u8 = 0;
@@ -63,6 +66,7 @@ pub fn run() -> ExitCode {
         Command::Check => check::run(&layers),
         Command::Test => test::run(&layers),
         Command::Explain(args) => explain::run(&args, &layers),
+        Command::Validate(args) => validate::run(&args, &layers),
     };
     ExitCode::from(code)
 }
