@@ -1,6 +1,8 @@
 //! What a stream has opened, said piece by piece, and closed again.
 
 use super::Notes;
+use crate::canon::Tree;
+use crate::mapping::read::scalar_text;
 use crate::mapping::rules::Emission;
 
 #[derive(Debug, Default)]
@@ -55,7 +57,7 @@ struct Named {
 
 impl Named {
     fn take(e: &mut Emission) -> Named {
-        let int = |t: Option<crate::canon::Tree>| t.and_then(|t| t.as_i64());
+        let int = |t: Option<Tree>| t.and_then(|t| t.as_i64());
         Named { choice: int(e.take("choice")).unwrap_or(0), id: e.text("id"), index: int(e.take("index")) }
     }
 
@@ -153,9 +155,11 @@ impl Items {
                 strand.opened = Some(line);
                 strand.early = true;
             }
+        } else if let Some(told) = strand.whole {
+            notes.add(line, format!("a piece of {kind} comes after the whole was told on line {told}"));
         }
         match piece {
-            Some(crate::canon::Tree::Torn(_)) => strand.torn = true,
+            Some(Tree::Torn(_)) => strand.torn = true,
             Some(text) => strand.text.push_str(text.as_str().unwrap_or_default()),
             None => {}
         }
@@ -173,7 +177,7 @@ impl Items {
         };
         let whole = text.as_str().filter(|w| !strand.torn && *w != strand.text);
         if let Some(whole) = whole {
-            notes.add(line, format!("{} of {of} {}", what(strand), difference(whole, &strand.text)));
+            notes.add(line, format!("the whole of {} of {of} {}", what(strand), difference(whole, &strand.text)));
         }
         strand.whole.get_or_insert(line);
     }
@@ -200,7 +204,7 @@ impl Items {
         match self.all[at].closed {
             Some(first) => notes.add(line, format!("{item} is closed a second time (first on line {first})")),
             None => {
-                let open = |s: &&Strand| s.of == Owner::Item(at) && s.part.is_some() && s.closed.is_none();
+                let open = |s: &&Strand| s.of == Owner::Item(at) && s.part.is_some() && s.closed.is_none() && !s.early;
                 if parts == Parts::AreOpened {
                     for strand in self.strands.iter().filter(open) {
                         let since = strand.opened.unwrap_or(line);
@@ -302,7 +306,7 @@ impl Items {
         let item = &mut self.all[at];
         let shown = item.show();
         for (name, value) in e.fields {
-            let value = crate::mapping::read::scalar_text(&value).unwrap_or_default();
+            let value = scalar_text(&value).unwrap_or_default();
             match item.facts.iter().find(|(n, ..)| *n == name) {
                 Some((_, known, told)) if *known != value => {
                     let text = format!("the {name} of {shown} is `{value}` here, and was `{known}` on line {told}");
@@ -370,9 +374,9 @@ fn difference(whole: &str, pieces: &str) -> String {
     let same = whole.chars().zip(pieces.chars()).take_while(|(a, b)| a == b).count();
     let (told, came) = (whole.chars().count(), pieces.chars().count());
     match (same == told, same == came) {
-        (_, true) => format!("is told whole with {} more than its pieces have", characters(told - came)),
-        (true, false) => format!("is told whole with {} fewer than its pieces have", characters(came - told)),
-        (false, false) => format!("is told whole, and differs from its pieces from character {} on", same + 1),
+        (_, true) => format!("has {} more than its pieces", characters(told - came)),
+        (true, false) => format!("has {} fewer than its pieces", characters(came - told)),
+        (false, false) => format!("differs from its pieces from character {} on", same + 1),
     }
 }
 

@@ -13,6 +13,7 @@ use crate::mapping::dialect::DialectPlan;
 use crate::mapping::yaml::{self, Kind};
 use laws::Laws;
 use shapes::{Fit, Misfit, Shapes};
+use std::collections::HashMap;
 
 use read::StreamKind;
 pub use read::{Capture, Unreadable, read};
@@ -28,19 +29,25 @@ pub struct Finding {
 
 /// Findings as they are made. The same sentence is said once.
 #[derive(Debug, Default)]
-pub struct Notes(Vec<Finding>);
+pub struct Notes {
+    findings: Vec<Finding>,
+    /// Where each sentence stands in the list: a long capture may have many.
+    told: HashMap<String, usize>,
+    /// How often anything was said.
+    count: usize,
+}
 
 impl Notes {
     pub fn add(&mut self, line: usize, text: impl Into<String>) {
         let text = text.into();
-        match self.0.iter_mut().find(|f| f.text == text) {
+        self.count += 1;
+        match self.told.get(&text).and_then(|at| self.findings.get_mut(*at)) {
             Some(known) => known.more += 1,
-            None => self.0.push(Finding { line, text, more: 0 }),
+            None => {
+                self.told.insert(text.clone(), self.findings.len());
+                self.findings.push(Finding { line, text, more: 0 });
+            }
         }
-    }
-
-    fn count(&self) -> usize {
-        self.0.iter().map(|f| 1 + f.more).sum()
     }
 }
 
@@ -97,15 +104,15 @@ pub fn judge(dialect: &DialectPlan, capture: &Capture) -> Verdict {
             if chunks.len() == 1 { "1 frame".to_owned() } else { format!("{} frames", chunks.len()) }
         }
     };
-    let mut findings = notes.0;
+    let mut findings = notes.findings;
     findings.sort_by_key(|f| f.line);
     Verdict { what, findings }
 }
 
 fn frame(shapes: &Shapes, laws: &mut Laws, data: &Tree, chunk: &read::Chunk, notes: &mut Notes) {
-    let before = notes.count();
+    let before = notes.count;
     laws.frame(data, chunk.line, notes);
-    let lawful = notes.count() == before;
+    let lawful = notes.count == before;
     for misfit in shapes.frame(data, chunk.event.as_deref()) {
         match misfit {
             // A schema can forbid a combination, and cannot say why. If a law has said it, that is enough.

@@ -19,12 +19,21 @@ pub fn of(breach: &Breach, tree: &Tree) -> String {
         "type" => {
             let found = at(tree, &breach.pointer).map_or("nothing", Tree::type_name);
             let expected = breach.message.rsplit_once(" of type").map_or("", |(_, e)| e.trim_start_matches('s'));
-            format!("{} must be of type {}, and is of type {found}", whole(), expected.trim().replace('"', ""))
+            format!(
+                "{} must be of type {}, and is of type {found}",
+                whole(),
+                expected.trim().replace('"', "").replace(", ", " or ")
+            )
         }
         "const" => {
             let expected = breach.message.trim_end_matches(" was expected");
             let found = at(tree, &breach.pointer).map(Tree::to_json).unwrap_or_default();
             format!("{} must be {expected}, and is {}", whole(), brief(&found))
+        }
+        // Which of the alternatives was meant is not known; that none is met is all there is to say.
+        "anyOf" | "oneOf" => {
+            let found = at(tree, &breach.pointer).map(Tree::to_json).unwrap_or_default();
+            format!("{} cannot be {}", whole(), brief(&found))
         }
         _ if path.is_empty() => breach.message.clone(),
         _ => format!("`{path}`: {}", breach.message),
