@@ -18,6 +18,8 @@ pub mod pipeline;
 pub mod turn;
 pub mod wire;
 
+pub mod capture;
+
 pub mod cli;
 pub mod observe;
 pub mod reload;

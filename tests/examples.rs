@@ -12,7 +12,7 @@ use parrot_client::Server;
 use play::Set;
 use reframe::canon::policy::BUILT_IN;
 use reframe::canon::shape::Shape;
-use reframe::canon::vocabulary::{EVENTS, FORMAT, ITEMS, PARTS, SCALARS, TOOL_CHOICE, TOOLS};
+use reframe::canon::vocabulary::{EVENTS, FORMAT, ITEMS, OBSERVATIONS, PARTS, SCALARS, STRANDS, TOOL_CHOICE, TOOLS};
 use reframe::canon::{FaultKind, Finish, MomentKind, Tree, WireKind};
 use reframe::diag::{FileId, Findings, render_all};
 use reframe::mapping::backend::{Framing, Transport, Unmatched};
@@ -238,7 +238,8 @@ fn every_word_of_the_language_is_in_the_docs() {
         [MomentKind::WORDS, FaultKind::WORDS, Finish::WORDS, Convert::WORDS, Need::WORDS].concat();
     words.extend([Transport::WORDS, Framing::WORDS, Unmatched::WORDS, Validation::WORDS, WireKind::WORDS].concat());
     words.extend([Fate::WORDS, StreamMode::WORDS, Instructions::WORDS, Auth::WORDS].concat());
-    for vocabulary in [&EVENTS, &ITEMS, &PARTS, &TOOLS] {
+    words.extend(STRANDS);
+    for vocabulary in [&EVENTS, &ITEMS, &PARTS, &TOOLS, &OBSERVATIONS] {
         words.extend(vocabulary.words.iter().flat_map(|w| w.fields).map(|f| f.name).chain(vocabulary.names()));
     }
     words.extend(SCALARS.iter().chain(TOOL_CHOICE).chain(FORMAT).map(|f| f.name));

@@ -22,6 +22,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("openapi", &["canon", "mapping"]),
     ("trial", &["canon", "diag", "mapping", "ingest", "ingress", "turn", "pipeline"]),
     ("reload", &["diag", "mapping", "trial"]),
+    ("capture", &["canon", "diag", "mapping", "fill"]),
     ("observe", &[]),
     (
         "serve",
@@ -32,14 +33,17 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     (
         "cli",
-        &["canon", "diag", "mapping", "ingress", "turn", "pipeline", "reload", "serve", "trial", "observe", "openapi"],
+        &[
+            "canon", "diag", "mapping", "capture", "ingress", "turn", "pipeline", "reload", "serve", "trial",
+            "observe", "openapi",
+        ],
     ),
 ];
 
 /// The modules without IO, clock or chance.
 const PURE: &[&str] = &[
     "canon", "diag", "contract", "turn", "wire", "mapping", "fill", "ingress", "ingest", "egress", "pipeline", "trial",
-    "openapi",
+    "openapi", "capture",
 ];
 
 const IMPURE: &[&str] = &[

@@ -1,4 +1,5 @@
-//! The words that rules may emit, with their fields. Backends emit events; dialects emit the parts of a request.
+//! The words that rules may emit, with their fields. Backends emit events; dialects emit the parts of a request, and
+//! what is observed in a capture of their own frames.
 
 use super::{CallKind, Finish, Merge, ReasoningKind};
 
@@ -259,3 +260,42 @@ pub const FORMAT: &[Field] = &[
     f("strict", Kind::Bool),
     f("description", Kind::Text),
 ];
+
+/// What a piece of an answer is a piece of.
+pub const STRANDS: &[&str] = &["text", "refusal", "arguments", "summary", "thought"];
+
+const ID: Field = f("id", Kind::Text);
+const INDEX: Field = f("index", Kind::Int);
+const STRAND: Field = f("kind", Kind::Word(STRANDS));
+/// An item is known by its id, by its index, or by both; the rest must never change.
+const ITEM_FACTS: &[Field] = &[CHOICE, ID, INDEX, f("kind", Kind::Text), f("call", Kind::Text), f("name", Kind::Text)];
+
+/// What one frame of a capture says, in the words that the laws of a stream are about.
+pub static OBSERVATIONS: Vocabulary = Vocabulary {
+    noun: "observation",
+    empty_is_nothing: true,
+    words: &[
+        Word {
+            name: "turn",
+            fields: &[ID, f("model", Kind::Text), f("created", Kind::Int)],
+            payload: &["id", "model", "created"],
+        },
+        Word { name: "number", fields: &[f("value", Kind::Int)], payload: &["value"] },
+        Word { name: "begin", fields: &[CHOICE], payload: &[] },
+        Word { name: "open", fields: ITEM_FACTS, payload: &["id", "index"] },
+        Word { name: "open_part", fields: &[CHOICE, ID, INDEX, PART, STRAND], payload: &["part"] },
+        Word { name: "piece", fields: &[CHOICE, ID, INDEX, PART, STRAND, f("text", Kind::Text)], payload: &["text"] },
+        // Always said: a whole that is empty is one, too.
+        Word { name: "whole", fields: &[CHOICE, ID, INDEX, PART, STRAND, f("text", Kind::Text)], payload: &[] },
+        Word { name: "close_part", fields: &[CHOICE, ID, INDEX, PART, STRAND], payload: &["part"] },
+        Word { name: "close", fields: ITEM_FACTS, payload: &["id", "index"] },
+        // An item that is told once more, when all is over.
+        Word { name: "item", fields: ITEM_FACTS, payload: &["id", "index"] },
+        Word { name: "finish", fields: &[CHOICE, f("reason", Kind::Text)], payload: &["reason"] },
+        Word { name: "usage", fields: &[f("total", Kind::Int)], payload: &["total"] },
+        Word { name: "end", fields: &[f("items", Kind::Int)], payload: &[] },
+        Word { name: "fail", fields: &[], payload: &[] },
+        // A mistake that one frame shows by itself, in the mapping's own words.
+        Word { name: "wrong", fields: &[f("message", Kind::Text)], payload: &["message"] },
+    ],
+};

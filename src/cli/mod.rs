@@ -5,6 +5,7 @@ mod explain;
 mod openapi;
 mod serve;
 mod test;
+mod validate;
 
 use crate::reload::{Base, Layers};
 use clap::{Parser, Subcommand};
@@ -40,6 +41,8 @@ enum Command {
     Explain(explain::ExplainArgs),
     /// The OpenAPI document of the set
     Openapi(openapi::OpenapiArgs),
+    /// Say whether a captured body or stream is what a client of a dialect expects
+    Validate(validate::ValidateArgs),
 }
 
 pub const FINE: u8 = 0;
@@ -67,6 +70,7 @@ pub fn run() -> ExitCode {
         Command::Test => test::run(&layers),
         Command::Explain(args) => explain::run(&args, &layers),
         Command::Openapi(args) => openapi::run(&args, layers),
+        Command::Validate(args) => validate::run(&args, &layers),
     };
     ExitCode::from(code)
 }

@@ -1,5 +1,6 @@
 //! A dialect file, with a profile laid over it, compiled: request rules, frames by moment, body, errors, order.
 
+use super::capture::CapturePlan;
 use super::expr::{Expr, Pool, PoolBuilder};
 use super::fields::{Cx, Fields, text_of};
 use super::order;
@@ -30,6 +31,7 @@ pub struct DialectPlan {
     pub orders: Orders,
     pub body: Checked,
     pub errors: Checked,
+    pub capture: CapturePlan,
     pub pool: Pool,
 }
 
@@ -165,7 +167,7 @@ pub fn compile(node: &Node, profile: Option<Profile>, dcx: &DialectCx) -> Option
     }
     let schemas = fields.get("schemas").and_then(|n| dcx.schemas.folder(n, cx));
     let request = fields.required("request").and_then(|n| RequestPlan::parse(n, &tables, cx));
-    let pool = PoolBuilder::new(tables).policies(&resolved.policies.words);
+    let pool = PoolBuilder::new(tables.clone()).policies(&resolved.policies.words);
     let compiler = Compiler {
         scx: SkeletonCx { cx, pool: &pool, parts: &parts, names: &names },
         dcx,
@@ -180,6 +182,8 @@ pub fn compile(node: &Node, profile: Option<Profile>, dcx: &DialectCx) -> Option
     let body = fields.required("body").and_then(|n| compiler.checked(n, "body", &body_env));
     let error_env = compiler.env("an error", [("fault", Type::Record(Shape::Fault))]);
     let errors = fields.required("errors").and_then(|n| compiler.checked(n, "error", &error_env));
+    let named = |node: &Node, frame: &str| compiler.schema(frame, SchemaOf::Frame, node.span);
+    let capture = CapturePlan::parse(fields.get("capture"), &tables, named, cx);
     fields.done();
     let (wire, frames, orders) = stream?;
     Some(DialectPlan {
@@ -192,6 +196,7 @@ pub fn compile(node: &Node, profile: Option<Profile>, dcx: &DialectCx) -> Option
         orders,
         body: body?,
         errors: errors?,
+        capture: capture?,
         pool: pool.build()?,
     })
 }

@@ -2,6 +2,7 @@
 
 pub mod asking;
 pub mod backend;
+pub mod capture;
 mod check;
 mod condition;
 pub mod dialect;

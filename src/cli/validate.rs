@@ -1,0 +1,155 @@
+//! `reframe validate`: whether a captured body or stream is what a client of the dialect expects.
+
+use super::{COULD_NOT_RUN, FINDINGS, FINE, check::counted, colour};
+use crate::canon::Tree;
+use crate::capture::{self, Capture, Finding, Unreadable, Verdict};
+use crate::diag::{one_of, render_all};
+use crate::mapping::dialect::DialectPlan;
+use crate::mapping::{Plan, load};
+use crate::reload::{Layers, read};
+use clap::{Args, ValueEnum};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+#[derive(Args)]
+pub struct ValidateArgs {
+    /// A body or a stream, as it was captured; `-` or nothing reads the standard input
+    file: Option<PathBuf>,
+    /// The dialect it is in [default: the one that fits best]
+    #[arg(long)]
+    dialect: Option<String>,
+    /// A profile to lay over the dialect
+    #[arg(long)]
+    profile: Option<String>,
+    /// How to print what is found
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    format: Format,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Format {
+    Human,
+    Json,
+}
+
+pub fn run(args: &ValidateArgs, layers: &Layers) -> u8 {
+    match validate(args, layers) {
+        Ok((text, code)) => {
+            // Who reads only the first lines closes the pipe; that is no reason to fall over.
+            let _ = io::stdout().write_all(text.as_bytes());
+            code
+        }
+        Err(message) => {
+            eprintln!("{message}");
+            COULD_NOT_RUN
+        }
+    }
+}
+
+fn validate(args: &ValidateArgs, layers: &Layers) -> Result<(String, u8), String> {
+    let (shown, bytes) = input(args.file.as_deref())?;
+    let files = read(layers).map_err(|refusal| refusal.render(colour()))?;
+    let loaded = load(&files);
+    let Some(plan) = loaded.plan else {
+        return Err(render_all(&loaded.diagnostics, &loaded.sources, colour()));
+    };
+    let text = String::from_utf8(bytes).map_err(|e| {
+        let line = 1 + e.as_bytes()[..e.utf8_error().valid_up_to()].iter().filter(|b| **b == b'\n').count();
+        format!("error: {shown}:{line}: this is not UTF-8")
+    })?;
+    let dialects = dialects(args, &plan)?;
+    let (verdict, dialect) = match capture::read(&text) {
+        Ok(capture) => {
+            let dialect = best(&dialects, &capture).ok_or_else(|| {
+                let known = one_of(dialects.iter().map(|d| d.name.as_str()));
+                format!("error: {shown}: no dialect of this set fits; name one with --dialect: {known}")
+            })?;
+            (capture::judge(dialect, &capture), Some(dialect))
+        }
+        Err(Unreadable::Broken { line, why }) => {
+            let findings = vec![Finding { line, text: why, more: 0 }];
+            (Verdict { what: "a body".to_owned(), findings }, None)
+        }
+        Err(Unreadable::Empty) => return Err(format!("error: {shown} is empty")),
+        Err(Unreadable::Neither) => {
+            return Err(format!("error: {shown} is neither JSON nor an event stream: no line begins with `data:`"));
+        }
+    };
+    let code = if verdict.findings.is_empty() { FINE } else { FINDINGS };
+    let text = match args.format {
+        Format::Human => human(&shown, &verdict, dialect),
+        Format::Json => verdict.findings.iter().map(|f| json(&shown, f)).collect(),
+    };
+    Ok((text, code))
+}
+
+fn input(file: Option<&Path>) -> Result<(String, Vec<u8>), String> {
+    match file.filter(|f| *f != Path::new("-")) {
+        Some(file) => {
+            let bytes = std::fs::read(file).map_err(|e| format!("error: {}: {e}", file.display()))?;
+            Ok((file.display().to_string(), bytes))
+        }
+        None => {
+            let mut bytes = Vec::new();
+            io::stdin().read_to_end(&mut bytes).map_err(|e| format!("error: the standard input: {e}"))?;
+            Ok(("stdin".to_owned(), bytes))
+        }
+    }
+}
+
+/// Those that it may be in: each with the profile that is asked for, else with that of its route.
+fn dialects<'p>(args: &ValidateArgs, plan: &'p Plan) -> Result<Vec<&'p DialectPlan>, String> {
+    let mut names: Vec<&str> = plan.dialects().map(|d| d.name.as_str()).collect();
+    names.dedup();
+    let known = one_of(names.iter().copied());
+    let asked = |name: &&str| args.dialect.as_deref().is_none_or(|d| d == *name);
+    let routed = |name: &str| plan.gateway.routes.iter().find(|r| r.dialect == name).and_then(|r| r.profile.as_deref());
+    let with = |name: &str| plan.dialect(name, args.profile.as_deref().or_else(|| routed(name))).map(|d| &**d);
+    let found: Vec<&DialectPlan> = names.into_iter().filter(asked).filter_map(with).collect();
+    match (&args.dialect, &args.profile) {
+        _ if !found.is_empty() => Ok(found),
+        (Some(dialect), None) => Err(format!("error: no dialect `{dialect}`; there is {known}")),
+        (Some(dialect), Some(profile)) => {
+            Err(format!("error: no dialect `{dialect}` with profile `{profile}`; there is {known}"))
+        }
+        (None, Some(profile)) => Err(format!("error: no profile `{profile}`")),
+        (None, None) => Err("error: this set has no dialect".to_owned()),
+    }
+}
+
+/// The one whose schemas accept the most; among equals the first of the set.
+fn best<'p>(dialects: &[&'p DialectPlan], capture: &Capture) -> Option<&'p DialectPlan> {
+    if let [only] = dialects {
+        return Some(only);
+    }
+    let fits = dialects.iter().map(|d| (capture::fit(d, capture), *d));
+    fits.rev().max_by_key(|(fit, _)| *fit).filter(|(fit, _)| *fit > (0, 0)).map(|(_, dialect)| dialect)
+}
+
+fn human(shown: &str, verdict: &Verdict, dialect: Option<&DialectPlan>) -> String {
+    let mut text = String::new();
+    for Finding { line, text: sentence, more } in &verdict.findings {
+        let more = match more {
+            0 => String::new(),
+            1 => " (and once more)".to_owned(),
+            n => format!(" (and {n} times more)"),
+        };
+        text.push_str(&format!("{shown}:{line}: {sentence}{more}\n"));
+    }
+    let said = match verdict.findings.len() {
+        0 => "valid".to_owned(),
+        n => counted(n, "finding"),
+    };
+    let dialect = dialect.map(|d| {
+        let profile = d.profile.as_deref().map(|p| format!(", profile {p}")).unwrap_or_default();
+        format!(", dialect {}{profile}", d.name)
+    });
+    text + &format!("{shown}: {}{}: {said}\n", verdict.what, dialect.unwrap_or_default())
+}
+
+fn json(shown: &str, finding: &Finding) -> String {
+    let mut line = Tree::map([("file", Tree::from(shown)), ("line", Tree::from(finding.line as i64))]);
+    line.insert("message", Tree::from(finding.text.as_str()));
+    line.insert("more", Tree::from(finding.more as i64));
+    line.to_json() + "\n"
+}

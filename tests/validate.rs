@@ -1,0 +1,746 @@
+//! `reframe validate`: everything that the gateway sends passes, and every way to break it is told with its line.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use reframe::capture::{Verdict, fit, judge, read};
+use reframe::diag::render_all;
+use reframe::mapping::dialect::DialectPlan;
+use reframe::mapping::{FileText, Plan, load};
+use reframe::reload::embedded;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/transcripts")
+}
+
+fn plan() -> Plan {
+    load(&embedded::files()).plan.unwrap()
+}
+
+fn golden(case: &str) -> String {
+    fs::read_to_string(root().join(case)).unwrap()
+}
+
+fn told(verdict: &Verdict) -> Vec<String> {
+    verdict
+        .findings
+        .iter()
+        .map(|f| match f.more {
+            0 => format!("{}: {}", f.line, f.text),
+            more => format!("{}: {} (+{more})", f.line, f.text),
+        })
+        .collect()
+}
+
+fn findings(dialect: &DialectPlan, text: &str) -> Vec<String> {
+    told(&judge(dialect, &read(text).unwrap()))
+}
+
+#[test]
+fn every_golden_is_valid_in_its_dialect_and_its_dialect_fits_best() {
+    let plan = plan();
+    let (mut checked, mut wrong) = (0, Vec::new());
+    for backend in fs::read_dir(root()).unwrap() {
+        for case in fs::read_dir(backend.unwrap().path()).unwrap() {
+            for file in fs::read_dir(case.unwrap().path()).unwrap() {
+                let path = file.unwrap().path();
+                let name = path.file_name().unwrap().to_str().unwrap();
+                let is_golden = name.ends_with(".sse") || name.ends_with(".json") && name != "request.json";
+                let text = fs::read_to_string(&path).unwrap();
+                // What failed before its first word is an HTTP error, with a status where the body should begin.
+                if !is_golden || text.starts_with("HTTP ") {
+                    continue;
+                }
+                let (dialect, profile) = name
+                    .rsplit_once('.')
+                    .unwrap()
+                    .0
+                    .split_once('@')
+                    .unwrap_or((name.rsplit_once('.').unwrap().0, "openai"));
+                let capture = read(&text).unwrap();
+                let found = told(&judge(plan.dialect(dialect, Some(profile)).unwrap(), &capture));
+                wrong.extend(found.iter().map(|f| format!("{}:{f}", path.display())));
+                let fits = plan.dialects().filter(|d| d.profile.as_deref() == Some(profile));
+                let best = fits.max_by_key(|d| fit(d, &capture)).unwrap();
+                if best.name != dialect {
+                    wrong.push(format!("{}: taken for {}", path.display(), best.name));
+                }
+                checked += 1;
+            }
+        }
+    }
+    assert!(checked > 800, "only {checked} goldens were checked");
+    assert!(wrong.is_empty(), "{} of {checked}:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// A stream, event by event.
+#[derive(Clone)]
+struct Stream(Vec<String>);
+
+impl Stream {
+    fn of(case: &str) -> Stream {
+        Stream(golden(case).split_terminator("\n\n").map(str::to_owned).collect())
+    }
+
+    fn change(mut self, at: usize, from: &str, to: &str) -> Stream {
+        assert!(self.0[at].contains(from), "{from} is not in {}", self.0[at]);
+        self.0[at] = self.0[at].replacen(from, to, 1);
+        self
+    }
+
+    fn remove(mut self, at: usize) -> Stream {
+        self.0.remove(at);
+        self
+    }
+
+    fn again(mut self, at: usize, to: usize) -> Stream {
+        self.0.insert(to, self.0[at].clone());
+        self
+    }
+
+    fn moved(mut self, at: usize, to: usize) -> Stream {
+        let event = self.0.remove(at);
+        self.0.insert(to, event);
+        self
+    }
+
+    /// After a change of the order, so that the numbers are right and only the order is wrong.
+    fn renumbered(self) -> Stream {
+        self.numbered_from(0)
+    }
+
+    fn numbered_from(mut self, first: usize) -> Stream {
+        const KEY: &str = "\"sequence_number\":";
+        for (n, event) in self.0.iter_mut().enumerate() {
+            if let Some(at) = event.find(KEY) {
+                let start = at + KEY.len();
+                let end = start + event[start..].find([',', '}']).unwrap();
+                event.replace_range(start..end, &(first + n).to_string());
+            }
+        }
+        self
+    }
+
+    fn text(&self) -> String {
+        self.0.iter().map(|event| format!("{event}\n\n")).collect()
+    }
+}
+
+type Mutation<'m> = (&'m str, Stream, &'m [&'m str]);
+
+fn each_is_told(dialect: &str, profile: &str, mutations: &[Mutation]) {
+    let plan = plan();
+    let dialect = plan.dialect(dialect, Some(profile)).unwrap();
+    let mut wrong = Vec::new();
+    for (name, stream, expected) in mutations {
+        let found = findings(dialect, &stream.text());
+        if found != *expected {
+            wrong.push(format!("{name}\n  expected {expected:#?}\n  found {found:#?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn what_breaks_a_chat_stream_is_told() {
+    // 0 role, 1 text, 2 tool, 3 arguments, 4 finish, 5 usage, 6 [DONE]; event n stands on line 2n + 1
+    let good = || Stream::of("openai-responses/matrix-text-then-call/chat.sse");
+    let mutations: &[Mutation] = &[
+        ("nothing", good(), &[]),
+        ("missing field", good().change(1, "\"created\":1767225600,", ""), &["3: `created` is missing"]),
+        (
+            "missing inner field",
+            good().change(1, ",\"logprobs\":null", ""),
+            &["3: `logprobs` is missing in `choices[0]`"],
+        ),
+        ("extra field", good().change(1, "{\"id\"", "{\"extra\":1,\"id\""), &["3: `extra` does not belong here"]),
+        (
+            "wrong type",
+            good().change(1, "1767225600", "\"now\""),
+            &["3: `created` must be of type integer, and is of type string"],
+        ),
+        (
+            "wrong inner type",
+            good().change(1, "\"content\":\"Let me look. \"", "\"content\":7"),
+            &["3: `choices[0].delta.content` must be of type null or string, and is of type number"],
+        ),
+        (
+            "wrong constant",
+            good().change(1, "chat.completion.chunk", "chat.completion"),
+            &["3: `object` must be \"chat.completion.chunk\", and is \"chat.completion\""],
+        ),
+        (
+            "wrong word",
+            good().change(4, "\"finish_reason\":\"tool_calls\"", "\"finish_reason\":\"tools\""),
+            &["9: `choices[0].finish_reason` cannot be \"tools\""],
+        ),
+        ("not JSON", good().change(1, "{\"id\"", "{id"), &["3: this is not JSON: column 2: expected a key in quotes"]),
+        (
+            "arguments before the call",
+            good().remove(2),
+            &["5: a piece of arguments of item 0 comes before it is opened"],
+        ),
+        (
+            "wrong index",
+            good().change(3, "\"tool_calls\":[{\"index\":0", "\"tool_calls\":[{\"index\":3"),
+            &["7: a piece of arguments of item 3 comes before it is opened"],
+        ),
+        (
+            "a call at a wrong index",
+            good().change(2, "\"tool_calls\":[{\"index\":0", "\"tool_calls\":[{\"index\":1"),
+            &[
+                "5: `call_1` is opened at index 1, and the next free one is 0",
+                "7: a piece of arguments of item 0 comes before it is opened",
+            ],
+        ),
+        ("two finishes", good().again(4, 5), &["11: choice 0 is finished a second time (first on line 9)"]),
+        (
+            "content after the finish",
+            good().moved(1, 4),
+            &["9: a piece of text comes after choice 0 was finished on line 7"],
+        ),
+        ("no finish", good().remove(4), &["11: choice 0 is never finished"]),
+        ("no terminator", good().remove(6), &["11: the stream stops without its terminator, `[DONE]`"]),
+        ("two terminators", good().again(6, 6), &["15: there is a second terminator (the first is on line 13)"]),
+        ("a frame after the terminator", good().again(5, 7), &["15: a frame comes after the terminator on line 13"]),
+        ("two usages", good().again(5, 6), &["13: the usage is told a second time (first on line 11)"]),
+        (
+            "changed id",
+            good().change(3, "chatcmpl-1", "chatcmpl-2"),
+            &["7: the id of the answer is `chatcmpl-2` here, and was `chatcmpl-1` on line 1"],
+        ),
+        (
+            "changed model",
+            good().change(3, "up-model", "other-model"),
+            &["7: the model of the answer is `other-model` here, and was `up-model` on line 1"],
+        ),
+        (
+            "two roles",
+            good().change(1, "\"delta\":{", "\"delta\":{\"role\":\"assistant\","),
+            &["3: choice 0 begins a second time (first on line 1)"],
+        ),
+        ("no role", good().remove(0), &["1: a piece of text comes before choice 0 has begun"]),
+        (
+            "mixed",
+            good().change(2, "\"delta\":{", "\"delta\":{\"content\":\"x\","),
+            &["5: text and tool calls share a delta"],
+        ),
+        (
+            "cut",
+            Stream(good().0[..3].to_vec()),
+            &["5: choice 0 is never finished", "5: the stream stops without its terminator, `[DONE]`"],
+        ),
+    ];
+    each_is_told("chat", "openai", mutations);
+}
+
+#[test]
+fn what_breaks_a_completions_stream_is_told() {
+    let good = || Stream::of("openai-responses/matrix-text/completions.sse");
+    let finish = good().0.iter().position(|e| e.contains("\"stop\"")).unwrap();
+    let mutations: &[Mutation] = &[
+        ("nothing", good(), &[]),
+        ("missing field", good().change(0, "\"created\":1767225600,", ""), &["1: `created` is missing"]),
+        (
+            "wrong type",
+            good().change(0, "\"index\":0", "\"index\":\"0\""),
+            &["1: `choices[0].index` must be of type integer, and is of type string"],
+        ),
+        ("two finishes", good().again(finish, finish), &["7: choice 0 is finished a second time (first on line 5)"]),
+        (
+            "content after the finish",
+            good().moved(0, finish),
+            &["5: a piece of text comes after choice 0 was finished on line 3"],
+        ),
+        ("no finish", good().remove(finish), &["7: choice 0 is never finished"]),
+        ("no terminator", good().remove(good().0.len() - 1), &["7: the stream stops without its terminator, `[DONE]`"]),
+        (
+            "changed id",
+            good().change(finish, "cmpl-1", "cmpl-2"),
+            &["5: the id of the answer is `cmpl-2` here, and was `cmpl-1` on line 1"],
+        ),
+    ];
+    each_is_told("completions", "openai", mutations);
+}
+
+#[test]
+fn what_breaks_a_responses_stream_is_told() {
+    // 0 created, 1 in_progress, 2 item, 3 part, 4 delta, 5 text done, 6 part done, 7 item done, 8 item, 9 arguments,
+    // 10 arguments done, 11 item done, 12 completed, 13 [DONE]; event n stands on line 3n + 2
+    let good = || Stream::of("openai-responses/matrix-text-then-call/responses.sse");
+    let added = "response.output_item.added";
+    let mutations: &[Mutation] = &[
+        ("nothing", good(), &[]),
+        (
+            "missing field",
+            good().change(4, ",\"content_index\":0", ""),
+            &[
+                "14: `content_index` is missing",
+                "17: the whole of part 0 (text) of `msg_2` has 13 characters more than its pieces (+3)",
+            ],
+        ),
+        (
+            "extra field",
+            good().change(4, "\"content_index\"", "\"extra\":{},\"content_index\""),
+            &["14: `extra` does not belong here"],
+        ),
+        (
+            "wrong type",
+            good().change(9, "\"output_index\":1", "\"output_index\":\"1\""),
+            &["29: `output_index` must be of type integer, and is of type string"],
+        ),
+        (
+            "extra field in the envelope",
+            good().change(12, "\"object\":\"response\"", "\"object\":\"response\",\"x\":1"),
+            &["38: `x` does not belong in `response`"],
+        ),
+        (
+            "gap in the numbers",
+            good().change(4, "\"sequence_number\":4", "\"sequence_number\":5"),
+            &[
+                "14: this frame has the number 5, and the one before it has 3",
+                "17: this frame has the number 5, and the one before it has 5",
+            ],
+        ),
+        (
+            "wrong first number",
+            Stream(good().0[..1].to_vec()).change(0, "\"sequence_number\":0", "\"sequence_number\":1"),
+            &[
+                "2: the first frame has the number 1, and not 0",
+                "2: the stream stops before the frame that ends the answer",
+                "2: the stream stops without its terminator, `[DONE]`",
+            ],
+        ),
+        (
+            "delta before its item",
+            good().moved(4, 2).renumbered(),
+            &["8: a piece of text of `msg_2` comes before it is opened"],
+        ),
+        (
+            "delta before its part",
+            good().moved(4, 3).renumbered(),
+            &["11: a piece of part 0 (text) of `msg_2` comes before the part is opened"],
+        ),
+        (
+            "arguments before their item",
+            good().moved(9, 8).renumbered(),
+            &["26: a piece of arguments of `fc_3` comes before it is opened"],
+        ),
+        ("item never closed", good().remove(7).renumbered(), &["8: `msg_2` is opened here and never closed"]),
+        (
+            "part never closed",
+            good().remove(6).renumbered(),
+            &["20: `msg_2` is closed, and part 0 (text) (opened on line 11) is not"],
+        ),
+        ("call never closed", good().remove(11).renumbered(), &["26: `fc_3` is opened here and never closed"]),
+        (
+            "item closed twice",
+            good().again(11, 11).renumbered(),
+            &["38: `fc_3` is closed a second time (first on line 35)"],
+        ),
+        (
+            "item opened twice",
+            good().again(8, 8).renumbered(),
+            &["29: `fc_3` is opened a second time (first on line 26)"],
+        ),
+        ("two ends", good().again(12, 13).renumbered(), &["41: a frame comes after the end on line 38"]),
+        ("delta after the end", good().again(9, 13).renumbered(), &["41: a frame comes after the end on line 38"]),
+        (
+            "delta after the item was closed",
+            good().moved(4, 7).renumbered(),
+            &[
+                "14: the whole of part 0 (text) of `msg_2` has 13 characters more than its pieces (+2)",
+                "23: a piece of part 0 (text) of `msg_2` comes after the item was closed on line 20",
+            ],
+        ),
+        (
+            "delta after the whole",
+            good().moved(4, 5).renumbered(),
+            &[
+                "14: the whole of part 0 (text) of `msg_2` has 13 characters more than its pieces",
+                "17: a piece of part 0 (text) of `msg_2` comes after the whole was told on line 14",
+            ],
+        ),
+        ("no end", good().remove(12), &["37: the stream stops before the frame that ends the answer"]),
+        ("no terminator", good().remove(13), &["38: the stream stops without its terminator, `[DONE]`"]),
+        (
+            "changed id",
+            good().change(12, "\"id\":\"resp_1\"", "\"id\":\"resp_2\""),
+            &["38: the id of the answer is `resp_2` here, and was `resp_1` on line 2"],
+        ),
+        (
+            "changed item id at the end",
+            good().change(11, "\"id\":\"fc_3\"", "\"id\":\"fc_4\""),
+            &["35: `fc_4` is named here, and item 1 is `fc_3` (opened on line 26) (+1)"],
+        ),
+        (
+            "changed call id",
+            good().change(11, "\"call_1\"", "\"call_2\""),
+            &["35: the call of `fc_3` is `call_2` here, and was `call_1` on line 26"],
+        ),
+        (
+            "wrong output_index",
+            good().change(9, "\"output_index\":1", "\"output_index\":0"),
+            &["29: `fc_3` is at index 0 here, and was opened at index 1 on line 26"],
+        ),
+        (
+            "wrong output_index when opened",
+            good().change(8, "\"output_index\":1", "\"output_index\":2"),
+            &[
+                "26: `fc_3` is opened at index 2, and the next free one is 1",
+                "29: `fc_3` is at index 1 here, and was opened at index 2 on line 26 (+4)",
+            ],
+        ),
+        (
+            "wrong item_id",
+            good().change(9, "\"item_id\":\"fc_3\"", "\"item_id\":\"fc_9\""),
+            &["29: `fc_9` is named here, and item 1 is `fc_3` (opened on line 26)"],
+        ),
+        (
+            "the id of another item",
+            good().change(9, "\"item_id\":\"fc_3\"", "\"item_id\":\"msg_2\""),
+            &[
+                "29: `msg_2` is at index 1 here, and was opened at index 0 on line 8",
+                "29: a piece of the arguments of `msg_2` comes after the item was closed on line 23",
+                "32: the whole of the arguments of `fc_3` has 7 characters more than its pieces (+2)",
+            ],
+        ),
+        (
+            "text is not its pieces",
+            good().change(4, "Let me look. ", "Let me loop. "),
+            &["17: the whole of part 0 (text) of `msg_2` differs from its pieces from character 11 on (+3)"],
+        ),
+        (
+            "text done differs",
+            good().change(5, "Let me look. ", "Let me look"),
+            &["17: the whole of part 0 (text) of `msg_2` has 2 characters fewer than its pieces"],
+        ),
+        (
+            "arguments are not their pieces",
+            good().change(10, "{\\\"a\\\":1}", "{\\\"a\\\":12}"),
+            &["32: the whole of the arguments of `fc_3` differs from its pieces from character 7 on"],
+        ),
+        (
+            "the end tells another text",
+            good().change(12, "Let me look. ", "Let me look. Now."),
+            &["38: the whole of part 0 (text) of `msg_2` has 4 characters more than its pieces"],
+        ),
+        (
+            "an item is missing from the end",
+            missing_item(good()),
+            &["38: `fc_3`, opened on line 26, is missing from the end"],
+        ),
+        (
+            "an unknown frame",
+            good().change(3, "\"type\":\"response.content_part.added\"", "\"type\":\"response.content_part.add\""),
+            &[
+                "11: this dialect has no frame called `response.content_part.add` (did you mean `response.content_part.added`?)",
+                "14: a piece of part 0 (text) of `msg_2` comes before the part is opened",
+            ],
+        ),
+        (
+            "the event has another name",
+            good().change(8, &format!("event: {added}"), "event: response.created"),
+            &["26: the event is called `response.created`, and its data is a `response.output_item.added`"],
+        ),
+        (
+            "no event line",
+            good().change(8, &format!("event: {added}\n"), ""),
+            &["25: there is no `event:` line before the data"],
+        ),
+        ("created twice", good().again(0, 1).renumbered(), &["5: the answer begins a second time (first on line 2)"]),
+        ("no created", good().remove(0).renumbered(), &["5: an item comes before the answer has begun"]),
+    ];
+    each_is_told("responses", "openai", mutations);
+}
+
+/// The call is taken out of the last envelope.
+fn missing_item(stream: Stream) -> Stream {
+    let event = &stream.0[12];
+    let start = event.find(",{\"id\":\"fc_3\"").unwrap();
+    let end = start + event[start..].find("}]").unwrap() + 1;
+    let call = event[start..end].to_owned();
+    stream.clone().change(12, &call, "")
+}
+
+#[test]
+fn refusals_thoughts_and_summaries_are_their_pieces() {
+    let summary = || Stream::of("openai-responses/matrix-reasoning-then-text/responses.sse");
+    let thought = || Stream::of("openai-responses/matrix-raw-thoughts/responses.sse");
+    let refusal = || Stream::of("openai-responses/b055-refusal/responses.sse");
+    let delta = refusal().0.iter().position(|e| e.contains("response.refusal.delta")).unwrap();
+    let mutations: &[Mutation] = &[
+        (
+            "summary",
+            summary().change(5, "answer.", "ask."),
+            &["20: the whole of part 0 (summary) of `rs_2` differs from its pieces from character 8 on (+3)"],
+        ),
+        (
+            "summary part never opened",
+            summary().remove(3).renumbered(),
+            &["11: a piece of part 0 (summary) of `rs_2` comes before the part is opened"],
+        ),
+        (
+            "thought",
+            thought().remove(5).renumbered(),
+            &["17: the whole of part 0 (thought) of `rs_2` has 4 characters more than its pieces (+3)"],
+        ),
+        (
+            "refusal",
+            refusal().change(delta, "\"delta\":\"", "\"delta\":\"Oh. "),
+            &["17: the whole of part 0 (refusal) of `msg_2` differs from its pieces from character 1 on (+3)"],
+        ),
+        (
+            "text in a part of refusal",
+            refusal().change(delta, "event: response.refusal.delta", "event: response.output_text.delta").change(
+                delta,
+                "\"type\":\"response.refusal.delta\"",
+                "\"type\":\"response.output_text.delta\",\"logprobs\":[]",
+            ),
+            &[
+                "14: a piece of part 0 (text) of `msg_2` comes before the part is opened",
+                "17: the whole of part 0 (refusal) of `msg_2` has 2 characters more than its pieces (+3)",
+            ],
+        ),
+    ];
+    each_is_told("responses", "openai", mutations);
+}
+
+#[test]
+fn a_profile_has_laws_of_its_own() {
+    let good = || Stream::of("openai-responses/b013-arguments-only-in-done/responses@codex-proxy.sse");
+    let mutations: &[Mutation] = &[
+        ("nothing", good(), &[]),
+        (
+            "numbers begin elsewhere",
+            good().renumbered(),
+            &[
+                "2: the first frame has the number 0, and not 1",
+                "2: `sequence_number`: 0 is less than the minimum of 1",
+            ],
+        ),
+        (
+            "arguments",
+            good().change(2, "{\\\"a\\\":1}", "{}"),
+            &["14: the whole of the arguments of `call_1` differs from its pieces from character 2 on (+2)"],
+        ),
+        (
+            "the message is never closed",
+            good().remove(3).numbered_from(1),
+            &["2: `msg_2` is opened here and never closed"],
+        ),
+        (
+            "the answer changes its id",
+            good().change(4, "resp_1", "resp_2"),
+            &["14: the id of the answer is `resp_2` here, and was `resp_1` on line 2"],
+        ),
+        (
+            "a bare terminator",
+            good().change(7, "event: done\n", ""),
+            &["22: `[DONE]` is an event called `done` in this dialect"],
+        ),
+    ];
+    each_is_told("responses", "codex-proxy", mutations);
+}
+
+#[test]
+fn a_body_is_told_by_the_line_of_the_value() {
+    let plan = plan();
+    let chat = plan.dialect("chat", Some("openai")).unwrap();
+    let body = golden("openai-responses/matrix-parallel-calls/chat.json");
+    assert_eq!(findings(chat, &body), [""; 0]);
+    let cases: &[(&str, String, &[&str])] = &[
+        (
+            "wrong type",
+            body.replace("\"created\": 1767225600", "\"created\": \"now\""),
+            &["4: `created` must be of type integer, and is of type string"],
+        ),
+        (
+            "missing field",
+            body.replacen("      \"logprobs\": null,\n", "", 1),
+            &["8: `logprobs` is missing in `choices[0]`"],
+        ),
+        (
+            "extra field",
+            body.replacen("\"role\":", "\"rule\": 1,\n        \"role\":", 1),
+            &["10: `rule` does not belong in `choices[0].message`"],
+        ),
+        ("two calls of one id", body.replace("call_0", "call_1"), &["1: two items are called `call_1`"]),
+        (
+            "no finish",
+            body.replace("\"finish_reason\": \"tool_calls\"", "\"finish_reason\": null"),
+            &["34: `choices[0].finish_reason`: null is not one of \"stop\", \"length\" or 3 other candidates"],
+        ),
+    ];
+    let mut wrong = Vec::new();
+    for (name, text, expected) in cases {
+        assert_ne!(text, &body, "{name} changes nothing");
+        let found = findings(chat, text);
+        if found != *expected {
+            wrong.push(format!("{name}\n  expected {expected:#?}\n  found {found:#?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What is printed, what is complained about, and the exit code.
+fn program(arguments: &[&str], input: &[u8]) -> (String, String, i32) {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_reframe"))
+        .arg("validate")
+        .args(arguments)
+        .current_dir(root())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // One that does not read its input may be gone already.
+    let _ = child.stdin.take().unwrap().write_all(input);
+    let output = child.wait_with_output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (text(output.stdout), text(output.stderr), output.status.code().unwrap())
+}
+
+const CHAT: &str = "openai-responses/matrix-text-then-call/chat.sse";
+
+#[test]
+fn the_program_reads_a_file_and_finds_its_dialect() {
+    let valid = |what: &str| (format!("{what}: valid\n"), String::new(), 0);
+    assert_eq!(program(&[CHAT], b""), valid(&format!("{CHAT}: 7 frames, dialect chat, profile openai")));
+    let responses = "openai-responses/matrix-text/responses.json";
+    assert_eq!(program(&[responses], b""), valid(&format!("{responses}: a body, dialect responses, profile openai")));
+    let proxy = "openai-responses/matrix-text-then-call/responses@codex-proxy.sse";
+    let (text, _, code) = program(&["--profile", "codex-proxy", proxy], b"");
+    assert_eq!((text.contains("dialect responses, profile codex-proxy: valid"), code), (true, 0), "{text}");
+}
+
+#[test]
+fn the_program_reads_its_input_and_prints_lines_or_json() {
+    let broken = golden(CHAT).replace("\"up-model\",\"system", "\"up-model\",\"extra\":1,\"system");
+    let sentence = "`extra` does not belong here";
+    let human =
+        format!("stdin:1: {sentence} (and 5 times more)\nstdin: 7 frames, dialect chat, profile openai: 1 finding\n");
+    assert_eq!(program(&[], broken.as_bytes()), (human.clone(), String::new(), 1));
+    assert_eq!(program(&["-"], broken.as_bytes()), (human, String::new(), 1));
+    let json = format!("{{\"file\":\"stdin\",\"line\":1,\"message\":\"{sentence}\",\"more\":5}}\n");
+    assert_eq!(program(&["--format", "json"], broken.as_bytes()), (json, String::new(), 1));
+    assert_eq!(program(&["--format", "json"], golden(CHAT).as_bytes()), (String::new(), String::new(), 0));
+}
+
+#[test]
+fn what_cannot_be_looked_at_is_said() {
+    let refused = |arguments: &[&str], input: &[u8]| {
+        let (text, error, code) = program(arguments, input);
+        assert_eq!((text.as_str(), code), ("", 2), "{error}");
+        error
+    };
+    assert!(refused(&["nowhere.sse"], b"").starts_with("error: nowhere.sse: "));
+    assert_eq!(refused(&[], b"\n\n"), "error: stdin is empty\n");
+    let neither = "error: stdin is neither JSON nor an event stream: no line begins with `data:`\n";
+    assert_eq!(refused(&[], b"hello"), neither);
+    assert_eq!(refused(&[], b"data: {}\n\n\xff"), "error: stdin:3: this is not UTF-8\n");
+    let fits = "error: stdin: no dialect of this set fits; name one with --dialect: chat, completions or responses\n";
+    assert_eq!(refused(&[], b"{\"hello\": 1}"), fits);
+    let dialect = "error: no dialect `chap`; there is chat, completions or responses\n";
+    assert_eq!(refused(&["--dialect", "chap", CHAT], b""), dialect);
+    assert_eq!(refused(&["--profile", "nobody", CHAT], b""), "error: no profile `nobody`\n");
+    let broken = program(&[], b"{\n  \"id\": 1,\n  oops\n}");
+    let printed = "stdin:3: this is not JSON: expected a key in quotes\nstdin: a body: 1 finding\n";
+    assert_eq!(broken, (printed.to_owned(), String::new(), 1));
+}
+
+#[test]
+fn line_ends_and_the_heads_of_curl_do_no_harm() {
+    let plan = plan();
+    let chat = plan.dialect("chat", Some("openai")).unwrap();
+    let head = "HTTP/1.1 100 Continue\n\nHTTP/1.1 200 OK\ncontent-type: text/event-stream\n\n";
+    assert_eq!(findings(chat, &format!("{head}{}", golden(CHAT))), [""; 0]);
+    let broken = format!("{head}{}", Stream::of(CHAT).change(3, "chatcmpl-1", "chatcmpl-2").text());
+    let expected = ["12: the id of the answer is `chatcmpl-2` here, and was `chatcmpl-1` on line 6"];
+    for text in [broken.clone(), broken.replace('\n', "\r\n"), broken.replace('\n', "\r"), format!("\u{feff}{broken}")]
+    {
+        assert_eq!(findings(chat, &text), expected);
+    }
+    let body = golden("openai-responses/matrix-text/chat.json").replace("1767225600", "null");
+    let found = findings(chat, &format!("HTTP/1.1 200 OK\n\n{body}").replace('\n', "\r\n"));
+    assert_eq!(found, ["6: `created` must be of type integer, and is of type null"]);
+    // A comment says nothing, data may take several lines, and the last event needs no empty line.
+    let comments = format!(": ping\n\n{}", golden(CHAT).replace("data: {", "data:\ndata: {"));
+    assert_eq!(findings(chat, comments.trim_end()), [""; 0]);
+}
+
+#[test]
+fn an_error_body_is_one_of_the_dialect() {
+    let body = r#"{"error":{"message":"no","type":"server_error","param":null,"code":null}}"#;
+    let (text, _, code) = program(&["--dialect", "chat"], body.as_bytes());
+    assert_eq!((text.as_str(), code), ("stdin: an error body, dialect chat, profile openai: valid\n", 0));
+}
+
+/// What docs/validate.md shows is what is printed.
+#[test]
+fn the_example_in_the_docs_is_as_printed() {
+    let broken = Stream::of("openai-responses/matrix-text-then-call/responses.sse")
+        .change(9, "\"item_id\":\"fc_3\"", "\"item_id\":\"fc_7\"")
+        .change(5, "Let me look. ", "Let me look")
+        .remove(13)
+        .remove(1);
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("capture.sse"), broken.text()).unwrap();
+    let program = Command::new(env!("CARGO_BIN_EXE_reframe"))
+        .args(["validate", "capture.sse"])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    let printed = format!("$ reframe validate capture.sse\n{}```\n", String::from_utf8(program.stdout).unwrap());
+    let docs = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/validate.md")).unwrap();
+    assert!(docs.contains(&printed), "docs/validate.md does not show\n{printed}");
+}
+
+/// A dialect that no Rust has heard of has the same laws.
+#[test]
+fn a_dialect_never_seen_before_needs_yaml_alone() {
+    const DRUM: &str = r#"
+dialect: drum
+request: { model: { value: m }, stream: true, items: [ { where: { $.q: string }, emit: [ message: { role: user, text: $.q } ] } ] }
+stream:
+  framing: { as: ndjson }
+  base: { beat: "{{ frame }}", at: "{{ seq }}" }
+  frames:
+    text.delta: { tap: { data: { hit: "{{ text }}" } } }
+    turn.close: { roll: { data: { all: "{{ turn.choices[0].text }}" } } }
+  order: { turn: text.delta* turn.close turn.end }
+body: { all: "{{ turn.choices[0].text }}" }
+errors: { why: "{{ fault.message }}" }
+capture:
+  key: $.beat
+  first: 0
+  rules:
+    - { emit: [ number: { value: $.at } ] }
+    - { event: tap, emit: [ piece: { kind: text, text: $.hit } ] }
+    - { event: roll, emit: [ whole: { kind: text, text: $.all }, end: {} ] }
+"#;
+    let mut files = embedded::files();
+    let name = "dialects/drum.yaml".to_owned();
+    files.push(FileText { shown: name.clone(), name, text: DRUM.into() });
+    let loaded = load(&files);
+    let plan = loaded.plan.unwrap_or_else(|| panic!("{}", render_all(&loaded.diagnostics, &loaded.sources, false)));
+    let drum = plan.dialects().find(|d| d.name == "drum").unwrap();
+    let good = r#"{"beat":"tap","at":0,"hit":"ta"}
+{"beat":"tap","at":1,"hit":"ta"}
+{"beat":"roll","at":2,"all":"tata"}
+"#;
+    assert_eq!(findings(drum, good), [""; 0]);
+    let broken = good.replace("\"at\":1", "\"at\":3").replace("tata", "tatam").replacen("\"tap\"", "\"tip\"", 1);
+    let expected = [
+        "1: this dialect has no frame called `tip` (did you mean `tap`?)",
+        "2: this frame has the number 3, and the one before it has 0",
+        "3: this frame has the number 2, and the one before it has 3",
+        "3: the whole of the text of choice 0 has 3 characters more than its pieces",
+    ];
+    assert_eq!(findings(drum, &broken), expected);
+    let best = plan.dialects().max_by_key(|d| fit(d, &read(good).unwrap())).unwrap();
+    assert_eq!(best.name, "drum");
+}
