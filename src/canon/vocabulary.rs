@@ -29,6 +29,8 @@ pub struct Field {
 #[derive(Debug)]
 pub struct Word {
     pub name: &'static str,
+    /// For people.
+    pub about: &'static str,
     pub fields: &'static [Field],
     /// When all of these are absent there is nothing to say, and nothing is emitted.
     /// Empty: the word is always said.
@@ -73,13 +75,25 @@ pub static EVENTS: Vocabulary = Vocabulary {
     words: &[
         Word {
             name: "start",
+            about: "Who answers. Before anything was told, `model` replaces the model that was asked for.",
             fields: &[f("id", Kind::Text), f("model", Kind::Text), f("created", Kind::Int)],
             payload: &["id", "model", "created"],
         },
-        Word { name: "text", fields: &[CHOICE, ITEM, PART, DELTA, WHOLE], payload: &["delta", "whole"] },
-        Word { name: "refusal", fields: &[CHOICE, ITEM, PART, DELTA, WHOLE], payload: &["delta", "whole"] },
+        Word {
+            name: "text",
+            about: "A piece of text; `whole` is a snapshot of all so far, of which only what is new counts.",
+            fields: &[CHOICE, ITEM, PART, DELTA, WHOLE],
+            payload: &["delta", "whole"],
+        },
+        Word {
+            name: "refusal",
+            about: "A piece of a refusal; `whole` is a snapshot of all so far.",
+            fields: &[CHOICE, ITEM, PART, DELTA, WHOLE],
+            payload: &["delta", "whole"],
+        },
         Word {
             name: "reasoning",
+            about: "Thoughts; `part` numbers the summaries.",
             fields: &[
                 CHOICE,
                 ITEM,
@@ -93,6 +107,7 @@ pub static EVENTS: Vocabulary = Vocabulary {
         },
         Word {
             name: "annotation",
+            about: "A citation; `value` is any JSON, for what has no field of its own.",
             fields: &[
                 CHOICE,
                 ITEM,
@@ -108,9 +123,15 @@ pub static EVENTS: Vocabulary = Vocabulary {
             ],
             payload: &["url", "file", "value"],
         },
-        Word { name: "logprobs", fields: &[CHOICE, ITEM, f("value", Kind::Json)], payload: &["value"] },
+        Word {
+            name: "logprobs",
+            about: "The log-probabilities of the text that comes next.",
+            fields: &[CHOICE, ITEM, f("value", Kind::Json)],
+            payload: &["value"],
+        },
         Word {
             name: "tool",
+            about: "A piece of a call; `key` is whatever names the call in this backend.",
             fields: &[
                 CHOICE,
                 f("key", Kind::Text),
@@ -122,11 +143,22 @@ pub static EVENTS: Vocabulary = Vocabulary {
             ],
             payload: &["id", "name", "arguments", "whole"],
         },
-        Word { name: "batch", fields: &[CHOICE, f("ids", Kind::Texts)], payload: &["ids"] },
+        Word {
+            name: "batch",
+            about: "The calls with these ids are complete.",
+            fields: &[CHOICE, f("ids", Kind::Texts)],
+            payload: &["ids"],
+        },
         // Without a name it closes every open call of the choice.
-        Word { name: "close", fields: &[CHOICE, ITEM, f("key", Kind::Text)], payload: &[] },
+        Word {
+            name: "close",
+            about: "This item, or this call (by key or id), is complete.",
+            fields: &[CHOICE, ITEM, f("key", Kind::Text)],
+            payload: &[],
+        },
         Word {
             name: "usage",
+            about: "Tokens, as far as the backend counted them.",
             fields: &[
                 f("input", Kind::Int),
                 f("output", Kind::Int),
@@ -138,9 +170,15 @@ pub static EVENTS: Vocabulary = Vocabulary {
             ],
             payload: &["input", "output", "total", "cached", "cache_write", "reasoning"],
         },
-        Word { name: "finish", fields: &[CHOICE, f("reason", Kind::Word(Finish::WORDS))], payload: &["reason"] },
+        Word {
+            name: "finish",
+            about: "Why the choice ended; without `choice` it ends all that are open.",
+            fields: &[CHOICE, f("reason", Kind::Word(Finish::WORDS))],
+            payload: &["reason"],
+        },
         Word {
             name: "fault",
+            about: "An error; `final: false` when the backend goes on by itself.",
             fields: &[
                 f("message", Kind::Text),
                 f("code", Kind::Text),
@@ -150,7 +188,12 @@ pub static EVENTS: Vocabulary = Vocabulary {
             ],
             payload: &[],
         },
-        Word { name: "end", fields: &[], payload: &[] },
+        Word {
+            name: "end",
+            about: "Nothing follows. Not needed where the framing has an end marker or the bytes end.",
+            fields: &[],
+            payload: &[],
+        },
     ],
 };
 
@@ -160,11 +203,13 @@ pub static ITEMS: Vocabulary = Vocabulary {
     words: &[
         Word {
             name: "message",
+            about: "What somebody said: `text`, or `parts`.",
             fields: &[f("role", Kind::Text), f("text", Kind::Text), f("parts", Kind::Parts)],
             payload: &["text", "parts"],
         },
         Word {
             name: "call",
+            about: "A call that the model made earlier.",
             fields: &[
                 f("id", Kind::Text),
                 f("name", Kind::Text),
@@ -175,6 +220,7 @@ pub static ITEMS: Vocabulary = Vocabulary {
         },
         Word {
             name: "result",
+            about: "What a call came to.",
             fields: &[
                 f("call_id", Kind::Text),
                 f("text", Kind::Text),
@@ -185,11 +231,17 @@ pub static ITEMS: Vocabulary = Vocabulary {
         },
         Word {
             name: "reasoning",
+            about: "Earlier thoughts, given back.",
             fields: &[f("id", Kind::Text), f("summaries", Kind::Texts), f("encrypted", Kind::Text)],
             payload: &["id", "summaries", "encrypted"],
         },
         // An item of a kind that only a backend of the same dialect knows.
-        Word { name: "other", fields: &[f("kind", Kind::Text), f("raw", Kind::Json)], payload: &["raw"] },
+        Word {
+            name: "other",
+            about: "An item of a kind that only a backend of the same dialect knows.",
+            fields: &[f("kind", Kind::Text), f("raw", Kind::Json)],
+            payload: &["raw"],
+        },
     ],
 };
 
@@ -197,15 +249,31 @@ pub static PARTS: Vocabulary = Vocabulary {
     noun: "content part",
     empty_is_nothing: false,
     words: &[
-        Word { name: "text", fields: &[f("text", Kind::Text)], payload: &["text"] },
-        Word { name: "image", fields: &[f("url", Kind::Text), f("detail", Kind::Text)], payload: &["url"] },
+        Word { name: "text", about: "A part that is text.", fields: &[f("text", Kind::Text)], payload: &["text"] },
+        Word {
+            name: "image",
+            about: "A part that is an image.",
+            fields: &[f("url", Kind::Text), f("detail", Kind::Text)],
+            payload: &["url"],
+        },
         Word {
             name: "file",
+            about: "A part that is a file.",
             fields: &[f("id", Kind::Text), f("name", Kind::Text), f("data", Kind::Text), f("url", Kind::Text)],
             payload: &["id", "data", "url"],
         },
-        Word { name: "audio", fields: &[f("data", Kind::Text), f("format", Kind::Text)], payload: &["data"] },
-        Word { name: "refusal", fields: &[f("text", Kind::Text)], payload: &["text"] },
+        Word {
+            name: "audio",
+            about: "A part that is sound.",
+            fields: &[f("data", Kind::Text), f("format", Kind::Text)],
+            payload: &["data"],
+        },
+        Word {
+            name: "refusal",
+            about: "A part that is a refusal.",
+            fields: &[f("text", Kind::Text)],
+            payload: &["text"],
+        },
     ],
 };
 
@@ -216,6 +284,7 @@ pub static TOOLS: Vocabulary = Vocabulary {
     empty_is_nothing: false,
     words: &[Word {
         name: "tool",
+        about: "A tool that the model may call.",
         fields: &[
             f("kind", Kind::Word(TOOL_KINDS)),
             f("type", Kind::Text),
