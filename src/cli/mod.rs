@@ -2,6 +2,7 @@
 
 pub mod check;
 mod explain;
+mod schema;
 mod serve;
 mod test;
 
@@ -37,6 +38,8 @@ enum Command {
     Test,
     /// Show, event by event, what a dialect makes of a transcript
     Explain(explain::ExplainArgs),
+    /// Print the JSON Schema of a kind of mapping file, for editors; without a kind, list the kinds
+    Schema(schema::SchemaArgs),
 }
 
 pub const FINE: u8 = 0;
@@ -63,6 +66,7 @@ pub fn run() -> ExitCode {
         Command::Check => check::run(&layers),
         Command::Test => test::run(&layers),
         Command::Explain(args) => explain::run(&args, &layers),
+        Command::Schema(args) => schema::run(&args),
     };
     ExitCode::from(code)
 }

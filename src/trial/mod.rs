@@ -5,7 +5,6 @@ mod expect;
 mod rehearsal;
 mod witness;
 
-
 use crate::diag::{Code, Diagnostic, Findings, Span};
 use crate::mapping::Plan;
 use crate::mapping::fields::Cx;

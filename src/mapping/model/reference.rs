@@ -1,0 +1,4 @@
+//! x
+pub fn text() -> String {
+    String::new()
+}
