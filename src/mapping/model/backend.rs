@@ -1,7 +1,7 @@
 //! backends/*.yaml.
 
 use super::manners::Manners;
-use super::notation::{List, Map, Selector, Table, Word, closed, one_of};
+use super::notation::{List, Made, Map, Selector, Table, Word, closed, one_of};
 use super::rules::{NamedRule, names_need_a_key};
 use super::skeleton::Skeleton;
 use crate::mapping::asking::METHODS;
@@ -44,13 +44,13 @@ pub struct Models {
 #[schemars(deny_unknown_fields)]
 pub struct Ask {
     /// The HTTP method.
-    #[schemars(schema_with = "method", extend("default" = METHODS[0]))]
-    pub method: Option<()>,
+    #[schemars(default, schema_with = "method", extend("default" = METHODS[0]))]
+    pub method: Made,
     /// Comes behind the URL of the gateway's entry. It sees `model` (escaped, one segment) and `upstream.stream`.
     pub path: Skeleton,
     /// Headers, which see `request`, `upstream`, `secret.key` and `build.version`. One that lacks a value is left out.
-    #[schemars(schema_with = "headers")]
-    pub headers: Option<()>,
+    #[schemars(default, schema_with = "headers")]
+    pub headers: Made,
     /// The body, which sees `request` and `upstream.stream`.
     pub body: Skeleton,
     #[schemars(flatten)]
@@ -63,7 +63,7 @@ pub struct Ask {
 pub struct Events {
     /// How bytes become events: one word, or a map when a backend does more than one.
     #[schemars(schema_with = "framing")]
-    pub framing: (),
+    pub framing: Made,
     /// Where an event's name stands; rules may then say `event: NAME`.
     pub key: Option<Selector>,
     /// What becomes of an event that no rule knows.

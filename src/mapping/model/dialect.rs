@@ -1,7 +1,7 @@
 //! dialects/*.yaml.
 
 use super::notation::{
-    Anything, BySelector, Expression, Line, List, Map, Some1, Table, Word, closed, exactly_one, or_null,
+    Anything, BySelector, Expression, Line, List, Made, Map, Some1, Table, Word, closed, exactly_one, or_null,
 };
 use super::policies;
 use super::reads;
@@ -25,11 +25,11 @@ pub struct Dialect {
     /// How a client's body is read.
     pub request: Request,
     /// Named choices, as this dialect needs them. A profile comes after.
-    #[schemars(schema_with = "policies::of_dialect", title = "policies")]
-    pub policies: Option<()>,
+    #[schemars(default, schema_with = "policies::of_dialect", title = "policies")]
+    pub policies: Made,
     /// Policies of this dialect's own: a name and its values, the default first. Expressions read them as `policy.NAME`.
-    #[schemars(schema_with = "policies::declared", title = "name to list of values")]
-    pub own_policies: Option<()>,
+    #[schemars(default, schema_with = "policies::declared", title = "name to list of values")]
+    pub own_policies: Made,
     /// Tables, by name; those of shared.yaml come after.
     pub tables: Option<Map<Table>>,
     /// Named parts: skeletons for `$use`. Those of shared.yaml come after.
@@ -60,11 +60,11 @@ pub struct Request {
     /// Rules that emit the tools.
     pub tools: Option<List<Rule<Tool>>>,
     /// Which tool the model has to call.
-    #[schemars(schema_with = "tool_choice")]
-    pub tool_choice: Option<()>,
+    #[schemars(default, schema_with = "tool_choice")]
+    pub tool_choice: Made,
     /// The form that the answer must have.
-    #[schemars(schema_with = "format")]
-    pub format: Option<()>,
+    #[schemars(default, schema_with = "format")]
+    pub format: Made,
 }
 
 /// The scalars of a request, from the list that the loader reads.
@@ -115,11 +115,11 @@ pub struct Stream {
     pub base: Option<Skeleton>,
     /// Moments to frames, by name, in the order in which they leave.
     #[schemars(schema_with = "frames")]
-    pub frames: (),
+    pub frames: Made,
     /// A regular expression over moments for each scope. Every moment that has frames stands in one of them, but for
     /// `turn.fail`.
     #[schemars(schema_with = "order")]
-    pub order: (),
+    pub order: Made,
 }
 
 /// How frames become bytes.
@@ -177,7 +177,11 @@ fn frames(generator: &mut SchemaGenerator) -> Schema {
     or_null(closed(MomentKind::WORDS.iter().zip(MomentKind::MEANINGS).map(moment).collect()))
 }
 
+/// Moments and signs; that the signs make an expression is the loader's to say.
 fn order(_: &mut SchemaGenerator) -> Schema {
-    let text = json_schema!({ "type": "string" }).to_value();
+    let moments = MomentKind::WORDS.join("|").replace('.', "\\.");
+    let pattern = format!("^[\\s()|*+?]*(({moments})([\\s()|*+?]+|$))*$");
+    let text = json_schema!({ "title": "moments, `( )`, `|`, `*`, `+`, `?`", "type": "string", "pattern": pattern })
+        .to_value();
     closed(Scope::WORDS.iter().map(|scope| ((*scope).to_owned(), text.clone())).collect::<Members<_, _>>())
 }

@@ -1,6 +1,6 @@
 //! What a backend takes and what becomes of the rest: in a backend file, and refined in gateway.yaml.
 
-use super::notation::{Anything, List, Map, Word, closed, one_of, or_null};
+use super::notation::{Anything, List, Made, Map, Word, closed, one_of, or_null};
 use crate::mapping::manners::{
     CUSTOM_FATES, FATES, FORMAT_LOSSES, Fate, Instructions, LOSSES, OPTIONAL, PART_KINDS, StreamMode,
 };
@@ -20,18 +20,18 @@ pub struct Manners {
     /// What becomes of tools, by kind (`custom`, `other`) or by the client's own word for a type. A custom tool may `wrap`:
     /// it travels as a function with one text argument, and its calls come back as custom calls. Default: `wrap` for custom
     /// tools, `drop` for others.
-    #[schemars(schema_with = "tools")]
-    pub tools: Option<()>,
+    #[schemars(default, schema_with = "tools")]
+    pub tools: Made,
     /// What becomes of content parts, by kind. Default: `forward`.
-    #[schemars(schema_with = "parts")]
-    pub parts: Option<()>,
+    #[schemars(default, schema_with = "parts")]
+    pub parts: Made,
     /// What becomes of a scalar that the body does not read, when it asks for something. `format: as_tool` makes the format
     /// a tool's arguments and its call the answer. Default: `reject` for `n`, `format`, `tools` and `previous`, else `drop`.
-    #[schemars(schema_with = "unsupported")]
-    pub unsupported: Option<()>,
+    #[schemars(default, schema_with = "unsupported")]
+    pub unsupported: Made,
     /// What becomes of members of the client's body that neither its dialect nor the body reads.
-    #[schemars(schema_with = "unknown_fields", extend("default" = Fate::Drop.word()))]
-    pub unknown_fields: Option<()>,
+    #[schemars(default, schema_with = "unknown_fields", extend("default" = Fate::Drop.word()))]
+    pub unknown_fields: Made,
     /// The last word on the members of the body, by their names there: `reject`, `drop`, `default`, `force`, `rename`, in
     /// this order.
     pub fields: Option<FieldEdits>,

@@ -70,6 +70,10 @@ notation! {
     Scalar, "word", { "type": ["string", "number", "boolean"] }
 }
 
+/// A value whose schema a function makes, out of the loader's lists.
+#[derive(Default)]
+pub struct Made;
+
 /// One word of a closed list.
 pub struct Word<T>(PhantomData<T>);
 

@@ -1,6 +1,6 @@
 //! profiles/*.yaml.
 
-use super::notation::{Anything, Map};
+use super::notation::{Anything, Made, Map};
 use super::policies;
 use schemars::JsonSchema;
 use std::collections::BTreeMap;
@@ -12,8 +12,8 @@ pub struct Profile {
     /// Its name.
     pub profile: String,
     /// Named choices: a value for every dialect, or dialect to value. A policy of one dialect's own is set for that one.
-    #[schemars(schema_with = "policies::of_profile", title = "policies")]
-    pub policies: Option<()>,
+    #[schemars(default, schema_with = "policies::of_profile", title = "policies")]
+    pub policies: Made,
     /// Fields that have another name in every frame, body and error of a dialect: dialect, old name, new name. The schemas
     /// must know the new name.
     pub names: Option<Map<BTreeMap<String, String>>>,

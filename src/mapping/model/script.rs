@@ -1,6 +1,6 @@
 //! scripts/*.yaml.
 
-use super::notation::{Expression, Full, exactly_one, one_of};
+use super::notation::{Expression, Full, Made, exactly_one, one_of};
 use crate::mapping::script::PACES;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
@@ -11,8 +11,8 @@ pub struct Script {
     /// Its name.
     pub script: String,
     /// The time between two events.
-    #[schemars(schema_with = "pace", extend("default" = PACES[0]))]
-    pub pace: Option<()>,
+    #[schemars(default, schema_with = "pace", extend("default" = PACES[0]))]
+    pub pace: Made,
     /// The first that holds is played. The last has no `when:`, so that every request has something to play.
     pub steps: Full<Step>,
 }
@@ -28,8 +28,8 @@ pub struct Step {
     /// The request cannot be played: 400.
     pub refuse: Option<Refuse>,
     /// The time between two events. Default: the script's.
-    #[schemars(schema_with = "pace")]
-    pub pace: Option<()>,
+    #[schemars(default, schema_with = "pace")]
+    pub pace: Made,
 }
 
 /// Why a request cannot be played.

@@ -36,7 +36,7 @@ impl JsonSchema for Skeleton {
     }
 }
 
-/// A list: one element for each of a list of variables.
+/// A list: one element for each element of another one.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields, title = "$each")]
 pub struct Each {

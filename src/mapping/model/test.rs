@@ -1,6 +1,6 @@
 //! *.test.yaml: what stands beside a mapping and must hold.
 
-use super::notation::{Anything, List, Word};
+use super::notation::{Anything, List, Made, Word};
 use crate::canon::FaultKind;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
@@ -61,7 +61,7 @@ pub struct Expect {
 pub struct Where {
     /// Which frame, from 0; or `last`.
     #[schemars(schema_with = "which")]
-    pub frame: (),
+    pub frame: Made,
 }
 
 /// A fault, as far as it is expected.
