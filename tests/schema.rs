@@ -293,10 +293,13 @@ fn loader_and_schema_agree_on_every_slip() {
         let kind = Kind::of(&file.name).unwrap();
         if kind.name != "test" {
             let value = serde_json::from_str(&tree(&file.text).unwrap().to_json()).unwrap();
-            slips.extend(slips_in(&value).into_iter().map(|(place, slip)| Slip { at, kind, place, slip }));
+            // Below these stands what a client or a backend gets: any key is one.
+            let free = |place: &str| ["/body/", "/parts/", "/errors/"].iter().any(|below| place.starts_with(below));
+            let slips_here = slips_in(&value).into_iter().filter(|(place, _)| !free(place));
+            slips.extend(slips_here.map(|(place, slip)| Slip { at, kind, place, slip }));
         }
     }
-    assert!(slips.len() > 500, "only {} slips", slips.len());
+    assert!(slips.len() > 400, "only {} slips", slips.len());
     let judge = |slip: &Slip| slip.disagreement(&files, &sound, &schemas);
     let wrong: Vec<String> = thread::scope(|scope| {
         let threads: Vec<_> = slips
@@ -320,6 +323,11 @@ impl Slip {
     fn disagreement(&self, files: &[FileText], sound: &Plan, schemas: &Schemas) -> Option<String> {
         let text = self.slip.to_string();
         let refused = schemas.check(self.kind, &Tree::parse(text.as_bytes()).unwrap()).err();
+        let excused = ELSEWHERE.iter().any(|(below, _)| self.place.starts_with(below));
+        // Nothing that the loader could say would be a disagreement, and to ask it takes longest.
+        if refused.is_none() && excused {
+            return None;
+        }
         let mut files = files.to_vec();
         let file = &mut files[self.at];
         file.text = text.into();
@@ -328,11 +336,8 @@ impl Slip {
         let here = |d: &&Diagnostic| loaded.sources.show(d.span).starts_with(name.as_str());
         let codes: Vec<&str> = loaded.diagnostics.iter().filter(here).map(|d| d.code.as_str()).collect();
         let sees = |sight_of: Sight| codes.iter().any(|code| sight(code) == sight_of);
-        let excused = ELSEWHERE.iter().any(|(below, _)| place.starts_with(below));
         match refused {
-            None if sees(Sight::Seen) && !excused => {
-                Some(format!("{name} {place}: the loader says {codes:?}, the schema nothing"))
-            }
+            None if sees(Sight::Seen) => Some(format!("{name} {place}: the loader says {codes:?}, the schema nothing")),
             Some(why) if !sees(Sight::Seen) && !sees(Sight::Some) => {
                 Some(format!("{name} {place}: {codes:?}, but the schema says {why}"))
             }
