@@ -42,6 +42,7 @@ fn opened(dialect: &str, filling: Filling, validation: Validation) -> Pipeline {
         validation,
         answer: Answer::Stream,
         masks: Default::default(),
+        hidden: None,
         ids: Ids::Seeded(7),
         now_ms: 0,
     })

@@ -13,6 +13,7 @@ pub mod contract;
 pub mod egress;
 pub mod fill;
 pub mod ingest;
+pub mod openapi;
 pub mod pipeline;
 pub mod turn;
 pub mod wire;

@@ -19,19 +19,27 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("egress", &["canon", "mapping", "fill"]),
     ("upstream", &["canon", "mapping", "fill"]),
     ("pipeline", &["canon", "diag", "mapping", "ingest", "turn", "fill", "egress", "contract", "wire"]),
+    ("openapi", &["canon", "mapping"]),
     ("trial", &["canon", "diag", "mapping", "ingest", "ingress", "turn", "pipeline"]),
     ("reload", &["diag", "mapping", "trial"]),
     ("observe", &[]),
     (
         "serve",
-        &["canon", "mapping", "fill", "ingress", "upstream", "turn", "egress", "wire", "pipeline", "reload", "observe"],
+        &[
+            "canon", "mapping", "fill", "ingress", "upstream", "turn", "egress", "wire", "pipeline", "reload",
+            "observe", "openapi",
+        ],
     ),
-    ("cli", &["canon", "diag", "mapping", "ingress", "turn", "pipeline", "reload", "serve", "trial", "observe"]),
+    (
+        "cli",
+        &["canon", "diag", "mapping", "ingress", "turn", "pipeline", "reload", "serve", "trial", "observe", "openapi"],
+    ),
 ];
 
 /// The modules without IO, clock or chance.
 const PURE: &[&str] = &[
     "canon", "diag", "contract", "turn", "wire", "mapping", "fill", "ingress", "ingest", "egress", "pipeline", "trial",
+    "openapi",
 ];
 
 const IMPURE: &[&str] = &[

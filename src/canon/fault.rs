@@ -71,6 +71,32 @@ pub struct Fault {
     pub retry_after: Option<u64>,
 }
 
+/// A text that no client may read, even when a backend repeats it.
+#[derive(Clone)]
+pub struct Hidden(std::sync::Arc<str>);
+
+impl Hidden {
+    pub fn new(text: &str) -> Hidden {
+        Hidden(text.into())
+    }
+
+    pub fn redact(&self, text: &str) -> String {
+        text.replace(&*self.0, "[redacted]")
+    }
+
+    pub fn redacted(&self, fault: Fault) -> Fault {
+        let Fault { kind, message, param, code, status, retry_after } = fault;
+        let code = code.map(|code| self.redact(&code));
+        Fault { kind, message: self.redact(&message), param, code, status, retry_after }
+    }
+}
+
+impl std::fmt::Debug for Hidden {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Hidden")
+    }
+}
+
 impl Fault {
     pub fn new(kind: FaultKind, message: impl Into<String>) -> Fault {
         Fault { kind, message: message.into(), param: None, code: None, status: None, retry_after: None }

@@ -15,7 +15,7 @@ pub mod usage;
 pub mod vocabulary;
 
 pub use event::{CallKind, Ended, Event, Piece, ReasoningKind};
-pub use fault::{Fault, FaultKind};
+pub use fault::{Fault, FaultKind, Hidden};
 pub use finish::Finish;
 pub use frame::{Frame, FrameBody, WireKind};
 pub use moment::{Moment, MomentKind, Scope};

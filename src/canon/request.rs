@@ -18,6 +18,7 @@ impl TurnRequest {
     pub fn new(mut view: Tree) -> TurnRequest {
         let mut items = view.get("items").and_then(Tree::as_list).unwrap_or(&[]).to_vec();
         items.iter_mut().for_each(derive);
+        distinct(&mut items);
         let calls: Vec<Tree> = items.iter().filter(|i| word(i, "type") == "call").cloned().collect();
         for result in items.iter_mut().filter(|i| word(i, "type") == "result") {
             let call = calls.iter().find(|c| c.get("id") == result.get("call_id"));
@@ -89,7 +90,9 @@ fn derive(item: &mut Tree) {
     for part in parts {
         let url = ["url", "data"].into_iter().map(|k| word(part, k)).find(|t| t.starts_with("data:"));
         let split = url.and_then(|u| u.strip_prefix("data:")?.split_once(";base64,"));
-        if let Some((media, base64)) = split.map(|(m, b)| (Tree::from(m), Tree::from(b))) {
+        // `;charset=…` and `;name=…` are no part of the type.
+        let bare = |media: &str| Tree::from(media.split(';').next().unwrap_or_default());
+        if let Some((media, base64)) = split.map(|(m, b)| (bare(m), Tree::from(b))) {
             part.insert("media", media);
             part.insert("base64", base64);
         }
@@ -105,6 +108,37 @@ pub struct Masks {
     pub answer: Option<String>,
 }
 
+/// Calls have ids of their own. Where a client names its calls by their function, the second call of one is told apart.
+fn distinct(items: &mut [Tree]) {
+    let mut seen: Vec<String> = Vec::new();
+    // Calls without a result yet, by the client's id.
+    let mut open: Vec<(String, String)> = Vec::new();
+    for item in items {
+        match word(item, "type") {
+            "call" => {
+                let id = word(item, "id").to_owned();
+                let mut own = id.clone();
+                let mut count = 1;
+                while seen.contains(&own) {
+                    count += 1;
+                    own = format!("{id}_{count}");
+                }
+                if own != id {
+                    item.insert("id", Tree::from(own.as_str()));
+                }
+                seen.push(own.clone());
+                open.push((id, own));
+            }
+            "result" => {
+                if let Some(at) = open.iter().position(|(id, _)| id == word(item, "call_id")) {
+                    item.insert("call_id", Tree::from(open.remove(at).1));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
 /// The one argument of a custom tool that travels as a function.
 pub const WRAPPED_INPUT: &str = "input";
 
@@ -112,7 +146,7 @@ fn is_user(item: &Tree) -> bool {
     word(item, "type") == "message" && word(item, "role") == "user"
 }
 
-/// Adjacent calls and the text before them become one assistant message; their results follow it.
+/// Adjacent calls and the text around them become one assistant message; their results follow it.
 fn messages(items: &[Tree]) -> Tree {
     let mut out: Vec<Tree> = Vec::new();
     for item in items {
@@ -137,11 +171,28 @@ fn messages(items: &[Tree]) -> Tree {
                 result.insert("failed", item.get("failed").cloned().unwrap_or_default());
                 out.push(result);
             }
-            "message" => out.push(message(word(item, "role"), item.get("parts"), item.get("text"))),
+            "message" => match out.last_mut().filter(|m| word(item, "role") == "assistant" && has_calls(m)) {
+                // Between calls and their results no message may stand.
+                Some(calling) => append(calling, item),
+                None => out.push(message(word(item, "role"), item.get("parts"), item.get("text"))),
+            },
             _ => {}
         }
     }
     Tree::from(out)
+}
+
+fn has_calls(message: &Tree) -> bool {
+    message.get("calls").and_then(Tree::as_list).is_some_and(|calls| !calls.is_empty())
+}
+
+fn append(message: &mut Tree, item: &Tree) {
+    let text = format!("{}{}", word(message, "text"), word(item, "text"));
+    let parts = |tree: &Tree| tree.get("parts").and_then(Tree::as_list).unwrap_or(&[]).to_vec();
+    let parts = Tree::from([parts(message), parts(item)].concat());
+    message.insert("plain", Tree::from(is_plain(Some(&parts))));
+    message.insert("text", Tree::from(text));
+    message.insert("parts", parts);
 }
 
 fn is_plain(parts: Option<&Tree>) -> bool {

@@ -74,6 +74,7 @@ fn explain(args: &ExplainArgs, layers: &Layers) -> Result<bool, String> {
         validation: Validation::Strict,
         answer: Answer::Stream,
         masks: Default::default(),
+        hidden: None,
         ids: Ids::Counting(0),
         now_ms: 0,
     })

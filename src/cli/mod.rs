@@ -2,6 +2,7 @@
 
 pub mod check;
 mod explain;
+mod openapi;
 mod schema;
 mod serve;
 mod test;
@@ -38,6 +39,8 @@ enum Command {
     Test,
     /// Show, event by event, what a dialect makes of a transcript
     Explain(explain::ExplainArgs),
+    /// The OpenAPI document of the set
+    Openapi(openapi::OpenapiArgs),
     /// Print the JSON Schema of a kind of mapping file, for editors; without a kind, list the kinds
     Schema(schema::SchemaArgs),
 }
@@ -66,6 +69,7 @@ pub fn run() -> ExitCode {
         Command::Check => check::run(&layers),
         Command::Test => test::run(&layers),
         Command::Explain(args) => explain::run(&args, &layers),
+        Command::Openapi(args) => openapi::run(&args, layers),
         Command::Schema(args) => schema::run(&args),
     };
     ExitCode::from(code)

@@ -49,7 +49,7 @@ pub fn read_tree(plan: &RequestPlan, body: &Tree) -> Result<TurnRequest, Fault> 
         return Err(Fault::new(FaultKind::Invalid, message).param("n"));
     }
     // What was read above has the plainer messages; the schema knows the rest.
-    if let Some(Err(breach)) = plan.schema.as_ref().map(|s| s.check(body)) {
+    if let Some(Err(breach)) = plan.schema.as_ref().map(|s| s.schema.check(body)) {
         return Err(invalid(Mismatch {
             param: dotted(&breach.pointer),
             message: format!("is not valid: {}", breach.message),

@@ -19,10 +19,25 @@ pub struct AskPlan {
     /// A header whose text lacks a value is left out.
     pub headers: Vec<(String, Skeleton)>,
     pub body: Skeleton,
+    /// Done to the body before it leaves, in this order.
+    pub joins: Vec<Join>,
     pub pool: Pool,
     pub manners: Manners,
     pub reads: Reads,
     pub models: Option<ModelsPlan>,
+}
+
+/// Neighbours in a list of the body that the backend takes as one: their inner lists are put together.
+#[derive(Debug)]
+pub struct Join {
+    /// The member of the body.
+    pub at: String,
+    /// The inner list. A list in it is laid flat, and an element in which it is empty says nothing and is left out.
+    pub list: String,
+    /// Neighbours are joined if they have this member in common.
+    pub by: Option<String>,
+    /// Only those are joined whose inner list holds nothing but elements with this member.
+    pub only: Option<String>,
 }
 
 /// Where a backend lists its models: a path, and the ids in the answer.
@@ -30,6 +45,8 @@ pub struct AskPlan {
 pub struct ModelsPlan {
     pub path: String,
     pub ids: Selector,
+    /// What its ids begin with and the path of a turn does not repeat.
+    pub prefix: Option<String>,
 }
 
 /// What of a request the body, the path and the headers read: the rest does not reach the backend.
@@ -37,9 +54,13 @@ pub struct ModelsPlan {
 pub struct Reads {
     /// Fields of `request`.
     scalars: Vec<String>,
-    /// Members that the client sent and the dialect does not know: `request.extra.NAME`.
+    /// Members that the client sent, as it sent them: `request.extra.NAME`, `request.raw.NAME`.
     members: Vec<String>,
     all_members: bool,
+    /// `request.raw.NAME.INNER`
+    inner: Vec<(String, String)>,
+    /// What is read of the elements of a list: of `p.detail` the last name.
+    leaves: Vec<String>,
 }
 
 impl Reads {
@@ -51,6 +72,20 @@ impl Reads {
         self.all_members || self.members.iter().any(|m| m == name)
     }
 
+    /// Is this read as the client sent it?
+    pub fn inner(&self, member: &str, name: &str) -> bool {
+        self.member(member) || self.inner.iter().any(|(m, n)| m == member && n == name)
+    }
+
+    pub fn leaf(&self, name: &str) -> bool {
+        self.leaves.iter().any(|l| l == name)
+    }
+
+    /// Are the messages that lead a conversation read as one text only?
+    pub fn leads_as_text(&self) -> bool {
+        self.scalar("instructions") && !self.scalar("messages") && !self.items()
+    }
+
     /// Are the items of the conversation read one by one, or only as messages?
     pub fn items(&self) -> bool {
         self.scalar("items") || self.scalar("history")
@@ -59,12 +94,14 @@ impl Reads {
     fn see(&mut self, path: &Path) {
         let mut steps = path.0.iter().map(|s| &**s);
         if steps.next() != Some("request") {
+            self.leaves.extend(steps.next_back().map(str::to_owned));
             return;
         }
-        match (steps.next(), steps.next()) {
-            (Some("extra" | "raw"), Some(member)) => self.members.push(member.to_owned()),
-            (Some("extra" | "raw"), None) | (None, _) => self.all_members = true,
-            (Some(scalar), _) => self.scalars.push(scalar.to_owned()),
+        match (steps.next(), steps.next(), steps.next()) {
+            (Some("raw"), Some(member), Some(name)) => self.inner.push((member.to_owned(), name.to_owned())),
+            (Some("extra" | "raw"), Some(member), _) => self.members.push(member.to_owned()),
+            (Some("extra" | "raw"), None, _) | (None, ..) => self.all_members = true,
+            (Some(scalar), ..) => self.scalars.push(scalar.to_owned()),
         }
     }
 
@@ -151,6 +188,7 @@ impl AskPlan {
         }
         let body_env = Env::new("the body of a backend's request", [request, upstream]);
         let body = fields.required("body").and_then(|n| scx.compile(n, &body_env));
+        let joins = fields.list("join").iter().filter_map(|n| Join::parse(n, cx)).collect();
         let manners = Manners::default().refined(&fields, cx);
         fields.done();
         let models = models.and_then(|n| models_plan(n, cx));
@@ -158,7 +196,27 @@ impl AskPlan {
         let mut reads = Reads::default();
         reads.skeleton(&body);
         headers.iter().for_each(|(_, s)| reads.skeleton(s));
-        Some(AskPlan { method: method.to_owned(), path, headers, body, pool: pool.build()?, manners, reads, models })
+        Some(AskPlan {
+            method: method.to_owned(),
+            path,
+            headers,
+            body,
+            joins,
+            pool: pool.build()?,
+            manners,
+            reads,
+            models,
+        })
+    }
+}
+
+impl Join {
+    fn parse(node: &Node, cx: Cx) -> Option<Join> {
+        let fields = Fields::of(node, "`join:`", cx)?;
+        let (at, list) = (fields.required_text("at"), fields.required_text("list"));
+        let (by, only) = (fields.text("by").map(str::to_owned), fields.text("only").map(str::to_owned));
+        fields.done();
+        Some(Join { at: at?.to_owned(), list: list?.to_owned(), by, only })
     }
 }
 
@@ -166,8 +224,9 @@ fn models_plan(node: &Node, cx: Cx) -> Option<ModelsPlan> {
     let fields = Fields::of(node, "`models:`", cx)?;
     let path = fields.required_text("path").map(str::to_owned);
     let ids = fields.required("ids").and_then(|n| Selector::parse(text_of(n, cx)?, n.span, cx));
+    let prefix = fields.text("prefix").map(str::to_owned);
     fields.done();
-    Some(ModelsPlan { path: path?, ids: ids? })
+    Some(ModelsPlan { path: path?, ids: ids?, prefix })
 }
 
 /// A name that HTTP takes for a header.

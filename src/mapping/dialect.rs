@@ -129,6 +129,7 @@ pub fn compile(node: &Node, profile: Option<Profile>, dcx: &DialectCx) -> Option
         return None;
     };
     let name = text_of(name, cx)?.to_owned();
+    let own_schemas = node.get("schemas").and_then(Node::as_text).map(str::to_owned);
     let mut patched;
     let mut node = node;
     let mut names: Vec<(String, String)> = Vec::new();
@@ -171,7 +172,8 @@ pub fn compile(node: &Node, profile: Option<Profile>, dcx: &DialectCx) -> Option
         schemas,
         policies: resolved.words(),
     };
-    let request = request.map(|plan| RequestPlan { schema: compiler.request_schema(node.span), ..plan });
+    let request =
+        request.map(|plan| RequestPlan { schema: compiler.request_schema(own_schemas.as_deref(), node.span), ..plan });
     let stream = fields.required("stream").and_then(|n| compiler.stream(n));
     let body_env =
         compiler.env("the body", [("turn", Type::Record(Shape::Turn)), ("request", Type::Record(Shape::Request))]);
@@ -240,9 +242,12 @@ impl Compiler<'_, '_> {
     }
 
     /// A dialect without one reads what it needs and passes the rest.
-    fn request_schema(&self, span: Span) -> Option<Arc<Schema>> {
-        let file = format!("{}/request.json", self.schemas?);
-        self.dcx.schemas.contains(&file).then(|| self.dcx.schemas.get(&file, span, self.dcx.cx))?
+    fn request_schema(&self, own: Option<&str>, span: Span) -> Option<NamedSchema> {
+        // A profile that changes what leaves need not say again what arrives.
+        let folders = [self.schemas, own].into_iter().flatten();
+        let name = folders.map(|f| format!("{f}/request.json")).find(|name| self.dcx.schemas.contains(name))?;
+        let schema = self.dcx.schemas.contains(&name).then(|| self.dcx.schemas.get(&name, span, self.dcx.cx))??;
+        Some(NamedSchema { name, schema })
     }
 
     #[allow(clippy::type_complexity)]

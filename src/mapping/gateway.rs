@@ -36,6 +36,15 @@ pub struct GatewayPlan {
     /// Where the metrics are.
     pub metrics: Option<String>,
     pub headers: HeaderNames,
+    pub docs: Docs,
+}
+
+words! {
+    /// Are the OpenAPI document, the schemas and the page to read them there?
+    pub enum Docs {
+        Public = "public",
+        Off = "off",
+    }
 }
 
 /// What the gateway's own headers are called.
@@ -185,6 +194,11 @@ pub fn parse(node: &Node, known: &Known, cx: Cx) -> Option<GatewayPlan> {
         auth: fields.get("auth").and_then(|n| cx.word(n, Auth::WORDS)).and_then(Auth::from_word).unwrap_or(Auth::Keys),
         metrics: fields.text("metrics").map(str::to_owned),
         headers: fields.get("headers").map(|n| header_names(n, cx)).unwrap_or_default(),
+        docs: fields
+            .get("docs")
+            .and_then(|n| cx.word(n, Docs::WORDS))
+            .and_then(Docs::from_word)
+            .unwrap_or(Docs::Public),
         timeouts: Timeouts::default().refined(fields.get("timeouts"), cx),
     };
     let timeouts = plan.timeouts;

@@ -44,6 +44,8 @@ pub struct Manners {
     pub tools: Vec<(String, Fate)>,
     /// By kind of content part.
     pub parts: Vec<(String, Fate)>,
+    /// Roles whose messages hold nothing but text: `tool` for the result of a call.
+    pub text_only: Vec<String>,
     /// Scalars of the request that the body does not read.
     pub unsupported: Vec<(String, Fate)>,
     pub unknown_fields: Fate,
@@ -71,6 +73,7 @@ impl Default for Manners {
             role_map: Vec::new(),
             tools: Vec::new(),
             parts: Vec::new(),
+            text_only: Vec::new(),
             unsupported: Vec::new(),
             unknown_fields: Fate::Drop,
             fields: FieldEdits::default(),
@@ -144,6 +147,10 @@ impl Manners {
             }
         }
         fates(&mut manners.parts, fields.map("parts"), PART_KINDS, FATES, cx);
+        if fields.get("text_only").is_some() {
+            let roles = fields.list("text_only").iter().filter_map(|n| text_of(n, cx));
+            manners.text_only = roles.map(str::to_owned).collect();
+        }
         for entry in fields.map("unsupported") {
             let words = if entry.key == "format" { FORMAT_LOSSES } else { LOSSES };
             fates(&mut manners.unsupported, std::slice::from_ref(entry), OPTIONAL, words, cx);

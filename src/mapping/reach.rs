@@ -92,23 +92,27 @@ pub struct BadUrl {
 /// The base of a backend's URLs, checked: a host, a path, and nothing that could send a request elsewhere.
 pub fn base(text: &str, allowed: &[IpAddr]) -> Result<String, BadUrl> {
     let bad = |message: String, help| Err(BadUrl { message, help });
+    // What cannot be read may hold a key; it is not repeated.
     let Ok(url) = Url::parse(text) else {
-        return bad(format!("`{text}` is not a URL"), "write it whole: http://127.0.0.1:9000/v1");
+        return bad("this is not a URL".to_owned(), "write it whole: http://127.0.0.1:9000/v1");
     };
     if !matches!(url.scheme(), "http" | "https") {
         return bad(format!("`{}` is not spoken", url.scheme()), "a backend is reached over http or https");
+    }
+    if text.contains(":///") {
+        return bad("this URL has no host".to_owned(), "write it whole: http://127.0.0.1:9000/v1");
     }
     if !url.username().is_empty() || url.password().is_some() {
         return bad("a key does not stand in a URL".to_owned(), "say where it is: `key: { env: NAME }`");
     }
     if url.query().is_some() || url.fragment().is_some() {
-        return bad(format!("`{text}` has more than a path"), "what follows the path is said by the backend file");
+        return bad("this URL has more than a path".to_owned(), "what follows the path is said by the backend file");
     }
     let literal = match url.host() {
         Some(Host::Ipv4(ip)) => Some(IpAddr::V4(ip)),
         Some(Host::Ipv6(ip)) => Some(IpAddr::V6(ip)),
         Some(Host::Domain(_)) => None,
-        None => return bad(format!("`{text}` has no host"), "write it whole: http://127.0.0.1:9000/v1"),
+        None => return bad("this URL has no host".to_owned(), "write it whole: http://127.0.0.1:9000/v1"),
     };
     if let Some(ip) = literal.filter(|ip| is_internal(*ip) && !allowed.contains(ip)) {
         return bad(
@@ -121,11 +125,20 @@ pub fn base(text: &str, allowed: &[IpAddr]) -> Result<String, BadUrl> {
 
 /// Addresses where machines of a cloud tell their secrets, and the links around them.
 pub fn is_internal(ip: IpAddr) -> bool {
-    let v4 = |octets: [u8; 4]| octets[..2] == [169, 254] || octets == [100, 100, 100, 200] || octets[0] == 0;
+    let v4 = |octets: [u8; 4]| {
+        let told = [[100, 100, 100, 200], [192, 0, 0, 192]].contains(&octets);
+        told || octets[..2] == [169, 254] || octets[0] == 0
+    };
     match ip {
         IpAddr::V4(ip) => v4(ip.octets()),
         IpAddr::V6(ip) => {
-            let mapped = ip.to_ipv4_mapped().is_some_and(|ip| v4(ip.octets()));
+            let octets = ip.octets();
+            let inside = |at: usize| v4([octets[at], octets[at + 1], octets[at + 2], octets[at + 3]]);
+            // ::ffff:a.b.c.d, ::a.b.c.d, 64:ff9b::a.b.c.d (NAT64) and 2002:ab:cd:: (6to4) are a.b.c.d.
+            let nat64 = octets[..12] == [0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0];
+            let mapped =
+                octets[..10] == [0; 10] && matches!(octets[10..12], [0, 0] | [0xff, 0xff]) && !ip.is_loopback();
+            let mapped = (mapped || nat64) && inside(12) || octets[..2] == [0x20, 0x02] && inside(2);
             let aws = ip.segments()[..3] == [0xfd00, 0x0ec2, 0] && ip.segments()[7] == 0x254;
             mapped || aws || ip.is_unspecified() || (ip.segments()[0] & 0xffc0) == 0xfe80
         }

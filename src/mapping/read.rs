@@ -67,6 +67,11 @@ pub struct ReadCx<'c> {
 }
 
 impl Read {
+    /// Is it one of the words that the field itself knows? Elsewhere `none` in a table means that nothing is said.
+    fn may_be(&self, word: &str) -> bool {
+        matches!(self.field.kind, Kind::Word(words) if words.contains(&word))
+    }
+
     pub fn parse(field: &'static Field, node: &Node, rcx: &ReadCx) -> Option<Read> {
         let cx = rcx.cx;
         let way = match &node.kind {
@@ -203,7 +208,7 @@ impl Read {
                     Some(table) => {
                         let word = scalar_text(&converted).unwrap_or_default();
                         match table.get(&word) {
-                            Some(Tree::Str(none)) if none == "none" => Tree::Null,
+                            Some(Tree::Str(word)) if word == "none" && !self.may_be("none") => Tree::Null,
                             Some(value) => value.clone(),
                             None => {
                                 return Err(wrong(format!("must be {}, not `{word}`", one_of(table.keys()))));

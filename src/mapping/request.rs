@@ -1,5 +1,6 @@
 //! A dialect's `request:`: how a client's body becomes request items and scalars.
 
+use super::dialect::NamedSchema;
 use super::fields::{Cx, Fields, constant};
 use super::read::{Read, ReadCx};
 use super::rules::{RuleBook, RuleSet, parse_parts};
@@ -9,8 +10,6 @@ use super::yaml::{Kind, Node};
 use crate::canon::vocabulary::{FORMAT, Field, ITEMS, SCALARS, TOOL_CHOICE, TOOLS};
 use crate::canon::{Tree, words};
 use crate::diag::Code;
-use reframe_frame::Schema;
-use std::sync::Arc;
 
 words! {
     /// What a required member must be.
@@ -78,7 +77,7 @@ pub struct RequestPlan {
     pub items: RuleSet,
     pub tools: RuleSet,
     /// The types of the members that are known: `schemas/DIALECT/request.json`, where there is one.
-    pub schema: Option<Arc<Schema>>,
+    pub schema: Option<NamedSchema>,
     /// The members that something above reads; the rest is `request.extra`.
     pub known: Vec<String>,
 }

@@ -8,8 +8,8 @@ mod stage;
 pub use sight::{Broken, Observer, Sight};
 pub use stage::Breached;
 
-use crate::canon::policy::{IdleResult, OnEmpty, OnMalformed, OnPartial};
-use crate::canon::{Ended, Event, Fault, FaultKind, Frame, Masks, Policies, Tree, TurnRequest, TurnState};
+use crate::canon::policy::{Head, IdleResult, OnEmpty, OnMalformed, OnPartial};
+use crate::canon::{Ended, Event, Fault, FaultKind, Frame, Hidden, Masks, Policies, Tree, TurnRequest, TurnState};
 use crate::contract::OrderCheck;
 use crate::mapping::backend::BackendPlan;
 use crate::mapping::dialect::DialectPlan;
@@ -25,6 +25,11 @@ pub struct Pipeline {
     backend: Arc<BackendPlan>,
     turn: Turn,
     stage: Stage,
+    /// The backend said that it answers.
+    begun: bool,
+    /// What went wrong where the client was told that the answer was cut, and no more.
+    cut: Option<Fault>,
+    hidden: Option<Hidden>,
     began_ms: u64,
 }
 
@@ -61,6 +66,8 @@ pub struct Order {
     pub validation: Validation,
     pub answer: Answer,
     pub masks: Masks,
+    /// Our key for the backend.
+    pub hidden: Option<Hidden>,
     pub ids: Ids,
     /// Milliseconds since 1970.
     pub now_ms: u64,
@@ -89,7 +96,15 @@ impl Pipeline {
             breaches: Vec::new(),
             observer: None,
         };
-        Pipeline { backend: order.backend, turn, stage, began_ms: order.now_ms }
+        Pipeline {
+            backend: order.backend,
+            turn,
+            stage,
+            begun: false,
+            cut: None,
+            hidden: order.hidden,
+            began_ms: order.now_ms,
+        }
     }
 
     /// Frames are written as bytes, to be taken with [`Pipeline::drain`]; steps have none.
@@ -143,6 +158,11 @@ impl Pipeline {
     /// The backend stopped talking. A client is told the end, or the fault.
     pub fn finish(&mut self, how: Ended, now_ms: u64) -> Step {
         let event = match how {
+            // It is not the policy's empty answer: this one has a beginning, and no end.
+            Ended::Marker | Ended::Eof if self.begun && !self.turn.is_open() => Event::Fault {
+                fault: Fault::new(FaultKind::Empty, "the backend began an answer and said nothing"),
+                last: true,
+            },
             // After the last finish both are a good end; before it both are a truncation.
             Ended::Marker | Ended::Eof => Event::End,
             Ended::Cut(why) => Event::Fault {
@@ -218,13 +238,14 @@ impl Pipeline {
 
     /// The backend fell silent in the middle of a stream.
     pub fn silent(&mut self, fault: Fault, now_ms: u64) -> Step {
-        let cut = self.policies().stream_idle_result == IdleResult::FinishLength && self.turn.is_open();
+        let cut = self.policies().stream_idle_result == IdleResult::FinishLength && self.has_spoken();
         if !cut || self.stage.answer == Answer::Body {
             return self.fail(fault, now_ms);
         }
         self.turn.clock(now_ms.saturating_sub(self.began_ms) as i64);
         let stage = &mut self.stage;
         self.turn.cut_short(&mut |state, moment| stage.tell(state, moment));
+        self.cut = Some(fault);
         self.step()
     }
 
@@ -237,8 +258,21 @@ impl Pipeline {
         self.turn.is_open()
     }
 
+    /// Has the backend said anything of its answer? A turn that was opened at once waits for its first event as every
+    /// other does.
+    pub fn has_spoken(&self) -> bool {
+        let state = self.turn.state();
+        let said = || !state.items.is_empty() || state.choices.iter().any(|c| c.finish.is_some());
+        self.turn.is_open() && (self.policies().head == Head::FirstEvent || said())
+    }
+
     pub fn fault(&self) -> Option<&Fault> {
         self.turn.state().error.as_ref()
+    }
+
+    /// A fault that the policies made a cut answer of.
+    pub fn cut(&self) -> Option<&Fault> {
+        self.cut.as_ref()
     }
 
     pub fn state(&self) -> &TurnState {
@@ -259,7 +293,12 @@ impl Pipeline {
         if let Some(fault) = self.fault() {
             let policies = self.policies();
             let told = match fault.kind {
-                FaultKind::Empty => policies.on_empty == OnEmpty::Failed,
+                FaultKind::Empty => match policies.on_empty {
+                    OnEmpty::Failed => true,
+                    // What began and said nothing is half an answer, of which nothing came.
+                    OnEmpty::Completed => policies.on_partial == OnPartial::Failed,
+                    OnEmpty::Error => false,
+                },
                 _ => fault.is_partial() && self.turn.is_open() && policies.on_partial == OnPartial::Failed,
             };
             if !told {
@@ -277,18 +316,39 @@ impl Pipeline {
     }
 
     fn advance(&mut self, event: Event, now_ms: u64) {
+        let event = match (event, &self.hidden) {
+            (Event::Fault { fault, last }, Some(hidden)) => Event::Fault { fault: hidden.redacted(fault), last },
+            (event, _) => event,
+        };
         let late = self.turn.late();
+        self.begun |= matches!(event, Event::Start { .. });
+        let lost = self.lost_by(&event);
         self.turn.clock(now_ms.saturating_sub(self.began_ms) as i64);
         let stage = &mut self.stage;
         self.turn.advance(event, &mut |state, moment| stage.tell(state, moment));
         if self.turn.late() > late {
             self.stage.see(Sight::Late);
         }
+        if self.turn.is_over() && self.fault().is_none() {
+            self.cut = self.cut.take().or(lost);
+        }
         if let Some(fault) = self.stage.breach.clone()
             && !self.turn.is_over()
         {
             let stage = &mut self.stage;
             self.turn.fail(fault, &mut |state, moment| stage.tell(state, moment));
+        }
+    }
+
+    /// What goes wrong if this is the last event.
+    fn lost_by(&self, event: &Event) -> Option<Fault> {
+        let unfinished = !self.turn.is_over() && self.turn.state().choices.iter().any(|c| c.finish.is_none());
+        match event {
+            Event::Fault { fault, last: true } if unfinished => Some(fault.clone()),
+            Event::End if unfinished => {
+                Some(Fault::new(FaultKind::Truncated, "the backend's answer ended in the middle"))
+            }
+            _ => None,
         }
     }
 

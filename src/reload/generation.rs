@@ -3,6 +3,7 @@
 use crate::diag::{Diagnostic, Sources, render_all};
 use crate::mapping::{FileText, Overrides, Plan, load_after};
 use crate::trial;
+use sha2::{Digest, Sha256};
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -12,6 +13,8 @@ pub struct Generation {
     pub number: u64,
     /// Of the texts, so that the same set saved again changes nothing.
     pub hash: u64,
+    /// The same for people and for other programs: the same texts give the same digest anywhere.
+    pub digest: String,
     pub plan: Plan,
     pub warnings: Vec<Diagnostic>,
 }
@@ -49,6 +52,17 @@ pub fn hash(files: &[FileText]) -> u64 {
     hasher.finish()
 }
 
+fn digest(files: &[FileText]) -> String {
+    let mut hasher = Sha256::new();
+    for file in files {
+        hasher.update(file.name.as_bytes());
+        hasher.update([0]);
+        hasher.update(file.text.as_bytes());
+        hasher.update([0]);
+    }
+    hasher.finalize().iter().take(8).map(|b| format!("{b:02x}")).collect()
+}
+
 /// Loads, checks, and runs the tests that stand beside the mappings.
 pub fn build(
     files: &[FileText],
@@ -64,5 +78,5 @@ pub fn build(
     if !failed.is_empty() {
         return Err(Refusal { diagnostics: failed, sources: loaded.sources });
     }
-    Ok(Generation { number, hash: hash(files), plan, warnings: loaded.diagnostics })
+    Ok(Generation { number, hash: hash(files), digest: digest(files), plan, warnings: loaded.diagnostics })
 }

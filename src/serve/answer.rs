@@ -30,7 +30,7 @@ pub async fn answer(call: Call<'_>, body: &[u8], slot: Slot) -> Result<Response,
     let gateway = &generation.plan.gateway;
     let backend = backend_for(generation, &dialect, &request)?;
     let asked = upstream::ask(&shell.dialler, &generation.plan, backend, &request, &dialect.request)?;
-    let Asked { source, rules, dropped, masks } = asked;
+    let Asked { source, rules, dropped, masks, hidden } = asked;
     for field in &dropped {
         shell.metrics.dropped(&backend.name, known_field(&dialect, field));
     }
@@ -42,6 +42,7 @@ pub async fn answer(call: Call<'_>, body: &[u8], slot: Slot) -> Result<Response,
         validation,
         answer: if stream { Answer::Stream } else { Answer::Body },
         masks,
+        hidden,
         ids: Ids::Seeded(uuid::Uuid::new_v4().as_u128()),
         now_ms: now_ms(),
     });
@@ -138,14 +139,14 @@ impl Live {
         let step = match self.source.poll_next(cx) {
             Poll::Ready(arrived) => {
                 self.clock.heard();
-                if !self.stream && self.source.tally().is_some_and(|t| t.streamed || t.bytes == 0) {
+                if !self.stream && self.source.tally().is_some_and(|t| t.streamed || t.events == 0) {
                     self.pipeline.bridged();
                 }
                 self.take(arrived)
             }
             Poll::Pending => {
                 let bytes = self.source.tally().map_or(0, |t| t.bytes);
-                match ready!(self.clock.poll(cx, Standing { open: self.pipeline.is_open(), bytes })) {
+                match ready!(self.clock.poll(cx, Standing { open: self.pipeline.has_spoken(), bytes })) {
                     Due::Keepalive => return Poll::Ready(None),
                     Due::Silent(fault) => self.pipeline.silent(fault, now_ms()),
                     Due::Late(fault) => self.pipeline.fail(fault, now_ms()),
@@ -190,8 +191,7 @@ impl Live {
         };
         let plain =
             Fault { status: Some(status), retry_after: refusal.retry_after, ..Fault::new(FaultKind::Backend, message) };
-        let fault = self.pipeline.refused(&refusal.raws, plain);
-        Fault { message: refusal.redact(&fault.message), ..fault }
+        self.pipeline.refused(&refusal.raws, plain)
     }
 
     async fn into_body(mut self) -> Result<Response, Fault> {
@@ -210,9 +210,10 @@ impl Live {
         let mut opening = Vec::new();
         self.pipeline.begin();
         self.pipeline.drain(&mut opening);
-        let first = match opening.is_empty() {
-            true => poll_fn(|cx| self.poll_bytes(cx)).await,
-            false => Some(Bytes::from(opening)),
+        let first = match self.pipeline.is_open() {
+            // There are dialects that open a stream without a word.
+            true => Some(Bytes::from(opening)).filter(|o| !o.is_empty()),
+            false => poll_fn(|cx| self.poll_bytes(cx)).await,
         };
         if let Some(fault) = self.pipeline.fault()
             && !self.pipeline.is_open()
@@ -252,17 +253,27 @@ impl Live {
 
     /// A client that asked for one thing, and a backend that gave the other.
     fn bridged(&self) -> Option<Direction> {
-        let tally = self.source.tally().filter(|t| t.bytes > 0)?;
+        let tally = self.source.tally()?;
         match (self.stream, tally.streamed) {
             (false, true) => Some(Direction::StreamToJson),
-            (true, false) => Some(Direction::JsonToStream),
-            (true, true) | (false, false) => None,
+            // Nothing at all is an empty stream: what becomes of it is decided as for one.
+            (false, false) if self.is_empty() => Some(Direction::StreamToJson),
+            (true, false) if tally.bytes > 0 && !self.is_empty() => Some(Direction::JsonToStream),
+            (true, _) | (false, false) => None,
         }
+    }
+
+    /// The backend ended without a word, and that was no fault of the way.
+    fn is_empty(&self) -> bool {
+        let silent = self.source.tally().is_some_and(|t| t.events == 0);
+        self.over && silent && self.pipeline.fault().is_none_or(|f| f.kind == FaultKind::Empty)
     }
 
     fn outcome(&self) -> &'static str {
         match self.pipeline.fault() {
             None if !self.over => "gone",
+            None if self.pipeline.cut().is_some() => "partial",
+            None if self.is_empty() => "empty",
             None => "completed",
             Some(fault) if fault.kind == FaultKind::Empty => "empty",
             Some(fault) if fault.kind == FaultKind::Timeout => "timeout",
@@ -276,10 +287,11 @@ impl Drop for Live {
     /// However it ended: one line, and the counters.
     fn drop(&mut self) {
         let took = self.clock.elapsed();
-        if let Some(fault) = self.pipeline.fault() {
+        let told = if self.pipeline.fault().is_some() { "a turn failed" } else { "a turn was cut short" };
+        if let Some(fault) = self.pipeline.fault().or(self.pipeline.cut()) {
             self.metrics.failed(&self.backend, fault.kind.word());
             let (kind, status) = (fault.kind.word(), fault.status());
-            tracing::warn!(id = self.id, backend = self.backend, kind, status, why = fault.message, "a turn failed");
+            tracing::warn!(id = self.id, backend = self.backend, kind, status, why = fault.message, "{told}");
         }
         for breach in self.pipeline.breaches() {
             self.metrics.breached(&self.dialect.name, &breach.frame, &breach.keyword);

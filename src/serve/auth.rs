@@ -2,6 +2,7 @@
 
 use crate::canon::{Fault, FaultKind};
 use crate::mapping::gateway::{Auth, GatewayPlan};
+use crate::mapping::reach::KeySource;
 use crate::upstream::secrets::Keyring;
 use poem::http::HeaderMap;
 use poem::http::header::AUTHORIZATION;
@@ -12,7 +13,10 @@ pub fn check(gateway: &GatewayPlan, keys: &Keyring, headers: &HeaderMap) -> Resu
         return Ok(());
     }
     let secrets: Vec<_> = gateway.keys.iter().filter_map(|key| keys.get(&key.secret)).collect();
-    if secrets.is_empty() {
+    // A variable may be left unset, which says that no key is wanted. A file that was named and cannot be read says no
+    // such thing.
+    let files = gateway.keys.iter().any(|key| matches!(key.secret, KeySource::File(_)));
+    if secrets.is_empty() && !files {
         return Ok(());
     }
     let shown = headers.get(AUTHORIZATION).map(|v| v.as_bytes()).unwrap_or_default();

@@ -34,7 +34,7 @@ pub enum Due {
 /// What the clock has to know about the turn.
 #[derive(Clone, Copy)]
 pub struct Standing {
-    /// Has the turn begun?
+    /// Has the backend begun to answer?
     pub open: bool,
     /// What the backend has sent so far.
     pub bytes: u64,

@@ -1,15 +1,16 @@
 //! One request: which generation, which route, what it asks.
 
 use super::models::Listed;
+use super::operations::Operations;
 use super::{answer, auth, body, pages, reply};
 use crate::canon::{Fault, FaultKind};
 use crate::mapping::dialect::DialectPlan;
-use crate::mapping::gateway::{RoutePlan, Validation};
+use crate::mapping::gateway::{Docs, RoutePlan, Validation};
 use crate::mapping::pace::Keepalive;
 use crate::observe::Metrics;
 use crate::reload::{Generation, Store};
 use crate::upstream::Dialler;
-use poem::http::{HeaderName, Method};
+use poem::http::{HeaderName, Method, StatusCode};
 use poem::{Endpoint, Request, Response};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,6 +22,7 @@ pub struct Gateway {
     /// Turns under way, over all generations.
     running: Arc<AtomicUsize>,
     shell: Arc<Shell>,
+    operations: Operations,
     started: i64,
 }
 
@@ -46,7 +48,8 @@ pub struct Call<'c> {
 impl Gateway {
     pub fn new(store: Arc<Store>, shell: Arc<Shell>) -> Gateway {
         let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs() as i64);
-        Gateway { store, running: Arc::default(), shell, started }
+        let operations = Operations::new(store.clone());
+        Gateway { store, running: Arc::default(), shell, operations, started }
     }
 }
 
@@ -110,18 +113,18 @@ impl Gateway {
                 pages::render(page, gateway, &models, &path, self.started)
                     .unwrap_or_else(|fault| reply::fault(fallback.as_deref(), &fault))
             }
-            None if allowed.is_empty() => {
-                let message = format!("there is nothing at {path}");
-                reply::fault(fallback.as_deref(), &Fault::new(FaultKind::UnknownPath, message))
-            }
-            None => {
-                let message = format!("{path} does not take {}", request.method());
-                let mut response = reply::fault(fallback.as_deref(), &Fault::new(FaultKind::WrongMethod, message));
-                if let Ok(value) = allowed.join(", ").parse() {
-                    response.headers_mut().insert("allow", value);
+            None if allowed.is_empty() && gateway.docs == Docs::Public && Operations::covers(&path) => {
+                if asked != Method::GET {
+                    return refuse_method(fallback.as_deref(), &path, request.method(), &["GET", "HEAD"]);
                 }
-                response
+                let response = self.operations.answer(request).await;
+                match response.status() {
+                    StatusCode::NOT_FOUND => unknown_path(fallback.as_deref(), &path),
+                    _ => response,
+                }
             }
+            None if allowed.is_empty() => unknown_path(fallback.as_deref(), &path),
+            None => refuse_method(fallback.as_deref(), &path, request.method(), &allowed),
         }
     }
 
@@ -157,6 +160,19 @@ impl Gateway {
             Err(fault) => reply::fault(Some(&dialect), &fault),
         }
     }
+}
+
+fn unknown_path(dialect: Option<&DialectPlan>, path: &str) -> Response {
+    reply::fault(dialect, &Fault::new(FaultKind::UnknownPath, format!("there is nothing at {path}")))
+}
+
+fn refuse_method(dialect: Option<&DialectPlan>, path: &str, method: &Method, allowed: &[&str]) -> Response {
+    let message = format!("{path} does not take {method}");
+    let mut response = reply::fault(dialect, &Fault::new(FaultKind::WrongMethod, message));
+    if let Ok(value) = allowed.join(", ").parse() {
+        response.headers_mut().insert("allow", value);
+    }
+    response
 }
 
 /// The version of the format, as its readers ask for it.

@@ -7,6 +7,7 @@ mod clock;
 mod endpoint;
 pub mod listen;
 mod models;
+pub mod operations;
 mod pages;
 mod reply;
 

@@ -168,6 +168,7 @@ fn run(
         validation: Validation::Strict,
         answer,
         masks: Default::default(),
+        hidden: None,
         ids: Ids::Counting(0),
         now_ms: 0,
     });

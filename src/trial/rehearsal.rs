@@ -53,6 +53,7 @@ fn play(plan: &Plan, dialect: &Arc<DialectPlan>, transcript: &Transcript, answer
         validation: Validation::Strict,
         answer,
         masks: Default::default(),
+        hidden: None,
         ids: Ids::Counting(0),
         now_ms: 0,
     })
@@ -62,6 +63,11 @@ fn play(plan: &Plan, dialect: &Arc<DialectPlan>, transcript: &Transcript, answer
         Answer::Stream => pipeline.fault().cloned(),
         Answer::Body => pipeline.body().err(),
     };
+    // A dialect that cannot ask for several answers is not measured by a transcript that has them.
+    let several = pipeline.state().choices.len() > 1 && dialect.request.param_of("n").is_none();
+    if several {
+        return None;
+    }
     let ours = |f: &Fault| matches!(f.kind, FaultKind::Breach | FaultKind::Internal);
     let (place, why) = places.lock().unwrap_or_else(|e| e.into_inner()).take().unwrap_or((dialect.body.span, None));
     let told = |fault: Fault| Fault {
@@ -72,7 +78,10 @@ fn play(plan: &Plan, dialect: &Arc<DialectPlan>, transcript: &Transcript, answer
 }
 
 /// Remembers where the first frame was made that broke something.
-struct Place(Arc<Mutex<Option<(Span, Option<String>)>>>);
+struct Place(Arc<Mutex<First>>);
+
+/// The first breach: where it was made, and why.
+type First = Option<(Span, Option<String>)>;
 
 impl Observer for Place {
     fn see(&mut self, sight: Sight) {

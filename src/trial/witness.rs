@@ -142,6 +142,7 @@ fn tell(backend: &Arc<BackendPlan>, dialect: &Arc<DialectPlan>, story: &Story, t
             validation: Validation::Report,
             answer,
             masks: Default::default(),
+            hidden: None,
             ids: Ids::Counting(0),
             now_ms: 1_767_225_600_000,
         })

@@ -52,7 +52,8 @@ impl Turn {
             }
         };
         let call = &mut self.lanes[choice].calls[which];
-        let text = piece.map(|p| pieces::news(pieces::mend(&mut call.half, p), &call.seen)).unwrap_or_default();
+        let text =
+            piece.map(|p| pieces::news(pieces::mend(&mut call.half, p), || call.seen.as_str())).unwrap_or_default();
         if call.closed {
             self.late += u64::from(!text.trim().is_empty());
             return;

@@ -21,7 +21,7 @@ impl Turn {
             Voice::Text => PartKind::Text,
             Voice::Refusal => PartKind::Refusal,
         };
-        let text = pieces::news(piece, &self.said(choice, &at, kind));
+        let text = pieces::news(piece, || self.said(choice, &at, kind));
         if text.is_empty() || !self.keep(text.len(), tell) || !self.reach(choice, tell) {
             return;
         }

@@ -6,11 +6,14 @@ use reframe_frame::Torn;
 
 /// What `piece` adds to what is there. A snapshot that contradicts what was already told adds nothing: what a client
 /// has read cannot be taken back.
-pub(super) fn news(piece: Piece, so_far: &str) -> String {
+///
+/// What is there is asked for only when it is needed: gathering it for every piece would make a stream cost the square of
+/// its length.
+pub(super) fn news<S: AsRef<str>>(piece: Piece, so_far: impl FnOnce() -> S) -> String {
     match piece {
         Piece::Delta(text) => text,
         Piece::Torn(torn) => torn.lossy(),
-        Piece::Whole(text) => text.strip_prefix(so_far).map(str::to_owned).unwrap_or_default(),
+        Piece::Whole(text) => text.strip_prefix(so_far().as_ref()).map(str::to_owned).unwrap_or_default(),
     }
 }
 

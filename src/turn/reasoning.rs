@@ -23,7 +23,7 @@ impl Turn {
             (piece, _) => piece,
         };
         let text = match mended {
-            Some(piece) => pieces::news(piece, &self.thought(choice, key.as_deref(), kind, part)),
+            Some(piece) => pieces::news(piece, || self.thought(choice, key.as_deref(), kind, part)),
             None => String::new(),
         };
         let encrypted = encrypted.filter(|e| !e.is_empty());

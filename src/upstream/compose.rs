@@ -4,7 +4,7 @@ use super::prepare::{Prepared, prepare};
 use super::secrets::Secret;
 use crate::canon::{Fault, FaultKind, Tree, TurnRequest};
 use crate::fill::{self, RenderError, Scope, Value};
-use crate::mapping::asking::AskPlan;
+use crate::mapping::asking::{AskPlan, Join};
 use crate::mapping::manners::{FieldEdits, StreamMode};
 use crate::mapping::reach::Reach;
 use crate::mapping::request::RequestPlan;
@@ -40,7 +40,8 @@ pub fn compose(
     };
     let upstream = Tree::map([("stream", Tree::from(stream))]);
     let scope = Scope::request(&request).with("upstream", Value::Tree(&upstream));
-    let body = render(fill::render(&ask.body, &scope, &ask.pool))?;
+    let mut body = render(fill::render(&ask.body, &scope, &ask.pool))?;
+    ask.joins.iter().for_each(|j| join(&mut body, j));
     let body = edit(body, &request.view, &reach.manners.fields, &mut dropped)?;
     let path = path(ask, &request, &upstream)?;
     let method = reqwest::Method::from_bytes(ask.method.as_bytes()).unwrap_or(reqwest::Method::POST);
@@ -51,7 +52,9 @@ pub fn compose(
 }
 
 fn path(ask: &AskPlan, request: &TurnRequest, upstream: &Tree) -> Result<String, Fault> {
-    let model = utf8_percent_encode(&request.model, SEGMENT).to_string();
+    let prefix = ask.models.as_ref().and_then(|m| m.prefix.as_deref()).unwrap_or_default();
+    let model = request.model.strip_prefix(prefix).unwrap_or(&request.model);
+    let model = utf8_percent_encode(model, SEGMENT).to_string();
     let scope = Scope::default().with("model", Value::text(&model)).with("upstream", Value::Tree(upstream));
     let path = render(fill::render(&ask.path, &scope, &ask.pool))?;
     let path = path.as_str().unwrap_or_default();
@@ -90,6 +93,51 @@ pub fn headers(ask: &AskPlan, scope: &Scope, key: Option<&Secret>, stream: bool)
     Ok(headers)
 }
 
+/// Neighbours that the backend takes as one become one.
+fn join(body: &mut Tree, join: &Join) {
+    let Some(elements) = member(body, &join.at) else { return };
+    let mut joined: Vec<Tree> = Vec::new();
+    for mut element in std::mem::take(elements) {
+        if let Some(inner) = member(&mut element, &join.list) {
+            *inner = std::mem::take(inner).into_iter().flat_map(flat).collect();
+            if inner.is_empty() {
+                continue;
+            }
+        }
+        let fits = joined.last().is_some_and(|before| fits(before, &element, join));
+        match joined.last_mut().and_then(|before| member(before, &join.list)).filter(|_| fits) {
+            Some(list) => list.append(member(&mut element, &join.list).unwrap_or(&mut Vec::new())),
+            None => joined.push(element),
+        }
+    }
+    *elements = joined;
+}
+
+fn fits(before: &Tree, element: &Tree, join: &Join) -> bool {
+    let all = |tree: &Tree, name: &str| {
+        let list = tree.get(&join.list).and_then(Tree::as_list).unwrap_or(&[]);
+        list.iter().all(|inner| inner.get(name).is_some())
+    };
+    element.get(&join.list).is_some()
+        && join.by.as_ref().is_none_or(|name| before.get(name) == element.get(name))
+        && join.only.as_ref().is_none_or(|name| all(before, name) && all(element, name))
+}
+
+fn member<'t>(tree: &'t mut Tree, name: &str) -> Option<&'t mut Vec<Tree>> {
+    let Tree::Map(members) = tree else { return None };
+    match members.iter_mut().find(|(k, _)| **k == *name) {
+        Some((_, Tree::List(list))) => Some(list),
+        _ => None,
+    }
+}
+
+fn flat(tree: Tree) -> Vec<Tree> {
+    match tree {
+        Tree::List(inner) => inner,
+        other => vec![other],
+    }
+}
+
 /// The operator's last word on the members of the body.
 fn edit(body: Tree, view: &Tree, edits: &FieldEdits, dropped: &mut Vec<String>) -> Result<Tree, Fault> {
     let Tree::Map(mut members) = body else { return Ok(body) };
@@ -120,8 +168,11 @@ fn edit(body: Tree, view: &Tree, edits: &FieldEdits, dropped: &mut Vec<String>) 
         }
     }
     for (from, to) in &edits.rename {
-        if let Some((name, _)) = members.iter_mut().find(|(k, _)| **k == **from) {
-            *name = to.as_str().into();
+        if let Some(at) = members.iter().position(|(k, _)| **k == **from) {
+            // A name stands once: what was there under the new one gives way.
+            members[at].0 = to.as_str().into();
+            let mut place = 0..;
+            members.retain(|(k, _)| place.next() == Some(at) || **k != **to);
         }
     }
     Ok(Tree::Map(members))

@@ -1,9 +1,8 @@
 //! A backend over HTTP, polled: no task, no channel. Dropping it closes the connection, which is how a backend learns
-//! that nobody listens any more.
+//! that nobody listens any more. Only the rest of an answer that is over may be read by a task, for the connection's sake.
 
 use super::compose::Composed;
 use super::decode::{Decoded, Decoder};
-use super::secrets::Secret;
 use super::{Arrived, Refusal, Tally};
 use crate::canon::{Ended, Fault, FaultKind, Tree};
 use crate::mapping::backend::{BackendPlan, Framing};
@@ -12,11 +11,11 @@ use http_body::Body as _;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
 use std::collections::VecDeque;
 use std::error::Error;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 pub struct Http {
     state: State,
@@ -25,7 +24,6 @@ pub struct Http {
     /// Decoded and not yet asked for.
     ready: VecDeque<Decoded>,
     tally: Tally,
-    key: Option<Secret>,
 }
 
 /// A backend is not trusted with our memory.
@@ -51,6 +49,8 @@ enum State {
         retry_after: Option<u64>,
         said: Vec<u8>,
     },
+    /// What came before it is told first.
+    Failing(Fault),
     Over,
 }
 
@@ -66,24 +66,15 @@ enum Reader {
 /// A reason is a sentence, not a book.
 const MAX_REASON: usize = 64 * 1024;
 
+/// What may stand after the end marker before the connection is given up, and how long its end may take.
+const MAX_REST: usize = 64 * 1024;
+const REST_TIME: Duration = Duration::from_secs(1);
+
 impl Http {
-    pub fn new(
-        client: &reqwest::Client,
-        composed: Composed,
-        plan: Arc<BackendPlan>,
-        bounds: Bounds,
-        key: Option<Secret>,
-    ) -> Http {
+    pub fn new(client: &reqwest::Client, composed: Composed, plan: Arc<BackendPlan>, bounds: Bounds) -> Http {
         let Composed { method, url, headers, body, .. } = composed;
         let sent = client.request(method, url).headers(headers).body(body).send();
-        Http {
-            state: State::Asking(Box::pin(sent)),
-            plan,
-            bounds,
-            ready: VecDeque::new(),
-            tally: Tally::default(),
-            key,
-        }
+        Http { state: State::Asking(Box::pin(sent)), plan, bounds, ready: VecDeque::new(), tally: Tally::default() }
     }
 
     pub fn tally(&self) -> Tally {
@@ -119,6 +110,10 @@ impl Http {
                         return Poll::Ready(Arrived::Refused(self.refusal(status, retry_after, &said)));
                     }
                 },
+                State::Failing(fault) => {
+                    let fault = fault.clone();
+                    return Poll::Ready(self.fail(fault));
+                }
                 State::Over => return Poll::Ready(Arrived::Ended(Ended::Eof)),
             }
         }
@@ -163,20 +158,27 @@ impl Http {
             }
         };
         self.ready.extend(out);
-        pushed.map_err(|_| too_large(self.bounds.event_bytes, "an event of the backend"))?;
+        if pushed.is_err() {
+            self.state = State::Failing(too_large(self.bounds.event_bytes, "an event of the backend"));
+        }
         self.settle();
         Ok(())
     }
 
-    /// After the end marker nothing is waited for; what is there already is taken, so that the connection can be used
-    /// again.
+    /// After the end marker the turn waits for nothing. But a connection can be used again only when all of its answer
+    /// was read, and many servers send the last chunk by itself.
     fn settle(&mut self) {
         if !self.ready.iter().any(|d| matches!(d, Decoded::Ended(_))) {
             return;
         }
         if let State::Reading { mut body, .. } = std::mem::replace(&mut self.state, State::Over) {
+            let mut rest = 0;
             let mut idle = Context::from_waker(std::task::Waker::noop());
-            while let Poll::Ready(Some(Ok(_))) = poll_bytes(&mut body, &mut idle) {}
+            if poll_rest(&mut body, &mut rest, &mut idle).is_pending() {
+                tokio::spawn(tokio::time::timeout(REST_TIME, async move {
+                    poll_fn(|cx| poll_rest(&mut body, &mut rest, cx)).await;
+                }));
+            }
         }
     }
 
@@ -232,20 +234,19 @@ impl Http {
             })
             .collect();
         let plain = std::str::from_utf8(said).ok().map(str::trim);
-        let line = plain.filter(|t| raws.is_empty() && !t.is_empty() && t.len() <= 300 && !t.starts_with('<'));
-        Refusal {
-            status,
-            retry_after,
-            raws,
-            text: line.map(|t| t.split_whitespace().collect::<Vec<_>>().join(" ")),
-            key: self.key.clone(),
-        }
+        // Also of JSON, for it may be of a shape that the backend's rules do not know.
+        let line = plain.filter(|t| !t.is_empty() && t.len() <= 300 && !t.starts_with('<'));
+        Refusal { status, retry_after, raws, text: line.map(|t| t.split_whitespace().collect::<Vec<_>>().join(" ")) }
     }
 }
 
 /// The first byte tells what the answer is, whatever its label says; `None` while there is none.
 fn framing(plan: &BackendPlan, content_type: &str, begun: &[u8]) -> Result<Option<Framing>, Fault> {
-    let begun = begun.strip_prefix(b"\xef\xbb\xbf").unwrap_or(begun);
+    const BOM: &[u8] = b"\xef\xbb\xbf";
+    if begun.len() < BOM.len() && BOM.starts_with(begun) {
+        return Ok(None);
+    }
+    let begun = begun.strip_prefix(BOM).unwrap_or(begun);
     let Some(first) = begun.iter().find(|b| !b.is_ascii_whitespace()) else { return Ok(None) };
     let lines = content_type.contains("ndjson") || content_type.contains("jsonl") || content_type.contains("json-seq");
     let only_lines = plan.framings.contains(&Framing::Ndjson) && !plan.framings.contains(&Framing::Json);
@@ -278,6 +279,17 @@ fn poll_bytes(body: &mut reqwest::Body, cx: &mut Context<'_>) -> Poll<Option<Res
             },
         });
     }
+}
+
+/// Ready at the end of the body, or when there is too much of it.
+fn poll_rest(body: &mut reqwest::Body, taken: &mut usize, cx: &mut Context<'_>) -> Poll<()> {
+    while *taken <= MAX_REST {
+        match ready!(poll_bytes(body, cx)) {
+            Some(Ok(bytes)) => *taken += bytes.len(),
+            Some(Err(_)) | None => break,
+        }
+    }
+    Poll::Ready(())
 }
 
 /// The innermost reason: the outer ones only say that something was wrong.

@@ -11,14 +11,13 @@ pub mod secrets;
 
 pub use dial::Dialler;
 
-use crate::canon::{Ended, Fault, FaultKind, Masks, Tree, TurnRequest};
+use crate::canon::{Ended, Fault, FaultKind, Hidden, Masks, Tree, TurnRequest};
 use crate::mapping::Plan;
 use crate::mapping::backend::{BackendPlan, Transport};
 use crate::mapping::gateway::Backend;
 use crate::mapping::request::RequestPlan;
 use http::{Bounds, Http};
 use replay::Replay;
-use secrets::Secret;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -42,16 +41,8 @@ pub struct Refusal {
     pub retry_after: Option<u64>,
     /// Its body, for the backend's own rules to read.
     pub raws: Vec<Tree>,
-    /// Its body as one line, when it was nothing but that.
+    /// Its body as one line, where it is short enough: for a reason that the rules do not know.
     pub text: Option<String>,
-    key: Option<Secret>,
-}
-
-impl Refusal {
-    /// Our key is none of the client's business, even when the backend repeats it.
-    pub fn redact(&self, text: &str) -> String {
-        self.key.as_ref().map_or_else(|| text.to_owned(), |key| key.redact(text))
-    }
 }
 
 /// What came so far.
@@ -96,6 +87,8 @@ pub struct Asked {
     /// What of the request did not reach it, in the client's words.
     pub dropped: Vec<String>,
     pub masks: Masks,
+    /// What no client may read: the key.
+    pub hidden: Option<Hidden>,
 }
 
 /// Asks the backend.
@@ -117,7 +110,7 @@ pub fn ask(
                 .backend(&transcript.backend)
                 .ok_or_else(|| Fault::new(FaultKind::Internal, "the transcript's backend is gone"))?;
             let source = Source::Replay(Replay::new(transcript, pace));
-            Ok(Asked { source, rules: rules.clone(), dropped: Vec::new(), masks: Masks::default() })
+            Ok(Asked { source, rules: rules.clone(), dropped: Vec::new(), masks: Masks::default(), hidden: None })
         }
         Transport::Http => dial(dialler, plan, backend, request, client),
         Transport::ChildJsonrpc => Err(Fault::new(
@@ -158,6 +151,7 @@ fn dial(
     let limits = plan.gateway.limits;
     let bounds =
         Bounds { event_bytes: limits.event_bytes, answer_bytes: (!request.stream).then_some(limits.answer_bytes) };
-    let source = Http::new(&connections, composed, backend.plan.clone(), bounds, key);
-    Ok(Asked { source: Source::Http(Box::new(source)), rules: backend.plan.clone(), dropped, masks })
+    let hidden = key.as_ref().map(|key| Hidden::new(key.expose()));
+    let source = Http::new(&connections, composed, backend.plan.clone(), bounds);
+    Ok(Asked { source: Source::Http(Box::new(source)), rules: backend.plan.clone(), dropped, masks, hidden })
 }

@@ -42,5 +42,7 @@ async fn fetch(dialler: &Dialler, reach: &Reach, ask: &AskPlan, plan: &ModelsPla
     }
     let body = Tree::parse(&bytes).map_err(|e| format!("its list is not JSON: {e}"))?;
     let ids = plan.ids.many(&Cursor::new(&body));
-    Ok(ids.into_iter().filter_map(|(id, _)| id.as_str().map(str::to_owned)).collect())
+    let prefix = plan.prefix.as_deref().unwrap_or_default();
+    let named = |id: &str| id.strip_prefix(prefix).unwrap_or(id).to_owned();
+    Ok(ids.into_iter().filter_map(|(id, _)| id.as_str().map(named)).collect())
 }

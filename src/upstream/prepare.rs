@@ -5,7 +5,9 @@ use crate::canon::request::{WRAPPED_INPUT, leads};
 use crate::canon::{Fault, FaultKind, Tree, TurnRequest};
 use crate::mapping::asking::AskPlan;
 use crate::mapping::manners::{Fate, Instructions, Manners, OPTIONAL};
+use crate::mapping::read::Read;
 use crate::mapping::request::RequestPlan;
+use crate::mapping::select::Cursor;
 
 #[derive(Debug)]
 pub struct Prepared {
@@ -27,9 +29,7 @@ pub fn prepare(
     let mut way = Way { manners, ask, client, raw: request.view.get("raw"), dropped: Vec::new(), wrapped: Vec::new() };
     let mut view = request.view.clone();
     let tools = way.tools(list(&view, "tools"))?;
-    if tools.is_empty() && !list(&view, "tools").is_empty() {
-        view.insert("tool_choice", Tree::Null);
-    }
+    way.choice(&mut view, &tools)?;
     view.insert("tools", Tree::from(tools));
     let answer_tool = way.answer_tool(&mut view)?;
     let mut items = way.items(list(&view, "items"))?;
@@ -39,6 +39,7 @@ pub fn prepare(
     view.insert("items", Tree::from(items));
     way.scalars(&mut view)?;
     way.members(&mut view)?;
+    way.inner_members()?;
     let mut request = TurnRequest::new(view);
     for views in ["items", "messages", "conversation", "history"] {
         map_roles(&mut request.view, views, manners);
@@ -73,6 +74,9 @@ impl Way<'_> {
         for (at, tool) in tools.iter().enumerate() {
             let kind = word(tool, "kind");
             if !matches!(kind, "custom" | "other") {
+                if tool.get("strict").and_then(Tree::as_bool) == Some(true) && !self.ask.reads.leaf("strict") {
+                    self.lose(Fate::Drop, format!("tools[{at}].strict"), "")?;
+                }
                 kept.push(tool.clone());
                 continue;
             }
@@ -102,7 +106,7 @@ impl Way<'_> {
         let mut tools = list(view, "tools").to_vec();
         if !tools.is_empty() {
             // The model could not choose between the client's tools and the answer.
-            let param = self.client.param_in("format", self.raw);
+            let param = self.format_param();
             let message = format!("this backend does not take `{param}` together with tools");
             return Err(Fault::new(FaultKind::Unsupported, message).param(param));
         }
@@ -120,42 +124,98 @@ impl Way<'_> {
         Ok(Some(name))
     }
 
+    /// A choice is about tools that are there. What the dialect could not read of it is lost, unless the backend
+    /// reads it as it was sent.
+    fn choice(&mut self, view: &mut Tree, kept: &[Tree]) -> Result<(), Fault> {
+        let param = self.client.param_in("tool_choice", self.raw);
+        let mode = view.get("tool_choice").map(|c| word(c, "mode")).unwrap_or_default().to_owned();
+        let name = view.get("tool_choice").map(|c| word(c, "name")).unwrap_or_default().to_owned();
+        if mode.is_empty() && self.said_choice().is_some() {
+            let sent = self.raw.and_then(|r| r.get(&param)).and_then(Tree::as_map).unwrap_or(&[]);
+            if !sent.iter().any(|(name, _)| self.ask.reads.inner(&param, name)) {
+                self.lose_choice(&param)?;
+            }
+            return Ok(());
+        }
+        let offered = !list(view, "tools").is_empty();
+        let absent = match mode.as_str() {
+            "auto" | "none" => kept.is_empty(),
+            "required" => offered && kept.is_empty(),
+            "named" => offered && !kept.iter().any(|t| word(t, "name") == name),
+            _ => false,
+        };
+        if absent {
+            view.insert("tool_choice", Tree::Null);
+            if matches!(mode.as_str(), "required" | "named") {
+                self.lose_choice(&param)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn lose_choice(&mut self, param: &str) -> Result<(), Fault> {
+        let what = format!("this `{param}`");
+        self.lose(self.manners.unsupported("tool_choice"), param.to_owned(), &what)
+    }
+
+    fn said_choice(&self) -> Option<&Tree> {
+        let cursor = Cursor::new(self.raw?);
+        let selectors = self.client.tool_choice.iter().flat_map(Read::selectors);
+        selectors.filter_map(|s| s.one(&cursor)).find(|v| !v.is_null())
+    }
+
     fn items(&mut self, items: &[Tree]) -> Result<Vec<Tree>, Fault> {
+        let lead = items.iter().take_while(|i| leads(i)).count();
         let mut kept = Vec::new();
-        for item in items {
+        for (at, item) in items.iter().enumerate() {
             match word(item, "type") {
                 "reasoning" | "other" if !self.ask.reads.items() => {
                     let kind = item.get("kind").and_then(Tree::as_str).unwrap_or("reasoning").to_owned();
                     self.lose(Fate::Drop, format!("items.{kind}"), "")?;
                 }
-                "call" if word(item, "kind") == "custom" && self.manners.tool("custom", None) == Fate::Wrap => {
+                // A backend that does not take custom tools takes no calls of them either.
+                "call" if word(item, "kind") == "custom" && self.manners.tool("custom", None) != Fate::Forward => {
                     let mut call = item.clone();
                     let input = Tree::map([(WRAPPED_INPUT, Tree::from(word(item, "arguments")))]);
                     call.insert("kind", Tree::from("function"));
                     call.insert("arguments", Tree::from(input.to_json()));
                     kept.push(call);
                 }
-                _ => kept.push(self.parts(item)?),
+                _ => {
+                    let role = if word(item, "type") == "result" { "tool" } else { word(item, "role") };
+                    let text_only =
+                        at < lead && self.ask.reads.leads_as_text() || self.manners.text_only.iter().any(|r| r == role);
+                    kept.push(self.parts(item, text_only)?);
+                }
             }
         }
         Ok(kept)
     }
 
-    fn parts(&mut self, item: &Tree) -> Result<Tree, Fault> {
+    fn parts(&mut self, item: &Tree, text_only: bool) -> Result<Tree, Fault> {
         let parts = list(item, "parts");
-        if parts.iter().all(|p| self.manners.part(word(p, "type")) == Fate::Forward) {
-            return Ok(item.clone());
-        }
         let mut kept = Vec::new();
         for part in parts {
             let kind = word(part, "type");
-            match self.manners.part(kind) {
-                Fate::Forward => kept.push(part.clone()),
-                fate => self.lose(fate, format!("parts.{kind}"), &format!("content of the kind `{kind}`"))?,
+            let fate = match self.manners.part(kind) {
+                Fate::Forward if text_only && kind != "text" => Fate::Drop,
+                fate => fate,
+            };
+            if fate != Fate::Forward {
+                self.lose(fate, format!("parts.{kind}"), &format!("content of the kind `{kind}`"))?;
+                continue;
             }
+            if !matches!(word(part, "detail"), "" | "auto") && !self.ask.reads.leaf("detail") {
+                self.lose(Fate::Drop, format!("parts.{kind}.detail"), "")?;
+            }
+            kept.push(part.clone());
         }
         let mut item = item.clone();
-        item.insert("parts", Tree::from(kept));
+        if kept.len() < parts.len() {
+            let text: String = kept.iter().map(|p| word(p, "text")).collect();
+            item.insert("text", Tree::from(text));
+            item.insert("parts", Tree::from(kept));
+        }
         Ok(item)
     }
 
@@ -164,11 +224,23 @@ impl Way<'_> {
             if self.ask.reads.scalar(scalar) || !view.get(scalar).is_some_and(|v| asks(scalar, v)) {
                 continue;
             }
-            let param = self.client.param_in(scalar, self.raw);
+            let param = match *scalar {
+                "format" => self.format_param(),
+                _ => self.client.param_in(scalar, self.raw),
+            };
             let what = format!("`{param}`");
             self.lose(self.manners.unsupported(scalar), param, &what)?;
         }
         Ok(())
+    }
+
+    /// Where the client says its format: around the first of its members.
+    fn format_param(&self) -> String {
+        let cursor = self.raw.map(Cursor::new);
+        let selectors = self.client.format.iter().flat_map(Read::selectors);
+        let said = cursor.and_then(|c| selectors.filter(|s| s.one(&c).is_some()).map(|s| s.param(&c)).next());
+        let around = said.as_deref().and_then(|param| param.rsplit_once('.'));
+        around.map_or("format", |(around, _)| around).to_owned()
     }
 
     /// What the client sent and its dialect does not know.
@@ -185,6 +257,31 @@ impl Way<'_> {
             }
         }
         view.insert("forwarded", Tree::Map(forwarded));
+        Ok(())
+    }
+
+    /// Of a member that the dialect reads in part: the rest of it.
+    fn inner_members(&mut self) -> Result<(), Fault> {
+        let null = Tree::Null;
+        let cursor = Cursor::new(&null);
+        let scalars = self.client.scalars.iter().filter(|r| OPTIONAL.contains(&r.field.name));
+        let selectors = scalars.chain(&self.client.format).flat_map(Read::selectors);
+        let read: Vec<Vec<String>> =
+            selectors.map(|s| s.param(&cursor).split('.').map(str::to_owned).collect()).collect();
+        for (member, value) in self.raw.and_then(Tree::as_map).unwrap_or(&[]) {
+            let here: Vec<&[String]> = read.iter().filter(|p| p[0] == **member).map(Vec::as_slice).collect();
+            if here.is_empty() || here.iter().any(|path| path.len() == 1) {
+                continue;
+            }
+            for (name, value) in value.as_map().unwrap_or(&[]) {
+                let known = here.iter().any(|path| path[1] == **name) || self.ask.reads.inner(member, name);
+                if !value.is_null() && !known {
+                    // It cannot be forwarded by itself.
+                    let fate = if self.manners.unknown_fields == Fate::Reject { Fate::Reject } else { Fate::Drop };
+                    self.lose(fate, format!("{member}.{name}"), &format!("`{member}.{name}`"))?;
+                }
+            }
+        }
         Ok(())
     }
 }
@@ -208,17 +305,21 @@ fn asks(scalar: &str, value: &Tree) -> bool {
     }
 }
 
-/// The leading system and developer messages as one; nothing else stands in them than text.
+/// The leading system and developer messages as one.
 fn merge(items: &mut Vec<Tree>) {
     let lead = items.iter().take_while(|i| leads(i)).count();
     if lead < 2 {
         return;
     }
     let text = items[..lead].iter().map(|i| word(i, "text")).collect::<Vec<_>>().join("\n\n");
-    let part = Tree::map([("type", Tree::from("text")), ("text", Tree::from(text.as_str()))]);
+    let all: Vec<Tree> = items[..lead].iter().flat_map(|i| list(i, "parts")).cloned().collect();
+    let parts = match all.iter().all(|p| word(p, "type") == "text") {
+        true => vec![Tree::map([("type", Tree::from("text")), ("text", Tree::from(text.as_str()))])],
+        false => all,
+    };
     let mut merged = items[0].clone();
     merged.insert("text", Tree::from(text));
-    merged.insert("parts", Tree::from(vec![part]));
+    merged.insert("parts", Tree::from(parts));
     items.splice(..lead, [merged]);
 }
 

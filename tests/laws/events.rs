@@ -135,6 +135,7 @@ impl Told {
             validation: Validation::Strict,
             answer,
             masks: Default::default(),
+            hidden: None,
             ids: Ids::Counting(0),
             now_ms: play::NOW_MS,
         });

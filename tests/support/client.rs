@@ -2,6 +2,7 @@
 
 use super::FAR_TOO_LONG;
 use serde_json::{Value, json};
+use socket2::{Domain, Socket, Type};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Instant;
@@ -122,6 +123,11 @@ impl Request {
         Request { path: path.into(), ..self }
     }
 
+    pub fn header(mut self, name: &str, value: &str) -> Request {
+        self.headers.push((name.into(), value.into()));
+        self
+    }
+
     /// Anything at all, sent to the chat endpoint.
     pub fn post(body: impl Into<Vec<u8>>) -> Request {
         Request { body: body.into(), ..Request::new("POST", "/v1/chat/completions") }
@@ -136,12 +142,22 @@ impl Client {
         Client { socket: BufReader::new(socket) }
     }
 
+    /// With little room for what it has not read, so that a sender is blocked soon.
+    pub fn narrow(addr: SocketAddr) -> Client {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        socket.set_recv_buffer_size(256 * 1024).unwrap();
+        socket.connect(&addr.into()).unwrap();
+        let socket = TcpStream::from(socket);
+        socket.set_read_timeout(Some(FAR_TOO_LONG)).unwrap();
+        Client { socket: BufReader::new(socket) }
+    }
+
     pub fn ask(&mut self, request: impl Into<Request>) -> Reply {
         let request = request.into();
         self.send(&request);
         let head = self.head();
         let mut pieces = Vec::new();
-        if request.method == "HEAD" {
+        if request.method == "HEAD" || matches!(head.status, 204 | 304) {
             return Reply { head, pieces };
         }
         match head.length() {
@@ -287,6 +303,16 @@ impl Streaming {
 
     pub fn rest(mut self) -> Vec<Frame> {
         std::iter::from_fn(|| self.next()).collect()
+    }
+
+    /// The next piece as it came, for who reads more than data; not to be mixed with `next`.
+    pub fn piece(&mut self) -> Option<Piece> {
+        if self.over {
+            return None;
+        }
+        let piece = self.client.chunk();
+        self.over = piece.is_none();
+        piece
     }
 }
 

@@ -67,7 +67,9 @@ impl Disk {
     }
 
     pub fn layer(&self) -> PathBuf {
-        self.path("layer")
+        let layer = self.path("layer");
+        fs::create_dir_all(&layer).unwrap();
+        layer
     }
 }
 

@@ -7,14 +7,19 @@
 #![allow(dead_code, unused_imports)]
 
 pub mod backend;
+pub mod behind;
 pub mod client;
 pub mod disk;
+pub mod said;
 pub mod server;
+pub mod sse;
 
 pub use backend::{Answer, Backend, Delimited, Refusing, Seen, Step};
-pub use client::{Chat, Client, Frame, Reply, Request, Streaming, chat};
+pub use behind::{Behind, asking, holds};
+pub use client::{Chat, Client, Frame, Piece, Reply, Request, Streaming, chat};
 pub use disk::{Disk, edited, repo};
 pub use server::{Exit, Launch, Server, demo, serve, serve_with};
+pub use sse::{Listening, Told};
 
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};

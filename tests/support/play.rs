@@ -90,6 +90,7 @@ impl Set {
             validation: Validation::Strict,
             answer,
             masks: Default::default(),
+            hidden: None,
             ids: Ids::Counting(0),
             now_ms: NOW_MS,
         })

@@ -42,14 +42,11 @@ struct Log {
     grown: Condvar,
 }
 
-/// The demo, shared by all tests of a program. What is static is never dropped, so its end is left to a shell that waits
-/// for the end of its input, which is the end of this program.
+/// The demo, shared by all tests of a program.
 pub fn demo() -> &'static Server {
     static SHARED: LazyLock<(Server, Child)> = LazyLock::new(|| {
         let server = serve().start();
-        let bury = format!("cat >/dev/null; kill -9 {}", server.child.id());
-        let undertaker =
-            Command::new("sh").args(["-c", &bury]).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        let undertaker = server.undertaker();
         (server, undertaker)
     });
     &SHARED.0
@@ -68,7 +65,10 @@ impl Launch {
     pub fn new() -> Launch {
         let mut command = Command::new(env!("CARGO_BIN_EXE_reframe"));
         let home = Disk::empty();
-        command.current_dir(home.path("")).env_remove("PORT").env_remove("REFRAME_LOG").stdin(Stdio::null());
+        command.current_dir(home.path("")).stdin(Stdio::null());
+        for name in ["PORT", "REFRAME_LOG", "REFRAME_API_KEY", "REFRAME_BACKEND_KEY"] {
+            command.env_remove(name);
+        }
         Launch { command, disks: vec![home] }
     }
 
@@ -102,6 +102,24 @@ impl Launch {
     /// Runs it to its end.
     pub fn run(mut self) -> Exit {
         let output = self.command.output().unwrap();
+        Exit {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    /// Runs it to its end, which must come by itself and soon: for what may not start.
+    pub fn refused(mut self) -> Exit {
+        let mut child = self.command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let begun = Instant::now();
+        while child.try_wait().unwrap().is_none() {
+            if begun.elapsed() > FAR_TOO_LONG {
+                let _ = child.kill();
+            }
+            thread::sleep(std::time::Duration::from_millis(2));
+        }
+        let output = child.wait_with_output().unwrap();
         Exit {
             code: output.status.code(),
             stdout: String::from_utf8(output.stdout).unwrap(),
@@ -155,6 +173,13 @@ impl Server {
         self.addr
     }
 
+    /// What is static is never dropped, so its end is left to a shell that waits for the end of its input, which is the
+    /// end of this program.
+    pub fn undertaker(&self) -> Child {
+        let bury = format!("cat >/dev/null; kill -9 {}", self.child.id());
+        Command::new("sh").args(["-c", &bury]).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap()
+    }
+
     pub fn client(&self) -> Client {
         Client::connect(self.addr)
     }
@@ -167,6 +192,19 @@ impl Server {
     /// The head of a stream is there; its frames come as they are asked for.
     pub fn stream(&self, chat: Chat) -> Streaming {
         self.client().stream(chat.streamed())
+    }
+
+    /// For what is static and never dropped: a shell ends the process when this program ends.
+    pub fn outlived_by_nobody(&self) -> Child {
+        let bury = format!("cat >/dev/null; kill -9 {}", self.child.id());
+        Command::new("sh").args(["-c", &bury]).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap()
+    }
+
+    /// How much memory the process has in use, in bytes.
+    pub fn resident(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() * 1024
     }
 
     pub fn terminate(&self) {

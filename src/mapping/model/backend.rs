@@ -37,6 +37,8 @@ pub struct Models {
     pub path: String,
     /// The ids in the answer.
     pub ids: Selector,
+    /// What stands before each id and is none of the client's.
+    pub prefix: Option<String>,
 }
 
 /// How a turn is asked for. What the body does not read does not reach the backend: it is refused, or dropped and named.
@@ -53,8 +55,24 @@ pub struct Ask {
     pub headers: Made,
     /// The body, which sees `request` and `upstream.stream`.
     pub body: Skeleton,
+    /// What skeletons cannot say: neighbours in a list of the body that become one.
+    pub join: Option<List<Join>>,
     #[schemars(flatten)]
     pub manners: Manners,
+}
+
+/// Neighbours that become one.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Join {
+    /// The member of the body that is the list.
+    pub at: String,
+    /// The member of its elements whose lists are joined.
+    pub list: String,
+    /// Neighbours are joined if they have the same value of this member.
+    pub by: Option<String>,
+    /// Only those are joined whose list holds nothing but elements with this member.
+    pub only: Option<String>,
 }
 
 /// What a backend sends, and what that means.

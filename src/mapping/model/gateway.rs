@@ -3,7 +3,7 @@
 use super::manners::Manners;
 use super::notation::{Anything, Bytes, Duration, Full, HeaderName, Line, List, Map, Word, exactly_one};
 use super::skeleton::Skeleton;
-use crate::mapping::gateway::{Auth, HeaderNames, Limits as Allowed, METHODS, Validation};
+use crate::mapping::gateway::{Auth, Docs, HeaderNames, Limits as Allowed, METHODS, Validation};
 use crate::mapping::pace::{Keepalive as Comment, Timeouts as Times};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::time;
@@ -43,6 +43,10 @@ pub struct Gateway {
     pub headers: Option<Headers>,
     /// The path where the metrics are.
     pub metrics: Option<String>,
+    /// The OpenAPI document at `/openapi.json` and `/openapi.yaml`, the schemas below `/schemas/` and a page to read them at
+    /// `/docs`; `off`: none of them. They need no key.
+    #[schemars(extend("default" = Docs::Public.word()))]
+    pub docs: Option<Word<Docs>>,
     /// A request that works when pasted; printed at the start.
     pub example: Option<Example>,
 }

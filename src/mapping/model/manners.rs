@@ -25,6 +25,8 @@ pub struct Manners {
     /// What becomes of content parts, by kind. Default: `forward`.
     #[schemars(default, schema_with = "parts")]
     pub parts: Made,
+    /// Roles whose messages may hold nothing but text: other parts are dropped and named.
+    pub text_only: Option<List<String>>,
     /// What becomes of a scalar that the body does not read, when it asks for something. `format: as_tool` makes the format
     /// a tool's arguments and its call the answer. Default: `reject` for `n`, `format`, `tools` and `previous`, else `drop`.
     #[schemars(default, schema_with = "unsupported")]

@@ -16,7 +16,8 @@ impl Lines {
         Lines { most, partial: Vec::new(), after_cr: false }
     }
 
-    pub fn push(&mut self, bytes: &[u8], line: &mut dyn FnMut(&[u8])) -> Result<(), TooLarge> {
+    /// A line that is too large is an error wherever it was cut: also when all of it came at once.
+    pub fn push(&mut self, bytes: &[u8], line: &mut dyn FnMut(&[u8]) -> Result<(), TooLarge>) -> Result<(), TooLarge> {
         let mut rest = bytes;
         if self.after_cr && rest.first() == Some(&b'\n') {
             rest = &rest[1..];
@@ -25,11 +26,14 @@ impl Lines {
             self.after_cr = false;
         }
         while let Some(at) = rest.iter().position(|b| matches!(b, b'\n' | b'\r')) {
+            if self.partial.len() + at > self.most {
+                return Err(TooLarge);
+            }
             if self.partial.is_empty() {
-                line(&rest[..at]);
+                line(&rest[..at])?;
             } else {
                 self.partial.extend_from_slice(&rest[..at]);
-                line(&self.partial);
+                line(&self.partial)?;
                 self.partial.clear();
             }
             let ended_by = rest[at];
@@ -42,8 +46,11 @@ impl Lines {
                 }
             }
         }
+        if self.partial.len() + rest.len() > self.most {
+            return Err(TooLarge);
+        }
         self.partial.extend_from_slice(rest);
-        if self.partial.len() > self.most { Err(TooLarge) } else { Ok(()) }
+        Ok(())
     }
 
     /// What stood after the last line end.

@@ -45,6 +45,7 @@ impl Decoder {
         }
     }
 
+    /// What stood before an event that is too large is in `out` all the same.
     pub fn push(&mut self, bytes: &[u8], out: &mut Vec<Decoded>) -> Result<(), TooLarge> {
         match self {
             Decoder::Sse(sse) => sse.push(bytes, out),
@@ -52,6 +53,7 @@ impl Decoder {
                 if !line.trim_ascii().is_empty() {
                     out.push(parse(line));
                 }
+                Ok(())
             }),
             Decoder::Json(whole) => {
                 whole.bytes.extend_from_slice(bytes);

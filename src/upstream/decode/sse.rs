@@ -45,8 +45,8 @@ impl Sse {
             let line = if *began { line } else { line.strip_prefix(BOM).unwrap_or(line) };
             *began = true;
             event.line(line, words, out);
-        })?;
-        if event.data.len() > *most { Err(TooLarge) } else { Ok(()) }
+            if event.data.len() > *most { Err(TooLarge) } else { Ok(()) }
+        })
     }
 
     pub fn finish(self, out: &mut Vec<Decoded>) {

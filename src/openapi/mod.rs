@@ -1,0 +1,244 @@
+//! The OpenAPI document of a plan: its routes with the schemas that they really obey, its pages, its errors and headers.
+//! Made from the active mapping, so what a profile renames or drops shows.
+
+mod components;
+
+use crate::canon::Tree;
+use crate::mapping::Plan;
+use crate::mapping::dialect::{Content, DialectPlan};
+use crate::mapping::gateway::{Auth, GatewayPlan, Page, RoutePlan};
+use components::Components;
+
+/// Which generation a document speaks of.
+#[derive(Clone, Debug)]
+pub struct Edition {
+    pub number: u64,
+    pub digest: String,
+}
+
+/// `operational`: paths that every gateway has, whatever its mappings say.
+pub fn document(plan: &Plan, edition: Option<&Edition>, operational: &[(String, Tree)]) -> Tree {
+    let gateway = &plan.gateway;
+    let mut components = Components::new(plan);
+    let mut paths: Vec<(String, Tree)> = Vec::new();
+    for route in &gateway.routes {
+        if let Some(dialect) = plan.dialect(&route.dialect, route.profile.as_deref()) {
+            let operation = self::operation(gateway, route, dialect, &mut components);
+            add(&mut paths, &route.path, &route.method, operation);
+        }
+    }
+    let errors = gateway.routes.first().and_then(|r| plan.dialect(&r.dialect, r.profile.as_deref()));
+    for page in &gateway.pages {
+        let operation = self::page(gateway, page, errors.map(|d| &**d), &mut components);
+        add(&mut paths, &page.path, &page.method, operation);
+    }
+    if let Some(path) = &gateway.metrics {
+        add(&mut paths, path, "GET", metrics());
+    }
+    for (path, item) in operational {
+        paths.push((path.clone(), item.clone()));
+    }
+    let mut info = vec![
+        ("title", Tree::from("Reframe")),
+        ("description", Tree::from("What this gateway speaks, made from its active mappings.")),
+        ("version", Tree::from(env!("CARGO_PKG_VERSION"))),
+    ];
+    if let Some(edition) = edition {
+        let generation =
+            [("number", Tree::from(edition.number as i64)), ("digest", Tree::from(edition.digest.as_str()))];
+        info.push(("x-generation", Tree::map(generation)));
+    }
+    let closed = gateway.auth == Auth::Keys && !gateway.keys.is_empty();
+    let mut members = vec![
+        ("openapi", Tree::from("3.1.0")),
+        ("info", Tree::map(info)),
+        ("servers", Tree::from(vec![Tree::map([("url", Tree::from("/"))])])),
+    ];
+    if closed {
+        // A gateway without a key set asks for none; so both are said.
+        let bearer = Tree::map([("bearer", Tree::from(Vec::new()))]);
+        members.push(("security", Tree::from(vec![bearer, Tree::Map(Vec::new())])));
+    }
+    members.push(("paths", Tree::map(paths)));
+    let mut parts = vec![("schemas", components.schemas())];
+    if closed {
+        let scheme = Tree::map([("type", Tree::from("http")), ("scheme", Tree::from("bearer"))]);
+        parts.push(("securitySchemes", Tree::map([("bearer", scheme)])));
+    }
+    members.push(("components", Tree::map(parts)));
+    Tree::map(members)
+}
+
+/// The same document for people who like YAML.
+pub fn yaml(document: &Tree) -> String {
+    let value: serde_json::Value = serde_json::from_str(&document.to_json()).unwrap_or_default();
+    serde_yaml::to_string(&value).unwrap_or_default()
+}
+
+fn add(paths: &mut Vec<(String, Tree)>, path: &str, method: &str, operation: Tree) {
+    let method = method.to_ascii_lowercase();
+    match paths.iter_mut().find(|(p, _)| p == path) {
+        Some((_, item)) => item.insert(method, operation),
+        None => paths.push((path.to_owned(), Tree::map([(method, operation)]))),
+    }
+}
+
+fn operation(gateway: &GatewayPlan, route: &RoutePlan, dialect: &DialectPlan, components: &mut Components) -> Tree {
+    let request = dialect.request.schema.as_ref().map(|s| s.name.as_str());
+    let mut asked = vec![("schema", request.map_or_else(any, |name| components.reference(name)))];
+    if let Some((_, body)) = gateway.example.as_ref().filter(|(path, _)| *path == route.path) {
+        asked.push(("example", Tree::parse(body.as_bytes()).unwrap_or_default()));
+    }
+    let profile = route.profile.as_ref().map_or(String::new(), |p| format!(", profile `{p}`"));
+    let title = request.and_then(|name| components.title(name));
+    let body = dialect.body.schema.as_ref().map_or_else(any, |s| components.reference(&s.name));
+    let stream = stream(dialect, components);
+    let content_type = dialect.wire.content_type.split(';').next().unwrap_or_default().trim().to_owned();
+    let content = vec![
+        ("application/json".to_owned(), Tree::map([("schema", body)])),
+        (content_type, Tree::map([("schema", stream)])),
+    ];
+    let mut answer = vec![
+        ("description", Tree::from("The answer: JSON, or a stream when the request asks for one.")),
+        ("headers", own_headers(gateway)),
+    ];
+    answer.push(("content", Tree::map(content)));
+    let mut responses = vec![("200".to_owned(), Tree::map(answer))];
+    responses.extend(errors(gateway, Some(dialect), ROUTE_ERRORS, components));
+    Tree::map([
+        ("operationId", Tree::from(operation_id(&route.method, &route.path))),
+        ("summary", Tree::from(title.unwrap_or_else(|| format!("The dialect `{}`", route.dialect)))),
+        ("description", Tree::from(format!("Dialect `{}`{profile}.", route.dialect))),
+        ("tags", Tree::from(vec![Tree::from(route.dialect.as_str())])),
+        (
+            "requestBody",
+            Tree::map([
+                ("required", Tree::from(true)),
+                ("content", Tree::map([("application/json", Tree::map(asked))])),
+            ]),
+        ),
+        ("responses", Tree::map(responses)),
+    ])
+}
+
+/// Every event of the stream: what its data is.
+fn stream(dialect: &DialectPlan, components: &mut Components) -> Tree {
+    let mut kinds: Vec<(String, Tree)> = Vec::new();
+    let frames = crate::canon::MomentKind::ALL.iter().flat_map(|m| dialect.frames(*m));
+    for frame in frames.filter(|f| matches!(f.content, Content::Data(_))) {
+        let schema = frame.schema.as_ref().map_or_else(any, |s| components.reference(&s.name));
+        if !kinds.iter().any(|(_, known)| *known == schema) {
+            kinds.push((frame.name.to_string(), schema));
+        }
+    }
+    let description = "The data of each event is one of these; a last event may say, in plain text, that it is over.";
+    Tree::map([
+        ("description", Tree::from(description)),
+        ("oneOf", Tree::from(kinds.into_iter().map(|(_, schema)| schema).collect::<Vec<_>>())),
+    ])
+}
+
+fn page(gateway: &GatewayPlan, page: &Page, dialect: Option<&DialectPlan>, components: &mut Components) -> Tree {
+    let answer = Tree::map([
+        ("description", Tree::from("What the gateway knows.")),
+        ("headers", own_headers(gateway)),
+        (
+            "content",
+            Tree::map([("application/json", Tree::map([("schema", Tree::map([("type", Tree::from("object"))]))]))]),
+        ),
+    ]);
+    let mut responses = vec![("200".to_owned(), answer)];
+    let codes: &[(&str, &str)] = if page.prefix().is_some() { &[UNAUTHORIZED, UNKNOWN] } else { &[UNAUTHORIZED] };
+    responses.extend(errors(gateway, dialect, codes, components));
+    let mut members = vec![
+        ("operationId", Tree::from(operation_id(&page.method, &page.path))),
+        ("summary", Tree::from("What the gateway knows, from its mappings")),
+        ("tags", Tree::from(vec![Tree::from("models")])),
+    ];
+    if page.prefix().is_some() {
+        let parameter = Tree::map([
+            ("name", Tree::from("model")),
+            ("in", Tree::from("path")),
+            ("required", Tree::from(true)),
+            ("schema", Tree::map([("type", Tree::from("string"))])),
+        ]);
+        members.push(("parameters", Tree::from(vec![parameter])));
+    }
+    members.push(("responses", Tree::map(responses)));
+    Tree::map(members)
+}
+
+fn metrics() -> Tree {
+    let text = Tree::map([("schema", Tree::map([("type", Tree::from("string"))]))]);
+    let answer = Tree::map([
+        ("description", Tree::from("Counters, gauges and histograms.")),
+        ("content", Tree::map([("application/openmetrics-text", text)])),
+    ]);
+    Tree::map([
+        ("operationId", Tree::from("metrics")),
+        ("summary", Tree::from("What was counted, for Prometheus")),
+        ("tags", Tree::from(vec![Tree::from("operations")])),
+        ("responses", Tree::map([("200", answer)])),
+    ])
+}
+
+const UNAUTHORIZED: (&str, &str) = ("401", "No key, or one that is not known.");
+const UNKNOWN: (&str, &str) = ("404", "There is no such model.");
+const ROUTE_ERRORS: &[(&str, &str)] = &[
+    ("400", "The request is not right; `param` names the member."),
+    UNAUTHORIZED,
+    UNKNOWN,
+    ("413", "The body is too large."),
+    ("429", "The backend asks to wait."),
+    ("500", "The gateway failed, or what it would have said breaks its schema."),
+    ("502", "The backend failed, or ended in the middle."),
+    ("503", "Too much is under way."),
+    ("504", "The backend was too slow."),
+];
+
+fn errors(
+    gateway: &GatewayPlan,
+    dialect: Option<&DialectPlan>,
+    codes: &[(&str, &str)],
+    components: &mut Components,
+) -> Vec<(String, Tree)> {
+    let schema = dialect.and_then(|d| d.errors.schema.as_ref()).map_or_else(any, |s| components.reference(&s.name));
+    let one = |(code, description): &(&str, &str)| {
+        let mut headers = own_headers(gateway);
+        if matches!(*code, "429" | "503") {
+            headers.insert("retry-after", header("Seconds to wait.", "integer"));
+        }
+        let content = Tree::map([("application/json", Tree::map([("schema", schema.clone())]))]);
+        let response =
+            Tree::map([("description", Tree::from(*description)), ("headers", headers), ("content", content)]);
+        ((*code).to_owned(), response)
+    };
+    codes.iter().map(one).collect()
+}
+
+fn own_headers(gateway: &GatewayPlan) -> Tree {
+    let names = &gateway.headers;
+    let mut headers = Tree::map([(names.request_id.clone(), header("The name of this answer in the log.", "string"))]);
+    if let Some(name) = &names.elapsed_ms {
+        headers.insert(name.clone(), header("Milliseconds until the head left.", "integer"));
+    }
+    if let Some(name) = &names.dropped {
+        headers.insert(name.clone(), header("What of the request did not reach the backend.", "string"));
+    }
+    headers
+}
+
+fn header(description: &str, kind: &str) -> Tree {
+    let schema = Tree::map([("type", Tree::from(kind))]);
+    Tree::map([("description", Tree::from(description)), ("schema", schema)])
+}
+
+fn any() -> Tree {
+    Tree::Map(Vec::new())
+}
+
+/// `POST /v1/chat/completions` → `post_v1_chat_completions`
+fn operation_id(method: &str, path: &str) -> String {
+    let words = path.split(|c: char| !c.is_ascii_alphanumeric()).filter(|w| !w.is_empty());
+    std::iter::once(method.to_ascii_lowercase()).chain(words.map(str::to_owned)).collect::<Vec<_>>().join("_")
+}

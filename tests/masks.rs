@@ -1,0 +1,147 @@
+//! Tools that a backend knows as something else than the client does: custom tools that travel as functions, and a form
+//! of the answer that travels as a tool. What comes back is what the client meant.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod support;
+
+use serde_json::{Value, json};
+use support::{Answer, Backend, Request, Server, serve};
+
+fn before(backend: &Backend, name: &str) -> Server {
+    serve().args(["--backend", &format!("{name}={}", backend.url())]).start()
+}
+
+fn post(path: &str, body: &Value) -> Request {
+    Request::post(body.to_string()).at(path)
+}
+
+const PATCH: &str = "*** Begin Patch\n\"quoted\" ünï\n*** End Patch";
+
+/// A backend that calls the function `apply_patch` with its one argument, cut into three pieces.
+fn calling() -> Backend {
+    Backend::start(|_| {
+        let arguments = json!({ "input": PATCH }).to_string();
+        let cut = |at: usize| (0..=at).rev().find(|i| arguments.is_char_boundary(*i)).unwrap();
+        let (one, two) = (cut(7), cut(25));
+        let piece = |delta: Value| json!({ "choices": [{ "index": 0, "delta": delta }] }).to_string();
+        let call = |id: Option<&str>, arguments: &str| {
+            let mut call = json!({ "index": 0, "function": { "arguments": arguments } });
+            if let Some(id) = id {
+                (call["id"], call["function"]["name"]) = (json!(id), json!("apply_patch"));
+            }
+            piece(json!({ "tool_calls": [call] }))
+        };
+        let last = json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": "tool_calls" }] }).to_string();
+        let events = [
+            call(Some("call_1"), ""),
+            call(None, &arguments[..one]),
+            call(None, &arguments[one..two]),
+            call(None, &arguments[two..]),
+            last,
+            "[DONE]".to_owned(),
+        ];
+        Answer::sse(&events.iter().map(String::as_str).collect::<Vec<_>>())
+    })
+}
+
+#[test]
+fn a_custom_tool_travels_as_a_function_and_comes_back_as_a_custom_call() {
+    let backend = calling();
+    let gateway = before(&backend, "openai-chat");
+    let tools = json!([{ "type": "custom", "name": "apply_patch", "description": "Changes files." }]);
+    let asked = json!({ "model": "m", "input": "Mend it.", "tools": tools });
+    let body = gateway.client().ask(post("/v1/responses", &asked)).json();
+    let call = &body["output"][0];
+    assert_eq!(
+        (&call["type"], &call["name"], &call["call_id"], &call["input"], &call["status"]),
+        (&json!("custom_tool_call"), &json!("apply_patch"), &json!("call_1"), &json!(PATCH), &json!("completed"))
+    );
+    let sent = backend.seen()[0].json();
+    assert_eq!(sent["tools"][0]["type"], "function");
+    assert_eq!(sent["tools"][0]["function"]["name"], "apply_patch");
+    assert_eq!(sent["tools"][0]["function"]["description"], "Changes files.");
+    assert_eq!(sent["tools"][0]["function"]["parameters"]["required"], json!(["input"]));
+}
+
+#[test]
+fn a_wrapped_call_is_streamed_once_its_input_is_whole() {
+    let backend = calling();
+    let gateway = before(&backend, "openai-chat");
+    let tools = json!([{ "type": "custom", "custom": { "name": "apply_patch" } }]);
+    let messages = json!([{ "role": "user", "content": "Mend it." }]);
+    let asked = json!({ "model": "m", "stream": true, "messages": messages, "tools": tools });
+    let frames = gateway.client().ask(post("/v1/chat/completions", &asked)).frames();
+    let (done, chunks) = frames.split_last().unwrap();
+    assert_eq!(done.data, "[DONE]");
+    let chunks: Vec<Value> = chunks.iter().map(|f| f.json()).collect();
+    let calls: Vec<&Value> = chunks.iter().filter_map(|c| c["choices"][0]["delta"]["tool_calls"].get(0)).collect();
+    assert_eq!(calls[0]["type"], "custom");
+    assert_eq!(calls[0]["custom"]["name"], "apply_patch");
+    let input: String = calls.iter().filter_map(|c| c["custom"]["input"].as_str()).collect();
+    assert_eq!(input, PATCH);
+    assert_eq!(chunks.last().unwrap()["choices"][0]["finish_reason"], "tool_calls");
+}
+
+/// The call and its result, in a later turn, are a function's again.
+#[test]
+fn the_history_of_a_custom_tool_travels_as_a_function_too() {
+    let backend = Backend::start(|_| {
+        Answer::json(
+            200,
+            r#"{"choices":[{"index":0,"message":{"role":"assistant","content":"Done."},"finish_reason":"stop"}]}"#,
+        )
+    });
+    let gateway = before(&backend, "openai-chat");
+    let input = json!([
+        { "role": "user", "content": "Mend it." },
+        { "type": "custom_tool_call", "call_id": "call_1", "name": "apply_patch", "input": PATCH },
+        { "type": "custom_tool_call_output", "call_id": "call_1", "output": "ok" },
+    ]);
+    let tools = json!([{ "type": "custom", "name": "apply_patch" }]);
+    let asked = json!({ "model": "m", "input": input, "tools": tools });
+    assert_eq!(gateway.client().ask(post("/v1/responses", &asked)).json()["output"][0]["content"][0]["text"], "Done.");
+    let messages = backend.seen()[0].json()["messages"].clone();
+    let call = &messages[1]["tool_calls"][0];
+    assert_eq!((&call["type"], &call["function"]["name"]), (&json!("function"), &json!("apply_patch")));
+    assert_eq!(call["function"]["arguments"], json!({ "input": PATCH }).to_string());
+    assert_eq!(messages[2], json!({ "role": "tool", "tool_call_id": "call_1", "content": "ok" }));
+}
+
+/// B038: structured output through a tool that the client never sent. It sees JSON content, `stop`, and no call.
+#[test]
+fn b038_a_format_that_travels_as_a_tool_comes_back_as_the_answer() {
+    let backend = Backend::start(|seen| {
+        let name = seen.json()["tools"][0]["name"].as_str().unwrap().to_owned();
+        let start = json!({ "type": "content_block_start", "index": 0, "content_block": { "type": "tool_use", "id": "toolu_1", "name": name, "input": {} } });
+        let piece = |text: &str| {
+            json!({ "type": "content_block_delta", "index": 0, "delta": { "type": "input_json_delta", "partial_json": text } })
+                .to_string()
+        };
+        let events = [
+            json!({ "type": "message_start", "message": { "id": "m", "model": "claude", "usage": { "input_tokens": 5, "output_tokens": 1 } } }).to_string(),
+            start.to_string(),
+            piece("{\"city\":"),
+            piece("\"Paris\"}"),
+            json!({ "type": "content_block_stop", "index": 0 }).to_string(),
+            json!({ "type": "message_delta", "delta": { "stop_reason": "tool_use" }, "usage": { "output_tokens": 7 } }).to_string(),
+            json!({ "type": "message_stop" }).to_string(),
+        ];
+        Answer::sse(&events.iter().map(String::as_str).collect::<Vec<_>>())
+    });
+    let gateway = before(&backend, "anthropic-messages");
+    let schema = json!({ "type": "object", "properties": { "city": { "type": "string" } }, "required": ["city"] });
+    let format = json!({ "type": "json_schema", "json_schema": { "name": "place", "schema": schema, "strict": true } });
+    let messages = json!([{ "role": "user", "content": "Where?" }]);
+    let asked = json!({ "model": "m", "messages": messages, "response_format": format });
+    let body = gateway.client().ask(post("/v1/chat/completions", &asked)).json();
+    let choice = &body["choices"][0];
+    assert_eq!(choice["message"]["content"], "{\"city\":\"Paris\"}");
+    assert_eq!(choice["finish_reason"], "stop");
+    assert_eq!(choice["message"].get("tool_calls"), None);
+    let sent = backend.seen()[0].json();
+    assert_eq!(sent["tools"][0]["name"], "place");
+    assert_eq!(sent["tools"][0]["input_schema"], schema);
+    assert_eq!(sent["tool_choice"]["type"], "tool");
+    assert_eq!(sent["tool_choice"]["name"], "place");
+}

@@ -1,0 +1,358 @@
+//! Golden requests: `tests/requests/CASE/request.json` holds a client's body and its dialect, and beside it stands what
+//! each HTTP backend is asked for: `BACKEND.json`. What a backend does not take is in `dropped`, or is a fault.
+//!
+//! Adding a case compiles nothing. `UPDATE_GOLDEN=1 cargo test --test requests` writes what is missing or differs: read
+//! the diff with the eyes of the backend before you commit it.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+#[path = "support/play.rs"]
+mod play;
+
+use play::Set;
+use reframe::canon::{Fault, Tree};
+use reframe::ingress;
+use reframe::mapping::FileText;
+use reframe::reload::embedded;
+use reframe::upstream::compose::compose;
+use reframe::upstream::secrets::Secret;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+const BACKENDS: &[&str] = &["openai-chat", "openai-responses", "anthropic-messages", "gemini-generate"];
+const URL: &str = "http://backend.test/v1";
+
+/// Every HTTP backend as it is shipped, and some with an operator's edits.
+const GATEWAY: &str = r#"
+backends:
+  openai-chat: { use: openai-chat, url: "http://backend.test/v1" }
+  openai-responses: { use: openai-responses, url: "http://backend.test/v1" }
+  anthropic-messages: { use: anthropic-messages, url: "http://backend.test/v1" }
+  gemini-generate: { use: gemini-generate, url: "http://backend.test/v1" }
+  renames: { use: openai-chat, url: "http://backend.test/v1", fields: { rename: { max_completion_tokens: max_tokens } } }
+  renames-onto: { use: openai-chat, url: "http://backend.test/v1", fields: { rename: { user: safety_identifier } } }
+  has-defaults: { use: openai-chat, url: "http://backend.test/v1", fields: { default: { temperature: 0.2, top_k: 40 } } }
+  forces: { use: openai-chat, url: "http://backend.test/v1", fields: { force: { temperature: 1, options: { a: [ 1 ] } } } }
+  drops: { use: openai-chat, url: "http://backend.test/v1", fields: { drop: [ seed, user ] } }
+  rejects: { use: openai-chat, url: "http://backend.test/v1", fields: { reject: [ seed ] } }
+  forwards-unknown: { use: openai-chat, url: "http://backend.test/v1", unknown_fields: forward }
+  drops-unknown: { use: openai-chat, url: "http://backend.test/v1", unknown_fields: drop }
+  rejects-unknown: { use: openai-chat, url: "http://backend.test/v1", unknown_fields: reject }
+  rejects-seed: { use: anthropic-messages, url: "http://backend.test/v1", unsupported: { seed: reject } }
+  drops-n: { use: anthropic-messages, url: "http://backend.test/v1", unsupported: { n: drop } }
+  rejects-reasoning: { use: anthropic-messages, url: "http://backend.test/v1", unknown_fields: reject }
+  some-tools: { use: openai-chat, url: "http://backend.test/v1", tools: { web_search: forward, namespace: drop, custom: forward } }
+  rejects-namespace: { use: openai-chat, url: "http://backend.test/v1", tools: { namespace: reject } }
+  drops-custom: { use: openai-chat, url: "http://backend.test/v1", tools: { custom: drop } }
+  forwards-tools: { use: gemini-generate, url: "http://backend.test/v1", tools: { other: forward } }
+  blind: { use: openai-chat, url: "http://backend.test/v1", parts: { image: drop, refusal: drop } }
+  rejects-images: { use: openai-chat, url: "http://backend.test/v1", parts: { image: reject } }
+  sees-results: { use: openai-chat, url: "http://backend.test/v1", text_only: [] }
+  formats-by-tool: { use: anthropic-messages, url: "http://backend.test/v1", unsupported: { format: as_tool } }
+  always-streams: { use: openai-chat, url: "http://backend.test/v1", stream: always }
+  never-streams: { use: openai-chat, url: "http://backend.test/v1", stream: never }
+  gemini-always-streams: { use: gemini-generate, url: "http://backend.test/v1", stream: always }
+  developer: { use: openai-chat, url: "http://backend.test/v1", role_map: { system: developer, developer: developer } }
+  separate: { use: openai-chat, url: "http://backend.test/v1", instructions: separate }
+models: [ { match: "*", backend: openai-chat } ]
+routes: [ { endpoint: POST /chat, dialect: chat, profile: openai } ]
+"#;
+
+/// The embedded set with this gateway.yaml.
+fn set() -> &'static Set {
+    static SET: OnceLock<Set> = OnceLock::new();
+    SET.get_or_init(|| {
+        let mut files: Vec<FileText> = embedded::files().into_iter().filter(|f| f.name != "gateway.yaml").collect();
+        files.push(FileText { name: "gateway.yaml".into(), shown: "gateway.yaml".into(), text: GATEWAY.into() });
+        Set::of(&files)
+    })
+}
+
+/// What is sent, as a golden shows it.
+fn asked(backend: &str, dialect: &str, body: &Tree) -> Tree {
+    let set = set();
+    let client = &set.plan.dialect(dialect, Some("openai")).expect("a dialect of the set").request;
+    let backend = set.plan.gateway.backends.iter().find(|b| b.name == backend).expect("a backend of gateway.yaml");
+    let (ask, reach) = (backend.plan.ask.as_ref().unwrap(), backend.reach.as_ref().unwrap());
+    let key = Secret::new("KEY");
+    let composed = ingress::read_tree(client, body).and_then(|r| compose(ask, reach, key.as_ref(), &r, client));
+    let sent = match composed {
+        Ok(sent) => sent,
+        Err(fault) => return Tree::map([("fault", told(&fault))]),
+    };
+    let header = |name: &str| Tree::from(sent.headers.get(name).and_then(|v| v.to_str().ok()).unwrap_or_default());
+    let texts = |list: &[String]| Tree::from(list.iter().map(|t| Tree::from(t.as_str())).collect::<Vec<_>>());
+    Tree::map([
+        ("method", Tree::from(sent.method.as_str())),
+        ("path", Tree::from(sent.url.strip_prefix(URL).unwrap())),
+        ("headers", Tree::map(ask.headers.iter().map(|(name, _)| (name.as_str(), header(name))))),
+        ("body", Tree::parse(&sent.body).unwrap()),
+        ("dropped", texts(&sent.dropped)),
+        ("wrapped", texts(&sent.wrapped)),
+    ])
+}
+
+fn told(fault: &Fault) -> Tree {
+    Tree::map([
+        ("status", Tree::from(i64::from(fault.status()))),
+        ("param", fault.param.as_deref().map_or(Tree::Null, Tree::from)),
+        ("message", Tree::from(fault.message.as_str())),
+    ])
+}
+
+fn cases() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/requests");
+    let mut cases: Vec<PathBuf> = fs::read_dir(root).unwrap().map(|case| case.unwrap().path()).collect();
+    cases.sort();
+    cases
+}
+
+#[test]
+fn every_request_gives_its_goldens() {
+    let update = std::env::var_os("UPDATE_GOLDEN").is_some();
+    let mut wrong = Vec::new();
+    let mut compared = 0;
+    for case in cases() {
+        let asks = play::requests(&case.join("request.json"));
+        let about = asks["about"].as_str().expect("a case says what it shows");
+        for backend in BACKENDS {
+            compared += 1;
+            let path = case.join(format!("{backend}.json"));
+            let golden = fs::read_to_string(&path).unwrap_or_default();
+            let got = asked(backend, asks["dialect"].as_str().unwrap(), &asks["body"]).to_json_pretty() + "\n";
+            if golden == got {
+                continue;
+            }
+            if update {
+                fs::write(&path, &got).unwrap();
+            } else {
+                wrong.push(report(&path, about, &golden, &got));
+            }
+        }
+    }
+    assert!(compared > 0, "no case was compared");
+    println!("{compared} goldens compared");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+/// What the case shows, and the first line that differs.
+fn report(path: &Path, about: &str, golden: &str, got: &str) -> String {
+    let (expected, actual): (Vec<&str>, Vec<&str>) = (golden.lines().collect(), got.lines().collect());
+    let at = expected.iter().zip(&actual).position(|(e, a)| e != a).unwrap_or(expected.len().min(actual.len()));
+    let line = |lines: &[&str]| lines.get(at).unwrap_or(&"nothing").trim().to_owned();
+    format!(
+        "{}\n{about}\n  differs in line {}\n  expected {}\n  got      {}",
+        path.display(),
+        at + 1,
+        line(&expected),
+        line(&actual)
+    )
+}
+
+/// The body that goes to this backend, and what was dropped; or the fault.
+fn sent(backend: &str, body: &str) -> (String, String) {
+    let got = asked(backend, "chat", &Tree::parse(body.as_bytes()).unwrap());
+    match got.get("fault") {
+        Some(fault) => (fault.to_json(), String::new()),
+        None => (got.get("body").unwrap().to_json(), got.get("dropped").unwrap().to_json()),
+    }
+}
+
+/// The same for a plain request with these members more.
+fn with(backend: &str, members: &str) -> (String, String) {
+    sent(backend, &format!("{HI}{members}}}"))
+}
+
+fn refused(param: &str, what: &str) -> String {
+    format!("{{\"status\":400,\"param\":\"{param}\",\"message\":\"this backend does not take {what}\"}}")
+}
+
+const HI: &str = r#"{"model":"m","messages":[{"role":"user","content":"hi"}]"#;
+
+#[test]
+fn a_field_is_renamed() {
+    let (body, dropped) = with("renames", r#","max_tokens":7"#);
+    assert_eq!((body, dropped), (format!("{HI},\"max_tokens\":7}}"), "[]".to_owned()));
+}
+
+#[test]
+fn a_renamed_field_replaces_one_of_that_name() {
+    let (body, _) = with("renames-onto", r#","safety_identifier":"a","user":"b""#);
+    assert_eq!(body, format!("{HI},\"safety_identifier\":\"b\"}}"));
+}
+
+#[test]
+fn a_default_stands_in_for_what_was_not_said() {
+    assert_eq!(with("has-defaults", "").0, format!("{HI},\"temperature\":0.2,\"top_k\":40}}"));
+    let said = with("has-defaults", r#","temperature":1.0"#).0;
+    assert_eq!(said, format!("{HI},\"temperature\":1.0,\"top_k\":40}}"));
+}
+
+#[test]
+fn a_forced_value_stands_whatever_was_said() {
+    let forced = format!("{HI},\"temperature\":1,\"options\":{{\"a\":[1]}}}}");
+    assert_eq!(with("forces", r#","temperature":0.5"#).0, forced);
+    assert_eq!(with("forces", "").0, forced);
+}
+
+#[test]
+fn a_dropped_field_is_named_when_it_was_there() {
+    let (body, dropped) = with("drops", r#","seed":1,"top_p":0.5"#);
+    assert_eq!((body, dropped), (format!("{HI},\"top_p\":0.5}}"), r#"["seed"]"#.to_owned()));
+}
+
+#[test]
+fn a_rejected_field_is_a_fault_when_it_is_there() {
+    assert_eq!(with("rejects", r#","seed":1"#).0, refused("seed", "`seed`"));
+    assert_eq!(with("rejects", "").0, format!("{HI}}}"));
+}
+
+#[test]
+fn unknown_fields_are_forwarded_dropped_or_rejected() {
+    let members = r#","foo":{"b":1,"a":1e400},"bar":null"#;
+    let forwarded = format!("{HI},\"foo\":{{\"b\":1,\"a\":1e400}}}}");
+    assert_eq!(with("forwards-unknown", members), (forwarded, "[]".to_owned()));
+    assert_eq!(with("drops-unknown", members), (format!("{HI}}}"), r#"["foo"]"#.to_owned()));
+    assert_eq!(with("rejects-unknown", members).0, refused("foo", "`foo`"));
+}
+
+#[test]
+fn what_is_unknown_inside_a_member_is_unknown_too() {
+    let body = Tree::parse(br#"{"model":"m","input":"hi","reasoning":{"summary":"auto"}}"#).unwrap();
+    let fault = asked("rejects-reasoning", "responses", &body).get("fault").unwrap().to_json();
+    assert_eq!(fault, refused("reasoning.summary", "`reasoning.summary`"));
+}
+
+#[test]
+fn what_a_backend_cannot_do_is_dropped_or_rejected() {
+    assert_eq!(with("anthropic-messages", r#","seed":1"#).1, r#"["seed"]"#);
+    assert_eq!(with("rejects-seed", r#","seed":1"#).0, refused("seed", "`seed`"));
+    assert_eq!(with("anthropic-messages", r#","n":2"#).0, refused("n", "`n`"));
+    assert_eq!(with("drops-n", r#","n":2"#).1, r#"["n"]"#);
+}
+
+const TOOLS: &str = r#","tools":[{"type":"function","function":{"name":"f"}},{"type":"web_search"},{"type":"custom","custom":{"name":"c"}},{"type":"namespace","name":"x"}]"#;
+
+#[test]
+fn tools_have_a_fate_by_their_type() {
+    let kept =
+        r#"{"type":"function","function":{"name":"f"}},{"type":"web_search"},{"type":"custom","custom":{"name":"c"}}"#;
+    let expected = (format!("{HI},\"tools\":[{kept}]}}"), r#"["tools[3]"]"#.to_owned());
+    assert_eq!(with("some-tools", TOOLS), expected);
+    assert_eq!(with("rejects-namespace", TOOLS).0, refused("tools[3]", "tools of the type `namespace`"));
+    let expected = format!("{HI},\"tools\":[{{\"type\":\"function\",\"function\":{{\"name\":\"f\"}}}}]}}");
+    assert_eq!(with("drops-custom", TOOLS), (expected, r#"["tools[1]","tools[2]","tools[3]"]"#.to_owned()));
+}
+
+#[test]
+fn forwarded_tools_stand_beside_functions_and_not_among_them() {
+    let tools = r#","tools":[{"type":"function","function":{"name":"f"}},{"type":"function","function":{"name":"g"}},{"type":"google","googleSearch":{}}]"#;
+    let body = Tree::parse(with("forwards-tools", tools).0.as_bytes()).unwrap();
+    let expected = r#"[{"functionDeclarations":[{"name":"f"},{"name":"g"}]},{"type":"google","googleSearch":{}}]"#;
+    assert_eq!(body.get("tools").unwrap().to_json(), expected);
+}
+
+#[test]
+fn a_choice_among_dropped_tools_goes_with_them() {
+    let tools =
+        r#","tools":[{"type":"custom","custom":{"name":"c"}}],"tool_choice":{"type":"custom","custom":{"name":"c"}}"#;
+    assert_eq!(with("drops-custom", tools), (format!("{HI}}}"), r#"["tools[0]","tool_choice"]"#.to_owned()));
+}
+
+#[test]
+fn calls_of_custom_tools_are_wrapped_where_the_tools_are_dropped() {
+    let body = r#"{"model":"m","messages":[{"role":"assistant","tool_calls":[{"id":"1","type":"custom","custom":{"name":"c","input":"x"}}]},{"role":"tool","tool_call_id":"1","content":"y"}]}"#;
+    let call = r#"{"id":"1","type":"function","function":{"name":"c","arguments":"{\"input\":\"x\"}"}}"#;
+    let result = r#"{"role":"tool","tool_call_id":"1","content":"y"}"#;
+    let expected = format!(
+        "{{\"model\":\"m\",\"messages\":[{{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[{call}]}},{result}]}}"
+    );
+    assert_eq!(sent("drops-custom", body).0, expected);
+}
+
+#[test]
+fn parts_have_a_fate_by_their_kind() {
+    let body = r#"{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"see"},{"type":"image_url","image_url":{"url":"http://a.test/b.png"}}]}]}"#;
+    let seen = r#"{"model":"m","messages":[{"role":"user","content":"see"}]}"#;
+    assert_eq!(sent("blind", body), (seen.to_owned(), r#"["parts.image"]"#.to_owned()));
+    assert_eq!(sent("rejects-images", body).0, refused("parts.image", "content of the kind `image`"));
+}
+
+#[test]
+fn results_hold_pictures_where_the_operator_says_so() {
+    let body = r#"{"model":"m","messages":[{"role":"tool","tool_call_id":"1","content":[{"type":"text","text":"see"},{"type":"image_url","image_url":{"url":"http://a.test/b.png"}}]}]}"#;
+    assert_eq!(sent("sees-results", body), (body.to_owned(), "[]".to_owned()));
+    let seen = r#"{"model":"m","messages":[{"role":"tool","tool_call_id":"1","content":"see"}]}"#;
+    assert_eq!(sent("openai-chat", body), (seen.to_owned(), r#"["parts.image"]"#.to_owned()));
+}
+
+#[test]
+fn a_format_travels_as_a_tool_where_the_operator_says_so() {
+    let format = r#","response_format":{"type":"json_schema","json_schema":{"name":"city","schema":{"type":"object","properties":{"b":{"const":1.0},"a":{}}}}}"#;
+    let body = Tree::parse(with("formats-by-tool", format).0.as_bytes()).unwrap();
+    let tools = r#"[{"name":"city","input_schema":{"type":"object","properties":{"b":{"const":1.0},"a":{}}}}]"#;
+    assert_eq!(body.get("tools").unwrap().to_json(), tools);
+    assert_eq!(body.get("tool_choice").unwrap().to_json(), r#"{"type":"tool","name":"city"}"#);
+}
+
+#[test]
+fn what_a_dropped_part_said_is_not_said() {
+    let body = r#"{"model":"m","messages":[{"role":"assistant","content":[{"type":"text","text":"a"},{"type":"refusal","refusal":"no"}]}]}"#;
+    let said = r#"{"model":"m","messages":[{"role":"assistant","content":"a"}]}"#;
+    assert_eq!(sent("blind", body), (said.to_owned(), r#"["parts.refusal"]"#.to_owned()));
+}
+
+#[test]
+fn a_backend_may_stream_always_or_never() {
+    let streamed = format!("{HI},\"stream\":true,\"stream_options\":{{\"include_usage\":true}}}}");
+    assert_eq!(with("always-streams", "").0, streamed);
+    assert_eq!(with("openai-chat", r#","stream":true"#).0, streamed);
+    assert_eq!(with("never-streams", r#","stream":true"#).0, format!("{HI}}}"));
+    let got = asked("gemini-always-streams", "chat", &Tree::parse(format!("{HI}}}").as_bytes()).unwrap());
+    assert_eq!(got.get("path").unwrap().as_str(), Some("/models/m:streamGenerateContent?alt=sse"));
+}
+
+/// `[("user", "hi")]` as messages of a body.
+fn body(messages: &[(&str, &str)]) -> String {
+    let message = |(role, text): &(&str, &str)| format!("{{\"role\":\"{role}\",\"content\":\"{text}\"}}");
+    let messages: Vec<String> = messages.iter().map(message).collect();
+    format!("{{\"model\":\"m\",\"messages\":[{}]}}", messages.join(","))
+}
+
+#[test]
+fn roles_are_mapped_where_they_stand() {
+    let asked = body(&[("system", "a"), ("user", "b"), ("developer", "c")]);
+    assert_eq!(sent("developer", &asked).0, body(&[("developer", "a"), ("user", "b"), ("developer", "c")]));
+    assert_eq!(sent("openai-chat", &asked).0, body(&[("system", "a"), ("user", "b"), ("system", "c")]));
+}
+
+#[test]
+fn instructions_stay_apart_where_the_operator_says_so() {
+    let asked = body(&[("system", "a"), ("developer", "b"), ("user", "c")]);
+    assert_eq!(sent("separate", &asked).0, body(&[("system", "a"), ("system", "b"), ("user", "c")]));
+    assert_eq!(sent("openai-chat", &asked).0, body(&[("system", "a\\n\\nb"), ("user", "c")]));
+}
+
+#[test]
+fn a_model_with_the_prefix_of_the_backends_own_list_is_the_same_model() {
+    for (model, path) in [("gemini-x", "gemini-x"), ("models/gemini-x", "gemini-x"), ("a/b c", "a%2Fb%20c")] {
+        let body = format!("{{\"model\":\"{model}\",\"messages\":[{{\"role\":\"user\",\"content\":\"hi\"}}]}}");
+        let got = asked("gemini-generate", "chat", &Tree::parse(body.as_bytes()).unwrap());
+        assert_eq!(got.get("path").unwrap().as_str(), Some(format!("/models/{path}:generateContent").as_str()));
+    }
+}
+
+#[test]
+fn without_a_key_there_is_no_header_for_it() {
+    for name in BACKENDS {
+        let backend = set().plan.gateway.backends.iter().find(|b| b.name == *name).unwrap();
+        let (ask, reach) = (backend.plan.ask.as_ref().unwrap(), backend.reach.as_ref().unwrap());
+        let client = &set().plan.dialect("chat", Some("openai")).unwrap().request;
+        let request = ingress::read(client, format!("{HI}}}").as_bytes()).unwrap();
+        let sent = compose(ask, reach, None, &request, client).unwrap();
+        for secret in ["authorization", "x-api-key", "x-goog-api-key"] {
+            assert!(!sent.headers.contains_key(secret), "{name}: {secret}");
+        }
+    }
+}
