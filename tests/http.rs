@@ -547,7 +547,7 @@ fn mappings_that_do_not_load_are_not_served() {
     let exit = serve().add(disk).run();
     assert_eq!((exit.code, exit.stdout.as_str()), (Some(2), ""));
     assert!(exit.stderr.contains("error[RF020]: no transcript is called `greetin`"), "{}", exit.stderr);
-    assert!(exit.stderr.contains("scripts/demo.yaml:17:13"), "{}", exit.stderr);
+    assert!(exit.stderr.contains("scripts/demo.yaml:18:13"), "{}", exit.stderr);
     assert!(exit.stderr.ends_with("error: the mappings do not load, so there is nothing to serve\n"));
 }
 

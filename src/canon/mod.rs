@@ -25,12 +25,24 @@ pub use request::{Masks, TurnRequest};
 pub use state::{Choice, Item, ItemKind, ItemState, Part, PartKind, TurnState};
 pub use usage::{Merge, Usage};
 
-/// Declares a closed set of words: an enum, its spelling in YAML, and the list for `check`.
+/// A closed set of words, for what tells people about it.
+pub trait Closed {
+    const WORDS: &'static [&'static str];
+    /// What is chosen.
+    const ABOUT: &'static str;
+    /// What each word means, where its name does not say it.
+    const MEANINGS: &'static [&'static str];
+}
+
+/// Declares a closed set of words: an enum, its spelling in YAML, and the list for `check`. Its comments are what an
+/// editor shows.
 macro_rules! words {
-    ($(#[$meta:meta])* $vis:vis enum $name:ident { $($(#[$vmeta:meta])* $variant:ident = $word:literal),* $(,)? }) => {
-        $(#[$meta])*
+    ($(#[doc = $about:literal])* $vis:vis enum $name:ident {
+        $($(#[doc = $meaning:literal])* $variant:ident = $word:literal),* $(,)?
+    }) => {
+        $(#[doc = $about])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        $vis enum $name { $($(#[$vmeta])* $variant),* }
+        $vis enum $name { $($(#[doc = $meaning])* $variant),* }
 
         impl $name {
             pub const ALL: &'static [$name] = &[$($name::$variant),*];
@@ -43,6 +55,12 @@ macro_rules! words {
             pub fn from_word(word: &str) -> Option<$name> {
                 match word { $($word => Some($name::$variant),)* _ => None }
             }
+        }
+
+        impl $crate::canon::Closed for $name {
+            const WORDS: &'static [&'static str] = $name::WORDS;
+            const ABOUT: &'static str = concat!($($about),*).trim_ascii();
+            const MEANINGS: &'static [&'static str] = &[$(concat!($($meaning),*).trim_ascii()),*];
         }
     };
 }

@@ -1,7 +1,7 @@
 //! Named choices. Those that need memory are built in and obeyed by `turn/`; a dialect may declare further ones
 //! of its own (`own_policies:`), which only choose among shapes and are read by its expressions as `policy.NAME`.
 
-use super::{Finish, Tree, words};
+use super::{Closed, Finish, Tree, words};
 use std::sync::Arc;
 
 words! {
@@ -110,29 +110,41 @@ pub struct PolicySpec {
     pub name: &'static str,
     pub values: &'static [&'static str],
     pub list: bool,
+    /// What it chooses.
+    pub about: &'static str,
+}
+
+/// One word of a closed set.
+const fn one<T: Closed>(name: &'static str) -> PolicySpec {
+    PolicySpec { name, values: T::WORDS, list: false, about: T::ABOUT }
 }
 
 pub const BUILT_IN: &[PolicySpec] = &[
-    PolicySpec { name: "tool_arguments", values: ToolArguments::WORDS, list: false },
-    PolicySpec { name: "usage", values: UsagePolicy::WORDS, list: false },
-    PolicySpec { name: "usage_stream", values: UsageStream::WORDS, list: false },
-    PolicySpec { name: "output_index", values: OutputIndex::WORDS, list: false },
-    PolicySpec { name: "tools_overlap", values: ToolsOverlap::WORDS, list: false },
-    PolicySpec { name: "choice_frames", values: ChoiceFrames::WORDS, list: false },
-    PolicySpec { name: "empty_message_item", values: EmptyMessageItem::WORDS, list: false },
-    PolicySpec { name: "terminal_order", values: TerminalOrder::WORDS, list: false },
-    PolicySpec { name: "tool_ids", values: ToolIds::WORDS, list: false },
-    PolicySpec { name: "empty_arguments", values: EmptyArguments::WORDS, list: false },
-    PolicySpec { name: "truncation", values: Truncation::WORDS, list: false },
-    PolicySpec { name: "terminator", values: Terminator::WORDS, list: false },
-    PolicySpec { name: "head", values: Head::WORDS, list: false },
-    PolicySpec { name: "ids", values: IdsPolicy::WORDS, list: false },
-    PolicySpec { name: "stream_idle_result", values: IdleResult::WORDS, list: false },
-    PolicySpec { name: "stream2json.on_empty", values: OnEmpty::WORDS, list: false },
-    PolicySpec { name: "stream2json.on_partial", values: OnPartial::WORDS, list: false },
-    PolicySpec { name: "stream2json.on_malformed", values: OnMalformed::WORDS, list: false },
-    PolicySpec { name: "stream2json.usage", values: BodyUsage::WORDS, list: false },
-    PolicySpec { name: "finish_precedence", values: Finish::WORDS, list: true },
+    one::<ToolArguments>("tool_arguments"),
+    one::<UsagePolicy>("usage"),
+    one::<UsageStream>("usage_stream"),
+    one::<OutputIndex>("output_index"),
+    one::<ToolsOverlap>("tools_overlap"),
+    one::<ChoiceFrames>("choice_frames"),
+    one::<EmptyMessageItem>("empty_message_item"),
+    one::<TerminalOrder>("terminal_order"),
+    one::<ToolIds>("tool_ids"),
+    one::<EmptyArguments>("empty_arguments"),
+    one::<Truncation>("truncation"),
+    one::<Terminator>("terminator"),
+    one::<Head>("head"),
+    one::<IdsPolicy>("ids"),
+    one::<IdleResult>("stream_idle_result"),
+    one::<OnEmpty>("stream2json.on_empty"),
+    one::<OnPartial>("stream2json.on_partial"),
+    one::<OnMalformed>("stream2json.on_malformed"),
+    one::<BodyUsage>("stream2json.usage"),
+    PolicySpec {
+        name: "finish_precedence",
+        values: Finish::WORDS,
+        list: true,
+        about: "Which finish holds when a choice has several: the strongest first. What is left out keeps its place after.",
+    },
 ];
 
 impl Default for Policies {

@@ -30,6 +30,8 @@ pub struct Field {
 #[derive(Debug)]
 pub struct Word {
     pub name: &'static str,
+    /// For people.
+    pub about: &'static str,
     pub fields: &'static [Field],
     /// When all of these are absent there is nothing to say, and nothing is emitted.
     /// Empty: the word is always said.
@@ -74,13 +76,25 @@ pub static EVENTS: Vocabulary = Vocabulary {
     words: &[
         Word {
             name: "start",
+            about: "Who answers. Before anything was told, `model` replaces the model that was asked for.",
             fields: &[f("id", Kind::Text), f("model", Kind::Text), f("created", Kind::Int)],
             payload: &["id", "model", "created"],
         },
-        Word { name: "text", fields: &[CHOICE, ITEM, PART, DELTA, WHOLE], payload: &["delta", "whole"] },
-        Word { name: "refusal", fields: &[CHOICE, ITEM, PART, DELTA, WHOLE], payload: &["delta", "whole"] },
+        Word {
+            name: "text",
+            about: "A piece of text; `whole` is a snapshot of all so far, of which only what is new counts.",
+            fields: &[CHOICE, ITEM, PART, DELTA, WHOLE],
+            payload: &["delta", "whole"],
+        },
+        Word {
+            name: "refusal",
+            about: "A piece of a refusal; `whole` is a snapshot of all so far.",
+            fields: &[CHOICE, ITEM, PART, DELTA, WHOLE],
+            payload: &["delta", "whole"],
+        },
         Word {
             name: "reasoning",
+            about: "Thoughts; `part` numbers the summaries.",
             fields: &[
                 CHOICE,
                 ITEM,
@@ -94,6 +108,7 @@ pub static EVENTS: Vocabulary = Vocabulary {
         },
         Word {
             name: "annotation",
+            about: "A citation; `value` is any JSON, for what has no field of its own.",
             fields: &[
                 CHOICE,
                 ITEM,
@@ -109,9 +124,15 @@ pub static EVENTS: Vocabulary = Vocabulary {
             ],
             payload: &["url", "file", "value"],
         },
-        Word { name: "logprobs", fields: &[CHOICE, ITEM, f("value", Kind::Json)], payload: &["value"] },
+        Word {
+            name: "logprobs",
+            about: "The log-probabilities of the text that comes next.",
+            fields: &[CHOICE, ITEM, f("value", Kind::Json)],
+            payload: &["value"],
+        },
         Word {
             name: "tool",
+            about: "A piece of a call; `key` is whatever names the call in this backend.",
             fields: &[
                 CHOICE,
                 f("key", Kind::Text),
@@ -123,11 +144,22 @@ pub static EVENTS: Vocabulary = Vocabulary {
             ],
             payload: &["id", "name", "arguments", "whole"],
         },
-        Word { name: "batch", fields: &[CHOICE, f("ids", Kind::Texts)], payload: &["ids"] },
+        Word {
+            name: "batch",
+            about: "The calls with these ids are complete.",
+            fields: &[CHOICE, f("ids", Kind::Texts)],
+            payload: &["ids"],
+        },
         // Without a name it closes every open call of the choice.
-        Word { name: "close", fields: &[CHOICE, ITEM, f("key", Kind::Text)], payload: &[] },
+        Word {
+            name: "close",
+            about: "This item, or this call (by key or id), is complete.",
+            fields: &[CHOICE, ITEM, f("key", Kind::Text)],
+            payload: &[],
+        },
         Word {
             name: "usage",
+            about: "Tokens, as far as the backend counted them.",
             fields: &[
                 f("input", Kind::Int),
                 f("output", Kind::Int),
@@ -139,9 +171,15 @@ pub static EVENTS: Vocabulary = Vocabulary {
             ],
             payload: &["input", "output", "total", "cached", "cache_write", "reasoning"],
         },
-        Word { name: "finish", fields: &[CHOICE, f("reason", Kind::Word(Finish::WORDS))], payload: &["reason"] },
+        Word {
+            name: "finish",
+            about: "Why the choice ended; without `choice` it ends all that are open.",
+            fields: &[CHOICE, f("reason", Kind::Word(Finish::WORDS))],
+            payload: &["reason"],
+        },
         Word {
             name: "fault",
+            about: "An error; `final: false` when the backend goes on by itself.",
             fields: &[
                 f("message", Kind::Text),
                 f("code", Kind::Text),
@@ -151,7 +189,12 @@ pub static EVENTS: Vocabulary = Vocabulary {
             ],
             payload: &[],
         },
-        Word { name: "end", fields: &[], payload: &[] },
+        Word {
+            name: "end",
+            about: "Nothing follows. Not needed where the framing has an end marker or the bytes end.",
+            fields: &[],
+            payload: &[],
+        },
     ],
 };
 
@@ -161,11 +204,13 @@ pub static ITEMS: Vocabulary = Vocabulary {
     words: &[
         Word {
             name: "message",
+            about: "What somebody said: `text`, or `parts`.",
             fields: &[f("role", Kind::Text), f("text", Kind::Text), f("parts", Kind::Parts)],
             payload: &["text", "parts"],
         },
         Word {
             name: "call",
+            about: "A call that the model made earlier.",
             fields: &[
                 f("id", Kind::Text),
                 f("name", Kind::Text),
@@ -176,6 +221,7 @@ pub static ITEMS: Vocabulary = Vocabulary {
         },
         Word {
             name: "result",
+            about: "What a call came to.",
             fields: &[
                 f("call_id", Kind::Text),
                 f("text", Kind::Text),
@@ -186,11 +232,17 @@ pub static ITEMS: Vocabulary = Vocabulary {
         },
         Word {
             name: "reasoning",
+            about: "Earlier thoughts, given back.",
             fields: &[f("id", Kind::Text), f("summaries", Kind::Texts), f("encrypted", Kind::Text)],
             payload: &["id", "summaries", "encrypted"],
         },
         // An item of a kind that only a backend of the same dialect knows.
-        Word { name: "other", fields: &[f("kind", Kind::Text), f("raw", Kind::Json)], payload: &["raw"] },
+        Word {
+            name: "other",
+            about: "An item of a kind that only a backend of the same dialect knows.",
+            fields: &[f("kind", Kind::Text), f("raw", Kind::Json)],
+            payload: &["raw"],
+        },
     ],
 };
 
@@ -198,15 +250,31 @@ pub static PARTS: Vocabulary = Vocabulary {
     noun: "content part",
     empty_is_nothing: false,
     words: &[
-        Word { name: "text", fields: &[f("text", Kind::Text)], payload: &["text"] },
-        Word { name: "image", fields: &[f("url", Kind::Text), f("detail", Kind::Text)], payload: &["url"] },
+        Word { name: "text", about: "A part that is text.", fields: &[f("text", Kind::Text)], payload: &["text"] },
+        Word {
+            name: "image",
+            about: "A part that is an image.",
+            fields: &[f("url", Kind::Text), f("detail", Kind::Text)],
+            payload: &["url"],
+        },
         Word {
             name: "file",
+            about: "A part that is a file.",
             fields: &[f("id", Kind::Text), f("name", Kind::Text), f("data", Kind::Text), f("url", Kind::Text)],
             payload: &["id", "data", "url"],
         },
-        Word { name: "audio", fields: &[f("data", Kind::Text), f("format", Kind::Text)], payload: &["data"] },
-        Word { name: "refusal", fields: &[f("text", Kind::Text)], payload: &["text"] },
+        Word {
+            name: "audio",
+            about: "A part that is sound.",
+            fields: &[f("data", Kind::Text), f("format", Kind::Text)],
+            payload: &["data"],
+        },
+        Word {
+            name: "refusal",
+            about: "A part that is a refusal.",
+            fields: &[f("text", Kind::Text)],
+            payload: &["text"],
+        },
     ],
 };
 
@@ -217,6 +285,7 @@ pub static TOOLS: Vocabulary = Vocabulary {
     empty_is_nothing: false,
     words: &[Word {
         name: "tool",
+        about: "A tool that the model may call.",
         fields: &[
             f("kind", Kind::Word(TOOL_KINDS)),
             f("type", Kind::Text),
@@ -276,26 +345,26 @@ pub static OBSERVATIONS: Vocabulary = Vocabulary {
     empty_is_nothing: true,
     words: &[
         Word {
-            name: "turn",
+            name: "turn", about: "whose frame it is: id, model and time never change within a stream",
             fields: &[ID, f("model", Kind::Text), f("created", Kind::Int)],
             payload: &["id", "model", "created"],
         },
-        Word { name: "number", fields: &[f("value", Kind::Int)], payload: &["value"] },
-        Word { name: "begin", fields: &[CHOICE], payload: &[] },
-        Word { name: "open", fields: ITEM_FACTS, payload: &["id", "index"] },
-        Word { name: "open_part", fields: &[CHOICE, ID, INDEX, PART, STRAND], payload: &["part"] },
-        Word { name: "piece", fields: &[CHOICE, ID, INDEX, PART, STRAND, f("text", Kind::Text)], payload: &["text"] },
+        Word { name: "number", about: "the frame's number", fields: &[f("value", Kind::Int)], payload: &["value"] },
+        Word { name: "begin", about: "a choice begins", fields: &[CHOICE], payload: &[] },
+        Word { name: "open", about: "an item begins", fields: ITEM_FACTS, payload: &["id", "index"] },
+        Word { name: "open_part", about: "a part of an item begins", fields: &[CHOICE, ID, INDEX, PART, STRAND], payload: &["part"] },
+        Word { name: "piece", about: "a piece of text, arguments or thoughts", fields: &[CHOICE, ID, INDEX, PART, STRAND, f("text", Kind::Text)], payload: &["text"] },
         // Always said: a whole that is empty is one, too.
-        Word { name: "whole", fields: &[CHOICE, ID, INDEX, PART, STRAND, f("text", Kind::Text)], payload: &[] },
-        Word { name: "close_part", fields: &[CHOICE, ID, INDEX, PART, STRAND], payload: &["part"] },
-        Word { name: "close", fields: ITEM_FACTS, payload: &["id", "index"] },
+        Word { name: "whole", about: "all of a part, as it is told at its end", fields: &[CHOICE, ID, INDEX, PART, STRAND, f("text", Kind::Text)], payload: &[] },
+        Word { name: "close_part", about: "a part is over", fields: &[CHOICE, ID, INDEX, PART, STRAND], payload: &["part"] },
+        Word { name: "close", about: "an item is over", fields: ITEM_FACTS, payload: &["id", "index"] },
         // An item that is told once more, when all is over.
-        Word { name: "item", fields: ITEM_FACTS, payload: &["id", "index"] },
-        Word { name: "finish", fields: &[CHOICE, f("reason", Kind::Text)], payload: &["reason"] },
-        Word { name: "usage", fields: &[f("total", Kind::Int)], payload: &["total"] },
-        Word { name: "end", fields: &[f("items", Kind::Int)], payload: &[] },
-        Word { name: "fail", fields: &[], payload: &[] },
+        Word { name: "item", about: "an item, told once more when all is over", fields: ITEM_FACTS, payload: &["id", "index"] },
+        Word { name: "finish", about: "why a choice ended", fields: &[CHOICE, f("reason", Kind::Text)], payload: &["reason"] },
+        Word { name: "usage", about: "what was counted", fields: &[f("total", Kind::Int)], payload: &["total"] },
+        Word { name: "end", about: "the stream is complete", fields: &[f("items", Kind::Int)], payload: &[] },
+        Word { name: "fail", about: "the stream failed", fields: &[], payload: &[] },
         // A mistake that one frame shows by itself, in the mapping's own words.
-        Word { name: "wrong", fields: &[f("message", Kind::Text)], payload: &["message"] },
+        Word { name: "wrong", about: "a mistake that one frame shows by itself", fields: &[f("message", Kind::Text)], payload: &["message"] },
     ],
 };

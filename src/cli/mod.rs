@@ -3,6 +3,7 @@
 pub mod check;
 mod explain;
 mod openapi;
+mod schema;
 mod serve;
 mod test;
 mod validate;
@@ -43,6 +44,8 @@ enum Command {
     Openapi(openapi::OpenapiArgs),
     /// Say whether a captured body or stream is what a client of a dialect expects
     Validate(validate::ValidateArgs),
+    /// Print the JSON Schema of a kind of mapping file, for editors; without a kind, list the kinds
+    Schema(schema::SchemaArgs),
 }
 
 pub const FINE: u8 = 0;
@@ -71,6 +74,7 @@ pub fn run() -> ExitCode {
         Command::Explain(args) => explain::run(&args, &layers),
         Command::Openapi(args) => openapi::run(&args, layers),
         Command::Validate(args) => validate::run(&args, &layers),
+        Command::Schema(args) => schema::run(&args),
     };
     ExitCode::from(code)
 }

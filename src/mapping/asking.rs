@@ -145,7 +145,7 @@ impl Reads {
     }
 }
 
-const METHODS: &[&str] = &["POST", "PUT", "GET"];
+pub(super) const METHODS: &[&str] = &["POST", "PUT", "GET"];
 
 impl AskPlan {
     pub fn parse(

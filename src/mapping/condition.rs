@@ -20,7 +20,7 @@ enum Test {
     OneOf(Vec<Tree>),
 }
 
-const TYPES: &[&str] = &["string", "number", "boolean", "object", "array", "null"];
+pub(super) const TYPES: &[&str] = &["string", "number", "boolean", "object", "array", "null"];
 
 impl Condition {
     pub fn holds(&self, cursor: &Cursor) -> bool {

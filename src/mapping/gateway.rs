@@ -261,7 +261,7 @@ fn page(node: &Node, known: &Known, cx: Cx) -> Option<Page> {
     Some(Page { method, path, body, pool: pool.build()? })
 }
 
-const METHODS: &[&str] = &["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+pub(super) const METHODS: &[&str] = &["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
 fn endpoint(node: &Node, cx: Cx) -> Option<(String, String)> {
     let text = text_of(node, cx)?;

@@ -98,11 +98,11 @@ pub const OPTIONAL: &[&str] = &[
     "format",
     "tools",
 ];
-const PART_KINDS: &[&str] = &["image", "file", "audio", "refusal"];
-const FATES: &[&str] = &["forward", "drop", "reject"];
-const CUSTOM_FATES: &[&str] = &["forward", "drop", "reject", "wrap"];
-const LOSSES: &[&str] = &["drop", "reject"];
-const FORMAT_LOSSES: &[&str] = &["drop", "reject", "as_tool"];
+pub(super) const PART_KINDS: &[&str] = &["image", "file", "audio", "refusal"];
+pub(super) const FATES: &[&str] = &["forward", "drop", "reject"];
+pub(super) const CUSTOM_FATES: &[&str] = &["forward", "drop", "reject", "wrap"];
+pub(super) const LOSSES: &[&str] = &["drop", "reject"];
+pub(super) const FORMAT_LOSSES: &[&str] = &["drop", "reject", "as_tool"];
 
 impl Manners {
     pub fn tool(&self, kind: &str, own: Option<&str>) -> Fate {

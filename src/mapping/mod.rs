@@ -13,6 +13,7 @@ pub mod gateway;
 pub mod load;
 pub mod loss;
 pub mod manners;
+pub mod model;
 pub mod order;
 pub mod overrides;
 pub mod pace;

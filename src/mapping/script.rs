@@ -114,6 +114,8 @@ fn step(node: &Node, known: &Known, default: Pace, pool: &PoolBuilder, env: &Env
     Some(Step { when, action })
 }
 
+pub(super) const PACES: &[&str] = &["none", "recorded"];
+
 /// `none`, `recorded`, or `{ fixed: 20 }` (milliseconds).
 fn pace(node: &Node, cx: Cx) -> Option<Pace> {
     match &node.kind {
@@ -124,7 +126,7 @@ fn pace(node: &Node, cx: Cx) -> Option<Pace> {
             fields.done();
             fixed
         }
-        _ => match cx.word(node, &["none", "recorded"])? {
+        _ => match cx.word(node, PACES)? {
             "recorded" => Some(Pace::Recorded),
             _ => Some(Pace::None),
         },

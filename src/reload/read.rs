@@ -19,6 +19,8 @@ const MAX_FILES: usize = 2_000;
 /// The folders of mappings that a set may have.
 const MAPPINGS: [&str; 4] = ["backends", "dialects", "profiles", "scripts"];
 const SCHEMAS: &str = "schemas";
+/// Schemas of mapping files, for editors: no dialect's, and no part of a set.
+const FOR_EDITORS: &str = "schemas/mapping";
 const TRANSCRIPTS: &str = "transcripts";
 
 /// Why a set could not be read. Paths are as a person would write them.
@@ -182,6 +184,7 @@ impl Walk {
         for (name, path) in self.list(folder) {
             let name = format!("{inside}/{name}");
             match kind(&path) {
+                Ok(Kind::Folder) if name == FOR_EDITORS => {}
                 // The depth also ends a symlink that leads back up.
                 Ok(Kind::Folder) if name.split('/').count() <= holds.depth() => {
                     self.below(&path, &name, holds);
@@ -494,6 +497,15 @@ mod tests {
         let shown: Vec<_> = set.iter().map(|file| disk.cut(&file.shown)).collect();
         let expected = ["more/mine/dialects/mine.yaml", "mappings/gateway.yaml", "schemas/chat/chunk.json"];
         assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn schemas_for_editors_are_neither_read_nor_watched() {
+        let disk = Disk::new(&["mappings/gateway.yaml", "schemas/chat/chunk.json", "schemas/mapping/dialect.json"]);
+        assert_eq!(disk.names("mappings", &[]), ["gateway.yaml", "schemas/chat/chunk.json"]);
+        let folders = disk.layers("mappings", &[]).folders();
+        let folders: Vec<_> = folders.iter().map(|one| disk.cut(&shown(one))).collect();
+        assert_eq!(folders, ["mappings", "schemas", "schemas/chat"]);
     }
 
     #[test]
