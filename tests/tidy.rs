@@ -35,7 +35,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "cli",
         &[
             "canon", "diag", "mapping", "capture", "ingress", "turn", "pipeline", "reload", "serve", "trial",
-            "observe", "openapi",
+            "observe", "openapi", "upstream",
         ],
     ),
 ];

@@ -183,6 +183,7 @@ pub static EVENTS: Vocabulary = Vocabulary {
             fields: &[
                 f("message", Kind::Text),
                 f("code", Kind::Text),
+                f("param", Kind::Text),
                 f("status", Kind::Int),
                 f("retry_after", Kind::Int),
                 f("final", Kind::Bool),
@@ -345,26 +346,62 @@ pub static OBSERVATIONS: Vocabulary = Vocabulary {
     empty_is_nothing: true,
     words: &[
         Word {
-            name: "turn", about: "whose frame it is: id, model and time never change within a stream",
+            name: "turn",
+            about: "whose frame it is: id, model and time never change within a stream",
             fields: &[ID, f("model", Kind::Text), f("created", Kind::Int)],
             payload: &["id", "model", "created"],
         },
         Word { name: "number", about: "the frame's number", fields: &[f("value", Kind::Int)], payload: &["value"] },
         Word { name: "begin", about: "a choice begins", fields: &[CHOICE], payload: &[] },
         Word { name: "open", about: "an item begins", fields: ITEM_FACTS, payload: &["id", "index"] },
-        Word { name: "open_part", about: "a part of an item begins", fields: &[CHOICE, ID, INDEX, PART, STRAND], payload: &["part"] },
-        Word { name: "piece", about: "a piece of text, arguments or thoughts", fields: &[CHOICE, ID, INDEX, PART, STRAND, f("text", Kind::Text)], payload: &["text"] },
+        Word {
+            name: "open_part",
+            about: "a part of an item begins",
+            fields: &[CHOICE, ID, INDEX, PART, STRAND],
+            payload: &["part"],
+        },
+        Word {
+            name: "piece",
+            about: "a piece of text, arguments or thoughts",
+            fields: &[CHOICE, ID, INDEX, PART, STRAND, f("text", Kind::Text)],
+            payload: &["text"],
+        },
         // Always said: a whole that is empty is one, too.
-        Word { name: "whole", about: "all of a part, as it is told at its end", fields: &[CHOICE, ID, INDEX, PART, STRAND, f("text", Kind::Text)], payload: &[] },
-        Word { name: "close_part", about: "a part is over", fields: &[CHOICE, ID, INDEX, PART, STRAND], payload: &["part"] },
+        Word {
+            name: "whole",
+            about: "all of a part, as it is told at its end",
+            fields: &[CHOICE, ID, INDEX, PART, STRAND, f("text", Kind::Text)],
+            payload: &[],
+        },
+        Word {
+            name: "close_part",
+            about: "a part is over",
+            fields: &[CHOICE, ID, INDEX, PART, STRAND],
+            payload: &["part"],
+        },
         Word { name: "close", about: "an item is over", fields: ITEM_FACTS, payload: &["id", "index"] },
         // An item that is told once more, when all is over.
-        Word { name: "item", about: "an item, told once more when all is over", fields: ITEM_FACTS, payload: &["id", "index"] },
-        Word { name: "finish", about: "why a choice ended", fields: &[CHOICE, f("reason", Kind::Text)], payload: &["reason"] },
+        Word {
+            name: "item",
+            about: "an item, told once more when all is over",
+            fields: ITEM_FACTS,
+            payload: &["id", "index"],
+        },
+        Word {
+            name: "finish",
+            about: "why a choice ended",
+            fields: &[CHOICE, f("reason", Kind::Text)],
+            payload: &["reason"],
+        },
         Word { name: "usage", about: "what was counted", fields: &[f("total", Kind::Int)], payload: &["total"] },
         Word { name: "end", about: "the stream is complete", fields: &[f("items", Kind::Int)], payload: &[] },
         Word { name: "fail", about: "the stream failed", fields: &[], payload: &[] },
         // A mistake that one frame shows by itself, in the mapping's own words.
-        Word { name: "wrong", about: "a mistake that one frame shows by itself", fields: &[f("message", Kind::Text)], payload: &["message"] },
+        Word {
+            name: "wrong",
+            about: "a mistake that one frame shows by itself",
+            fields: &[f("message", Kind::Text)],
+            payload: &["message"],
+        },
     ],
 };

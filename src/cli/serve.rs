@@ -9,6 +9,7 @@ use crate::observe;
 use crate::reload::{Layers, Store, watch::Watch};
 use crate::serve::listen::Listener;
 use crate::serve::{Gateway, Shell, auth};
+use crate::upstream::secrets;
 use clap::Args;
 use std::future::Future;
 use std::io::{self, Write};
@@ -96,6 +97,13 @@ async fn serve(args: ServeArgs, store: Arc<Store>) -> u8 {
         eprintln!("help: set REFRAME_API_KEY, or say `auth: none` in gateway.yaml if anybody may ask");
         return COULD_NOT_RUN;
     }
+    for backend in &gateway.backends {
+        let source = backend.reach.as_ref().and_then(|reach| reach.key.as_ref());
+        if let Some(source) = source.filter(|source| shell.dialler.keys.get(source).is_none()) {
+            let why = secrets::shown(source);
+            tracing::warn!(backend = backend.name, why, "the backend's key is missing");
+        }
+    }
     let watched = store.clone();
     let changed = store.clone();
     // Kept for as long as the server runs: dropping it stops the watch.
@@ -138,6 +146,11 @@ fn banner(store: &Store, addr: SocketAddr) -> String {
     for route in &gateway.routes {
         let profile = route.profile.as_deref().map(|p| format!(", profile {p}")).unwrap_or_default();
         lines.push(format!("  {:<5}{:<28} dialect {}{profile}", route.method, route.path, route.dialect));
+    }
+    for backend in &gateway.backends {
+        if let Some(reach) = &backend.reach {
+            lines.push(format!("  backend {} at {}", backend.name, reach.url));
+        }
     }
     for page in &gateway.pages {
         lines.push(format!("  {:<5}{}", page.method, page.path));

@@ -111,6 +111,7 @@ fn event(mut e: Emission) -> Option<Event> {
             let message = e.text("message").filter(|m| !m.is_empty());
             let fault = Fault {
                 code: e.text("code"),
+                param: e.text("param"),
                 status: e.take("status").and_then(|s| s.as_u64()).and_then(|s| u16::try_from(s).ok()),
                 retry_after: e.take("retry_after").and_then(|s| s.as_u64()),
                 ..Fault::new(FaultKind::Backend, message.unwrap_or_else(|| "the backend reported an error".into()))

@@ -1,9 +1,9 @@
 //! gateway.yaml: where to listen, which models and routes there are, how much is allowed.
 
-use super::asking::is_token;
 use super::backend::{BackendPlan, Transport};
 use super::expr::{Pool, PoolBuilder};
 use super::fields::{Cx, Fields, constant, text_of};
+use super::headers::{HeaderNames, header_names};
 use super::pace::{Keepalive, Timeouts};
 use super::reach::{KeySource, Reach};
 use super::script::ScriptPlan;
@@ -44,23 +44,6 @@ words! {
     pub enum Docs {
         Public = "public",
         Off = "off",
-    }
-}
-
-/// What the gateway's own headers are called.
-#[derive(Clone, Debug)]
-pub struct HeaderNames {
-    pub request_id: String,
-    /// What of a request did not reach the backend.
-    pub dropped: Option<String>,
-    /// How long the head took, in milliseconds.
-    pub elapsed_ms: Option<String>,
-}
-
-impl Default for HeaderNames {
-    fn default() -> Self {
-        let dropped = Some("x-reframe-dropped".to_owned());
-        HeaderNames { request_id: "x-request-id".to_owned(), dropped, elapsed_ms: None }
     }
 }
 
@@ -403,25 +386,6 @@ fn client_key(node: &Node, cx: Cx) -> Option<ClientKey> {
     let secret = fields.required("secret").and_then(|n| KeySource::parse(n, cx));
     fields.done();
     Some(ClientKey { name: name?.to_owned(), secret: secret? })
-}
-
-fn header_names(node: &Node, cx: Cx) -> HeaderNames {
-    let mut names = HeaderNames::default();
-    let Some(fields) = Fields::of(node, "`headers:`", cx) else { return names };
-    let name = |key: &'static str| {
-        let node = fields.get(key)?;
-        let text = text_of(node, cx)?;
-        if !is_token(text) {
-            cx.error(Code::UnsafeText, node.span, format!("`{text}` is not the name of a header"));
-            return None;
-        }
-        Some(text.to_ascii_lowercase())
-    };
-    names.request_id = name("request_id").unwrap_or(names.request_id);
-    names.dropped = name("dropped").or(names.dropped);
-    names.elapsed_ms = name("elapsed_ms");
-    fields.done();
-    names
 }
 
 fn example(node: &Node, cx: Cx) -> Option<(String, String)> {

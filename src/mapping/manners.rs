@@ -98,6 +98,7 @@ pub const OPTIONAL: &[&str] = &[
     "format",
     "tools",
 ];
+pub(super) const ROLES: &[&str] = &["system", "developer", "user", "assistant", "tool"];
 pub(super) const PART_KINDS: &[&str] = &["image", "file", "audio", "refusal"];
 pub(super) const FATES: &[&str] = &["forward", "drop", "reject"];
 pub(super) const CUSTOM_FATES: &[&str] = &["forward", "drop", "reject", "wrap"];
@@ -137,7 +138,10 @@ impl Manners {
             manners.unknown_fields = Fate::from_word(word).unwrap_or(manners.unknown_fields);
         }
         for entry in fields.map("role_map") {
-            if let Some(to) = text_of(&entry.value, cx) {
+            if !ROLES.contains(&entry.key.as_str()) {
+                let message = format!("no role is called `{}`", entry.key);
+                cx.unknown(Code::UnknownValue, entry.key_span, message, &entry.key, ROLES.iter().copied());
+            } else if let Some(to) = text_of(&entry.value, cx) {
                 set(&mut manners.role_map, &entry.key, to.to_owned());
             }
         }

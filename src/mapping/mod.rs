@@ -10,6 +10,7 @@ pub mod expr;
 pub mod fields;
 mod files;
 pub mod gateway;
+pub mod headers;
 pub mod load;
 pub mod loss;
 pub mod manners;

@@ -18,6 +18,7 @@ pub struct Metrics {
     malformed: Family<OfBackend, Counter>,
     faults: Family<Faulty, Counter>,
     late: Counter,
+    gone: Counter,
     breaches: Family<Broken, Counter>,
     pub turns: Gauge,
 }
@@ -107,11 +108,13 @@ impl Default for Metrics {
         registry.register("faults", "Turns that failed, by what went wrong", faults.clone());
         let late = Counter::default();
         registry.register("late_events", "Events that came after their turn was over", late.clone());
+        let gone = Counter::default();
+        registry.register("clients_gone", "Clients that left before their turn was over", gone.clone());
         let breaches = Family::default();
         registry.register("breaches", "Frames and bodies that broke their schema or their order", breaches.clone());
         let turns = Gauge::default();
         registry.register("turns", "Turns under way", turns.clone());
-        Metrics { registry, answers, bridges, bridge_duration, dropped, malformed, faults, late, breaches, turns }
+        Metrics { registry, answers, bridges, bridge_duration, dropped, malformed, faults, late, gone, breaches, turns }
     }
 }
 
@@ -141,6 +144,10 @@ impl Metrics {
     pub fn breached(&self, dialect: &str, frame: &str, keyword: &str) {
         let labels = Broken { dialect: dialect.to_owned(), frame: frame.to_owned(), keyword: keyword.to_owned() };
         self.breaches.get_or_create(&labels).inc();
+    }
+
+    pub fn gone(&self) {
+        self.gone.inc();
     }
 
     pub fn late(&self, events: u64) {

@@ -165,6 +165,7 @@ impl Pipeline {
             },
             // After the last finish both are a good end; before it both are a truncation.
             Ended::Marker | Ended::Eof => Event::End,
+            Ended::Cut(_) if self.turn.is_finished() => Event::End,
             Ended::Cut(why) => Event::Fault {
                 fault: Fault::new(FaultKind::Truncated, format!("the backend was lost: {why}")),
                 last: true,
@@ -222,7 +223,13 @@ impl Pipeline {
         });
         let Some(said) = said else { return refused };
         let message = if said.message.is_empty() { refused.message } else { said.message };
-        Fault { message, code: said.code, retry_after: refused.retry_after.or(said.retry_after), ..refused }
+        Fault {
+            message,
+            code: said.code,
+            param: said.param,
+            retry_after: refused.retry_after.or(said.retry_after),
+            ..refused
+        }
     }
 
     /// A piece that cannot be read: skipped and counted, or the end of the turn, as the policy says.
@@ -238,6 +245,9 @@ impl Pipeline {
 
     /// The backend fell silent in the middle of a stream.
     pub fn silent(&mut self, fault: Fault, now_ms: u64) -> Step {
+        if self.turn.is_finished() {
+            return self.finish(Ended::Eof, now_ms);
+        }
         let cut = self.policies().stream_idle_result == IdleResult::FinishLength && self.has_spoken();
         if !cut || self.stage.answer == Answer::Body {
             return self.fail(fault, now_ms);
@@ -251,6 +261,11 @@ impl Pipeline {
 
     fn policies(&self) -> &Policies {
         &self.stage.dialect.resolved.policies
+    }
+
+    /// All is said but for the count; a backend that does not end now is not waited for long.
+    pub fn is_finished(&self) -> bool {
+        self.turn.is_finished()
     }
 
     /// Has a client been told anything? Until then a fault can still be a plain HTTP error.

@@ -146,7 +146,10 @@ impl Live {
             }
             Poll::Pending => {
                 let bytes = self.source.tally().map_or(0, |t| t.bytes);
-                match ready!(self.clock.poll(cx, Standing { open: self.pipeline.has_spoken(), bytes })) {
+                match ready!(self.clock.poll(
+                    cx,
+                    Standing { open: self.pipeline.has_spoken(), finished: self.pipeline.is_finished(), bytes }
+                )) {
                     Due::Keepalive => return Poll::Ready(None),
                     Due::Silent(fault) => self.pipeline.silent(fault, now_ms()),
                     Due::Late(fault) => self.pipeline.fail(fault, now_ms()),
@@ -292,6 +295,11 @@ impl Drop for Live {
             self.metrics.failed(&self.backend, fault.kind.word());
             let (kind, status) = (fault.kind.word(), fault.status());
             tracing::warn!(id = self.id, backend = self.backend, kind, status, why = fault.message, "{told}");
+        }
+        if !self.over && self.pipeline.fault().is_none() {
+            self.metrics.gone();
+            let duration_ms = took.as_millis() as u64;
+            tracing::info!(id = self.id, backend = self.backend, stream = self.stream, duration_ms, "the client left");
         }
         for breach in self.pipeline.breaches() {
             self.metrics.breached(&self.dialect.name, &breach.frame, &breach.keyword);

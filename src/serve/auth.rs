@@ -5,7 +5,7 @@ use crate::mapping::gateway::{Auth, GatewayPlan};
 use crate::mapping::reach::KeySource;
 use crate::upstream::secrets::Keyring;
 use poem::http::HeaderMap;
-use poem::http::header::AUTHORIZATION;
+use poem::http::header::{AUTHORIZATION, HOST, ORIGIN};
 
 /// Fine, or why not. Every key is compared, whichever fits: how long it takes says nothing.
 pub fn check(gateway: &GatewayPlan, keys: &Keyring, headers: &HeaderMap) -> Result<(), Fault> {
@@ -17,7 +17,7 @@ pub fn check(gateway: &GatewayPlan, keys: &Keyring, headers: &HeaderMap) -> Resu
     // such thing.
     let files = gateway.keys.iter().any(|key| matches!(key.secret, KeySource::File(_)));
     if secrets.is_empty() && !files {
-        return Ok(());
+        return own_machine(headers);
     }
     let shown = headers.get(AUTHORIZATION).map(|v| v.as_bytes()).unwrap_or_default();
     let (scheme, token) = shown.split_at(shown.iter().position(|b| *b == b' ').unwrap_or(shown.len()));
@@ -34,4 +34,16 @@ pub fn check(gateway: &GatewayPlan, keys: &Keyring, headers: &HeaderMap) -> Resu
 /// Has the operator named a key that is really there?
 pub fn is_closed(gateway: &GatewayPlan, keys: &Keyring) -> bool {
     gateway.keys.iter().any(|key| keys.get(&key.secret).is_some())
+}
+
+/// Without a key only this machine may ask, and a web page of somebody else's is not this machine, although it runs here.
+fn own_machine(headers: &HeaderMap) -> Result<(), Fault> {
+    let text = |name| headers.get(name).and_then(|v| v.to_str().ok()).unwrap_or_default();
+    let origin = text(ORIGIN);
+    let Some(host) = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://")) else { return Ok(()) };
+    let name = host.rsplit_once(':').map_or(host, |(name, port)| if port.ends_with(']') { host } else { name });
+    if host == text(HOST) || matches!(name, "localhost" | "127.0.0.1" | "[::1]") {
+        return Ok(());
+    }
+    Err(Fault::new(FaultKind::Unauthorized, "a web page of another host needs a key: set REFRAME_API_KEY"))
 }

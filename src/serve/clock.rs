@@ -36,9 +36,14 @@ pub enum Due {
 pub struct Standing {
     /// Has the backend begun to answer?
     pub open: bool,
+    /// All is said but for the count.
+    pub finished: bool,
     /// What the backend has sent so far.
     pub bytes: u64,
 }
+
+/// How long a backend may keep a finished answer open before its end is taken for granted.
+const AFTER_FINISH: Duration = Duration::from_secs(5);
 
 impl Clock {
     pub fn new(timeouts: &Timeouts, stream: bool, keepalive: Option<Duration>) -> Clock {
@@ -92,9 +97,16 @@ impl Clock {
         [
             after(self.began, self.overall),
             after(self.began, self.first_event).filter(|_| !standing.open),
-            after(self.heard, self.idle).filter(|_| standing.open),
+            after(self.heard, self.patience(standing)).filter(|_| standing.open),
             after(self.told, self.keepalive),
         ]
+    }
+
+    fn patience(&self, standing: Standing) -> Option<Duration> {
+        match standing.finished {
+            true => Some(self.idle.unwrap_or(AFTER_FINISH).min(AFTER_FINISH)),
+            false => self.idle,
+        }
     }
 
     fn next(&self, standing: Standing) -> Option<Instant> {

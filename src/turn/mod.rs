@@ -111,6 +111,11 @@ impl Turn {
         self.opened
     }
 
+    /// Has every choice that was asked for said why it ended? What is still to come is only the count.
+    pub fn is_finished(&self) -> bool {
+        !self.lanes.is_empty() && self.lanes.len() >= self.asked && self.lanes.iter().all(|l| l.finished)
+    }
+
     /// Nothing is told any more.
     pub fn is_over(&self) -> bool {
         self.over

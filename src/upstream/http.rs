@@ -127,7 +127,8 @@ impl Http {
         self.state = if status.is_success() {
             State::Reading { body, reader: Reader::Unknown { content_type, begun: Vec::new() } }
         } else {
-            let retry_after = retry_after(text(&headers, RETRY_AFTER.as_str()));
+            let in_ms = text(&headers, "retry-after-ms").trim().parse::<u64>().ok().map(|ms| ms.div_ceil(1000));
+            let retry_after = retry_after(text(&headers, RETRY_AFTER.as_str())).or(in_ms);
             State::Refusing { body, status: status.as_u16(), retry_after, said: Vec::new() }
         };
     }
@@ -248,6 +249,10 @@ fn framing(plan: &BackendPlan, content_type: &str, begun: &[u8]) -> Result<Optio
     }
     let begun = begun.strip_prefix(BOM).unwrap_or(begun);
     let Some(first) = begun.iter().find(|b| !b.is_ascii_whitespace()) else { return Ok(None) };
+    // Who knows nothing but lines has lines, whatever the first one says.
+    if plan.framings == [Framing::Ndjson] {
+        return Ok(Some(Framing::Ndjson));
+    }
     let lines = content_type.contains("ndjson") || content_type.contains("jsonl") || content_type.contains("json-seq");
     let only_lines = plan.framings.contains(&Framing::Ndjson) && !plan.framings.contains(&Framing::Json);
     match first {

@@ -1,7 +1,7 @@
 //! dialects/*.yaml.
 
 use super::notation::{
-    Anything, BySelector, Expression, Selector, Line, List, Made, Map, Some1, Table, Word, closed, exactly_one, or_null,
+    Anything, BySelector, Expression, Line, List, Made, Map, Selector, Some1, Table, Word, closed, exactly_one, or_null,
 };
 use super::policies;
 use super::reads;

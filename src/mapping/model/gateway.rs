@@ -3,7 +3,8 @@
 use super::manners::Manners;
 use super::notation::{Anything, Bytes, Duration, Full, HeaderName, Line, List, Map, Word, exactly_one};
 use super::skeleton::Skeleton;
-use crate::mapping::gateway::{Auth, Docs, HeaderNames, Limits as Allowed, METHODS, Validation};
+use crate::mapping::gateway::{Auth, Docs, Limits as Allowed, METHODS, Validation};
+use crate::mapping::headers::HeaderNames;
 use crate::mapping::pace::{Keepalive as Comment, Timeouts as Times};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::time;

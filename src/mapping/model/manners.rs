@@ -2,7 +2,7 @@
 
 use super::notation::{Anything, List, Made, Map, Word, closed, one_of, or_null};
 use crate::mapping::manners::{
-    CUSTOM_FATES, FATES, FORMAT_LOSSES, Fate, Instructions, LOSSES, OPTIONAL, PART_KINDS, StreamMode,
+    CUSTOM_FATES, FATES, FORMAT_LOSSES, Fate, Instructions, LOSSES, OPTIONAL, PART_KINDS, ROLES, StreamMode,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
@@ -13,7 +13,8 @@ pub struct Manners {
     #[schemars(extend("default" = StreamMode::AsAsked.word()))]
     pub stream: Option<Word<StreamMode>>,
     /// Role to role, in messages: `{ developer: system }`.
-    pub role_map: Option<Map<String>>,
+    #[schemars(default, schema_with = "role_map", title = "role to role")]
+    pub role_map: Made,
     /// `merged`: the system and developer messages that lead become one.
     #[schemars(extend("default" = Instructions::Separate.word()))]
     pub instructions: Option<Word<Instructions>>,
@@ -60,6 +61,11 @@ fn tools(_: &mut SchemaGenerator) -> Schema {
     let mut schema = or_null(closed(custom));
     schema.insert("additionalProperties".to_owned(), one_of(FATES).to_value());
     schema
+}
+
+fn role_map(generator: &mut SchemaGenerator) -> Schema {
+    let role = generator.subschema_for::<String>().to_value();
+    or_null(closed(ROLES.iter().map(|from| ((*from).to_owned(), role.clone())).collect()))
 }
 
 fn parts(_: &mut SchemaGenerator) -> Schema {

@@ -2,7 +2,7 @@
 
 use super::notation::{Anything, BySelector, List, Selector, Some1, closed, exactly_one};
 use super::reads;
-use crate::canon::vocabulary::{EVENTS, ITEMS, PARTS, TOOLS, Vocabulary, OBSERVATIONS};
+use crate::canon::vocabulary::{EVENTS, ITEMS, OBSERVATIONS, PARTS, TOOLS, Vocabulary};
 use crate::mapping::condition::TYPES;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
