@@ -1,0 +1,114 @@
+//! A frame that breaks its schema only for some data cannot be found when a set is loaded. It is stopped when it happens: in
+//! a stream, in a body, and in the failure itself.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod support;
+
+use serde_json::{Value, json};
+use support::{Answer, Backend, Disk, Reply, Request, Server, serve};
+
+/// Says what it was asked, in two pieces, the second of which is `boom`.
+fn backend() -> Backend {
+    let piece = |text: &str| json!({ "choices": [{ "index": 0, "delta": { "content": text } }] }).to_string();
+    let last = json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": "stop" }] }).to_string();
+    let events = [piece("secret words"), piece("boom"), piece("after"), last, "[DONE]".to_owned()];
+    Backend::start(move |_| Answer::sse(&events.iter().map(String::as_str).collect::<Vec<_>>()))
+}
+
+/// A number where the schema wants a string, but only when the backend says a certain word.
+fn gateway(backend: &Backend, validation: &str) -> (Server, Disk) {
+    let disk = Disk::shipped();
+    let chat = "mappings/dialects/chat.yaml";
+    disk.edit(
+        chat,
+        "delta: { content: \"{{ text }}\" }",
+        "delta: { content: \"{{ 5 if text == 'boom' else text }}\" }",
+    );
+    disk.edit(
+        chat,
+        "then: \"{{ choice.text }}\", else:",
+        "then: \"{{ 5 if 'boom' in choice.text | default('') else choice.text }}\", else:",
+    );
+    let routes = "dialect: chat, profile: openai }";
+    disk.edit("mappings/gateway.yaml", routes, &routes.replace(" }", &format!(", validation: {validation} }}")));
+    let at = format!("openai-chat={}", backend.url());
+    (serve().args(["--backend", &at]).in_folder(&disk.path("")).start(), disk)
+}
+
+fn ask(gateway: &Server, stream: bool) -> Reply {
+    let body = json!({ "model": "m", "stream": stream, "messages": [{ "role": "user", "content": "hi" }] });
+    gateway.ask(Request::post(body.to_string()))
+}
+
+fn metrics(gateway: &Server) -> String {
+    gateway.ask(Request::get("/metrics")).text()
+}
+
+#[test]
+fn strict_stops_the_stream_with_the_dialects_failure() {
+    let backend = backend();
+    let (gateway, _disk) = gateway(&backend, "strict");
+    let frames: Vec<String> = ask(&gateway, true).frames().into_iter().map(|f| f.data).collect();
+    let (last, told) = frames.split_last().unwrap();
+    let error: Value = serde_json::from_str(last).unwrap();
+    assert_eq!(error["error"]["code"], "schema_breach");
+    assert_eq!(error["error"]["message"], "the frame `text` breaks its schema at /choices/0/delta/content (type)");
+    assert_eq!(told.len(), 2, "the role and the first piece: {told:?}");
+    assert!(!frames.iter().any(|f| f.contains("\"content\":5") || f.contains("after")), "{frames:?}");
+    let log = gateway.wait_for_log("breach id=");
+    let line = log.lines().find(|l| l.contains("breach id=")).unwrap();
+    for known in
+        ["frame=\"text\"", "pointer=\"/choices/0/delta/content\"", "keyword=\"type\"", "chat.yaml:", "generation=1"]
+    {
+        assert!(line.contains(known), "{known} in {line}");
+    }
+    assert!(!log.contains("secret words") && !log.contains("boom"), "{log}");
+    let counted = "breaches_total{dialect=\"chat\",frame=\"text\",keyword=\"type\"} 1";
+    assert!(metrics(&gateway).contains(counted), "{}", metrics(&gateway));
+}
+
+#[test]
+fn strict_makes_an_error_of_the_body() {
+    let backend = backend();
+    let (gateway, _disk) = gateway(&backend, "strict");
+    let reply = ask(&gateway, false);
+    assert_eq!(reply.status(), 500);
+    let error = &reply.json()["error"];
+    assert_eq!((&error["code"], &error["type"]), (&json!("schema_breach"), &json!("server_error")));
+    assert_eq!(error["message"], "the body of `chat` breaks its schema at /choices/0/message/content (type)");
+    assert!(metrics(&gateway).contains("breaches_total{dialect=\"chat\",frame=\"body\",keyword=\"type\"} 1"));
+}
+
+#[test]
+fn report_lets_it_leave_and_counts_it() {
+    let backend = backend();
+    let (gateway, _disk) = gateway(&backend, "report");
+    let frames: Vec<String> = ask(&gateway, true).frames().into_iter().map(|f| f.data).collect();
+    assert!(frames.iter().any(|f| f.contains("\"content\":5")), "{frames:?}");
+    assert_eq!(frames.last().unwrap(), "[DONE]");
+    assert_eq!(ask(&gateway, false).json()["choices"][0]["message"]["content"], 5);
+    gateway.wait_for_log("reported=true");
+    assert!(metrics(&gateway).contains("frame=\"text\",keyword=\"type\"} 1"));
+}
+
+#[test]
+fn off_does_not_look() {
+    let backend = backend();
+    let (gateway, _disk) = gateway(&backend, "off");
+    assert_eq!(ask(&gateway, false).json()["choices"][0]["message"]["content"], 5);
+    assert!(!metrics(&gateway).contains("breaches_total{"));
+}
+
+/// What a set says of every answer is found when it is loaded: such a set is never served.
+#[test]
+fn a_type_that_is_always_wrong_is_refused_at_load() {
+    let disk = Disk::shipped();
+    let chat = "mappings/dialects/chat.yaml";
+    disk.edit(chat, "delta: { content: \"{{ text }}\" }", "delta: { content: \"{{ choice.index }}\" }");
+    let exit = support::Launch::new().args(["serve", "--listen", "127.0.0.1:0"]).in_folder(&disk.path("")).refused();
+    assert_eq!(exit.code, Some(2));
+    let told = "error[RF142]: the frame `text` never satisfies its schema: at /choices/0/delta/content: ";
+    assert!(exit.stderr.contains(told), "{}", exit.stderr);
+    assert!(exit.stderr.contains("schemas/chat/chunk.json"), "{}", exit.stderr);
+}
