@@ -145,3 +145,26 @@ fn b038_a_format_that_travels_as_a_tool_comes_back_as_the_answer() {
     assert_eq!(sent["tool_choice"]["type"], "tool");
     assert_eq!(sent["tool_choice"]["name"], "place");
 }
+
+/// A picture that nobody can be shown, or a call that the client would have to run: an error, not an empty success.
+#[test]
+fn an_item_that_no_dialect_carries_is_no_empty_success() {
+    let item = json!({ "type": "image_generation_call", "id": "ig_1", "status": "completed", "result": "AAAA" });
+    let envelope =
+        json!({ "id": "resp_1", "object": "response", "model": "m", "status": "completed", "output": [item] });
+    let backend = Backend::start(move |seen| match seen.json()["stream"] == json!(true) {
+        true => {
+            let done = json!({ "type": "response.output_item.done", "output_index": 0, "item": item });
+            let completed = json!({ "type": "response.completed", "response": envelope });
+            Answer::sse(&[&done.to_string(), &completed.to_string()])
+        }
+        false => Answer::json(200, &envelope.to_string()),
+    });
+    let gateway = before(&backend, "openai-responses");
+    for stream in [false, true] {
+        let tools = json!([{ "type": "image_generation" }]);
+        let asked = json!({ "model": "m", "input": "Draw.", "stream": stream, "tools": tools });
+        let reply = gateway.client().ask(post("/v1/responses", &asked));
+        assert_eq!((reply.status(), &reply.json()["error"]["code"]), (502, &json!("unsupported_item")), "{stream}");
+    }
+}
