@@ -40,7 +40,9 @@ pub fn is_closed(gateway: &GatewayPlan, keys: &Keyring) -> bool {
 fn own_machine(headers: &HeaderMap) -> Result<(), Fault> {
     let text = |name| headers.get(name).and_then(|v| v.to_str().ok()).unwrap_or_default();
     let origin = text(ORIGIN);
-    let Some(host) = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://")) else { return Ok(()) };
+    // A page in a box calls itself null, and may be anybody's.
+    let page = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://"));
+    let Some(host) = page.or((origin == "null").then_some(origin)) else { return Ok(()) };
     let name = host.rsplit_once(':').map_or(host, |(name, port)| if port.ends_with(']') { host } else { name });
     if host == text(HOST) || matches!(name, "localhost" | "127.0.0.1" | "[::1]") {
         return Ok(());
