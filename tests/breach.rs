@@ -112,3 +112,44 @@ fn a_type_that_is_always_wrong_is_refused_at_load() {
     assert!(exit.stderr.contains(told), "{}", exit.stderr);
     assert!(exit.stderr.contains("schemas/chat/chunk.json"), "{}", exit.stderr);
 }
+
+/// The failure itself may break its schema: then it is told bare, and never not at all.
+#[test]
+fn a_failure_that_breaks_its_schema_is_told_bare() {
+    let cut = json!({ "choices": [{ "index": 0, "delta": { "content": "half" } }] }).to_string();
+    let backend = Backend::start(move |_| Answer::sse(&[&cut]).cut());
+    let disk = Disk::shipped();
+    disk.edit(
+        "mappings/dialects/chat.yaml",
+        "error: { base: false, schema: error, data: { $use: openai_error } }",
+        "error: { base: false, schema: error, data: { error: { message: \"{{ 5 if request.user == 'x' else fault.message }}\", type: t, param: null, code: null } } }",
+    );
+    let at = format!("openai-chat={}", backend.url());
+    let gateway = serve().args(["--backend", &at]).in_folder(&disk.path("")).start();
+    let body = json!({ "model": "m", "stream": true, "user": "x", "messages": [{ "role": "user", "content": "hi" }] });
+    let frames = gateway.ask(Request::post(body.to_string())).frames();
+    let last: Value = serde_json::from_str(&frames.last().unwrap().data).unwrap();
+    assert_eq!(last["error"]["message"], "internal error");
+}
+
+#[test]
+fn an_error_that_is_always_wrong_is_refused_at_load() {
+    let disk = Disk::shipped();
+    disk.edit("mappings/dialects/chat.yaml", "\nerrors: { $use: openai_error }", "\nerrors: { wrong: 1 }");
+    let exit = support::Launch::new().args(["serve", "--listen", "127.0.0.1:0"]).in_folder(&disk.path("")).refused();
+    assert_eq!(exit.code, Some(2));
+    assert!(exit.stderr.contains("error[RF142]: the error of `chat` never satisfies its schema"), "{}", exit.stderr);
+}
+
+/// One that is wrong for some faults only is told in other words, and the status stays.
+#[test]
+fn an_error_that_breaks_its_schema_is_told_bare() {
+    let disk = Disk::shipped();
+    let own = "\nerrors: { error: { message: \"{{ 5 if fault.param == 'messages' else fault.message }}\", type: t, param: null, code: null } }";
+    disk.edit("mappings/dialects/chat.yaml", "\nerrors: { $use: openai_error }", own);
+    let gateway = serve().in_folder(&disk.path("")).start();
+    let reply = gateway.ask(Request::post(r#"{"model":"demo"}"#));
+    assert_eq!((reply.status(), &reply.json()["error"]["message"]), (400, &json!("internal error")));
+    let reply = gateway.ask(Request::post("{}"));
+    assert_eq!((reply.status(), &reply.json()["error"]["message"]), (400, &json!("`model` is required")));
+}

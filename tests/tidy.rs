@@ -20,7 +20,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("upstream", &["canon", "mapping", "fill"]),
     ("pipeline", &["canon", "diag", "mapping", "ingest", "turn", "fill", "egress", "contract", "wire"]),
     ("openapi", &["canon", "mapping"]),
-    ("trial", &["canon", "diag", "mapping", "ingest", "ingress", "turn", "pipeline"]),
+    ("trial", &["canon", "diag", "mapping", "ingest", "ingress", "turn", "egress", "pipeline"]),
     ("reload", &["diag", "mapping", "trial"]),
     ("capture", &["canon", "diag", "mapping", "fill"]),
     ("observe", &[]),

@@ -3,13 +3,13 @@
 use super::{COULD_NOT_RUN, FINDINGS, FINE, colour};
 use crate::diag::{Diagnostic, Severity, render_all};
 use crate::mapping::backend::Transport;
-use crate::mapping::{Loaded, Plan, load, loss};
+use crate::mapping::{Loaded, Overrides, Plan, load_after, loss};
 use crate::reload::{Layers, read};
 use crate::trial;
 use std::io::{self, Write};
 
-pub fn run(layers: &Layers) -> u8 {
-    let (text, code) = report(layers, colour());
+pub fn run(layers: &Layers, overrides: &Overrides) -> u8 {
+    let (text, code) = report_with(layers, overrides, colour());
     // Who reads only the first lines closes the pipe; that is no reason to fall over.
     let _ = match code {
         COULD_NOT_RUN => io::stderr().write_all(text.as_bytes()),
@@ -20,11 +20,15 @@ pub fn run(layers: &Layers) -> u8 {
 
 /// What is printed, and the exit code.
 pub fn report(layers: &Layers, colour: bool) -> (String, u8) {
+    report_with(layers, &Overrides::default(), colour)
+}
+
+fn report_with(layers: &Layers, overrides: &Overrides, colour: bool) -> (String, u8) {
     let files = match read(layers) {
         Ok(files) => files,
         Err(refusal) => return (refusal.render(colour), COULD_NOT_RUN),
     };
-    let Loaded { plan, mut diagnostics, sources } = load(&files);
+    let Loaded { plan, mut diagnostics, sources } = load_after(&files, None, overrides);
     if let Some(plan) = &plan {
         // A set whose own tests fail is refused as well; they run only on mappings that load.
         diagnostics.extend(trial::findings(plan));

@@ -67,12 +67,19 @@ pub fn run() -> ExitCode {
             return ExitCode::from(COULD_NOT_RUN);
         }
     };
+    let overrides = match args.serve.overrides() {
+        Ok(overrides) => overrides,
+        Err(message) => {
+            eprintln!("error: {message}");
+            return ExitCode::from(COULD_NOT_RUN);
+        }
+    };
     let code = match args.command.unwrap_or(Command::Serve) {
-        Command::Serve => serve::run(args.serve, layers),
-        Command::Check => check::run(&layers),
+        Command::Serve => serve::run(args.serve, layers, overrides),
+        Command::Check => check::run(&layers, &overrides),
         Command::Test => test::run(&layers),
         Command::Explain(args) => explain::run(&args, &layers),
-        Command::Openapi(args) => openapi::run(&args, layers),
+        Command::Openapi(args) => openapi::run(&args, layers, overrides),
         Command::Validate(args) => validate::run(&args, &layers),
         Command::Schema(args) => schema::run(&args),
     };

@@ -23,8 +23,8 @@ pub struct OpenapiArgs {
     file: PathBuf,
 }
 
-pub fn run(args: &OpenapiArgs, layers: Layers) -> u8 {
-    let store = match Store::open(layers, Overrides::default()) {
+pub fn run(args: &OpenapiArgs, layers: Layers, overrides: Overrides) -> u8 {
+    let store = match Store::open(layers, overrides) {
         Ok(store) => store,
         Err(refusal) => {
             eprintln!("{}", refusal.render(colour()));
@@ -43,7 +43,7 @@ pub fn run(args: &OpenapiArgs, layers: Layers) -> u8 {
                 FINDINGS
             }
             Err(error) => {
-                eprintln!("error: {shown}: {error}");
+                eprintln!("error: {shown}: {error}\nhelp: `reframe openapi --write` writes it");
                 COULD_NOT_RUN
             }
         };

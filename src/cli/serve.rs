@@ -33,7 +33,7 @@ pub struct ServeArgs {
 const BACKEND_KEY: &str = "REFRAME_BACKEND_KEY";
 
 impl ServeArgs {
-    fn overrides(&self) -> Result<Overrides, String> {
+    pub fn overrides(&self) -> Result<Overrides, String> {
         let backend = match &self.backend {
             None => None,
             Some(text) => {
@@ -52,15 +52,8 @@ impl ServeArgs {
 /// How long running turns may take to end after a stop was asked for.
 const DRAIN: Duration = Duration::from_secs(10);
 
-pub fn run(args: ServeArgs, layers: Layers) -> u8 {
+pub fn run(args: ServeArgs, layers: Layers, overrides: Overrides) -> u8 {
     observe::init();
-    let overrides = match args.overrides() {
-        Ok(overrides) => overrides,
-        Err(message) => {
-            eprintln!("error: {message}");
-            return COULD_NOT_RUN;
-        }
-    };
     let store = match Store::open(layers, overrides) {
         Ok(store) => store,
         Err(refusal) => {

@@ -6,7 +6,7 @@ mod components;
 use crate::canon::Tree;
 use crate::mapping::Plan;
 use crate::mapping::dialect::{Content, DialectPlan};
-use crate::mapping::gateway::{Auth, GatewayPlan, Page, RoutePlan};
+use crate::mapping::gateway::{Auth, Docs, GatewayPlan, Page, RoutePlan};
 use components::Components;
 
 /// Which generation a document speaks of.
@@ -35,8 +35,13 @@ pub fn document(plan: &Plan, edition: Option<&Edition>, operational: &[(String, 
     if let Some(path) = &gateway.metrics {
         add(&mut paths, path, "GET", metrics());
     }
-    for (path, item) in operational {
-        paths.push((path.clone(), item.clone()));
+    for (path, item) in operational.iter().filter(|_| gateway.docs == Docs::Public) {
+        let mut item = item.clone();
+        if let Tree::Map(operations) = &mut item {
+            // They need no key.
+            operations.iter_mut().for_each(|(_, operation)| operation.insert("security", Tree::from(Vec::new())));
+        }
+        paths.push((path.clone(), item));
     }
     let mut info = vec![
         ("title", Tree::from("Reframe")),

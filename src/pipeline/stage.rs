@@ -113,7 +113,9 @@ impl Stage {
             error: Some(Fault::new(FaultKind::Internal, "internal error")),
             ..TurnState::default()
         };
-        if let Ok(Some(frame)) = egress::frame(dialect, plan, &bare, moment, &self.request, self.seq)
+        // Nor is the request said back: what it held may be what went wrong.
+        let request = TurnRequest::plain(&state.model, true);
+        if let Ok(Some(frame)) = egress::frame(dialect, plan, &bare, moment, &request, self.seq)
             && self.may_leave(&frame, plan).is_ok()
         {
             self.leave(frame, plan.span);

@@ -192,7 +192,7 @@ impl Api {
         let document = openapi::document(&generation.plan, Some(&edition), &self.operational);
         let json = document.to_json_pretty() + "\n";
         // In a script nothing may look like its end.
-        let page = format!("{}{}{}", self.page.0, document.to_json().replace("</", "<\\/"), self.page.1);
+        let page = format!("<!DOCTYPE html>{}{}{}", self.page.0, document.to_json().replace("</", "<\\/"), self.page.1);
         Published {
             generation: generation.number,
             yaml: openapi::yaml(&document).into_bytes(),

@@ -17,13 +17,8 @@ pub fn json(status: u16, body: &Tree) -> Response {
 
 /// A fault in the words of the dialect; where there is none, in ours.
 pub fn fault(dialect: Option<&DialectPlan>, fault: &Fault) -> Response {
-    let envelope = dialect.and_then(|d| match egress::error(d, fault) {
-        Ok(envelope) => Some(envelope),
-        Err(error) => {
-            tracing::error!(dialect = d.name, %error, "the error envelope failed");
-            None
-        }
-    });
+    let bare = Fault { status: fault.status, ..Fault::new(fault.kind, "internal error") };
+    let envelope = dialect.and_then(|d| told(d, fault).or_else(|| told(d, &bare)));
     let plain = || Tree::map([("error", Tree::from(fault.message.as_str()))]);
     let mut response = json(fault.status(), &envelope.unwrap_or_else(plain));
     if let Some(value) = fault.retry_after.and_then(|s| s.to_string().parse().ok()) {
@@ -33,6 +28,25 @@ pub fn fault(dialect: Option<&DialectPlan>, fault: &Fault) -> Response {
         response.headers_mut().insert("www-authenticate", HeaderValue::from_static("Bearer realm=\"api\""));
     }
     response
+}
+
+/// The dialect's envelope, if it can be made and is what its schema says.
+fn told(dialect: &DialectPlan, fault: &Fault) -> Option<Tree> {
+    let envelope = match egress::error(dialect, fault) {
+        Ok(envelope) => envelope,
+        Err(error) => {
+            tracing::error!(dialect = dialect.name, %error, "the error envelope failed");
+            return None;
+        }
+    };
+    match dialect.errors.schema.as_ref().map(|named| named.schema.check(&envelope)) {
+        Some(Err(breach)) => {
+            let (pointer, keyword, place) = (&breach.pointer, &breach.keyword, &*dialect.errors.place);
+            tracing::error!(dialect = dialect.name, frame = "error", pointer, keyword, place, "breach");
+            None
+        }
+        _ => Some(envelope),
+    }
 }
 
 /// Text for machines that read lines.

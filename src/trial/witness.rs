@@ -5,6 +5,7 @@ use crate::canon::{
     CallKind, Ended, Event, Fault, FaultKind, Finish, Merge, Piece, ReasoningKind, Tree, TurnRequest, Usage,
 };
 use crate::diag::{Code, Diagnostic, Span};
+use crate::egress;
 use crate::mapping::Plan;
 use crate::mapping::backend::BackendPlan;
 use crate::mapping::dialect::DialectPlan;
@@ -27,6 +28,11 @@ pub fn prove(plan: &Plan) -> Vec<Diagnostic> {
         let tried = Arc::new(Mutex::new(Tried::default()));
         for story in stories() {
             tell(backend, dialect, &story, &tried);
+        }
+        for kind in FaultKind::ALL {
+            envelope(dialect, &Fault::new(*kind, "what went wrong"), &tried);
+            let told = Fault { code: Some("code".into()), ..Fault::new(*kind, "what went wrong").param("param") };
+            envelope(dialect, &told, &tried);
         }
         let tried = std::mem::take(&mut *tried.lock().unwrap_or_else(PoisonError::into_inner));
         for (span, broken) in tried.hopeless() {
@@ -157,6 +163,17 @@ fn tell(backend: &Arc<BackendPlan>, dialect: &Arc<DialectPlan>, story: &Story, t
             let _ = pipeline.body();
         }
     }
+}
+
+/// An error that is told in place of an answer.
+fn envelope(dialect: &DialectPlan, fault: &Fault, tried: &Arc<Mutex<Tried>>) {
+    let Some(named) = &dialect.errors.schema else { return };
+    let Ok(data) = egress::error(dialect, fault) else { return };
+    let what = format!("the error of `{}`", dialect.name);
+    let mut tried = tried.lock().unwrap_or_else(PoisonError::into_inner);
+    let broken = named.schema.check(&data).err();
+    let broken = broken.map(|breach| found(&Broken { what: &what, schema: &named.name, breach: &breach, data: &data }));
+    tried.note(dialect.errors.span, broken);
 }
 
 struct Story {
