@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from pydantic_ai.exceptions import ContentFilterError, ModelHTTPError
+from pydantic_ai.exceptions import ContentFilterError, ModelHTTPError, ModelServerError
 from pydantic_ai.messages import ModelResponse, TextPart, ThinkingPart, ToolCallPart
 
 HELLO = "hello"
@@ -129,13 +129,11 @@ def test_a_failure_before_the_first_word_has_its_status(agent):
 
 
 def test_an_answer_that_breaks_is_an_error(agent):
-    with pytest.raises(ModelHTTPError) as broken:
+    # A chat answer is an HTTP error; a response says itself that it failed, which the client takes for one.
+    with pytest.raises((ModelHTTPError, ModelServerError), match="gave up"):
         agent.run_sync(BREAK)
-    with pytest.raises(ModelHTTPError) as broken_stream:
+    with pytest.raises((ModelHTTPError, ModelServerError), match="gave up"):
         streamed(agent, BREAK)
-
-    assert broken.value.status_code >= 500
-    assert broken_stream.value.status_code >= 500
 
 
 def test_a_refusal_is_known_as_one(agent):
