@@ -6,6 +6,7 @@ use super::fields::{Cx, Fields, text_of};
 use super::order;
 use super::patch;
 use super::policies::Resolved;
+use super::profile::Profile;
 use super::request::RequestPlan;
 use super::schemas::SchemaCache;
 use super::skeleton::{Parts, Skeleton, SkeletonCx};
@@ -102,26 +103,6 @@ pub struct DialectCx<'c> {
     pub schemas: &'c SchemaCache<'c>,
     /// All dialects there are, for profiles that name them.
     pub dialects: &'c [&'c str],
-}
-
-/// A profile file, as far as it concerns a dialect.
-#[derive(Clone, Copy)]
-pub struct Profile<'n> {
-    pub name: &'n str,
-    pub policies: &'n [Entry],
-    pub names: &'n [Entry],
-    pub patch: &'n [Entry],
-}
-
-impl<'n> Profile<'n> {
-    pub fn parse(node: &'n Node, cx: Cx) -> Option<Profile<'n>> {
-        let fields = Fields::of(node, "a profile", cx)?;
-        let name = fields.required_text("profile")?;
-        let profile =
-            Profile { name, policies: fields.map("policies"), names: fields.map("names"), patch: fields.map("patch") };
-        fields.done();
-        Some(profile)
-    }
 }
 
 pub fn compile(node: &Node, profile: Option<Profile>, dcx: &DialectCx) -> Option<DialectPlan> {

@@ -1,17 +1,14 @@
 //! gateway.yaml: where to listen, which models and routes there are, how much is allowed.
 
 use super::backend::{BackendPlan, Transport};
-use super::expr::{Pool, PoolBuilder};
 use super::fields::{Cx, Fields, constant, text_of};
 use super::headers::{HeaderNames, header_names};
 use super::pace::{Keepalive, Timeouts};
+use super::page::Page;
 use super::reach::{KeySource, Reach};
 use super::script::ScriptPlan;
-use super::skeleton::{Parts, Skeleton, SkeletonCx};
 use super::table::Tables;
-use super::types::Env;
 use super::yaml::{Entry, Kind, Node};
-use crate::canon::shape::{Shape, Type};
 use crate::canon::words;
 use crate::diag::{Code, Diagnostic, Span};
 use std::sync::Arc;
@@ -102,23 +99,6 @@ pub struct RoutePlan {
     pub profile: Option<String>,
     pub validation: Validation,
     pub span: Span,
-}
-
-/// A fixed answer made from what the gateway knows: the list of models, one model.
-#[derive(Debug)]
-pub struct Page {
-    pub method: String,
-    /// `/v1/models/{model}`: a last segment in braces takes the rest of the path.
-    pub path: String,
-    pub body: Skeleton,
-    pub pool: Pool,
-}
-
-impl Page {
-    /// The path before `{model}`, when this page is about one model.
-    pub fn prefix(&self) -> Option<&str> {
-        self.path.strip_suffix("{model}")
-    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -220,33 +200,15 @@ pub fn parse(node: &Node, known: &Known, cx: Cx) -> Option<GatewayPlan> {
         cx.unknown(Code::UnknownReference, path.span, message, text, plan.routes.iter().map(|r| r.path.as_str()));
     }
     for node in fields.list("pages") {
-        plan.pages.extend(page(node, known, cx));
+        plan.pages.extend(Page::parse(node, known, cx));
     }
     fields.done();
     Some(plan)
 }
 
-fn page(node: &Node, known: &Known, cx: Cx) -> Option<Page> {
-    let fields = Fields::of(node, "a page", cx)?;
-    let endpoint = fields.required("endpoint").and_then(|n| endpoint(n, cx));
-    let body = fields.required("body")?;
-    fields.done();
-    let mut parts = Parts::default();
-    parts.add(known.parts);
-    let pool = PoolBuilder::new(known.tables.clone());
-    let scx = SkeletonCx { cx, pool: &pool, parts: &parts, names: &[] };
-    let (method, path) = endpoint?;
-    let mut env = Env::new("a page", [("models", Type::List(Shape::Model)), ("build", Type::Record(Shape::Build))]);
-    if path.ends_with("{model}") {
-        env = env.with("model", Type::Record(Shape::Model));
-    }
-    let body = scx.compile(body, &env)?;
-    Some(Page { method, path, body, pool: pool.build()? })
-}
-
 pub(super) const METHODS: &[&str] = &["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
-fn endpoint(node: &Node, cx: Cx) -> Option<(String, String)> {
+pub(super) fn endpoint(node: &Node, cx: Cx) -> Option<(String, String)> {
     let text = text_of(node, cx)?;
     match text.split_once(' ') {
         Some((method, path)) if path.trim_start().starts_with('/') => {

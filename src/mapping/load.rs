@@ -1,11 +1,12 @@
 //! A set of files → one plan. All that is wrong is said at once; with one error there is no plan.
 
 use super::backend::BackendPlan;
-use super::dialect::{self, DialectCx, DialectPlan, Profile};
+use super::dialect::{self, DialectCx, DialectPlan};
 use super::fields::{Cx, Fields};
 use super::files::Files;
 use super::gateway::{self, GatewayPlan};
 use super::overrides::Overrides;
+use super::profile::Profile;
 use super::schemas::{KeptSchemas, SchemaCache};
 use super::script::{self, ScriptPlan};
 use super::table::Tables;

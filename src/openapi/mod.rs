@@ -6,7 +6,8 @@ mod components;
 use crate::canon::Tree;
 use crate::mapping::Plan;
 use crate::mapping::dialect::{Content, DialectPlan};
-use crate::mapping::gateway::{Auth, Docs, GatewayPlan, Page, RoutePlan};
+use crate::mapping::gateway::{Auth, Docs, GatewayPlan, RoutePlan};
+use crate::mapping::page::Page;
 use components::Components;
 
 /// Which generation a document speaks of.

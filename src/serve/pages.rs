@@ -3,7 +3,8 @@
 use super::reply;
 use crate::canon::{Fault, FaultKind, Tree};
 use crate::fill::{self, Scope, Value};
-use crate::mapping::gateway::{GatewayPlan, Page};
+use crate::mapping::gateway::GatewayPlan;
+use crate::mapping::page::Page;
 use percent_encoding::percent_decode_str;
 use poem::Response;
 

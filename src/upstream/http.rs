@@ -135,8 +135,8 @@ impl Http {
 
     fn take(&mut self, bytes: &[u8]) -> Result<(), Fault> {
         self.tally.bytes += bytes.len() as u64;
-        if self.bounds.answer_bytes.is_some_and(|most| self.tally.bytes > most as u64) {
-            return Err(too_large(self.bounds.answer_bytes.unwrap_or_default(), "the backend's answer"));
+        if let Some(most) = self.bounds.answer_bytes.filter(|most| self.tally.bytes > *most as u64) {
+            return Err(too_large(most, "the backend's answer"));
         }
         let State::Reading { reader, .. } = &mut self.state else { return Ok(()) };
         let mut out = Vec::new();
