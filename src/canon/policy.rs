@@ -1,7 +1,7 @@
 //! Named choices. Those that need memory are built in and obeyed by `turn/`; a dialect may declare further ones
 //! of its own (`own_policies:`), which only choose among shapes and are read by its expressions as `policy.NAME`.
 
-use super::{Closed, Finish, Tree, words};
+use super::{Closed, Finish, MomentKind, Tree, words};
 use std::sync::Arc;
 
 words! {
@@ -112,38 +112,59 @@ pub struct PolicySpec {
     pub list: bool,
     /// What it chooses.
     pub about: &'static str,
+    pub shows: Shows,
+}
+
+/// Where a client can see what a policy chose, apart from expressions that read `policy.NAME`.
+#[derive(Clone, Copy, Debug)]
+pub enum Shows {
+    /// Only in those expressions.
+    WhereRead,
+    /// In these variables, and what they hold.
+    In(&'static [&'static str]),
+    /// In whether and when these moments come.
+    At(&'static [MomentKind]),
+    /// Whatever the dialect frames: in the head, or in how an answer ends.
+    Anywhere,
 }
 
 /// One word of a closed set.
-const fn one<T: Closed>(name: &'static str) -> PolicySpec {
-    PolicySpec { name, values: T::WORDS, list: false, about: T::ABOUT }
+const fn one<T: Closed>(name: &'static str, shows: Shows) -> PolicySpec {
+    PolicySpec { name, values: T::WORDS, list: false, about: T::ABOUT, shows }
 }
 
 pub const BUILT_IN: &[PolicySpec] = &[
-    one::<ToolArguments>("tool_arguments"),
-    one::<UsagePolicy>("usage"),
-    one::<UsageStream>("usage_stream"),
-    one::<OutputIndex>("output_index"),
-    one::<ToolsOverlap>("tools_overlap"),
-    one::<ChoiceFrames>("choice_frames"),
-    one::<EmptyMessageItem>("empty_message_item"),
-    one::<TerminalOrder>("terminal_order"),
-    one::<ToolIds>("tool_ids"),
-    one::<EmptyArguments>("empty_arguments"),
-    one::<Truncation>("truncation"),
-    one::<Terminator>("terminator"),
-    one::<Head>("head"),
-    one::<IdsPolicy>("ids"),
-    one::<IdleResult>("stream_idle_result"),
-    one::<OnEmpty>("stream2json.on_empty"),
-    one::<OnPartial>("stream2json.on_partial"),
-    one::<OnMalformed>("stream2json.on_malformed"),
-    one::<BodyUsage>("stream2json.usage"),
+    one::<ToolArguments>("tool_arguments", Shows::In(&["args"])),
+    one::<UsagePolicy>("usage", Shows::In(&["usage", "turn.usage"])),
+    one::<UsageStream>("usage_stream", Shows::WhereRead),
+    one::<OutputIndex>("output_index", Shows::In(&["item.index"])),
+    one::<ToolsOverlap>(
+        "tools_overlap",
+        Shows::At(&[MomentKind::ToolOpen, MomentKind::ToolArgs, MomentKind::ToolClose]),
+    ),
+    one::<ChoiceFrames>("choice_frames", Shows::At(&[MomentKind::ChoiceOpen])),
+    one::<EmptyMessageItem>("empty_message_item", Shows::In(&["turn.items", "choice.items", "item.index"])),
+    one::<TerminalOrder>(
+        "terminal_order",
+        Shows::At(&[MomentKind::MessageClose, MomentKind::PartClose, MomentKind::ToolClose]),
+    ),
+    one::<ToolIds>("tool_ids", Shows::WhereRead),
+    one::<EmptyArguments>("empty_arguments", Shows::In(&["args", "item.arguments"])),
+    one::<Truncation>("truncation", Shows::WhereRead),
+    one::<Terminator>("terminator", Shows::WhereRead),
+    one::<Head>("head", Shows::Anywhere),
+    one::<IdsPolicy>("ids", Shows::In(&["turn.id", "turn.created", "item.id"])),
+    one::<IdleResult>("stream_idle_result", Shows::Anywhere),
+    one::<OnEmpty>("stream2json.on_empty", Shows::Anywhere),
+    one::<OnPartial>("stream2json.on_partial", Shows::Anywhere),
+    one::<OnMalformed>("stream2json.on_malformed", Shows::Anywhere),
+    one::<BodyUsage>("stream2json.usage", Shows::In(&["usage", "turn.usage"])),
     PolicySpec {
         name: "finish_precedence",
         values: Finish::WORDS,
         list: true,
         about: "Which finish holds when a choice has several: the strongest first. What is left out keeps its place after.",
+        shows: Shows::In(&["choice.finish", "turn.finish", "turn.state"]),
     },
 ];
 

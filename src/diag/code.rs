@@ -63,4 +63,11 @@ codes! {
     FailedTest = "RF140", Error, "a test beside a mapping does not hold";
     NeverValid = "RF142", Error, "a frame, body or error that no values can make satisfy its schema";
     FailedRehearsal = "RF141", Error, "a transcript of the set, played through a route, breaks a schema or an order";
+    UnreachableRule = "RF201", Warning, "a rule that can never hold";
+    UnframedMoment = "RF202", Warning, "something that a backend says and a dialect's order expects, but no frame tells";
+    ViolableOrder = "RF203", Warning, "an order that a turn can violate under these policies";
+    UnusedPart = "RF204", Warning, "a part or table that nobody uses";
+    OpenTable = "RF205", Warning, "a table over words of others that has no default";
+    IdlePolicy = "RF206", Warning, "a policy that changes nothing in this dialect";
+    Loss = "RF207", Note, "what a backend can say and a dialect cannot";
 }

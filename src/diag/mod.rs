@@ -18,6 +18,8 @@ use std::cell::RefCell;
 pub enum Severity {
     Error,
     Warning,
+    /// Worth knowing, and nothing to mend.
+    Note,
 }
 
 /// One finding in one place.

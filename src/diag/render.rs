@@ -7,6 +7,7 @@ pub fn render_one(diagnostic: &Diagnostic, sources: &Sources, colour: bool) -> S
     let level = match diagnostic.severity() {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
+        Severity::Note => Level::NOTE,
     };
     let title = level.primary_title(diagnostic.message.as_str()).id(diagnostic.code.as_str());
     let mut group = match sources.get(diagnostic.span.file) {

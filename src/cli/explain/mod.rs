@@ -1,5 +1,7 @@
 //! `reframe explain`: what a dialect makes of a transcript, event by event, with the line that made each frame.
 
+mod policies;
+
 use super::{COULD_NOT_RUN, FINDINGS, FINE, colour};
 use crate::canon::{Fault, FrameBody, Tree, TurnRequest};
 use crate::diag::{Findings, Sources, one_of, render_all};
@@ -58,7 +60,7 @@ fn explain(args: &ExplainArgs, layers: &Layers) -> Result<bool, String> {
         format!("error: no dialect `{}`{profile}; there is {}", args.to, one_of(known))
     })?;
     if args.policies {
-        policies(dialect, &plan.sources);
+        policies::print(dialect, &plan.sources);
     }
     let Some(given) = &args.transcript else { return Ok(true) };
     let transcript = find(given, &plan)?;
@@ -84,28 +86,6 @@ fn explain(args: &ExplainArgs, layers: &Layers) -> Result<bool, String> {
     rows.print();
     println!("{}", summary(&pipeline, &rows));
     Ok(rows.breaches == 0 && pipeline.fault().is_none_or(|f| f.kind != crate::canon::FaultKind::Breach))
-}
-
-/// Each policy, its value, and who said so; the last word counts.
-fn policies(dialect: &DialectPlan, sources: &Sources) {
-    let resolved = &dialect.resolved;
-    for name in resolved.names() {
-        let set = resolved.settings.iter().rev().find(|s| s.name == name);
-        let own = resolved.own.iter().any(|p| p.name == name);
-        let value = match set {
-            Some(setting) => setting.value.clone(),
-            None => match resolved.policies.word(&name) {
-                Some(word) => word.as_str().unwrap_or_default().to_owned(),
-                None => resolved.policies.finish_precedence.iter().map(|f| f.word()).collect::<Vec<_>>().join(", "),
-            },
-        };
-        let by = match set {
-            Some(setting) => sources.show(setting.span),
-            None if own => "the dialect's own default".to_owned(),
-            None => "built in".to_owned(),
-        };
-        println!("{name:<20} {:<28} {by}", if value.is_empty() { "\"\"" } else { &value });
-    }
 }
 
 fn find(given: &Path, plan: &Plan) -> Result<Arc<Transcript>, String> {

@@ -1,0 +1,79 @@
+//! What each command prints, word for word: a folder per case in tests/commands/.
+//!
+//! `command.txt` holds the arguments, as they would be typed in tests/commands/ after `reframe`; `expected.txt` what is
+//! printed (standard output, then standard error) and the exit code. Times are replaced by N. Adding a case compiles
+//! nothing; UPDATE_GOLDEN=1 writes what is printed into expected.txt.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Folders of mappings that cases use, and no cases.
+const SETS: &str = "sets";
+
+#[test]
+fn every_command_prints_what_is_expected() {
+    let update = std::env::var_os("UPDATE_GOLDEN").is_some();
+    let mut wrong = Vec::new();
+    for case in cases() {
+        let printed = printed(&case);
+        let file = case.join("expected.txt");
+        if update {
+            fs::write(&file, &printed).unwrap();
+        }
+        let expected = fs::read_to_string(&file).unwrap_or_default();
+        if printed != expected {
+            wrong.push(format!("{}\n--- expected\n{expected}\n--- printed\n{printed}", case.display()));
+        }
+    }
+    assert!(wrong.is_empty(), "{}\nUPDATE_GOLDEN=1 accepts what is printed", wrong.join("\n"));
+}
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/commands")
+}
+
+fn cases() -> Vec<PathBuf> {
+    let entries = fs::read_dir(root()).unwrap().map(|entry| entry.unwrap().path());
+    let mut cases: Vec<PathBuf> = entries.filter(|path| path.is_dir() && !path.ends_with(SETS)).collect();
+    cases.sort();
+    assert!(!cases.is_empty());
+    cases
+}
+
+fn printed(case: &Path) -> String {
+    let arguments = fs::read_to_string(case.join("command.txt")).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_reframe"));
+    command.current_dir(root()).env("NO_COLOR", "1").env_remove("REFRAME_API_KEY").env_remove("PORT");
+    // NAME=VALUE before the arguments is the environment, as in a shell. Arguments have no spaces.
+    let mut words = arguments.split_whitespace().peekable();
+    while let Some((name, value)) = words.peek().and_then(|w| w.split_once('=')).filter(|(n, _)| !n.starts_with('-')) {
+        command.env(name, value);
+        words.next();
+    }
+    let output = command.args(words).output().unwrap();
+    let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+    format!("{}exit {}\n", without_times(&text), output.status.code().unwrap())
+}
+
+/// `12 ms`, `1.5 s`, `time="0.003"`: the numbers before and in these are N.
+fn without_times(text: &str) -> String {
+    let mut out = String::new();
+    for line in text.split_inclusive('\n') {
+        let mut rest = line;
+        while let Some(at) = rest.find(|c: char| c.is_ascii_digit()) {
+            let end = rest[at..].find(|c: char| !c.is_ascii_digit() && c != '.').map_or(rest.len(), |n| at + n);
+            let (before, number, after) = (&rest[..at], &rest[at..end], &rest[end..]);
+            let unit = after.strip_prefix(' ').unwrap_or(after);
+            let is_unit = |u: &str| unit.strip_prefix(u).is_some_and(|r| !r.starts_with(char::is_alphanumeric));
+            let is_time = is_unit("ms") || is_unit("s") || is_unit("µs") || before.ends_with("time=\"");
+            out.push_str(before);
+            out.push_str(if is_time { "N" } else { number });
+            rest = after;
+        }
+        out.push_str(rest);
+    }
+    out
+}
