@@ -78,7 +78,7 @@ pub fn run() -> ExitCode {
         Command::Serve => serve::run(args.serve, layers, overrides),
         Command::Check => check::run(&layers, &overrides),
         Command::Test => test::run(&layers),
-        Command::Explain(args) => explain::run(&args, &layers),
+        Command::Explain(args) => explain::run(&args, &layers, &overrides),
         Command::Openapi(args) => openapi::run(&args, layers, overrides),
         Command::Validate(args) => validate::run(&args, &layers),
         Command::Schema(args) => schema::run(&args),

@@ -11,6 +11,7 @@ use crate::serve::listen::Listener;
 use crate::serve::{Gateway, Shell, auth};
 use crate::upstream::secrets;
 use clap::Args;
+use std::ffi::OsString;
 use std::future::Future;
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -45,7 +46,9 @@ impl ServeArgs {
                 Some(BackendAt { name: name.to_owned(), url: url.to_owned(), key })
             }
         };
-        Ok(Overrides { backend, profile: self.profile.clone() })
+        let lossy = |text: OsString| text.to_string_lossy().into_owned();
+        let environment = std::env::vars_os().map(|(name, value)| (lossy(name), lossy(value))).collect();
+        Ok(Overrides { backend, profile: self.profile.clone(), environment })
     }
 }
 

@@ -5,7 +5,7 @@ use super::expr::{Expr, Pool, PoolBuilder};
 use super::fields::{Cx, Fields, text_of};
 use super::order;
 use super::patch;
-use super::policies::Resolved;
+use super::policies::{Resolved, SetBy};
 use super::profile::Profile;
 use super::request::RequestPlan;
 use super::schemas::SchemaCache;
@@ -105,7 +105,13 @@ pub struct DialectCx<'c> {
     pub dialects: &'c [&'c str],
 }
 
-pub fn compile(node: &Node, profile: Option<Profile>, dcx: &DialectCx) -> Option<DialectPlan> {
+/// `settled`: the policies, where more is laid over the dialect than the profile.
+pub fn compile(
+    node: &Node,
+    profile: Option<Profile>,
+    settled: Option<&Resolved>,
+    dcx: &DialectCx,
+) -> Option<DialectPlan> {
     let cx = dcx.cx;
     let Some(name) = node.get("dialect") else {
         Fields::of(node, "a dialect", cx)?.required("dialect");
@@ -142,10 +148,16 @@ pub fn compile(node: &Node, profile: Option<Profile>, dcx: &DialectCx) -> Option
     let mut parts = Parts::default();
     parts.add(fields.map("parts"));
     parts.add(dcx.shared_parts);
-    let mut resolved = Resolved::dialect(fields.map("own_policies"), fields.map("policies"), cx);
-    if let Some(profile) = profile {
-        resolved.profile(&name, dcx.dialects, profile.policies, cx);
-    }
+    let (own, policies) = (fields.map("own_policies"), fields.map("policies"));
+    let resolved = match settled {
+        Some(settled) => settled.clone(),
+        None => {
+            let base = Resolved::dialect(own, policies, cx);
+            let over = profile.map_or(&[] as &[Entry], |p| p.policies);
+            let laid = base.read_for(&name, dcx.dialects, over, &SetBy::Profile, cx);
+            base.under([base.settings.clone(), laid].concat())
+        }
+    };
     let schemas = fields.get("schemas").and_then(|n| dcx.schemas.folder(n, cx));
     let request = fields.required("request").and_then(|n| RequestPlan::parse(n, &tables, cx));
     let pool = PoolBuilder::new(tables.clone()).policies(&resolved.policies.words);

@@ -6,11 +6,12 @@ use super::headers::{HeaderNames, header_names};
 use super::pace::{Keepalive, Timeouts};
 use super::page::Page;
 use super::reach::{KeySource, Reach};
+use super::route::{AgentRule, RoutePlan};
 use super::script::ScriptPlan;
 use super::table::Tables;
 use super::yaml::{Entry, Kind, Node};
 use crate::canon::words;
-use crate::diag::{Code, Diagnostic, Span};
+use crate::diag::{Code, Diagnostic};
 use std::sync::Arc;
 
 #[derive(Debug)]
@@ -20,6 +21,8 @@ pub struct GatewayPlan {
     pub backends: Vec<Backend>,
     pub models: Vec<Model>,
     pub routes: Vec<RoutePlan>,
+    /// The first whose word is in the client's user agent.
+    pub by_user_agent: Vec<AgentRule>,
     pub pages: Vec<Page>,
     /// A request that works when pasted: endpoint path and body, for the banner.
     pub example: Option<(String, String)>,
@@ -91,16 +94,6 @@ pub enum Match {
     Prefix(String),
 }
 
-#[derive(Debug)]
-pub struct RoutePlan {
-    pub method: String,
-    pub path: String,
-    pub dialect: String,
-    pub profile: Option<String>,
-    pub validation: Validation,
-    pub span: Span,
-}
-
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     pub body_bytes: usize,
@@ -149,6 +142,7 @@ pub fn parse(node: &Node, known: &Known, cx: Cx) -> Option<GatewayPlan> {
         backends: Vec::new(),
         models: Vec::new(),
         routes: Vec::new(),
+        by_user_agent: fields.list("by_user_agent").iter().filter_map(|n| AgentRule::parse(n, known, cx)).collect(),
         pages: Vec::new(),
         example: fields.get("example").and_then(|n| example(n, cx)),
         limits: fields.get("limits").map(|n| limits(n, cx)).unwrap_or_default(),
@@ -181,7 +175,7 @@ pub fn parse(node: &Node, known: &Known, cx: Cx) -> Option<GatewayPlan> {
         plan.models.extend(model);
     }
     for node in fields.required_list("routes") {
-        let route = route(node, known.dialects, known.profiles, plan.validation, cx);
+        let route = RoutePlan::parse(node, known, plan.validation, cx);
         if let Some(route) = &route
             && plan.routes.iter().any(|r| (&r.method, &r.path) == (&route.method, &route.path))
         {
@@ -307,39 +301,6 @@ fn model(node: &Node, named: Vec<&str>, backends: &[Backend], cx: Cx) -> Option<
         cx.unknown(Code::UnknownReference, backend.span, message, text, named);
     }
     Some(Model { matches, backend: found? })
-}
-
-fn route(node: &Node, dialects: &[&str], profiles: &[&str], validation: Validation, cx: Cx) -> Option<RoutePlan> {
-    let fields = Fields::of(node, "a route", cx)?;
-    let at = fields.required("endpoint")?;
-    let dialect = fields.required("dialect");
-    let profile = fields.get("profile");
-    let own = fields.get("validation").and_then(|n| cx.word(n, Validation::WORDS)).and_then(Validation::from_word);
-    fields.done();
-    let named = |node: &Node, known: &[&str], noun: &str| -> Option<String> {
-        let text = text_of(node, cx)?;
-        if !known.contains(&text) {
-            let message = format!("no {noun} is called `{text}`");
-            cx.unknown(Code::UnknownReference, node.span, message, text, known.iter().copied());
-            return None;
-        }
-        Some(text.to_owned())
-    };
-    // All are looked up before one is missed, so that two slips are told at once.
-    let dialect = dialect.and_then(|node| named(node, dialects, "dialect"));
-    let profile = match profile {
-        Some(node) => named(node, profiles, "profile").map(Some),
-        None => Some(None),
-    };
-    let (method, path) = endpoint(at, cx)?;
-    Some(RoutePlan {
-        method,
-        path,
-        dialect: dialect?,
-        profile: profile?,
-        validation: own.unwrap_or(validation),
-        span: at.span,
-    })
 }
 
 fn client_key(node: &Node, cx: Cx) -> Option<ClientKey> {

@@ -5,7 +5,9 @@ use super::dialect::{self, DialectCx, DialectPlan};
 use super::fields::{Cx, Fields};
 use super::files::Files;
 use super::gateway::{self, GatewayPlan};
+use super::lay::{self, FromOutside};
 use super::overrides::Overrides;
+use super::policies::Resolved;
 use super::profile::Profile;
 use super::schemas::{KeptSchemas, SchemaCache};
 use super::script::{self, ScriptPlan};
@@ -34,6 +36,7 @@ pub struct Plan {
     pub gateway: GatewayPlan,
     pub backends: Vec<Arc<BackendPlan>>,
     dialects: Vec<Arc<DialectPlan>>,
+    outside: Vec<FromOutside>,
     pub transcripts: Vec<Arc<Transcript>>,
     /// The `*.test.yaml` files, parsed.
     pub tests: Vec<TestFile>,
@@ -55,8 +58,16 @@ pub struct Loaded {
 }
 
 impl Plan {
+    /// As the files say, whatever the environment: what the tests beside them are about. What the clients of a route get is
+    /// in its [`variants`](super::route::RoutePlan::variants).
     pub fn dialect(&self, name: &str, profile: Option<&str>) -> Option<&Arc<DialectPlan>> {
         self.dialects.iter().find(|d| d.name == name && d.profile.as_deref() == profile)
+    }
+
+    /// The policies of a dialect under a profile, with what the environment sets.
+    pub fn policies(&self, dialect: &DialectPlan) -> Resolved {
+        let base = &dialect.resolved;
+        base.under([base.settings.clone(), FromOutside::of(&self.outside, dialect)].concat())
     }
 
     pub fn dialects(&self) -> impl Iterator<Item = &Arc<DialectPlan>> {
@@ -141,9 +152,10 @@ fn compile(
     let mut dialects = Vec::new();
     for node in &files.dialects {
         for profile in std::iter::once(None).chain(profiles.iter().copied().map(Some)) {
-            dialects.extend(dialect::compile(node, profile, &dcx).map(Arc::new));
+            dialects.extend(dialect::compile(node, profile, None, &dcx).map(Arc::new));
         }
     }
+    let outside = lay::from_outside(&dialects, &profiles, &dialect_names, &overrides.environment, cx);
     let Some(gateway) = &files.gateway else {
         if !files.broken.gateway {
             cx.add(
@@ -165,10 +177,18 @@ fn compile(
     };
     let mut gateway = gateway::parse(gateway, &known, cx)?;
     overrides.apply(&mut gateway, &known, cx);
+    let compile = |base: &DialectPlan, policies: &Resolved| {
+        let node = files.dialects.iter().find(|n| n.get("dialect").and_then(Node::as_text) == Some(&base.name))?;
+        let profile = profiles.iter().copied().find(|p| Some(p.name) == base.profile.as_deref());
+        dialect::compile(node, profile, Some(policies), &dcx)
+    };
+    lay::Layers { bases: &dialects, dialects: &dialect_names, outside: &outside, compile: &compile, cx }
+        .lay(&mut gateway);
     Some(Plan {
         gateway,
         backends,
         dialects,
+        outside,
         transcripts: files.transcripts,
         tests: files.tests,
         sources: sources.clone(),

@@ -1,5 +1,7 @@
-//! What the command line says instead of gateway.yaml: one backend for every model, one profile for every route.
+//! What is said from outside of the set: one backend for every model and one profile for every route by the command line,
+//! policies by the environment.
 
+use super::environment::Environment;
 use super::fields::Cx;
 use super::gateway::{Backend, GatewayPlan, Known, Match, Model};
 use super::pace::Timeouts;
@@ -10,6 +12,8 @@ use crate::diag::{Code, Diagnostic, Span};
 pub struct Overrides {
     pub backend: Option<BackendAt>,
     pub profile: Option<String>,
+    /// For the variables that profiles name.
+    pub environment: Environment,
 }
 
 /// `--backend NAME=URL`
@@ -35,7 +39,10 @@ impl Overrides {
                 let message = format!("--profile: no profile is called `{profile}`");
                 cx.unknown(Code::UnknownReference, Span::NOWHERE, message, profile, known.profiles.iter().copied());
             }
-            gateway.routes.iter_mut().for_each(|r| r.profile = Some(profile.clone()));
+            for route in &mut gateway.routes {
+                route.profile = Some(profile.clone());
+                route.profile_span = None;
+            }
         }
     }
 }

@@ -1,9 +1,10 @@
-//! Which policies hold, and who said so: built-in < dialect < profile.
+//! Which policies hold, and who said so: built-in < dialect < profile < environment that the profile names < route <
+//! user-agent rule < header that the route allows.
 
 use super::fields::{Cx, constant};
 use super::read::scalar_text;
 use super::yaml::{Entry, Kind, Node};
-use crate::canon::policy::{BUILT_IN, PolicySpec};
+use crate::canon::policy::BUILT_IN;
 use crate::canon::{Finish, Policies};
 use crate::diag::{Code, Span};
 
@@ -19,7 +20,29 @@ pub struct OwnPolicy {
 pub struct Setting {
     pub name: String,
     pub value: String,
+    /// Of the value; of what is set from outside, the line that names the variable or the header.
     pub span: Span,
+    pub by: SetBy,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SetBy {
+    Dialect,
+    Profile,
+    /// A variable that a profile names.
+    Environment(String),
+    Route,
+    UserAgent,
+    /// A header that a route allows.
+    Header(String),
+}
+
+/// What a policy may be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Allowed {
+    One(Vec<String>),
+    /// Finishes, the strongest first.
+    List,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -39,42 +62,55 @@ impl Resolved {
                 Kind::List(items) => items.iter().filter_map(|i| scalar_text(&constant(i))).collect(),
                 _ => Vec::new(),
             };
-            let Some(first) = values.first() else {
+            if values.is_empty() {
                 cx.wrong_type(&entry.value, "the list of its values, the default first");
                 continue;
-            };
-            resolved.policies.set(&entry.key, first);
+            }
             resolved.own.push(OwnPolicy { name: entry.key.clone(), values });
         }
-        for entry in settings {
-            resolved.set(&entry.key, entry.key_span, &entry.value, cx);
-        }
-        resolved
+        let settings = resolved.read(settings, &SetBy::Dialect, cx);
+        resolved.under(settings)
     }
 
-    /// A profile sets a policy for all dialects, or a map gives it for some.
-    pub fn profile(&mut self, dialect: &str, dialects: &[&str], settings: &[Entry], cx: Cx) {
-        for entry in settings {
-            match &entry.value.kind {
-                Kind::Map(by_dialect) => {
-                    for one in by_dialect {
-                        if !dialects.contains(&one.key.as_str()) {
-                            let message = format!("no dialect is called `{}`", one.key);
-                            cx.unknown(
-                                Code::UnknownReference,
-                                one.key_span,
-                                message,
-                                &one.key,
-                                dialects.iter().copied(),
-                            );
-                        } else if one.key == dialect {
-                            self.set(&entry.key, entry.key_span, &one.value, cx);
-                        }
-                    }
-                }
-                _ => self.set(&entry.key, entry.key_span, &entry.value, cx),
+    /// The same policies, when these are all the settings: a later one comes before an earlier one.
+    pub fn under(&self, settings: Vec<Setting>) -> Resolved {
+        let mut policies = Policies::default();
+        for own in &self.own {
+            policies.set(&own.name, own.values.first().map_or("", String::as_str));
+        }
+        for setting in &settings {
+            match self.allowed(&setting.name) {
+                Some(Allowed::List) => policies.finish_precedence = finishes(&setting.value),
+                Some(Allowed::One(_)) | None => policies.set(&setting.name, &setting.value),
             }
         }
+        Resolved { policies, settings, own: self.own.clone() }
+    }
+
+    /// A map of policies, for this dialect.
+    pub fn read(&self, entries: &[Entry], by: &SetBy, cx: Cx) -> Vec<Setting> {
+        entries.iter().filter_map(|e| self.setting(&e.key, e.key_span, &e.value, by, cx)).collect()
+    }
+
+    /// The same for several dialects: a policy is set for all of them, or a map gives it for some.
+    pub fn read_for(&self, dialect: &str, dialects: &[&str], entries: &[Entry], by: &SetBy, cx: Cx) -> Vec<Setting> {
+        let mut settings = Vec::new();
+        for entry in entries {
+            let Kind::Map(by_dialect) = &entry.value.kind else {
+                settings.extend(self.setting(&entry.key, entry.key_span, &entry.value, by, cx));
+                continue;
+            };
+            for one in by_dialect {
+                if !dialects.contains(&one.key.as_str()) {
+                    let message = format!("no dialect is called `{}`", one.key);
+                    let known = dialects.iter().copied();
+                    cx.unknown(Code::UnknownReference, one.key_span, message, &one.key, known);
+                } else if one.key == dialect {
+                    settings.extend(self.setting(&entry.key, entry.key_span, &one.value, by, cx));
+                }
+            }
+        }
+        settings
     }
 
     /// What expressions may read, each with the words that it can be.
@@ -89,35 +125,58 @@ impl Resolved {
         built_in.chain(self.own.iter().map(|p| p.name.clone())).collect()
     }
 
-    fn set(&mut self, name: &str, name_span: Span, node: &Node, cx: Cx) {
-        let own = self.own.iter().find(|p| p.name == name);
-        let built_in = BUILT_IN.iter().find(|p| p.name == name);
-        let values: Vec<String> = match (own, built_in) {
-            (Some(own), _) => own.values.clone(),
-            (None, Some(PolicySpec { list: true, .. })) => return self.set_precedence(name, node, cx),
-            (None, Some(spec)) => spec.values.iter().map(|v| (*v).to_owned()).collect(),
-            (None, None) => {
-                let names = self.names();
-                let message = format!("no policy is called `{name}`");
-                cx.unknown(Code::UnknownPolicy, name_span, message, name, names.iter().map(String::as_str));
-                return;
-            }
-        };
-        let said = scalar_text(&constant(node)).unwrap_or_default();
-        if !values.contains(&said) {
-            let message = format!("`{name}` cannot be `{said}`");
-            cx.unknown(Code::BadPolicyValue, node.span, message, &said, values.iter().map(String::as_str));
-            return;
+    /// What the policy of this name may be, if there is one.
+    pub fn allowed(&self, name: &str) -> Option<Allowed> {
+        if let Some(own) = self.own.iter().find(|p| p.name == name) {
+            return Some(Allowed::One(own.values.clone()));
         }
-        self.policies.set(name, &said);
-        self.settings.push(Setting { name: name.to_owned(), value: said, span: node.span });
+        let spec = BUILT_IN.iter().find(|p| p.name == name)?;
+        Some(match spec.list {
+            true => Allowed::List,
+            false => Allowed::One(spec.values.iter().map(|v| (*v).to_owned()).collect()),
+        })
     }
 
-    /// `finish_precedence`: a list of finishes, the strongest first. What it leaves out keeps its built-in order after.
-    fn set_precedence(&mut self, name: &str, node: &Node, cx: Cx) {
+    /// Says that no policy has this name.
+    pub fn unknown(&self, name: &str, span: Span, cx: Cx) {
+        let names = self.names();
+        let message = format!("no policy is called `{name}`");
+        cx.unknown(Code::UnknownPolicy, span, message, name, names.iter().map(String::as_str));
+    }
+
+    /// A precedence as a whole: what it leaves out keeps its place after.
+    pub fn precedence(&self, mut order: Vec<Finish>) -> String {
+        let rest: Vec<Finish> =
+            self.policies.finish_precedence.iter().copied().filter(|f| !order.contains(f)).collect();
+        order.extend(rest);
+        order.iter().map(|f| f.word()).collect::<Vec<_>>().join(", ")
+    }
+
+    fn setting(&self, name: &str, name_span: Span, node: &Node, by: &SetBy, cx: Cx) -> Option<Setting> {
+        let value = match self.allowed(name) {
+            Some(Allowed::List) => self.listed(name, node, cx)?,
+            Some(Allowed::One(values)) => {
+                let said = scalar_text(&constant(node)).unwrap_or_default();
+                if !values.contains(&said) {
+                    let message = format!("`{name}` cannot be `{said}`");
+                    cx.unknown(Code::BadPolicyValue, node.span, message, &said, values.iter().map(String::as_str));
+                    return None;
+                }
+                said
+            }
+            None => {
+                self.unknown(name, name_span, cx);
+                return None;
+            }
+        };
+        Some(Setting { name: name.to_owned(), value, span: node.span, by: by.clone() })
+    }
+
+    /// `finish_precedence`: a list of finishes, the strongest first.
+    fn listed(&self, name: &str, node: &Node, cx: Cx) -> Option<String> {
         let Kind::List(items) = &node.kind else {
             cx.wrong_type(node, "a list, the strongest first");
-            return;
+            return None;
         };
         let mut order: Vec<Finish> = Vec::new();
         for item in items {
@@ -129,11 +188,10 @@ impl Resolved {
             };
             order.push(finish);
         }
-        let rest: Vec<Finish> =
-            self.policies.finish_precedence.iter().copied().filter(|f| !order.contains(f)).collect();
-        order.extend(rest);
-        let value = order.iter().map(|f| f.word()).collect::<Vec<_>>().join(", ");
-        self.policies.finish_precedence = order;
-        self.settings.push(Setting { name: name.to_owned(), value, span: node.span });
+        Some(self.precedence(order))
     }
+}
+
+fn finishes(list: &str) -> Vec<Finish> {
+    list.split(", ").filter_map(Finish::from_word).collect()
 }

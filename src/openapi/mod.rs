@@ -6,8 +6,9 @@ mod components;
 use crate::canon::Tree;
 use crate::mapping::Plan;
 use crate::mapping::dialect::{Content, DialectPlan};
-use crate::mapping::gateway::{Auth, Docs, GatewayPlan, RoutePlan};
+use crate::mapping::gateway::{Auth, Docs, GatewayPlan};
 use crate::mapping::page::Page;
+use crate::mapping::route::RoutePlan;
 use components::Components;
 
 /// Which generation a document speaks of.
@@ -23,12 +24,12 @@ pub fn document(plan: &Plan, edition: Option<&Edition>, operational: &[(String, 
     let mut components = Components::new(plan);
     let mut paths: Vec<(String, Tree)> = Vec::new();
     for route in &gateway.routes {
-        if let Some(dialect) = plan.dialect(&route.dialect, route.profile.as_deref()) {
+        if let Some(dialect) = route.variants.base() {
             let operation = self::operation(gateway, route, dialect, &mut components);
             add(&mut paths, &route.path, &route.method, operation);
         }
     }
-    let errors = gateway.routes.first().and_then(|r| plan.dialect(&r.dialect, r.profile.as_deref()));
+    let errors = gateway.routes.first().and_then(|r| r.variants.base());
     for page in &gateway.pages {
         let operation = self::page(gateway, page, errors.map(|d| &**d), &mut components);
         add(&mut paths, &page.path, &page.method, operation);

@@ -5,8 +5,9 @@ use super::operations::Operations;
 use super::{answer, auth, body, pages, reply};
 use crate::canon::{Fault, FaultKind};
 use crate::mapping::dialect::DialectPlan;
-use crate::mapping::gateway::{Docs, RoutePlan, Validation};
+use crate::mapping::gateway::{Docs, Validation};
 use crate::mapping::pace::Keepalive;
+use crate::mapping::route::RoutePlan;
 use crate::observe::Metrics;
 use crate::reload::{Generation, Store};
 use crate::upstream::Dialler;
@@ -85,7 +86,7 @@ impl Gateway {
         let on_path: Vec<_> = gateway.routes.iter().filter(|r| r.path == path).collect();
         let known = !on_path.is_empty() || gateway.metrics.as_ref() == Some(&path) || pages::covered(gateway, &path);
         if known && let Err(fault) = auth::check(gateway, &self.shell.dialler.keys, request.headers()) {
-            let own = on_path.first().and_then(|r| generation.plan.dialect(&r.dialect, r.profile.as_deref()));
+            let own = on_path.first().and_then(|r| r.variants.base());
             return reply::fault(own.or(fallback.as_ref()).map(|d| &**d), &fault);
         }
         if gateway.metrics.as_ref() == Some(&path) && matches!(*request.method(), Method::GET | Method::HEAD) {
@@ -93,10 +94,14 @@ impl Gateway {
             return reply::text(METRICS_TYPE, self.shell.metrics.text());
         }
         if let Some(route) = on_path.iter().find(|r| r.method == request.method().as_str()) {
-            let Some(dialect) = generation.plan.dialect(&route.dialect, route.profile.as_deref()) else {
-                return reply::fault(fallback.as_deref(), &Fault::new(FaultKind::Internal, "the route has no dialect"));
+            let response = match route.variants.pick(|name| said(&request, name)) {
+                Some(Ok(variant)) => self.turn(generation, variant.plan.clone(), route, request, id).await,
+                Some(Err(refused)) => reply::fault(Some(refused.plan), &refused.fault),
+                None => {
+                    let fault = Fault::new(FaultKind::Internal, "the route has no dialect");
+                    reply::fault(fallback.as_deref(), &fault)
+                }
             };
-            let response = self.turn(generation, dialect.clone(), route, request, id).await;
             self.shell.metrics.answered(&route.path, response.status().as_u16());
             return response;
         }
@@ -190,10 +195,16 @@ fn keepalive(plan: &Keepalive, request: &Request) -> Option<Duration> {
     plan.every.filter(|_| !(by_header || by_query || by_agent))
 }
 
+/// What a header says; one that stands twice says both, which is never a word of a policy.
+fn said(request: &Request, name: &str) -> Option<String> {
+    let values: Vec<_> =
+        request.headers().get_all(name).iter().map(|v| String::from_utf8_lossy(v.as_bytes())).collect();
+    (!values.is_empty()).then(|| values.join(", "))
+}
+
 /// An unknown path is refused in the words of the first route.
 fn default_dialect(generation: &Generation) -> Option<Arc<DialectPlan>> {
-    let route = generation.plan.gateway.routes.first()?;
-    generation.plan.dialect(&route.dialect, route.profile.as_deref()).cloned()
+    generation.plan.gateway.routes.first()?.variants.base().cloned()
 }
 
 /// A place among the turns that may run at once; given back when it is dropped.

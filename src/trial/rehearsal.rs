@@ -18,8 +18,8 @@ const MAX_LINES: usize = 64;
 pub fn rehearse(plan: &Plan) -> Vec<Diagnostic> {
     let mut found: Vec<Diagnostic> = Vec::new();
     let mut seen: Vec<*const DialectPlan> = Vec::new();
-    for route in plan.gateway.routes.iter().filter(|r| r.validation == Validation::Strict) {
-        let Some(dialect) = plan.dialect(&route.dialect, route.profile.as_deref()) else { continue };
+    let routes = plan.gateway.routes.iter().filter(|r| r.validation == Validation::Strict);
+    for (dialect, client) in routes.flat_map(|r| r.variants.reachable()) {
         if seen.contains(&Arc::as_ptr(dialect)) {
             continue;
         }
@@ -27,10 +27,10 @@ pub fn rehearse(plan: &Plan) -> Vec<Diagnostic> {
         for transcript in plan.transcripts.iter().filter(|t| t.lines.len() <= MAX_LINES) {
             for answer in [Answer::Stream, Answer::Body] {
                 let Some((fault, span)) = play(plan, dialect, transcript, answer) else { continue };
-                let shown = route.profile.as_ref().map_or(String::new(), |p| format!(" with the profile `{p}`"));
+                let shown = dialect.profile.as_ref().map_or(String::new(), |p| format!(" with the profile `{p}`"));
                 let message = format!(
-                    "played as `{}`{shown}, the transcript `{}` goes wrong: {}",
-                    route.dialect, transcript.name, fault.message
+                    "played as `{}`{shown}{client}, the transcript `{}` goes wrong: {}",
+                    dialect.name, transcript.name, fault.message
                 );
                 if !found.iter().any(|d| d.span == span) {
                     let help = "a shape is two files: the mapping that makes it and the schema that allows it";

@@ -19,8 +19,8 @@ pub fn prove(plan: &Plan) -> Vec<Diagnostic> {
     let mut found: Vec<Diagnostic> = Vec::new();
     let Some(backend) = plan.backends.first() else { return found };
     let mut seen: Vec<*const DialectPlan> = Vec::new();
-    for route in plan.gateway.routes.iter().filter(|r| r.validation != Validation::Off) {
-        let Some(dialect) = plan.dialect(&route.dialect, route.profile.as_deref()) else { continue };
+    let routes = plan.gateway.routes.iter().filter(|r| r.validation != Validation::Off);
+    for (dialect, client) in routes.flat_map(|r| r.variants.reachable()) {
         if seen.contains(&Arc::as_ptr(dialect)) {
             continue;
         }
@@ -37,17 +37,17 @@ pub fn prove(plan: &Plan) -> Vec<Diagnostic> {
         let tried = std::mem::take(&mut *tried.lock().unwrap_or_else(PoisonError::into_inner));
         for (span, broken) in tried.hopeless() {
             if !found.iter().any(|d| d.span == span) {
-                found.push(diagnostic(span, &broken));
+                found.push(diagnostic(span, &broken, &client));
             }
         }
     }
     found
 }
 
-fn diagnostic(span: Span, broken: &Found) -> Diagnostic {
+fn diagnostic(span: Span, broken: &Found, client: &str) -> Diagnostic {
     let Found { what, schema, pointer, message, hint } = broken;
     let place = if pointer.is_empty() { String::new() } else { format!("at {pointer}: ") };
-    let message = format!("{what} never satisfies its schema: {place}{message}");
+    let message = format!("{what} never satisfies its schema{client}: {place}{message}");
     let help = match hint {
         Some(line) => format!("allow it in schemas/{schema}: {line}"),
         None => format!("a shape is two files: this mapping, and schemas/{schema} which allows it"),

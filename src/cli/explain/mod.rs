@@ -10,11 +10,12 @@ use crate::mapping::dialect::DialectPlan;
 use crate::mapping::fields::Cx;
 use crate::mapping::gateway::Validation;
 use crate::mapping::transcript::{self, Transcript};
-use crate::mapping::{Plan, load};
+use crate::mapping::{Overrides, Plan, load_after};
 use crate::pipeline::{Answer, Observer, Order, Pipeline, Sight};
 use crate::reload::{Layers, read};
 use crate::turn::Ids;
 use clap::Args;
+use policies::{Client, ClientArgs};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -24,18 +25,20 @@ pub struct ExplainArgs {
     #[arg(required_unless_present = "policies")]
     transcript: Option<PathBuf>,
     /// The dialect to explain it in
-    #[arg(long, value_name = "DIALECT")]
-    to: String,
+    #[arg(long, value_name = "DIALECT", required_unless_present = "route", conflicts_with = "route")]
+    to: Option<String>,
+    #[command(flatten)]
+    client: ClientArgs,
     /// A profile to lay over the dialect
     #[arg(long)]
     profile: Option<String>,
-    /// Say which policies hold, and which file and line set each
+    /// Say which policies hold, and which file and line, variable or header set each
     #[arg(long)]
     policies: bool,
 }
 
-pub fn run(args: &ExplainArgs, layers: &Layers) -> u8 {
-    match explain(args, layers) {
+pub fn run(args: &ExplainArgs, layers: &Layers, overrides: &Overrides) -> u8 {
+    match explain(args, layers, overrides) {
         Ok(true) => FINE,
         Ok(false) => FINDINGS,
         Err(message) => {
@@ -45,23 +48,28 @@ pub fn run(args: &ExplainArgs, layers: &Layers) -> u8 {
     }
 }
 
-fn explain(args: &ExplainArgs, layers: &Layers) -> Result<bool, String> {
+fn explain(args: &ExplainArgs, layers: &Layers, overrides: &Overrides) -> Result<bool, String> {
     let files = read(layers).map_err(|refusal| refusal.render(colour()))?;
-    let loaded = load(&files);
+    let loaded = load_after(&files, None, overrides);
     let Some(plan) = loaded.plan else {
         return Err(render_all(&loaded.diagnostics, &loaded.sources, colour()));
     };
-    // What a client of this dialect gets, unless another profile is asked for.
-    let routed = plan.gateway.routes.iter().find(|r| r.dialect == args.to).and_then(|r| r.profile.as_deref());
-    let dialect = plan.dialect(&args.to, args.profile.as_deref().or(routed)).ok_or_else(|| {
-        let mut known: Vec<&str> = plan.dialects().map(|d| d.name.as_str()).collect();
-        known.dedup();
-        let profile = args.profile.as_deref().map(|p| format!(" with profile `{p}`")).unwrap_or_default();
-        format!("error: no dialect `{}`{profile}; there is {}", args.to, one_of(known))
-    })?;
-    if args.policies {
-        policies::print(dialect, &plan.sources);
-    }
+    let dialect = match (&args.client.route, &args.to) {
+        (Some(endpoint), _) => {
+            let client = Client::new(&args.client, endpoint, &plan)?;
+            if args.policies {
+                client.print(&plan)?;
+            }
+            &client.variant()?.plan
+        }
+        (None, to) => {
+            let dialect = named(to.as_deref().unwrap_or_default(), args.profile.as_deref(), &plan)?;
+            if args.policies {
+                policies::print_pair(dialect, &plan);
+            }
+            dialect
+        }
+    };
     let Some(given) = &args.transcript else { return Ok(true) };
     let transcript = find(given, &plan)?;
     let backend = plan.backend(&transcript.backend).ok_or_else(|| {
@@ -86,6 +94,17 @@ fn explain(args: &ExplainArgs, layers: &Layers) -> Result<bool, String> {
     rows.print();
     println!("{}", summary(&pipeline, &rows));
     Ok(rows.breaches == 0 && pipeline.fault().is_none_or(|f| f.kind != crate::canon::FaultKind::Breach))
+}
+
+/// What a client of this dialect gets, unless another profile is asked for.
+fn named<'p>(to: &str, profile: Option<&str>, plan: &'p Plan) -> Result<&'p Arc<DialectPlan>, String> {
+    let routed = plan.gateway.routes.iter().find(|r| r.dialect == to).and_then(|r| r.profile.as_deref());
+    plan.dialect(to, profile.or(routed)).ok_or_else(|| {
+        let mut known: Vec<&str> = plan.dialects().map(|d| d.name.as_str()).collect();
+        known.dedup();
+        let profile = profile.map(|p| format!(" with profile `{p}`")).unwrap_or_default();
+        format!("error: no dialect `{to}`{profile}; there is {}", one_of(known))
+    })
 }
 
 fn find(given: &Path, plan: &Plan) -> Result<Arc<Transcript>, String> {

@@ -1,26 +1,188 @@
-//! `reframe explain --policies`: which policies hold, and who said so.
+//! `reframe explain --policies`: which policies hold, who said so, and over whom.
 
-use crate::diag::Sources;
+use crate::diag::{Sources, one_of};
+use crate::mapping::Plan;
 use crate::mapping::dialect::DialectPlan;
+use crate::mapping::policies::{Resolved, SetBy, Setting};
+use crate::mapping::route::RoutePlan;
+use crate::mapping::variants::{USER_AGENT, Variant};
+use clap::Args;
+
+/// Which client is meant.
+#[derive(Args)]
+pub struct ClientArgs {
+    /// The route that it asks: "POST /path", or the path alone
+    #[arg(long, value_name = "ENDPOINT")]
+    pub route: Option<String>,
+    /// A header that it sends; may be given more than once
+    #[arg(long = "header", value_name = "NAME=VALUE", requires = "route")]
+    headers: Vec<String>,
+    /// Its user agent
+    #[arg(long, value_name = "TEXT", requires = "route")]
+    user_agent: Option<String>,
+}
+
+/// A client of a route: what it sends, by names in lower case.
+pub struct Client<'p> {
+    route: &'p RoutePlan,
+    sent: Vec<(String, String)>,
+}
+
+/// The longest value that stands in one line.
+const WIDE: usize = 28;
+
+impl<'p> Client<'p> {
+    pub fn new(args: &ClientArgs, endpoint: &str, plan: &'p Plan) -> Result<Client<'p>, String> {
+        let route = find(endpoint, &plan.gateway.routes)?;
+        let mut sent: Vec<(String, String)> = Vec::new();
+        sent.extend(args.user_agent.iter().map(|text| (USER_AGENT.to_owned(), text.clone())));
+        for header in &args.headers {
+            let (name, value) =
+                header.split_once('=').ok_or_else(|| format!("error: --header {header}: write NAME=VALUE"))?;
+            sent.push((name.trim().to_ascii_lowercase(), value.trim().to_owned()));
+        }
+        Ok(Client { route, sent })
+    }
+
+    /// What it gets, or what it is told.
+    pub fn variant(&self) -> Result<&'p Variant, String> {
+        match self.route.variants.pick(|name| self.says(name)) {
+            Some(Ok(variant)) => Ok(variant),
+            Some(Err(refused)) => Err(format!("error: the client is refused: {}", refused.fault.message)),
+            None => Err("error: the route has no dialect".to_owned()),
+        }
+    }
+
+    pub fn print(&self, plan: &Plan) -> Result<(), String> {
+        let (route, variant) = (self.route, self.variant()?);
+        let agent = self.says(USER_AGENT).unwrap_or_default();
+        let rule = plan.gateway.by_user_agent.iter().find(|r| r.matches(&agent));
+        let whence = match (rule.and_then(|r| r.profile.as_ref()), route.profile_span) {
+            (Some(_), _) => " (by user agent)",
+            (None, None) => " (--profile)",
+            (None, Some(_)) => "",
+        };
+        let shown = spoken(&variant.plan, whence);
+        println!("{} {} speaks {shown}: {}", route.method, route.path, plan.sources.show(route.span));
+        let choices = route.variants.choices(|name| self.says(name));
+        for (name, value) in &self.sent {
+            let why = match choices.iter().find(|c| c.header == *name) {
+                _ if name == USER_AGENT => match rule {
+                    Some(rule) => format!("the rule at {}", plan.sources.show(rule.span)),
+                    None => "no rule knows it".to_owned(),
+                },
+                Some(choice) => format!("chooses `{}`", choice.policy),
+                None => "this route does not allow it, so it changes nothing".to_owned(),
+            };
+            println!("{name}: {value}: {why}");
+        }
+        println!();
+        print(&variant.resolved, &plan.sources);
+        if !choices.is_empty() {
+            println!("\na client may choose");
+            let words = |words: &[String]| one_of(words.iter().map(String::as_str));
+            let rows: Vec<[String; 4]> = choices
+                .iter()
+                .map(|c| [c.header.clone(), c.policy.clone(), words(&c.words), plan.sources.show(c.span)])
+                .collect();
+            align([["header", "policy", "words", "allowed by"].map(str::to_owned)].into_iter().chain(rows).collect());
+        }
+        Ok(())
+    }
+
+    /// A header that is sent twice says both, as on the wire.
+    fn says(&self, name: &str) -> Option<String> {
+        let values: Vec<&str> = self.sent.iter().filter(|(n, _)| n == name).map(|(_, v)| v.as_str()).collect();
+        (!values.is_empty()).then(|| values.join(", "))
+    }
+}
+
+/// Of a dialect under a profile, wherever they are used.
+pub fn print_pair(dialect: &DialectPlan, plan: &Plan) {
+    println!("{}\n", spoken(dialect, ""));
+    print(&plan.policies(dialect), &plan.sources);
+}
+
+fn find<'p>(endpoint: &str, routes: &'p [RoutePlan]) -> Result<&'p RoutePlan, String> {
+    let shown = |r: &RoutePlan| format!("{} {}", r.method, r.path);
+    let found: Vec<&RoutePlan> = routes.iter().filter(|r| r.path == endpoint || shown(r) == endpoint).collect();
+    match found.as_slice() {
+        [route] => Ok(route),
+        [] => {
+            let known: Vec<String> = routes.iter().map(shown).collect();
+            Err(format!("error: no route serves `{endpoint}`; there is {}", one_of(known.iter().map(String::as_str))))
+        }
+        several => {
+            let known: Vec<String> = several.iter().map(|r| shown(r)).collect();
+            Err(format!("error: several routes serve `{endpoint}`: say {}", one_of(known.iter().map(String::as_str))))
+        }
+    }
+}
+
+/// `chat with the profile openai`
+fn spoken(dialect: &DialectPlan, whence: &str) -> String {
+    match &dialect.profile {
+        Some(profile) => format!("{} with the profile {profile}{whence}", dialect.name),
+        None => format!("{} without a profile", dialect.name),
+    }
+}
 
 /// Each policy, its value, and who said so; the last word counts.
-pub fn print(dialect: &DialectPlan, sources: &Sources) {
-    let resolved = &dialect.resolved;
+fn print(resolved: &Resolved, sources: &Sources) {
+    let mut rows = vec![["policy", "value", "set by", "over"].map(str::to_owned)];
     for name in resolved.names() {
-        let set = resolved.settings.iter().rev().find(|s| s.name == name);
+        let mut said = resolved.settings.iter().rev().filter(|s| s.name == name);
         let own = resolved.own.iter().any(|p| p.name == name);
-        let value = match set {
-            Some(setting) => setting.value.clone(),
-            None => match resolved.policies.word(&name) {
-                Some(word) => word.as_str().unwrap_or_default().to_owned(),
-                None => resolved.policies.finish_precedence.iter().map(|f| f.word()).collect::<Vec<_>>().join(", "),
-            },
+        let (value, by) = match said.next() {
+            Some(setting) => (setting.value.clone(), set_by(setting, sources)),
+            None => (default(resolved, &name), if own { "the dialect's own default" } else { "built in" }.to_owned()),
         };
-        let by = match set {
-            Some(setting) => sources.show(setting.span),
-            None if own => "the dialect's own default".to_owned(),
-            None => "built in".to_owned(),
-        };
-        println!("{name:<20} {:<28} {by}", if value.is_empty() { "\"\"" } else { &value });
+        let over: Vec<String> = said.map(|s| format!("{} {}", set_by(s, sources), quoted(&s.value))).collect();
+        let mut lines = wrapped(quoted(&value)).into_iter();
+        rows.push([name, lines.next().unwrap_or_default(), by, over.join(", ")]);
+        rows.extend(lines.map(|line| [String::new(), line, String::new(), String::new()]));
+    }
+    align(rows);
+}
+
+fn default(resolved: &Resolved, name: &str) -> String {
+    match resolved.policies.word(name) {
+        Some(word) => word.as_str().unwrap_or_default().to_owned(),
+        None => resolved.policies.finish_precedence.iter().map(|f| f.word()).collect::<Vec<_>>().join(", "),
+    }
+}
+
+fn set_by(setting: &Setting, sources: &Sources) -> String {
+    let place = sources.show(setting.span);
+    match &setting.by {
+        SetBy::Dialect | SetBy::Profile | SetBy::Route => place,
+        SetBy::UserAgent => format!("{place} (by user agent)"),
+        SetBy::Environment(variable) => format!("{variable} (named in {place})"),
+        SetBy::Header(header) => format!("header {header} (allowed in {place})"),
+    }
+}
+
+fn quoted(value: &str) -> &str {
+    if value.is_empty() { "\"\"" } else { value }
+}
+
+/// A long list takes several lines, and not the columns of everybody else.
+fn wrapped(value: &str) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in value.split_inclusive(", ") {
+        match lines.last_mut() {
+            Some(line) if line.is_empty() || line.len() + word.trim_end().len() <= WIDE => line.push_str(word),
+            Some(_) | None => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+fn align(rows: Vec<[String; 4]>) {
+    let width = |column: usize| rows.iter().map(|r| r[column].trim_end().chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..4).map(width).collect();
+    for row in &rows {
+        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{:<width$}", cell.trim_end()));
+        println!("{}", cells.collect::<Vec<_>>().join("  ").trim_end());
     }
 }

@@ -1,0 +1,186 @@
+//! What the clients of a route can get: one compiled dialect for each rule by user agent and each choice by header. All of
+//! them are made when a set is loaded, and those that are the same once; a request only picks.
+
+use super::dialect::DialectPlan;
+use super::environment::shorten;
+use super::policies::Resolved;
+use crate::canon::{Fault, FaultKind};
+use crate::diag::{Span, one_of};
+use std::sync::Arc;
+
+/// Of a route. The first group is for clients whom no rule knows, the others are in the order of the rules.
+#[derive(Debug, Default)]
+pub struct Variants(pub(super) Vec<Group>);
+
+/// What the clients of one rule can choose from.
+#[derive(Debug)]
+pub(super) struct Group {
+    /// In lower case; none: whoever is left.
+    pub agent: Option<String>,
+    pub choices: Vec<Choice>,
+    /// By the words that the headers say; see `Group::at`.
+    pub variants: Vec<Variant>,
+}
+
+/// A header with which a client chooses.
+#[derive(Clone, Debug)]
+pub struct Choice {
+    pub header: String,
+    pub policy: String,
+    pub words: Vec<String>,
+    /// Where the route allows it.
+    pub span: Span,
+}
+
+/// What one kind of client gets.
+#[derive(Debug)]
+pub struct Variant {
+    /// Who set what for this client; another client may get the same dialect for other reasons.
+    pub resolved: Resolved,
+    pub plan: Arc<DialectPlan>,
+}
+
+/// A client chose what there is not. It is told so in the words that it would have got without choosing.
+#[derive(Debug)]
+pub struct Refused<'v> {
+    pub fault: Fault,
+    pub plan: &'v Arc<DialectPlan>,
+}
+
+/// A header that nobody said, or the place of its word.
+pub(super) type Said = Option<usize>;
+
+/// The header that rules by user agent read.
+pub const USER_AGENT: &str = "user-agent";
+/// More than this of a wrong word helps nobody.
+const SHOWN: usize = 40;
+
+impl Variants {
+    /// For clients that no rule knows and that choose nothing.
+    pub fn base(&self) -> Option<&Arc<DialectPlan>> {
+        Some(&self.0.first()?.variants.first()?.plan)
+    }
+
+    /// What a client gets whose headers `header` knows, by their names in lower case. None: the route has nothing at all.
+    pub fn pick(&self, header: impl Fn(&str) -> Option<String>) -> Option<Result<&Variant, Refused<'_>>> {
+        let group = self.group(&header)?;
+        let first = group.variants.first()?;
+        let mut said = Vec::new();
+        for choice in &group.choices {
+            let text = header(&choice.header).unwrap_or_default();
+            match choice.read(text.trim()) {
+                Ok(word) => said.push(word),
+                Err(fault) => return Some(Err(Refused { fault, plan: &first.plan })),
+            }
+        }
+        group.variants.get(group.at(&said)).map(Ok)
+    }
+
+    /// What such a client may choose.
+    pub fn choices(&self, header: impl Fn(&str) -> Option<String>) -> &[Choice] {
+        self.group(&header).map_or(&[], |group| &group.choices)
+    }
+
+    /// Each compiled dialect that a client can get, and which client that is.
+    pub fn reachable(&self) -> Vec<(&Arc<DialectPlan>, String)> {
+        let mut found: Vec<(&Arc<DialectPlan>, String)> = Vec::new();
+        for group in &self.0 {
+            for (at, variant) in group.variants.iter().enumerate() {
+                if !found.iter().any(|(plan, _)| Arc::ptr_eq(plan, &variant.plan)) {
+                    found.push((&variant.plan, group.client(at)));
+                }
+            }
+        }
+        found
+    }
+
+    fn group(&self, header: impl Fn(&str) -> Option<String>) -> Option<&Group> {
+        let agent = header(USER_AGENT).unwrap_or_default().to_ascii_lowercase();
+        let known = self.0.iter().find(|g| g.agent.as_ref().is_some_and(|word| agent.contains(word.as_str())));
+        known.or(self.0.first())
+    }
+}
+
+impl Group {
+    /// How many variants it has: every header may be silent, or say one of its words. None: more than can be counted.
+    pub fn count(choices: &[Choice]) -> Option<usize> {
+        choices.iter().try_fold(1_usize, |n, choice| n.checked_mul(choice.words.len() + 1))
+    }
+
+    /// The place of a variant: a number whose digits are what each header says, the first one the lowest.
+    pub fn at(&self, said: &[Said]) -> usize {
+        let digits = self.choices.iter().zip(said).rev();
+        digits.fold(0, |at, (choice, said)| at * (choice.words.len() + 1) + said.map_or(0, |word| word + 1))
+    }
+
+    /// The other way round.
+    pub fn said(choices: &[Choice], mut at: usize) -> Vec<Said> {
+        let digit = |choice: &Choice| {
+            let base = choice.words.len() + 1;
+            let digit = at % base;
+            at /= base;
+            digit.checked_sub(1)
+        };
+        choices.iter().map(digit).collect()
+    }
+
+    /// ` for a client that sends …`; nothing for one that sends nothing of interest.
+    fn client(&self, at: usize) -> String {
+        let agent = self.agent.iter().map(|word| format!("`{USER_AGENT}: {word}`"));
+        let said = Group::said(&self.choices, at);
+        let headers = self.choices.iter().zip(said).filter_map(|(choice, said)| {
+            let word = choice.words.get(said?)?;
+            Some(format!("`{}: {word}`", choice.header))
+        });
+        let sent: Vec<String> = agent.chain(headers).collect();
+        if sent.is_empty() { String::new() } else { format!(" for a client that sends {}", sent.join(" and ")) }
+    }
+}
+
+impl Choice {
+    /// An empty header says nothing.
+    fn read(&self, text: &str) -> Result<Said, Fault> {
+        if text.is_empty() {
+            return Ok(None);
+        }
+        let found = self.words.iter().position(|word| word == text);
+        found.map(Some).ok_or_else(|| {
+            let words = one_of(self.words.iter().map(String::as_str));
+            let message = format!("the header `{}` cannot be `{}`: say {words}", self.header, shorten(text, SHOWN));
+            Fault::new(FaultKind::Invalid, message).param(&self.header)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn choice(header: &str, words: usize) -> Choice {
+        let words = (0..words).map(|n| format!("word{n}")).collect();
+        Choice { header: header.into(), policy: "p".into(), words, span: Span::NOWHERE }
+    }
+
+    #[test]
+    fn every_place_is_what_its_headers_say() {
+        let choices = vec![choice("a", 3), choice("b", 2), choice("c", 1)];
+        assert_eq!(Group::count(&choices), Some(4 * 3 * 2));
+        let group = Group { agent: None, choices: choices.clone(), variants: Vec::new() };
+        for at in 0..24 {
+            assert_eq!(group.at(&Group::said(&choices, at)), at);
+        }
+        assert_eq!(Group::said(&choices, 0), [None, None, None]);
+    }
+
+    #[test]
+    fn a_client_is_told_by_what_it_sends() {
+        let group = Group { agent: Some("app".into()), choices: vec![choice("a", 2)], variants: Vec::new() };
+        assert_eq!(group.client(2), " for a client that sends `user-agent: app` and `a: word1`");
+    }
+
+    #[test]
+    fn too_many_to_count_are_not_counted() {
+        let choices: Vec<Choice> = (0..64).map(|_| choice("a", 3)).collect();
+        assert_eq!(Group::count(&choices), None);
+    }
+}
