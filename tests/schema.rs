@@ -277,6 +277,8 @@ fn schemas_of_mappings_are_no_dialects() {
 const ELSEWHERE: &[(&str, &str)] = &[
     ("/backends/desk", "whether a backend needs a script stands in its file"),
     ("/tables/", "which words a table is asked for, and which it may give, stands where it is used"),
+    ("/routes/1/policies", "which policies a dialect has of its own stands in its file"),
+    ("/by_user_agent/1/policies", "the same"),
     ("/policies", "beside policies of the dialect's own, any name may be one"),
     ("/own_policies", "which of them are set stands elsewhere"),
     ("/patch/", "what a patch may hold depends on what it changes"),

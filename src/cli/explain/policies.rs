@@ -68,13 +68,13 @@ impl<'p> Client<'p> {
         for (name, value) in &self.sent {
             let why = match choices.iter().find(|c| c.header == *name) {
                 _ if name == USER_AGENT => match rule {
-                    Some(rule) => format!("the rule at {}", plan.sources.show(rule.span)),
-                    None => "no rule knows it".to_owned(),
+                    Some(rule) => format!("is known by the rule at {}", plan.sources.show(rule.span)),
+                    None => "is known by no rule".to_owned(),
                 },
                 Some(choice) => format!("chooses `{}`", choice.policy),
-                None => "this route does not allow it, so it changes nothing".to_owned(),
+                None => "changes nothing: this route does not allow it".to_owned(),
             };
-            println!("{name}: {value}: {why}");
+            println!("`{name}: {value}` {why}");
         }
         println!();
         print(&variant.resolved, &plan.sources);

@@ -1,7 +1,8 @@
 //! gateway.yaml.
 
 use super::manners::Manners;
-use super::notation::{Anything, Bytes, Duration, Full, HeaderName, Line, List, Map, Word, exactly_one};
+use super::notation::{Anything, Bytes, Duration, Full, HeaderName, Line, List, Made, Map, Word, exactly_one, or_null};
+use super::policies;
 use super::skeleton::Skeleton;
 use crate::mapping::gateway::{Auth, Docs, Limits as Allowed, METHODS, Validation};
 use crate::mapping::headers::HeaderNames;
@@ -26,6 +27,8 @@ pub struct Gateway {
     pub models: Full<Model>,
     /// What is spoken at which endpoint. An unknown path is refused in the words of the first route's dialect.
     pub routes: Full<Route>,
+    /// What clients of some names get at every route: the first rule whose word is in the `User-Agent`.
+    pub by_user_agent: Option<List<AgentRule>>,
     /// Answers that need no backend.
     pub pages: Option<List<Page>>,
     /// How much is allowed.
@@ -108,8 +111,29 @@ pub struct Route {
     pub dialect: String,
     /// The name of a profile.
     pub profile: Option<String>,
+    /// Policies that hold at this route: they come after those of the profile and of its `environment:`.
+    #[schemars(default, schema_with = "policies::of_dialect", title = "route policies")]
+    pub policies: Made,
+    /// Headers with which a client chooses a policy of this route: header to policy. A client can say nothing but the words of
+    /// the policy; another one is 400.
+    #[schemars(default, schema_with = "headers", title = "header to policy")]
+    pub headers: Made,
     /// As that of the gateway, for this route. Default: the gateway's.
     pub validation: Option<Word<Validation>>,
+}
+
+/// What a client gets whose user agent has a word in it: at least one of `profile` and `policies`.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields, extend("anyOf" = exactly_one(["profile", "policies"])))]
+pub struct AgentRule {
+    /// Text that is somewhere in the `User-Agent`; upper and lower case are one.
+    #[schemars(rename = "match", extend("minLength" = 1))]
+    pub word: String,
+    /// The name of a profile that is used instead of the route's. What it sets comes after the route's policies.
+    pub profile: Option<String>,
+    /// Named choices: a value for every dialect, or dialect to value. They come after those of the profile.
+    #[schemars(default, schema_with = "policies::of_profile", title = "rule policies")]
+    pub policies: Made,
 }
 
 /// A fixed answer made from what the gateway knows.
@@ -224,6 +248,11 @@ pub struct Example {
 
 fn endpoint(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "pattern": format!("^({}) \\s*/", METHODS.join("|")) })
+}
+
+fn headers(generator: &mut SchemaGenerator) -> Schema {
+    let name = generator.subschema_for::<HeaderName>();
+    or_null(json_schema!({ "propertyNames": name, "additionalProperties": { "type": "string" } }))
 }
 
 fn mebibytes(bytes: usize) -> String {

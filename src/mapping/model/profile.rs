@@ -14,6 +14,9 @@ pub struct Profile {
     /// Named choices: a value for every dialect, or dialect to value. A policy of one dialect's own is set for that one.
     #[schemars(default, schema_with = "policies::of_profile", title = "policies")]
     pub policies: Made,
+    /// Variables of the process that set policies: variable to policy, or to `POLICY.DIALECT` for one dialect. They are read
+    /// when the program starts and come after `policies:`; one that is not set, or is empty, sets nothing.
+    pub environment: Option<Map<String>>,
     /// Fields that have another name in every frame, body and error of a dialect: dialect, old name, new name. The schemas
     /// must know the new name.
     pub names: Option<Map<BTreeMap<String, String>>>,

@@ -99,7 +99,8 @@ impl Reference {
         if let Some(properties) = schema["properties"].as_object() {
             // Keys that say what they mean have a table of their own.
             if properties.values().any(|p| p["description"].is_string()) {
-                return self.link(key, schema, ahead);
+                let name = schema["title"].as_str().map_or(key.to_owned(), |title| title.replace(' ', "-"));
+                return self.link(&name, schema, ahead);
             }
             return self.keys(properties, &schema["additionalProperties"], ahead);
         }
