@@ -78,7 +78,10 @@ const BLIND: &[(&str, &str)] = &[
     ("a-typo-in-a-kind-of-value", "any text is a value to compare with; only the loader knows what is near"),
     ("a-typo-in-a-policy-value-of-a-condition", "inside an expression"),
     ("a-word-that-a-variable-never-is", "inside an expression"),
+    ("an-unknown-policy-in-a-route", "which policies a dialect has of its own stands in its file"),
+    ("an-unknown-policy-in-an-environment", "the same"),
     ("an-unknown-policy-in-an-expression", "inside an expression"),
+    ("an-unknown-policy-of-a-header", "which policies a dialect has of its own stands in its file"),
 ];
 
 fn root() -> PathBuf {

@@ -30,7 +30,7 @@ codes! {
     Unreadable = "RF001", Error, "a file of the set cannot be read";
     Syntax = "RF002", Error, "the text is not YAML (or, in schemas/, not JSON)";
     DuplicateKey = "RF003", Error, "a key stands twice in one map";
-    Budget = "RF004", Error, "the file is too big, too deep or expands too many aliases";
+    Budget = "RF004", Error, "the file is too big, too deep, expands too many aliases, or asks for too many variants";
     UnknownKey = "RF010", Error, "a key that nobody reads";
     MissingKey = "RF011", Error, "a key that must be there";
     WrongType = "RF012", Error, "a value of the wrong type";

@@ -16,6 +16,7 @@ use crate::reload::{Layers, read};
 use crate::turn::Ids;
 use clap::Args;
 use policies::{Client, ClientArgs};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -58,14 +59,14 @@ fn explain(args: &ExplainArgs, layers: &Layers, overrides: &Overrides) -> Result
         (Some(endpoint), _) => {
             let client = Client::new(&args.client, endpoint, &plan)?;
             if args.policies {
-                client.print(&plan)?;
+                say(&client.told(&plan)?);
             }
             &client.variant()?.plan
         }
         (None, to) => {
             let dialect = named(to.as_deref().unwrap_or_default(), args.profile.as_deref(), &plan)?;
             if args.policies {
-                policies::print_pair(dialect, &plan);
+                say(&policies::of_pair(dialect, &plan));
             }
             dialect
         }
@@ -94,6 +95,11 @@ fn explain(args: &ExplainArgs, layers: &Layers, overrides: &Overrides) -> Result
     rows.print();
     println!("{}", summary(&pipeline, &rows));
     Ok(rows.breaches == 0 && pipeline.fault().is_none_or(|f| f.kind != crate::canon::FaultKind::Breach))
+}
+
+/// Who reads only the first lines closes the pipe; that is no reason to fall over.
+fn say(text: &str) {
+    let _ = io::stdout().write_all(text.as_bytes());
 }
 
 /// What a client of this dialect gets, unless another profile is asked for.

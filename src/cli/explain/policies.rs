@@ -5,7 +5,7 @@ use crate::mapping::Plan;
 use crate::mapping::dialect::DialectPlan;
 use crate::mapping::policies::{Resolved, SetBy, Setting};
 use crate::mapping::route::RoutePlan;
-use crate::mapping::variants::{USER_AGENT, Variant};
+use crate::mapping::variants::{Choice, USER_AGENT, Variant};
 use clap::Args;
 
 /// Which client is meant.
@@ -53,7 +53,8 @@ impl<'p> Client<'p> {
         }
     }
 
-    pub fn print(&self, plan: &Plan) -> Result<(), String> {
+    /// What it gets, who set what, and what it may choose.
+    pub fn told(&self, plan: &Plan) -> Result<String, String> {
         let (route, variant) = (self.route, self.variant()?);
         let agent = self.says(USER_AGENT).unwrap_or_default();
         let rule = plan.gateway.by_user_agent.iter().find(|r| r.matches(&agent));
@@ -62,8 +63,8 @@ impl<'p> Client<'p> {
             (None, None) => " (--profile)",
             (None, Some(_)) => "",
         };
-        let shown = spoken(&variant.plan, whence);
-        println!("{} {} speaks {shown}: {}", route.method, route.path, plan.sources.show(route.span));
+        let (spoken, place) = (spoken(&variant.plan, whence), plan.sources.show(route.span));
+        let mut text = format!("{} {} speaks {spoken}: {place}\n", route.method, route.path);
         let choices = route.variants.choices(|name| self.says(name));
         for (name, value) in &self.sent {
             let why = match choices.iter().find(|c| c.header == *name) {
@@ -74,20 +75,13 @@ impl<'p> Client<'p> {
                 Some(choice) => format!("chooses `{}`", choice.policy),
                 None => "changes nothing: this route does not allow it".to_owned(),
             };
-            println!("`{name}: {value}` {why}");
+            text.push_str(&format!("`{name}: {value}` {why}\n"));
         }
-        println!();
-        print(&variant.resolved, &plan.sources);
+        text.push_str(&format!("\n{}", table(&variant.resolved, &plan.sources)));
         if !choices.is_empty() {
-            println!("\na client may choose");
-            let words = |words: &[String]| one_of(words.iter().map(String::as_str));
-            let rows: Vec<[String; 4]> = choices
-                .iter()
-                .map(|c| [c.header.clone(), c.policy.clone(), words(&c.words), plan.sources.show(c.span)])
-                .collect();
-            align([["header", "policy", "words", "allowed by"].map(str::to_owned)].into_iter().chain(rows).collect());
+            text.push_str(&format!("\na client may choose\n{}", offered(choices, &plan.sources)));
         }
-        Ok(())
+        Ok(text)
     }
 
     /// A header that is sent twice says both, as on the wire.
@@ -98,9 +92,8 @@ impl<'p> Client<'p> {
 }
 
 /// Of a dialect under a profile, wherever they are used.
-pub fn print_pair(dialect: &DialectPlan, plan: &Plan) {
-    println!("{}\n", spoken(dialect, ""));
-    print(&plan.policies(dialect), &plan.sources);
+pub fn of_pair(dialect: &DialectPlan, plan: &Plan) -> String {
+    format!("{}\n\n{}", spoken(dialect, ""), table(&plan.policies(dialect), &plan.sources))
 }
 
 fn find<'p>(endpoint: &str, routes: &'p [RoutePlan]) -> Result<&'p RoutePlan, String> {
@@ -128,7 +121,7 @@ fn spoken(dialect: &DialectPlan, whence: &str) -> String {
 }
 
 /// Each policy, its value, and who said so; the last word counts.
-fn print(resolved: &Resolved, sources: &Sources) {
+fn table(resolved: &Resolved, sources: &Sources) -> String {
     let mut rows = vec![["policy", "value", "set by", "over"].map(str::to_owned)];
     for name in resolved.names() {
         let mut said = resolved.settings.iter().rev().filter(|s| s.name == name);
@@ -142,7 +135,14 @@ fn print(resolved: &Resolved, sources: &Sources) {
         rows.push([name, lines.next().unwrap_or_default(), by, over.join(", ")]);
         rows.extend(lines.map(|line| [String::new(), line, String::new(), String::new()]));
     }
-    align(rows);
+    aligned(&rows)
+}
+
+fn offered(choices: &[Choice], sources: &Sources) -> String {
+    let mut rows = vec![["header", "policy", "words", "allowed by"].map(str::to_owned)];
+    let words = |choice: &Choice| one_of(choice.words.iter().map(String::as_str));
+    rows.extend(choices.iter().map(|c| [c.header.clone(), c.policy.clone(), words(c), sources.show(c.span)]));
+    aligned(&rows)
 }
 
 fn default(resolved: &Resolved, name: &str) -> String {
@@ -178,11 +178,12 @@ fn wrapped(value: &str) -> Vec<String> {
     lines
 }
 
-fn align(rows: Vec<[String; 4]>) {
+fn aligned(rows: &[[String; 4]]) -> String {
     let width = |column: usize| rows.iter().map(|r| r[column].trim_end().chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..4).map(width).collect();
-    for row in &rows {
+    let line = |row: &[String; 4]| {
         let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{:<width$}", cell.trim_end()));
-        println!("{}", cells.collect::<Vec<_>>().join("  ").trim_end());
-    }
+        format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
+    };
+    rows.iter().map(line).collect()
 }

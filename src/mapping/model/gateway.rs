@@ -4,10 +4,12 @@ use super::manners::Manners;
 use super::notation::{Anything, Bytes, Duration, Full, HeaderName, Line, List, Made, Map, Word, exactly_one, or_null};
 use super::policies;
 use super::skeleton::Skeleton;
+use crate::canon::policy::BUILT_IN;
 use crate::mapping::gateway::{Auth, Docs, Limits as Allowed, METHODS, Validation};
 use crate::mapping::headers::HeaderNames;
 use crate::mapping::pace::{Keepalive as Comment, Timeouts as Times};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde_json::json;
 use std::time;
 
 /// Where to listen, which models and routes there are, how much is allowed.
@@ -252,7 +254,9 @@ fn endpoint(_: &mut SchemaGenerator) -> Schema {
 
 fn headers(generator: &mut SchemaGenerator) -> Schema {
     let name = generator.subschema_for::<HeaderName>();
-    or_null(json_schema!({ "propertyNames": name, "additionalProperties": { "type": "string" } }))
+    let lists: Vec<&str> = BUILT_IN.iter().filter(|p| p.list).map(|p| p.name).collect();
+    let policy = json!({ "type": "string", "not": { "enum": lists } });
+    or_null(json_schema!({ "propertyNames": name, "additionalProperties": policy }))
 }
 
 fn mebibytes(bytes: usize) -> String {

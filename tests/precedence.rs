@@ -1,0 +1,265 @@
+//! Who sets a policy, as a client sees it: built-in < dialect < profile < environment < route < user-agent rule < header.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod support;
+
+use serde_json::json;
+use std::fs;
+use support::{Disk, Reply, Request, Server, chat, edited, repo, serve, serve_with};
+
+// ---- a policy whose words are the names of those who can set it
+
+const LAYERS: [&str; 7] = ["built_in", "dialect", "profile", "environment", "route", "agent", "header"];
+
+/// Each route is called by what is set at it: `/dialect-profile-route`.
+fn endpoint(layers: &[&str]) -> String {
+    let kept = ["dialect", "profile", "environment", "route"].into_iter().filter(|l| layers.contains(l));
+    format!("/{}", kept.collect::<Vec<_>>().join("-"))
+}
+
+/// Every choice of some of these.
+fn subsets(of: &[&'static str]) -> Vec<Vec<&'static str>> {
+    let some = |bits: usize| of.iter().enumerate().filter(|(n, _)| bits >> n & 1 == 1).map(|(_, l)| *l).collect();
+    (0..1 << of.len()).map(some).collect()
+}
+
+fn dialect(name: &str, policies: &str) -> String {
+    format!(
+        r#"
+dialect: {name}
+own_policies: {{ voice: [ {} ] }}
+policies: {{ {policies} }}
+request:
+  required: {{ $.q: string }}
+  model: {{ value: demo }}
+  stream: {{ from: $.stream, default: false }}
+stream:
+  framing: {{ data: json }}
+  frames:
+    turn.open: {{ voice: {{ data: {{ voice: "{{{{ policy.voice }}}}" }} }} }}
+    turn.fail: {{ wreck: {{ data: {{ why: "{{{{ fault.message }}}}" }} }} }}
+  order: {{ turn: turn.open }}
+body: {{ voice: "{{{{ policy.voice }}}}" }}
+errors: {{ why: "{{{{ fault.message }}}}", param: "{{{{ fault.param }}}}", voice: "{{{{ policy.voice }}}}" }}
+"#,
+        LAYERS.join(", ")
+    )
+}
+
+/// Two dialects, four profiles, sixteen routes: all that files can say, with and without each layer.
+fn voices() -> Disk {
+    let disk = Disk::empty();
+    let mut routes = String::new();
+    for layers in subsets(&["dialect", "profile", "environment", "route"]) {
+        let dialect = if layers.contains(&"dialect") { "said" } else { "bare" };
+        let profile: Vec<&str> = layers.iter().copied().filter(|l| ["profile", "environment"].contains(l)).collect();
+        let policies = if layers.contains(&"route") { ", policies: { voice: route }" } else { "" };
+        let profile = if profile.is_empty() { "none".to_owned() } else { profile.join("-") };
+        let endpoint = endpoint(&layers);
+        routes += &format!(
+            "  - {{ endpoint: POST {endpoint}, dialect: {dialect}, profile: {profile}{policies}, headers: {{ X-Voice: voice }} }}\n"
+        );
+    }
+    disk.write(
+        "mappings/gateway.yaml",
+        &format!(
+            "backends: {{ demo: {{ use: replay, script: demo }} }}\n\
+             models: [ {{ id: demo, backend: demo }} ]\n\
+             routes:\n{routes}  - {{ endpoint: POST /closed, dialect: bare, policies: {{ voice: route }} }}\n\
+             by_user_agent:\n  - {{ match: Parrot, policies: {{ voice: {{ bare: agent, said: agent }} }} }}\n\
+             \x20 - {{ match: owl, profile: swap }}\n  - {{ match: parrot, profile: none }}\n"
+        ),
+    );
+    for (name, text) in [
+        ("none", ""),
+        ("profile", "policies: { voice: { bare: profile, said: profile } }"),
+        ("environment", "environment: { TEST_VOICE: voice }"),
+        (
+            "profile-environment",
+            "policies: { voice: { bare: profile, said: profile } }\nenvironment: { TEST_VOICE: voice }",
+        ),
+        (
+            "swap",
+            "policies: { voice: { bare: profile, said: profile } }\npatch: { bare: { body: { by: { $add: swap } } } }",
+        ),
+    ] {
+        disk.write(&format!("mappings/profiles/{name}.yaml"), &format!("profile: {name}\n{text}\n"));
+    }
+    disk.write("mappings/dialects/bare.yaml", &dialect("bare", ""));
+    disk.write("mappings/dialects/said.yaml", &dialect("said", "voice: dialect"));
+    disk.write("mappings/backends/replay.yaml", &repo("mappings/backends/replay.yaml"));
+    disk.write(
+        "mappings/backends/tiny.yaml",
+        "backend: tiny\ntransport: http\nevents: { framing: ndjson, rules: [ { where: { $.stop: string }, emit: [ finish: { reason: $.stop } ] } ] }\n",
+    );
+    disk.write("mappings/scripts/demo.yaml", "script: demo\nsteps: [ { play: stop } ]\n");
+    disk.write("mappings/transcripts/stop.jsonl", "{\"transcript\":\"tiny\"}\n{\"raw\":{\"stop\":\"stop\"}}\n");
+    // Without a folder of its own it would take the schemas that are compiled in.
+    fs::create_dir(disk.path("schemas")).unwrap();
+    disk
+}
+
+fn serving(disk: &Disk) -> Server {
+    serve().in_folder(&disk.path("")).env("TEST_VOICE", "environment").start()
+}
+
+fn ask(server: &Server, path: &str, headers: &[(&str, &str)], body: &str) -> Reply {
+    let request = Request::post(body).at(path).header("content-type", "application/json");
+    server.ask(headers.iter().fold(request, |request, (name, value)| request.header(name, value)))
+}
+
+fn voice(server: &Server, path: &str, headers: &[(&str, &str)]) -> String {
+    let reply = ask(server, path, headers, r#"{"q":"?"}"#);
+    assert_eq!(reply.status(), 200, "{}", reply.text());
+    reply.json()["voice"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn of_all_who_set_a_policy_the_last_one_holds() {
+    let disk = voices();
+    let server = serving(&disk);
+    let mut count = 0;
+    for layers in subsets(&LAYERS[1..]) {
+        let mut headers = Vec::new();
+        headers.extend(layers.contains(&"agent").then_some(("user-agent", "Parrot/1.0")));
+        headers.extend(layers.contains(&"header").then_some(("x-voice", "header")));
+        let path = endpoint(&layers);
+        let strongest = *layers.last().unwrap_or(&LAYERS[0]);
+        assert_eq!(voice(&server, &path, &headers), strongest, "a body, {layers:?}");
+        let stream = ask(&server, &path, &headers, r#"{"q":"?","stream":true}"#);
+        let frames = stream.frames();
+        assert_eq!(frames[0].json(), json!({ "voice": strongest }), "a stream, {layers:?}");
+        count += 1;
+    }
+    assert_eq!(count, 64);
+}
+
+#[test]
+fn a_header_chooses_any_word_of_its_policy_and_no_other() {
+    let disk = voices();
+    let server = serving(&disk);
+    for word in LAYERS {
+        assert_eq!(voice(&server, "/route", &[("X-VOICE", word)]), word);
+    }
+    let said = "built_in, dialect, profile, environment, route, agent or header";
+    for (headers, shown) in [
+        (vec![("x-voice", "loud")], "loud"),
+        (vec![("x-voice", "Header")], "Header"),
+        (vec![("x-voice", "header"), ("x-voice", "header")], "header, header"),
+        (vec![("x-voice", "{{ policy.voice }}")], "{{ policy.voice }}"),
+    ] {
+        let reply = ask(&server, "/route", &headers, r#"{"q":"?"}"#);
+        let why = format!("the header `x-voice` cannot be `{shown}`: say {said}");
+        assert_eq!((reply.status(), reply.json()), (400, json!({ "why": why, "param": "x-voice", "voice": "route" })));
+    }
+    let long = ask(&server, "/route", &[("x-voice", &"v".repeat(500))], r#"{"q":"?"}"#).text();
+    assert!(long.contains(&format!("`{}…`", "v".repeat(40))), "{long}");
+}
+
+#[test]
+fn an_empty_header_says_nothing_and_one_that_is_not_allowed_changes_nothing() {
+    let disk = voices();
+    let server = serving(&disk);
+    assert_eq!(voice(&server, "/route", &[("x-voice", "")]), "route");
+    assert_eq!(voice(&server, "/closed", &[("x-voice", "header")]), "route");
+    assert_eq!(voice(&server, "/closed", &[("x-voice", "loud")]), "route");
+    assert_eq!(voice(&server, "/closed", &[("voice", "header"), ("policy", "voice")]), "route");
+}
+
+#[test]
+fn the_profile_of_a_rule_takes_the_place_of_the_routes_and_comes_after_its_policies() {
+    let disk = voices();
+    let server = serving(&disk);
+    let reply = ask(&server, "/environment-route", &[("user-agent", "an OWL 2")], r#"{"q":"?"}"#).json();
+    assert_eq!(reply, json!({ "voice": "profile", "by": "swap" }));
+    assert_eq!(voice(&server, "/environment-route", &[("user-agent", "an OWL 2"), ("x-voice", "dialect")]), "dialect");
+    // The first rule that matches, and no other.
+    assert_eq!(voice(&server, "/route", &[("user-agent", "owl and parrot")]), "agent");
+    // Who is refused is refused in the words of its own profile.
+    let refused = ask(&server, "/route", &[("user-agent", "owl"), ("x-voice", "?")], r#"{"q":"?"}"#);
+    assert_eq!((refused.status(), &refused.json()["voice"]), (400, &json!("profile")));
+}
+
+#[test]
+fn a_variable_that_is_empty_or_not_set_sets_nothing() {
+    let disk = voices();
+    let empty = serve().in_folder(&disk.path("")).env("TEST_VOICE", "").start();
+    assert_eq!(voice(&empty, "/environment", &[]), "built_in");
+    assert_eq!(voice(&empty, "/profile-environment", &[]), "profile");
+    let unset = serve().in_folder(&disk.path("")).start();
+    assert_eq!(voice(&unset, "/profile-environment", &[]), "profile");
+}
+
+#[test]
+fn a_variable_with_a_wrong_word_is_told_and_no_other_variable_is() {
+    let disk = voices();
+    let launch = serve().in_folder(&disk.path("")).env("TEST_VOICE", "enviroment").env("TEST_SECRET", "hunter2");
+    let refused = launch.refused();
+    assert_eq!(refused.code, Some(2));
+    let said = refused.stderr;
+    assert!(
+        said.contains("error[RF124]: the variable `TEST_VOICE` says `enviroment`, which `voice` cannot be"),
+        "{said}"
+    );
+    assert!(said.contains("did you mean `environment`?"), "{said}");
+    assert!(said.contains("mappings/profiles/environment.yaml:2:16"), "{said}");
+    assert!(!said.contains("hunter2"), "{said}");
+}
+
+#[test]
+fn a_profile_of_the_command_line_takes_the_place_of_those_of_the_routes() {
+    let disk = voices();
+    let server = serve().in_folder(&disk.path("")).args(["--profile", "swap"]).start();
+    assert_eq!(voice(&server, "/", &[]), "profile");
+    assert_eq!(voice(&server, "/route", &[]), "route");
+}
+
+/// The files that say who may choose are mappings like all others.
+#[test]
+fn an_edit_changes_what_a_client_may_choose() {
+    let disk = voices();
+    let server = serving(&disk);
+    assert_eq!(voice(&server, "/closed", &[("x-voice", "header")]), "route");
+    disk.edit("mappings/gateway.yaml", "policies: { voice: route } }\nby", "headers: { x-voice: voice } }\nby");
+    support::eventually("the header is allowed", || {
+        (voice(&server, "/closed", &[("x-voice", "header")]) == "header").then_some(())
+    });
+}
+
+// ---- the shipped dialects
+
+const ROUTE: &str = "endpoint: POST /v1/chat/completions, dialect: chat, profile: openai }";
+
+fn shipped(rest: &str) -> Server {
+    let route = ROUTE.replace(" }", &format!(", {rest} }}"));
+    let gateway = edited(&repo("mappings/gateway.yaml"), ROUTE, &route);
+    let disk = Disk::empty();
+    disk.write("layer/gateway.yaml", &gateway);
+    serve_with(disk)
+}
+
+#[test]
+fn a_chat_client_chooses_when_a_stream_tells_the_usage() {
+    let server = shipped("headers: { x-usage-stream: usage_stream }");
+    let usage = |word: Option<&str>| {
+        let asked = chat("Hello!").streamed();
+        let asked = word.into_iter().fold(asked, |asked, word| asked.header("x-usage-stream", word));
+        let frames = server.ask(asked).frames();
+        frames.iter().filter(|f| f.data != "[DONE]" && f.json()["usage"].is_object()).count()
+    };
+    assert_eq!((usage(None), usage(Some("always")), usage(Some("never"))), (0, 1, 0));
+    let refused = server.ask(chat("Hello!").header("x-usage-stream", "sometimes"));
+    let message = "the header `x-usage-stream` cannot be `sometimes`: say requested_only, always or never";
+    assert_eq!(refused.status(), 400);
+    let error = json!({ "message": message, "type": "invalid_request_error", "param": "x-usage-stream", "code": "invalid_value" });
+    assert_eq!(refused.json(), json!({ "error": error }));
+}
+
+#[test]
+fn a_route_has_policies_of_its_own() {
+    let server = shipped("policies: { usage_stream: always, role_content: absent }");
+    let frames = server.ask(chat("Hello!").streamed()).frames();
+    assert_eq!(frames[0].json()["choices"][0]["delta"], json!({ "role": "assistant" }));
+    assert!(frames[frames.len() - 2].json()["usage"].is_object());
+}
