@@ -6,6 +6,7 @@ mod support;
 
 use serde_json::json;
 use std::fs;
+use std::path::Path;
 use support::{Disk, Reply, Request, Server, chat, edited, repo, serve, serve_with};
 
 // ---- a policy whose words are the names of those who can set it
@@ -262,4 +263,38 @@ fn a_route_has_policies_of_its_own() {
     let frames = server.ask(chat("Hello!").streamed()).frames();
     assert_eq!(frames[0].json()["choices"][0]["delta"], json!({ "role": "assistant" }));
     assert!(frames[frames.len() - 2].json()["usage"].is_object());
+}
+
+#[test]
+fn the_openapi_document_tells_which_headers_choose() {
+    let server = shipped("headers: { x-usage-stream: usage_stream }");
+    let document = server.ask(Request::get("/openapi.json")).json();
+    let parameters = &document["paths"]["/v1/chat/completions"]["post"]["parameters"];
+    let schema = json!({ "type": "string", "enum": ["requested_only", "always", "never"] });
+    let description = "Chooses the policy `usage_stream`.";
+    let header = json!({ "name": "x-usage-stream", "in": "header", "description": description, "required": false, "schema": schema });
+    assert_eq!(parameters, &json!([header]));
+    assert!(document["paths"]["/v1/responses"]["post"].get("parameters").is_none());
+}
+
+// ---- the rules of the house
+
+#[test]
+fn the_house_knows_a_client_by_its_user_agent_and_its_variables() {
+    let house = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/house-rules");
+    let server = serve().arg("--add").arg(house).env("HOUSE_ARGUMENTS", "incremental").start();
+    let weather = json!([{ "type": "function", "function": { "name": "get_weather" } }]);
+    let ask = |agent: &str| {
+        server.ask(chat("The weather?").with("tools", weather.clone()).streamed().header("user-agent", agent))
+    };
+    let guest = ask("Villa/1.0").text();
+    assert!(guest.starts_with("data: {\"id\":\"chatcmpl-") && guest.ends_with("data: [DONE]\n\n"), "{guest}");
+    let own = ask("Mozilla/5.0 cottage/2.1").text();
+    assert!(own.starts_with(": one moment\n\ndata: {\"id\":\"house-") && own.ends_with("data: [END]\n\n"), "{own}");
+    // The profile says cumulative, the variable comes after it.
+    let whole = r#""arguments":"{\"city\":\"Paris\"}""#;
+    assert!(!own.contains(whole), "{own}");
+    let unset = serve().arg("--add").arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/house-rules")).start();
+    let cumulative = chat("The weather?").with("tools", weather.clone()).streamed().header("user-agent", "Cottage");
+    assert!(unset.ask(cumulative).text().contains(whole));
 }

@@ -9,6 +9,7 @@ use crate::mapping::dialect::{Content, DialectPlan};
 use crate::mapping::gateway::{Auth, Docs, GatewayPlan};
 use crate::mapping::page::Page;
 use crate::mapping::route::RoutePlan;
+use crate::mapping::variants::Choice;
 use components::Components;
 
 /// Which generation a document speaks of.
@@ -112,11 +113,18 @@ fn operation(gateway: &GatewayPlan, route: &RoutePlan, dialect: &DialectPlan, co
     answer.push(("content", Tree::map(content)));
     let mut responses = vec![("200".to_owned(), Tree::map(answer))];
     responses.extend(errors(gateway, Some(dialect), ROUTE_ERRORS, components));
-    Tree::map([
+    let mut members = vec![
         ("operationId", Tree::from(operation_id(&route.method, &route.path))),
         ("summary", Tree::from(title.unwrap_or_else(|| format!("The dialect `{}`", route.dialect)))),
         ("description", Tree::from(format!("Dialect `{}`{profile}.", route.dialect))),
         ("tags", Tree::from(vec![Tree::from(route.dialect.as_str())])),
+    ];
+    // What a client gets that chooses nothing is told; what it may choose, too.
+    let choices: Vec<Tree> = route.variants.choices(|_| None).iter().map(parameter).collect();
+    if !choices.is_empty() {
+        members.push(("parameters", Tree::from(choices)));
+    }
+    members.extend([
         (
             "requestBody",
             Tree::map([
@@ -125,6 +133,19 @@ fn operation(gateway: &GatewayPlan, route: &RoutePlan, dialect: &DialectPlan, co
             ]),
         ),
         ("responses", Tree::map(responses)),
+    ]);
+    Tree::map(members)
+}
+
+/// A header with which a client chooses a policy.
+fn parameter(choice: &Choice) -> Tree {
+    let words = choice.words.iter().map(|word| Tree::from(word.as_str())).collect::<Vec<_>>();
+    Tree::map([
+        ("name", Tree::from(choice.header.as_str())),
+        ("in", Tree::from("header")),
+        ("description", Tree::from(format!("Chooses the policy `{}`.", choice.policy))),
+        ("required", Tree::from(false)),
+        ("schema", Tree::map([("type", Tree::from("string")), ("enum", Tree::from(words))])),
     ])
 }
 
