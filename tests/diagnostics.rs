@@ -17,7 +17,12 @@ use std::time::{Duration, Instant};
 
 const SET: &str = "mappings";
 /// The cases that are not about one mistake: several, none, or one that only warns.
-const SEVERAL: &[&str] = &["eight-mistakes-in-three-files", "nothing-is-wrong", "a-schema-that-lets-anything-pass"];
+const SEVERAL: &[&str] = &[
+    "eight-mistakes-in-three-files",
+    "nothing-is-wrong",
+    "a-schema-that-lets-anything-pass",
+    "a-rule-by-user-agent-that-never-holds",
+];
 
 #[test]
 fn every_mistake_is_told_as_expected() {

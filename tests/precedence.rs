@@ -69,7 +69,7 @@ fn voices() -> Disk {
              models: [ {{ id: demo, backend: demo }} ]\n\
              routes:\n{routes}  - {{ endpoint: POST /closed, dialect: bare, policies: {{ voice: route }} }}\n\
              by_user_agent:\n  - {{ match: Parrot, policies: {{ voice: {{ bare: agent, said: agent }} }} }}\n\
-             \x20 - {{ match: owl, profile: swap }}\n  - {{ match: parrot, profile: none }}\n"
+             \x20 - {{ match: owl, profile: swap }}\n"
         ),
     );
     for (name, text) in [

@@ -142,7 +142,7 @@ pub fn parse(node: &Node, known: &Known, cx: Cx) -> Option<GatewayPlan> {
         backends: Vec::new(),
         models: Vec::new(),
         routes: Vec::new(),
-        by_user_agent: fields.list("by_user_agent").iter().filter_map(|n| AgentRule::parse(n, known, cx)).collect(),
+        by_user_agent: AgentRule::parse_all(fields.list("by_user_agent"), known, cx),
         pages: Vec::new(),
         example: fields.get("example").and_then(|n| example(n, cx)),
         limits: fields.get("limits").map(|n| limits(n, cx)).unwrap_or_default(),

@@ -40,6 +40,7 @@ pub struct HeaderRule {
 pub struct AgentRule {
     /// As it is written; upper and lower case are one.
     pub word: String,
+    pub word_span: Span,
     /// Instead of the route's.
     pub profile: Option<String>,
     pub policies: Vec<Entry>,
@@ -103,7 +104,22 @@ impl RoutePlan {
 }
 
 impl AgentRule {
-    pub(super) fn parse(node: &Node, known: &Known, cx: Cx) -> Option<AgentRule> {
+    /// All of them, in their order. Warns of those that an earlier one leaves nobody to.
+    pub(super) fn parse_all(nodes: &[Node], known: &Known, cx: Cx) -> Vec<AgentRule> {
+        let rules: Vec<AgentRule> = nodes.iter().filter_map(|n| AgentRule::parse(n, known, cx)).collect();
+        for (at, rule) in rules.iter().enumerate() {
+            let earlier = rules[..at].iter().find(|r| !r.word.is_empty() && r.matches(&rule.word));
+            if let Some(earlier) = earlier {
+                let message =
+                    format!("this rule can never hold: whoever says `{}` also says `{}`", rule.word, earlier.word);
+                let help = format!("the rule at {} comes first", cx.sources.show(earlier.span));
+                cx.add(Diagnostic::new(Code::UnreachableRule, rule.word_span, message).help(help));
+            }
+        }
+        rules
+    }
+
+    fn parse(node: &Node, known: &Known, cx: Cx) -> Option<AgentRule> {
         let fields = Fields::of(node, "a rule by user agent", cx)?;
         let word = fields.required("match");
         let (profile, policies) = (fields.get("profile"), fields.get("policies"));
@@ -117,14 +133,12 @@ impl AgentRule {
             Some(node) => named(node, known.profiles, "profile", cx).map(Some),
             None => Some(None),
         };
-        let word = word.and_then(|node| {
-            let text = text_of(node, cx)?;
-            if text.is_empty() {
-                cx.error(Code::UnknownValue, node.span, "`match:` is empty, and would be in every user agent");
-            }
-            Some(text)
-        });
-        Some(AgentRule { word: word?.to_owned(), profile: profile?, policies, span: node.span })
+        let word = word?;
+        let (text, word_span) = (text_of(word, cx)?.to_owned(), word.span);
+        if text.is_empty() {
+            cx.error(Code::UnknownValue, word_span, "`match:` is empty, and would be in every user agent");
+        }
+        Some(AgentRule { word: text, word_span, profile: profile?, policies, span: node.span })
     }
 
     /// Is it for a client of this name?
