@@ -299,6 +299,56 @@ fn a_folder_that_is_deleted_and_made_again_counts() {
     }
 }
 
+/// As Kubernetes mounts a ConfigMap: links into a folder of its own, which is swapped for the next one at once.
+#[cfg(unix)]
+#[test]
+fn a_config_map_that_is_swapped_counts() {
+    use std::os::unix::fs::symlink;
+    let (disk, source) = (Disk::empty(), Disk::shipped());
+    source.edit(SCRIPT, "pace: { fixed: 5 }", "pace: none");
+    let mount = disk.path("mount");
+    let fill = |version: &str| {
+        support::disk::copy(&source.path("mappings"), &mount.join(version));
+        support::disk::copy(&source.path("schemas"), &mount.join(version).join("schemas"));
+    };
+    fill("..1");
+    symlink("..1", mount.join("..data")).unwrap();
+    for entry in fs::read_dir(mount.join("..1")).unwrap() {
+        let name = entry.unwrap().file_name();
+        symlink(std::path::Path::new("..data").join(&name), mount.join(&name)).unwrap();
+    }
+    let server = serve().arg("--mappings").arg(&mount).start();
+    let live = Live { disk, server };
+    for number in 2..=4 {
+        let (old, new) = (format!("..{}", number - 1), format!("..{number}"));
+        source.write(CHAT, &marked(number));
+        fill(&new);
+        symlink(&new, mount.join("..data_tmp")).unwrap();
+        let swapped = Instant::now();
+        fs::rename(mount.join("..data_tmp"), mount.join("..data")).unwrap();
+        live.becomes("the swapped set", |answer| answer["system_fingerprint"] == format!("g{number}"));
+        within("ConfigMap swap to active", swapped.elapsed(), Duration::from_millis(300));
+        fs::remove_dir_all(mount.join(old)).unwrap();
+    }
+    assert!(!live.server.log().contains("refused"), "{}", live.server.log());
+}
+
+#[test]
+fn many_files_that_are_saved_at_once_are_one_generation() {
+    let live = Live::shipped();
+    // Each of these alone would be refused: the profile names a policy that only the new dialect has.
+    let chat = edited(&marked(1), "own_policies:\n", "own_policies:\n  mood: [ plain, merry ]\n");
+    live.save(CHAT, &chat);
+    live.save(PROFILE, &(live.disk.read(PROFILE) + "  mood: { chat: merry }\n"));
+    live.save(
+        "mappings/dialects/completions.yaml",
+        &(live.disk.read("mappings/dialects/completions.yaml") + "\n# more\n"),
+    );
+    live.becomes("all of them", |answer| answer["system_fingerprint"] == "g1");
+    live.server.wait_for_log("generation 2 applied: dialects/chat.yaml changed, dialects/completions.yaml changed");
+    assert!(!live.server.log().contains("generation 3"), "{}", live.server.log());
+}
+
 #[test]
 fn a_save_is_active_within_the_limit() {
     const LIMIT: Duration = Duration::from_millis(300);
