@@ -91,6 +91,7 @@ async fn serve(store: Arc<Store>) -> u8 {
     };
     let shell = Arc::new(Shell::default());
     let first = store.current();
+    first.tell_warnings();
     let gateway = &first.plan.gateway;
     shell.dialler.keys.seal(sources(gateway));
     let open = gateway.auth == Auth::None || auth::is_closed(gateway, &shell.dialler.keys);

@@ -1,7 +1,7 @@
 //! One loaded, checked, immutable set of mappings; a request keeps the one it began with.
 
 use super::{Cause, NeedsRestart};
-use crate::diag::{Diagnostic, Sources, render_all};
+use crate::diag::{Diagnostic, Severity, Sources, render_all};
 use crate::mapping::{FileText, Overrides, Plan, load_after};
 use crate::trial;
 use sha2::{Digest, Sha256};
@@ -42,6 +42,17 @@ impl Generation {
     /// Turns under way.
     pub fn turns(&self) -> usize {
         self.turns.load(Ordering::Relaxed)
+    }
+
+    /// What may serve and is odd all the same.
+    pub fn tell_warnings(&self) {
+        let mut warnings = self.warnings.iter().filter(|d| d.severity() == Severity::Warning);
+        if let Some(first) = warnings.next() {
+            let (count, place) = (1 + warnings.count(), self.plan.sources.show(first.span));
+            let (code, message) = (first.code.as_str(), &first.message);
+            let all = if count == 1 { "1 warning".to_owned() } else { format!("{count} warnings, the first") };
+            tracing::warn!("generation {}: {all} ({code} at {place}): {message}", self.number);
+        }
     }
 
     /// `dialects/chat.yaml changed`, as far as a line has room.

@@ -142,6 +142,7 @@ impl Store {
             n => format!("; {n} running turns stay on the generation they began with"),
         };
         tracing::info!(%cause, took_ms = next.took_ms, "generation {number} applied: {changed}{stay}");
+        next.tell_warnings();
         for need in &next.needs_restart {
             tracing::warn!("generation {number} leaves out what is read at the start only: {need}");
         }
@@ -149,8 +150,9 @@ impl Store {
     }
 
     fn refuse(&self, refusal: Refusal, set: Option<(u64, String)>, cause: Cause, begun: Instant) -> Outcome {
-        let number = self.current().number;
-        tracing::warn!(%cause, "reload refused, still on generation {number}: {}", refusal.brief());
+        let now = self.current();
+        let see = now.plan.gateway.status_path().map_or(String::new(), |path| format!("; see {path}"));
+        tracing::warn!(%cause, "reload refused, still on generation {}: {}{see}", now.number, refusal.brief());
         let _ = writeln!(io::stderr(), "{}", refusal.render(false));
         let took_ms = begun.elapsed().as_millis() as u64;
         let (hash, digest) = set.unzip();
