@@ -227,9 +227,11 @@ fn codes_at(expected: &str, file: &str) -> Vec<String> {
     for line in expected.lines() {
         if let Some(rest) = line.strip_prefix("error[") {
             code = rest.split(']').next().unwrap();
+        } else if line.starts_with("warning[") {
+            code = "";
         }
         let at = line.trim_start().strip_prefix("--> ").map(|place| place.split(':').next().unwrap());
-        if at == Some(file) {
+        if at == Some(file) && !code.is_empty() {
             codes.push(code.to_owned());
         }
     }

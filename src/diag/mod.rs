@@ -5,12 +5,14 @@ mod gather;
 mod render;
 mod span;
 mod suggest;
+mod told;
 
 pub use code::Code;
 pub use gather::gather;
 pub use render::{render_all, render_one};
 pub use span::{FileId, Place, Source, Sources, Span};
 pub use suggest::{did_you_mean, one_of, slip_of, there_is};
+pub use told::told;
 
 use std::cell::RefCell;
 
