@@ -2,13 +2,17 @@
 
 mod code;
 mod gather;
+mod page;
+mod phase;
 mod render;
 mod span;
 mod suggest;
 
 pub use code::Code;
 pub use gather::gather;
-pub use render::{render_all, render_one};
+pub use page::Page;
+pub use phase::Phase;
+pub use render::{render_all, render_one, visible};
 pub use span::{FileId, Place, Source, Sources, Span};
 pub use suggest::{did_you_mean, one_of, slip_of, there_is};
 
@@ -20,6 +24,16 @@ pub enum Severity {
     Warning,
     /// Worth knowing, and nothing to mend.
     Note,
+}
+
+impl Severity {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Note => "note",
+        }
+    }
 }
 
 /// One finding in one place.

@@ -69,6 +69,11 @@ impl Sources {
         Place { line, column }
     }
 
+    /// The place behind the last character of `span`.
+    pub fn end(&self, span: Span) -> Place {
+        self.place(Span { start: span.end, ..span })
+    }
+
     /// `mappings/dialects/chat.yaml:10:69`
     pub fn show(&self, span: Span) -> String {
         let place = self.place(span);

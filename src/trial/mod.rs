@@ -12,13 +12,36 @@ use case::Case;
 
 /// Everything that is found by trying a plan out: its own tests, its frames with witness values, its transcripts.
 pub fn findings(plan: &Plan) -> Vec<Diagnostic> {
-    let mut found: Vec<Diagnostic> = run_all(plan).iter().flat_map(Report::diagnostics).collect();
+    try_out(plan).found
+}
+
+/// The same, with what was tried.
+pub fn try_out(plan: &Plan) -> Trial {
+    let reports = run_all(plan);
+    let mut found: Vec<Diagnostic> = reports.iter().flat_map(Report::diagnostics).collect();
     let proven = witness::prove(plan);
     // What no values can make right is not right in a transcript either; that is said once.
-    let rehearsed = if proven.is_empty() { rehearsal::rehearse(plan) } else { Vec::new() };
-    found.extend(proven);
-    found.extend(rehearsed);
-    found
+    let rehearsed = proven.found.is_empty().then(|| rehearsal::rehearse(plan));
+    found.extend(proven.found);
+    let rehearsed = rehearsed.map(|rehearsal| {
+        found.extend(rehearsal.found);
+        (rehearsal.transcripts, rehearsal.routes)
+    });
+    let failed = reports.iter().flat_map(|r| &r.failures).filter(|f| f.mistake.is_none()).count();
+    Trial { found, shapes: proven.shapes, passed: reports.iter().map(|r| r.passed).sum(), failed, rehearsed }
+}
+
+/// What was tried, and what was found.
+#[derive(Debug)]
+pub struct Trial {
+    pub found: Vec<Diagnostic>,
+    /// How many frames, bodies and errors were filled with witness values.
+    pub shapes: usize,
+    /// How many tests hold, and how many do not.
+    pub passed: usize,
+    pub failed: usize,
+    /// How many transcripts were played through how many routes; none while a frame can never be right.
+    pub rehearsed: Option<(usize, usize)>,
 }
 
 /// The outcome of one test file.

@@ -14,10 +14,17 @@ use crate::pipeline::{Answer, Broken, Observer, Order, Pipeline, Sight};
 use crate::turn::Ids;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// One finding for each frame that cannot be right.
-pub fn prove(plan: &Plan) -> Vec<Diagnostic> {
-    let mut found: Vec<Diagnostic> = Vec::new();
-    let Some(backend) = plan.backends.first() else { return found };
+#[derive(Default)]
+pub struct Proof {
+    /// One finding for each frame that cannot be right.
+    pub found: Vec<Diagnostic>,
+    /// How many frames, bodies and errors were filled.
+    pub shapes: usize,
+}
+
+pub fn prove(plan: &Plan) -> Proof {
+    let mut proof = Proof::default();
+    let Some(backend) = plan.backends.first() else { return proof };
     let mut seen: Vec<*const DialectPlan> = Vec::new();
     for route in plan.gateway.routes.iter().filter(|r| r.validation != Validation::Off) {
         let Some(dialect) = plan.dialect(&route.dialect, route.profile.as_deref()) else { continue };
@@ -35,13 +42,14 @@ pub fn prove(plan: &Plan) -> Vec<Diagnostic> {
             envelope(dialect, &told, &tried);
         }
         let tried = std::mem::take(&mut *tried.lock().unwrap_or_else(PoisonError::into_inner));
+        proof.shapes += tried.frames.len();
         for (span, broken) in tried.hopeless() {
-            if !found.iter().any(|d| d.span == span) {
-                found.push(diagnostic(span, &broken));
+            if !proof.found.iter().any(|d| d.span == span) {
+                proof.found.push(diagnostic(span, &broken));
             }
         }
     }
-    found
+    proof
 }
 
 fn diagnostic(span: Span, broken: &Found) -> Diagnostic {
