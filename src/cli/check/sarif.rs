@@ -63,7 +63,7 @@ fn result(finding: &Diagnostic, codes: &[Code], outcome: &Outcome) -> Value {
 fn location(finding: &Diagnostic, outcome: &Outcome) -> Option<Value> {
     let own = outcome.sources.get(finding.span.file);
     // What is wrong with the set as a whole is shown at its gateway: code scanning refuses what has no place.
-    let sources = || outcome.sources.iter().map(|(_, source)| source);
+    let sources = || outcome.sources.iter().map(|(_, source)| source).filter(|source| !is_embedded(source));
     let source = own.or_else(|| sources().find(|s| s.name == "gateway.yaml")).or_else(|| sources().next())?;
     if is_embedded(source) {
         return Some(json!({ "logicalLocations": [{ "fullyQualifiedName": source.shown, "kind": "resource" }] }));
