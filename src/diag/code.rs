@@ -63,8 +63,9 @@ codes! {
     BadFrame = "RF127", Error, Compile, "a frame that says nothing, or too much";
     BadSchema = "RF128", Error, Compile, "a schema that is missing or does not compile";
     BadTranscript = "RF129", Error, Parse, "a line of a transcript that cannot be played";
-    UnsafeText = "RF130", Error, Compile, "a line break in an SSE event name or comment";
+    UnsafeText = "RF130", Error, Compile, "a line break or a foreign sign in an event name, a comment or a header";
     OpenSchema = "RF131", Warning, Compile, "a schema of what leaves that lets members pass which nobody declared";
+    PlainSecret = "RF132", Error, Compile, "a key that stands in a mapping";
     FailedTest = "RF140", Error, Test, "a test beside a mapping does not hold";
     FailedRehearsal = "RF141", Error, Rehearse, "a transcript of the set, played through a route, breaks a schema or an order";
     NeverValid = "RF142", Error, Prove, "a frame, body or error that no values can make satisfy its schema";

@@ -2,6 +2,7 @@
 
 mod code;
 mod gather;
+mod indent;
 mod page;
 mod phase;
 mod render;
@@ -88,8 +89,10 @@ impl Findings {
     pub fn add(&self, diagnostic: Diagnostic) {
         let muted = self.muted.borrow().contains(&diagnostic.code);
         let mut list = if muted { self.held.borrow_mut() } else { self.found.borrow_mut() };
-        // Of an unknown variable the sentence also names the frame; the word that is wrong is the same one.
-        let same = |d: &Diagnostic| d.message == diagnostic.message || d.code == Code::UnknownVariable;
+        // The sentence also names the frame, or the folder that a profile reads instead; the word that is wrong is the
+        // same one.
+        let one_word = matches!(diagnostic.code, Code::UnknownVariable | Code::BadSchema);
+        let same = |d: &Diagnostic| d.message == diagnostic.message || one_word;
         if !list.iter().any(|d| d.code == diagnostic.code && d.span == diagnostic.span && same(d)) {
             list.push(diagnostic);
         }

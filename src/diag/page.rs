@@ -79,6 +79,7 @@ fn source(code: Code) -> &'static str {
         Code::BadTranscript => include_str!("pages/RF129.md"),
         Code::UnsafeText => include_str!("pages/RF130.md"),
         Code::OpenSchema => include_str!("pages/RF131.md"),
+        Code::PlainSecret => include_str!("pages/RF132.md"),
         Code::FailedTest => include_str!("pages/RF140.md"),
         Code::NeverValid => include_str!("pages/RF142.md"),
         Code::FailedRehearsal => include_str!("pages/RF141.md"),

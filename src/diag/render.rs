@@ -1,7 +1,8 @@
 //! The look of a diagnostic: rustc's, which everyone can read.
 
-use super::{Diagnostic, Severity, Source, Sources, Span};
+use super::{Code, Diagnostic, Severity, Source, Sources, Span};
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
+use std::borrow::Cow;
 
 pub fn render_one(diagnostic: &Diagnostic, sources: &Sources, colour: bool) -> String {
     let level = match diagnostic.severity() {
@@ -20,7 +21,12 @@ pub fn render_one(diagnostic: &Diagnostic, sources: &Sources, colour: bool) -> S
                 if !diagnostic.label.is_empty() {
                     annotation = annotation.label(diagnostic.label.as_str());
                 }
-                title.element(Snippet::source(&*source.text).path(source.shown.as_str()).annotation(annotation))
+                let text = match diagnostic.code {
+                    // A key that stands in a file must not stand in a log too.
+                    Code::PlainSecret => Cow::Owned(masked(&source.text, diagnostic.span)),
+                    _ => Cow::Borrowed(&*source.text),
+                };
+                title.element(Snippet::source(text).path(source.shown.as_str()).annotation(annotation))
             }
         },
     };
@@ -55,6 +61,12 @@ pub fn visible(source: &Source, span: Span) -> Option<Span> {
         return Some(Span::new(span.file, start, start + next));
     }
     Some(Span::new(span.file, start, end))
+}
+
+fn masked(text: &str, span: Span) -> String {
+    let (start, end) = (char_start(text, span.start as usize), char_start(text, span.end as usize));
+    let hidden: String = text[start..end].chars().map(|c| if c == '\n' { c } else { '*' }).collect();
+    [&text[..start], &hidden, &text[end..]].concat()
 }
 
 /// A place that was counted in bytes may lie inside a character.

@@ -15,20 +15,22 @@ pub fn findings(plan: &Plan) -> Vec<Diagnostic> {
     try_out(plan).found
 }
 
-/// The same, with what was tried.
+/// The same, with what was tried. What no values can make right is not right in a test or a transcript either: that is
+/// said once, and the rest waits until it is mended.
 pub fn try_out(plan: &Plan) -> Trial {
+    let proof = witness::prove(plan);
+    let mut trial = Trial { found: proof.found, shapes: proof.shapes, tested: None, rehearsed: None };
+    if !trial.found.is_empty() {
+        return trial;
+    }
     let reports = run_all(plan);
-    let mut found: Vec<Diagnostic> = reports.iter().flat_map(Report::diagnostics).collect();
-    let proven = witness::prove(plan);
-    // What no values can make right is not right in a transcript either; that is said once.
-    let rehearsed = proven.found.is_empty().then(|| rehearsal::rehearse(plan));
-    found.extend(proven.found);
-    let rehearsed = rehearsed.map(|rehearsal| {
-        found.extend(rehearsal.found);
-        (rehearsal.transcripts, rehearsal.routes)
-    });
-    let failed = reports.iter().flat_map(|r| &r.failures).filter(|f| f.mistake.is_none()).count();
-    Trial { found, shapes: proven.shapes, passed: reports.iter().map(|r| r.passed).sum(), failed, rehearsed }
+    trial.found.extend(reports.iter().flat_map(Report::diagnostics));
+    let failed = trial.found.iter().filter(|d| d.code == Code::FailedTest).count();
+    trial.tested = Some((reports.iter().map(|r| r.passed).sum(), failed));
+    let rehearsal = rehearsal::rehearse(plan);
+    trial.found.extend(rehearsal.found);
+    trial.rehearsed = Some((rehearsal.transcripts, rehearsal.routes));
+    trial
 }
 
 /// What was tried, and what was found.
@@ -38,9 +40,8 @@ pub struct Trial {
     /// How many frames, bodies and errors were filled with witness values.
     pub shapes: usize,
     /// How many tests hold, and how many do not.
-    pub passed: usize,
-    pub failed: usize,
-    /// How many transcripts were played through how many routes; none while a frame can never be right.
+    pub tested: Option<(usize, usize)>,
+    /// How many transcripts were played through how many routes.
     pub rehearsed: Option<(usize, usize)>,
 }
 

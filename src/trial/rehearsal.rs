@@ -1,7 +1,7 @@
 //! Before a set goes live, its own transcripts are played through every route: what breaks its schema or its order
 //! there would break it in front of a client.
 
-use crate::canon::{Fault, FaultKind, TurnRequest};
+use crate::canon::{Fault, FaultKind, TurnRequest, sentence};
 use crate::diag::{Code, Diagnostic, Span};
 use crate::mapping::Plan;
 use crate::mapping::dialect::DialectPlan;
@@ -97,7 +97,7 @@ type First = Option<(Span, Option<String>)>;
 impl Observer for Place {
     fn see(&mut self, sight: Sight) {
         if let Sight::Breach(_, span, broken) = sight {
-            let why = broken.map(|b| b.breach.message.clone());
+            let why = broken.map(|b| sentence::of(b.breach, b.data));
             self.0.lock().unwrap_or_else(|e| e.into_inner()).get_or_insert((span, why));
         }
     }

@@ -131,11 +131,14 @@ impl Outcome {
         self.findings.iter().filter(|d| d.severity() == severity).count()
     }
 
-    /// The phase of a finding: its code's, unless nothing but reading was tried.
+    /// The phase of a finding: its code's, unless nothing but reading was tried. Test files are read when they are run.
     fn phase(&self, finding: &Diagnostic) -> Phase {
-        match self.reached {
-            Reached::Nothing => Phase::Read,
-            Reached::Files | Reached::Plan(_) => finding.code.phase(),
+        let is_test = |s: &Source| s.name.ends_with(".test.yaml");
+        let in_test = self.sources.get(finding.span.file).is_some_and(is_test);
+        match (&self.reached, finding.code.phase()) {
+            (Reached::Nothing, _) => Phase::Read,
+            (Reached::Plan(_), Phase::Compile) if in_test => Phase::Test,
+            (Reached::Files | Reached::Plan(_), phase) => phase,
         }
     }
 

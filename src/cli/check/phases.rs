@@ -89,7 +89,8 @@ fn reached(phase: Phase, reached: &Reached) -> bool {
         (_, Reached::Nothing) => false,
         (Phase::Parse | Phase::Compile, Reached::Files | Reached::Plan(_)) => true,
         (Phase::Lint | Phase::Prove | Phase::Test | Phase::Rehearse, Reached::Files) => false,
-        (Phase::Lint | Phase::Prove | Phase::Test, Reached::Plan(_)) => true,
+        (Phase::Lint | Phase::Prove, Reached::Plan(_)) => true,
+        (Phase::Test, Reached::Plan(trial)) => trial.tested.is_some(),
         (Phase::Rehearse, Reached::Plan(trial)) => trial.rehearsed.is_some(),
     }
 }
@@ -103,10 +104,12 @@ fn what(phase: Phase, outcome: &Outcome) -> String {
         (Phase::Lint, _) => String::new(),
         (Phase::Compile, Reached::Plan(_)) => compiled(outcome),
         (Phase::Prove, Reached::Plan(trial)) => format!("{} frames, bodies and errors", trial.shapes),
-        (Phase::Test, Reached::Plan(trial)) => match trial.failed {
-            0 => format!("{} passed", trial.passed),
-            failed => format!("{} passed, {failed} failed", trial.passed),
-        },
+        (Phase::Test, Reached::Plan(trial)) => {
+            let (passed, failed) = trial.tested.unwrap_or_default();
+            let wrong = outcome.findings.iter().filter(|d| outcome.phase(d) == Phase::Test).count() - failed;
+            let more = [(failed, "failed"), (wrong, "cannot be run")].into_iter().filter(|(n, _)| *n > 0);
+            more.fold(format!("{passed} passed"), |said, (n, what)| format!("{said}, {n} {what}"))
+        }
         (Phase::Rehearse, Reached::Plan(trial)) => {
             let (transcripts, routes) = trial.rehearsed.unwrap_or_default();
             format!("{} × {}", counted(transcripts, "transcript"), counted(routes, "route"))
