@@ -11,6 +11,7 @@ use reframe::cli::check;
 use reframe::diag::{Code, FileId, Findings, Page, Phase};
 use reframe::mapping::yaml;
 use reframe::reload::{Base, Layers};
+use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -99,6 +100,63 @@ fn the_phases_agree_with_what_is_found() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The four formats differ in their look, and in nothing else.
+#[test]
+fn every_format_tells_the_same_findings() {
+    for case in [
+        "eight-mistakes-in-three-files",
+        "an-unknown-variable-after-wide-characters",
+        "windows-line-ends",
+        "an-empty-transcript",
+        "a-broken-gateway",
+        "a-schema-that-lets-anything-pass",
+        "not-utf-8",
+        "nothing-is-wrong",
+    ] {
+        let (human, exit) = printed(&root().join(case));
+        let places = human.lines().filter_map(|line| line.trim_start().strip_prefix("--> "));
+        let mut places: Vec<String> = places.map(str::to_owned).collect();
+        let told = |format| program(&["--add", case, "--format", format]);
+        let ((json, code), (github, _), (sarif, _)) = (told("json"), told("github"), told("sarif"));
+        let (json, sarif) = (parsed(&json), parsed(&sarif));
+        assert_eq!((json["summary"]["exit"].as_u64(), code), (Some(exit.into()), exit), "{case}");
+
+        let spot = |at: &Value, [file, line, column]: [&str; 3]| {
+            let file = at[file].as_str().unwrap();
+            // A file as a whole has no line.
+            at[line].as_u64().map_or(file.to_owned(), |line| format!("{file}:{line}:{}", at[column]))
+        };
+        let findings = json["findings"].as_array().unwrap();
+        let in_json: Vec<String> = findings.iter().map(|f| spot(f, ["file", "line", "column"])).collect();
+        assert_eq!(in_json, places, "{case}");
+
+        let run = &sarif["runs"][0];
+        let in_sarif = run["results"].as_array().unwrap().iter().map(|result| {
+            let rule = &run["tool"]["driver"]["rules"][result["ruleIndex"].as_u64().unwrap() as usize];
+            assert_eq!(rule["id"], result["ruleId"], "{case}");
+            assert_eq!(rule["defaultConfiguration"]["level"], result["level"], "{case}");
+            let place = &result["locations"][0]["physicalLocation"];
+            let mut at = place["region"].clone();
+            at["file"] = place["artifactLocation"]["uri"].clone();
+            spot(&at, ["file", "startLine", "startColumn"])
+        });
+        assert_eq!(in_sarif.collect::<Vec<_>>(), places, "{case}");
+
+        let in_github = github.lines().filter(|line| line.starts_with("::")).map(|line| {
+            let of = |name: &str| line.split([',', ' ', ':']).find_map(|p| p.strip_prefix(&format!("{name}=")));
+            [of("file"), of("line"), of("col")].into_iter().flatten().collect::<Vec<_>>().join(":")
+        });
+        places.sort();
+        let mut in_github: Vec<String> = in_github.collect();
+        in_github.sort();
+        assert_eq!(in_github, places, "{case}");
+    }
+}
+
+fn parsed(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
 /// The example of a page is wrong in some case of this folder, and what the page says instead makes that case right.
