@@ -9,10 +9,10 @@ pub fn print(outcome: &Outcome, colour: bool) -> String {
     if !text.is_empty() {
         text.push('\n');
     }
-    for loss in &outcome.losses {
+    for loss in outcome.untold() {
         text.push_str(&format!("loss: {}\n", loss.sentence()));
     }
-    if !outcome.losses.is_empty() {
+    if !outcome.untold().is_empty() {
         text.push('\n');
     }
     for step in phases::of(outcome) {

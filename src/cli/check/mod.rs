@@ -11,7 +11,7 @@ mod phases;
 mod sarif;
 
 use super::{COULD_NOT_RUN, FINDINGS, FINE, colour};
-use crate::diag::{Diagnostic, Phase, Severity, Source, Sources};
+use crate::diag::{Code, Diagnostic, Phase, Severity, Source, Sources};
 use crate::mapping::{FileText, Loaded, Overrides, Plan, load_after};
 use crate::reload::{Layers, embedded, read};
 use crate::trial::{self, Trial};
@@ -149,6 +149,12 @@ impl Outcome {
             Reached::Files | Reached::Plan(_) if denied || self.count(Severity::Error) > 0 => FINDINGS,
             Reached::Files | Reached::Plan(_) => FINE,
         }
+    }
+
+    /// What no lint has told already.
+    fn untold(&self) -> &[Loss] {
+        let told = self.findings.iter().any(|d| d.code == Code::Loss);
+        if told { &[] } else { &self.losses }
     }
 
     /// The names of the dialects, each once.

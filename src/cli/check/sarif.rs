@@ -11,7 +11,7 @@ const PATH: &AsciiSet =
     &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'%').add(b'<').add(b'>').add(b'?').add(b'\\').add(b'^').add(b'`');
 
 pub fn print(outcome: &Outcome) -> String {
-    let losses: Vec<Diagnostic> = outcome.losses.iter().map(|loss| loss.note()).collect();
+    let losses: Vec<Diagnostic> = outcome.untold().iter().map(|loss| loss.note()).collect();
     let results: Vec<&Diagnostic> = outcome.findings.iter().chain(&losses).collect();
     let mut codes: Vec<Code> = results.iter().map(|finding| finding.code).collect();
     codes.sort_unstable();
