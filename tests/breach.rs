@@ -108,7 +108,7 @@ fn a_type_that_is_always_wrong_is_refused_at_load() {
     disk.edit(chat, "delta: { content: \"{{ text }}\" }", "delta: { content: \"{{ choice.index }}\" }");
     let exit = support::Launch::new().args(["serve", "--listen", "127.0.0.1:0"]).in_folder(&disk.path("")).refused();
     assert_eq!(exit.code, Some(2));
-    let told = "error[RF142]: the frame `text` never satisfies its schema: at /choices/0/delta/content: ";
+    let told = "error[RF142]: the frame `text` never satisfies its schema: `choices[0].delta.content` must be ";
     assert!(exit.stderr.contains(told), "{}", exit.stderr);
     assert!(exit.stderr.contains("schemas/chat/chunk.json"), "{}", exit.stderr);
 }

@@ -63,6 +63,8 @@ const SIGHT: &[(Code, Sight)] = &[
     (Code::BadSchema, Sight::Unseen),
     (Code::BadTranscript, Sight::Unseen),
     (Code::UnsafeText, Sight::Some),
+    (Code::PlainSecret, Sight::Seen),
+    (Code::TooManyVariants, Sight::Unseen),
     (Code::FailedTest, Sight::Unseen),
     (Code::NeverValid, Sight::Unseen),
     (Code::FailedRehearsal, Sight::Unseen),

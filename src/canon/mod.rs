@@ -9,6 +9,7 @@ pub mod frame;
 pub mod moment;
 pub mod policy;
 pub mod request;
+pub mod sentence;
 pub mod shape;
 pub mod state;
 pub mod usage;

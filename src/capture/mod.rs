@@ -4,10 +4,9 @@
 mod items;
 mod laws;
 mod read;
-mod sentence;
 mod shapes;
 
-use crate::canon::{Tree, WireKind};
+use crate::canon::{Tree, WireKind, sentence};
 use crate::diag::{FileId, Findings};
 use crate::mapping::dialect::DialectPlan;
 use crate::mapping::yaml::{self, Kind};

@@ -35,7 +35,7 @@ enum Command {
     /// Serve clients (the default)
     Serve,
     /// Say what is wrong with the mappings
-    Check,
+    Check(check::CheckArgs),
     /// Run the *.test.yaml files that stand beside the mappings
     Test,
     /// Show, event by event, what a dialect makes of a transcript
@@ -76,7 +76,7 @@ pub fn run() -> ExitCode {
     };
     let code = match args.command.unwrap_or(Command::Serve) {
         Command::Serve => serve::run(layers, overrides),
-        Command::Check => check::run(&layers, &overrides),
+        Command::Check(args) => check::run(&args, &layers, &overrides),
         Command::Test => test::run(&layers),
         Command::Explain(args) => explain::run(&args, &layers, &overrides),
         Command::Openapi(args) => openapi::run(&args, layers, overrides),

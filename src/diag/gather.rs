@@ -1,6 +1,6 @@
 //! One wrong name at its definition is an unknown name wherever it is used: said once, with all its places.
 
-use super::{Code, Diagnostic, Sources};
+use super::{Code, Diagnostic, Sources, indent};
 
 /// How many further places are named.
 const SHOWN: usize = 3;
@@ -8,7 +8,7 @@ const SHOWN: usize = 3;
 /// `sorted` as it comes from [`Findings::into_sorted`](super::Findings::into_sorted).
 pub fn gather(sorted: Vec<Diagnostic>, sources: &Sources) -> Vec<Diagnostic> {
     let mut gathered: Vec<(Diagnostic, Vec<String>)> = Vec::new();
-    for diagnostic in sorted {
+    for diagnostic in indent::join(sorted, sources) {
         let names_all = match diagnostic.code {
             // The sentence names the unknown thing and nothing of the place.
             Code::UnknownReference

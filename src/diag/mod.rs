@@ -2,6 +2,9 @@
 
 mod code;
 mod gather;
+mod indent;
+mod page;
+mod phase;
 mod render;
 mod span;
 mod suggest;
@@ -9,7 +12,9 @@ mod told;
 
 pub use code::Code;
 pub use gather::gather;
-pub use render::{render_all, render_one};
+pub use page::Page;
+pub use phase::Phase;
+pub use render::{render_all, render_one, visible};
 pub use span::{FileId, Place, Source, Sources, Span};
 pub use suggest::{did_you_mean, one_of, slip_of, there_is};
 pub use told::told;
@@ -22,6 +27,16 @@ pub enum Severity {
     Warning,
     /// Worth knowing, and nothing to mend.
     Note,
+}
+
+impl Severity {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Note => "note",
+        }
+    }
 }
 
 /// One finding in one place.
@@ -76,8 +91,10 @@ impl Findings {
     pub fn add(&self, diagnostic: Diagnostic) {
         let muted = self.muted.borrow().contains(&diagnostic.code);
         let mut list = if muted { self.held.borrow_mut() } else { self.found.borrow_mut() };
-        // Of an unknown variable the sentence also names the frame; the word that is wrong is the same one.
-        let same = |d: &Diagnostic| d.message == diagnostic.message || d.code == Code::UnknownVariable;
+        // The sentence also names the frame, or the folder that a profile reads instead; the word that is wrong is the
+        // same one.
+        let one_word = matches!(diagnostic.code, Code::UnknownVariable | Code::BadSchema);
+        let same = |d: &Diagnostic| d.message == diagnostic.message || one_word;
         if !list.iter().any(|d| d.code == diagnostic.code && d.span == diagnostic.span && same(d)) {
             list.push(diagnostic);
         }

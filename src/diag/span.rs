@@ -69,6 +69,21 @@ impl Sources {
         Place { line, column }
     }
 
+    /// The place behind the last character of `span`.
+    pub fn end(&self, span: Span) -> Place {
+        self.place(Span { start: span.end, ..span })
+    }
+
+    /// Where `key:` stands in a file, if it stands there once.
+    pub fn only_key(&self, file: FileId, key: &str) -> Option<Span> {
+        let text = &*self.get(file)?.text;
+        let begins = |at: usize| text[..at].ends_with([' ', '\n', '{', ',', '"', '\'']);
+        let ends = |at: usize| text[at..].trim_start_matches(['"', '\'']).starts_with(':');
+        let mut found = text.match_indices(key).map(|(at, _)| at).filter(|at| begins(*at) && ends(at + key.len()));
+        let at = found.next()?;
+        found.next().is_none().then(|| Span::new(file, at, at + key.len()))
+    }
+
     /// `mappings/dialects/chat.yaml:10:69`
     pub fn show(&self, span: Span) -> String {
         let place = self.place(span);

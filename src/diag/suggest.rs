@@ -1,8 +1,23 @@
 //! Did you mean.
 
-/// The nearest of `known`, if one is near enough to be a slip of the finger.
+/// What other tools call it, and what it is called here.
+const ELSEWHERE: &[(&str, &[&str])] = &[
+    ("on", &["event", "when"]),
+    ("if", &["when", "where"]),
+    ("foreach", &["each", "$each"]),
+    ("uri", &["url"]),
+    ("base_url", &["url"]),
+    ("api_key", &["key"]),
+];
+
+/// The nearest of `known`, if one is near enough to be a slip of the finger, or is what others call it.
 pub fn did_you_mean<'k>(said: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
     let said_lower = said.to_lowercase();
+    let known: Vec<&str> = known.into_iter().collect();
+    let here = ELSEWHERE.iter().find(|(other, _)| *other == said_lower).map_or(&[] as &[&str], |(_, here)| here);
+    if let Some(word) = here.iter().find_map(|word| known.iter().find(|k| *k == word)) {
+        return Some(word);
+    }
     known
         .into_iter()
         .map(|k| (strsim::damerau_levenshtein(&said_lower, &k.to_lowercase()), k))

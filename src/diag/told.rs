@@ -1,28 +1,26 @@
-//! A diagnostic for machines: the same facts as in its picture, each under its name.
+//! A diagnostic for programs: the same facts as in its picture, each under its name. docs/check.md describes them.
 
-use super::{Diagnostic, Severity, Sources};
+use super::{Diagnostic, Place, Sources, visible};
 use reframe_frame::Tree;
 
 pub fn told(diagnostic: &Diagnostic, sources: &Sources) -> Tree {
     let text = |text: &str| if text.is_empty() { Tree::Null } else { Tree::from(text) };
-    let severity = match diagnostic.severity() {
-        Severity::Error => "error",
-        Severity::Warning => "warning",
-        Severity::Note => "note",
-    };
     let source = sources.get(diagnostic.span.file);
-    // What is wrong with a file as a whole stands in none of its lines.
-    let place =
-        source.filter(|s| diagnostic.span.end > 0 && !s.text.is_empty()).map(|_| sources.place(diagnostic.span));
+    let span = source.and_then(|source| visible(source, diagnostic.span));
+    let (start, end) = (span.map(|s| sources.place(s)), span.map(|s| sources.end(s)));
     let number = |n: Option<usize>| n.map_or(Tree::Null, |n| Tree::from(n as i64));
+    let line = |place: Option<Place>| number(place.map(|p| p.line));
+    let column = |place: Option<Place>| number(place.map(|p| p.column));
     Tree::map([
         ("code", Tree::from(diagnostic.code.as_str())),
-        ("severity", Tree::from(severity)),
+        ("severity", Tree::from(diagnostic.severity().as_str())),
         ("message", Tree::from(diagnostic.message.as_str())),
-        ("file", source.map_or(Tree::Null, |s| Tree::from(s.shown.as_str()))),
-        ("line", number(place.map(|p| p.line))),
-        ("column", number(place.map(|p| p.column))),
         ("label", text(&diagnostic.label)),
         ("help", text(diagnostic.help.as_deref().unwrap_or_default())),
+        ("file", source.map_or(Tree::Null, |s| Tree::from(s.shown.as_str()))),
+        ("line", line(start)),
+        ("column", column(start)),
+        ("end_line", line(end)),
+        ("end_column", column(end)),
     ])
 }

@@ -64,7 +64,10 @@ impl Check<'_> {
             Ok(kind) => return Some(kind),
             Err(unknown) => unknown,
         };
-        let near = did_you_mean(path, unknown.near.iter().map(String::as_str));
+        // `created` for `turn.created`: the word is right, and what it belongs to is missing.
+        let field_of = |full: &&str| full.rsplit_once('.').is_some_and(|(of, field)| field == path && of != "policy");
+        let near = unknown.near.iter().map(String::as_str).find(field_of).filter(|_| unknown.root);
+        let near = near.or_else(|| did_you_mean(path, unknown.near.iter().map(String::as_str)));
         let root = |path: &str| path.split('.').next().unwrap_or_default().to_owned();
         if let Some(part) = &self.env.part
             && unknown.root
@@ -92,6 +95,8 @@ impl Check<'_> {
         let mut diagnostic = Diagnostic::new(code, at, message);
         if let Some(near) = near {
             diagnostic = diagnostic.label(format!("did you mean `{near}`?"));
+        } else if tokens::is_compared(&self.tokens, path) {
+            diagnostic = diagnostic.label(format!("a word is in quotes: '{path}'"));
         }
         self.cx.add(diagnostic.help(unknown.offered));
         None

@@ -30,6 +30,14 @@ impl Cx<'_> {
         self.add(diagnostic);
     }
 
+    /// A value that is written as none of its kind is: "`15 seconds` is not a time".
+    pub fn wrong_value(&self, node: &Node, what: &str, like: &str) {
+        let written = self.sources.text(node.span);
+        let found = if written.contains('\n') || written.is_empty() { node.noun() } else { &format!("`{written}`") };
+        let message = format!("{found} is not {what}");
+        self.add(Diagnostic::new(Code::WrongType, node.span, message).help(format!("like {like}")));
+    }
+
     /// A word outside a closed list.
     pub fn unknown<'k>(
         &self,
@@ -137,7 +145,13 @@ impl<'n, 'c> Fields<'n, 'c> {
         match node.kind {
             Kind::Bool(value) => Some(value),
             Kind::Null | Kind::Int(_) | Kind::Float(_) | Kind::Text(_) | Kind::List(_) | Kind::Map(_) => {
-                self.cx.wrong_type(node, "true or false");
+                let word = match node.as_text().map(str::to_lowercase).as_deref() {
+                    Some("yes" | "on" | "true") => "write `true`",
+                    Some("no" | "off" | "false") => "write `false`",
+                    _ => "",
+                };
+                let message = format!("expected true or false, found {}", node.noun());
+                self.cx.add(Diagnostic::new(Code::WrongType, node.span, message).label(word));
                 None
             }
         }
@@ -179,7 +193,8 @@ impl<'n, 'c> Fields<'n, 'c> {
             }
             Kind::Bool(_) | Kind::Int(_) | Kind::Float(_) | Kind::Text(_) | Kind::Map(_) => {
                 let message = format!("`{key}:` must be a list, not {}", entry.value.noun());
-                self.cx.error(Code::WrongType, entry.value.span, message);
+                let label = "an entry of a list begins with `- `";
+                self.cx.add(Diagnostic::new(Code::WrongType, entry.value.span, message).label(label));
             }
         }
         &[]

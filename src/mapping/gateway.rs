@@ -161,7 +161,7 @@ pub fn parse(node: &Node, known: &Known, cx: Cx) -> Option<GatewayPlan> {
     let fields = Fields::of(node, "gateway.yaml", cx)?;
     let validation = fields.get("validation").and_then(|n| cx.word(n, Validation::WORDS));
     let mut plan = GatewayPlan {
-        listen: fields.text("listen").map(str::to_owned),
+        listen: fields.get("listen").and_then(|n| listen(n, cx)),
         validation: validation.and_then(Validation::from_word).unwrap_or(Validation::Strict),
         backends: Vec::new(),
         models: Vec::new(),
@@ -230,6 +230,16 @@ pub fn parse(node: &Node, known: &Known, cx: Cx) -> Option<GatewayPlan> {
     }
     fields.done();
     Some(plan)
+}
+
+/// `HOST:PORT`. Whether it can be had is known only when it is asked for.
+fn listen(node: &Node, cx: Cx) -> Option<String> {
+    let text = node.as_text().unwrap_or_default();
+    let sound = text.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
+    if !sound {
+        cx.wrong_value(node, "an address to listen on", "127.0.0.1:8080");
+    }
+    sound.then(|| text.to_owned())
 }
 
 pub(super) const METHODS: &[&str] = &["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
@@ -382,7 +392,7 @@ fn bytes(node: &Node, cx: Cx) -> Option<usize> {
         _ => None,
     };
     if parsed.is_none() {
-        cx.wrong_type(node, "a number of bytes: 65536, 512KiB, 16MiB");
+        cx.wrong_value(node, "a number of bytes", "65536, 512KiB or 16MiB");
     }
     parsed
 }

@@ -128,7 +128,7 @@ impl Layers<'_> {
         let message = format!("this route has {shown} variants, and at most {MOST} are compiled");
         let help = "a header multiplies them by the words of its policy and one more, and a rule by user agent adds as many again";
         let span = route.headers.first().map_or(route.span, |h| h.span);
-        self.cx.add(Diagnostic::new(Code::Budget, span, message).help(help));
+        self.cx.add(Diagnostic::new(Code::TooManyVariants, span, message).help(help));
         true
     }
 

@@ -113,7 +113,7 @@ pub fn duration(node: &Node, cx: Cx) -> Option<Option<Duration>> {
         _ => None,
     };
     if parsed.is_none() {
-        cx.wrong_type(node, "a time: 250ms, 15s, 5m, none");
+        cx.wrong_value(node, "a time", "250ms, 15s, 5m or none");
     }
     parsed
 }

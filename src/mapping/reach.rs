@@ -31,7 +31,7 @@ impl KeySource {
     pub fn parse(node: &Node, cx: Cx) -> Option<KeySource> {
         if node.as_text().is_some() {
             cx.add(
-                Diagnostic::new(Code::UnsafeText, node.span, "a key does not stand in a mapping")
+                Diagnostic::new(Code::PlainSecret, node.span, "a key does not stand in a mapping")
                     .help("say where it is: `{ env: NAME }` or `{ file: PATH }`"),
             );
             return None;

@@ -117,7 +117,8 @@ impl<'s> SchemaCache<'s> {
                     .help("a shape is two files: the mapping that makes it and the schema that allows it");
                 let folder = reference.split('/').next().unwrap_or_default();
                 let beside = self.names.iter().filter(|n| n.split('/').next() == Some(folder)).map(|n| stem(n));
-                match did_you_mean(stem(reference), beside) {
+                let defined = definitions(folder, cx);
+                match did_you_mean(stem(reference), beside.chain(defined.iter().map(String::as_str))) {
                     Some(near) => diagnostic.label(format!("did you mean `{near}`?")),
                     None => diagnostic,
                 }
@@ -143,6 +144,17 @@ impl<'s> SchemaCache<'s> {
 /// `chunk` of `chat/chunk.json`, as a mapping names it.
 fn stem(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name).trim_end_matches(".json")
+}
+
+/// What the frames of a dialect may be called that have no file of their own.
+fn definitions(folder: &str, cx: Cx) -> Vec<String> {
+    let name = format!("schemas/{folder}/events.json");
+    let source = cx.sources.iter().find(|(_, s)| s.name == name);
+    let root = source.and_then(|(file, source)| yaml::parse(file, &source.text, &Findings::default()));
+    match root.as_ref().and_then(|root| root.get("$defs")).map(|node| &node.kind) {
+        Some(Kind::Map(entries)) => entries.iter().map(|entry| entry.key.clone()).collect(),
+        _ => Vec::new(),
+    }
 }
 
 /// JSON is YAML, and our YAML knows where its values stand.

@@ -123,7 +123,14 @@ impl SkeletonCx<'_, '_> {
 
     fn text(&self, text: &str, span: Span, env: &Env) -> Option<Skeleton> {
         match Template::parse(text, span, self.cx)? {
-            Template::Plain => Some(Skeleton::Constant(Tree::from(text))),
+            Template::Plain => {
+                if let Some(path) = almost_a_hole(text).filter(|path| env.resolve(path).is_ok()) {
+                    let label = format!("write \"{{{{ {path} }}}}\"");
+                    self.cx
+                        .add(Diagnostic::new(Code::BadHole, span, "a hole has two braces on each side").label(label));
+                }
+                Some(Skeleton::Constant(Tree::from(text)))
+            }
             Template::Whole { hole, optional } => {
                 let (expr, _) = self.pool.add(&hole.expression, hole.span, env, self.cx)?;
                 Some(Skeleton::Hole { expr, optional })
@@ -364,4 +371,12 @@ fn fold(skeleton: Skeleton) -> Skeleton {
         }
         other => other,
     }
+}
+
+/// `{ text }`, `{ { text } }`: what stands in it, if that could be a variable.
+fn almost_a_hole(text: &str) -> Option<&str> {
+    let inner = text.trim().strip_prefix('{')?.strip_suffix('}')?.trim();
+    let inner = inner.strip_prefix('{').and_then(|i| i.strip_suffix('}')).map_or(inner, str::trim);
+    let is_path = !inner.is_empty() && inner.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.');
+    is_path.then_some(inner)
 }

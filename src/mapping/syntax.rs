@@ -78,6 +78,9 @@ impl<'t> Scanned<'t> {
         if let Some(colon) = self.crowded_colon() {
             return self.say(colon, 1, "a space is missing after this colon");
         }
+        if let Some(dash) = self.crowded_dash() {
+            return self.say(dash, 1, "a space is missing after this dash");
+        }
         if says(&["tab"]) {
             let from = self.line_start(self.at);
             let tab = self.text[from..].find('\t').map_or(self.at, |n| from + n);
@@ -157,8 +160,25 @@ impl<'t> Scanned<'t> {
         })
     }
 
+    /// `-{ … }`
+    fn crowded_dash(&self) -> Option<usize> {
+        let start = self.line_start(self.at);
+        let line = self.text[start..].lines().next()?;
+        let entry = line.trim_start();
+        ["-{", "-[", "-\""].iter().any(|begin| entry.starts_with(begin)).then(|| start + line.len() - entry.len())
+    }
+
     /// A quote that is closed by the next one, lines later, or never.
     fn quote(&self) -> Diagnostic {
+        let in_hole = self.open.quoted.filter(|(open, close)| {
+            let text = &self.text[*open..*close];
+            text.rfind("{{") > text.rfind("}}") && self.line_start(*open) == self.line_start(self.at)
+        });
+        if let Some((_, close)) = in_hole.filter(|_| self.open.quote.is_none()) {
+            return self
+                .say(close, 1, "this quote ends the text in the middle of a hole")
+                .help("between double quotes, a hole has single ones: `\"{{ text | default('') }}\"`");
+        }
         let multiline = self.open.quoted.filter(|(open, close)| self.text[*open..*close].contains('\n'));
         match self.open.quote.map(|(open, _)| open).or(multiline.map(|(open, _)| open)) {
             Some(open) => self.say(open, 1, "this quote is not closed on its line"),
@@ -197,7 +217,7 @@ impl<'t> Scanned<'t> {
         // The parser is sure of the one that it names, and stands on it.
         let quoted = |n: usize| reason.split('\'').nth(n).unwrap_or_default();
         if reason.starts_with("unclosed bracket") {
-            return self.say(self.at, 1, format!("this `{}` is not closed", quoted(1)));
+            return self.not_closed(self.at, quoted(1));
         }
         if reason.starts_with("mismatched bracket") {
             return self.say(self.at, 1, format!("this `{}` is closed by a `{}`", quoted(1), quoted(3)));
@@ -205,7 +225,7 @@ impl<'t> Scanned<'t> {
         if let Some((open, sign)) = self.open.brackets.last()
             && self.line_start(*open) != self.line_start(self.at)
         {
-            return self.say(*open, 1, format!("this `{}` is not closed", char::from(*sign)));
+            return self.not_closed(*open, &char::from(*sign).to_string());
         }
         let (before, after) = self.text.split_at(self.at);
         if after.starts_with("{{") {
@@ -222,6 +242,17 @@ impl<'t> Scanned<'t> {
         // A key without the comma before it: the parser notices at its colon.
         let word = before.len() - before.rsplit([' ', ',', '{', '[']).next().map_or(0, str::len);
         self.say(word, (self.at - word).max(1), "a `,` is missing before this")
+    }
+
+    fn not_closed(&self, at: usize, sign: &str) -> Diagnostic {
+        let said = self.say(at, 1, format!("this `{sign}` is not closed"));
+        let line = self.text[at..].lines().next().unwrap_or_default();
+        match line.split_once(" #") {
+            Some((_, comment)) if comment.contains(if sign == "{" { '}' } else { ']' }) => {
+                said.help("what follows ` #` is a comment; text that holds it needs quotes")
+            }
+            _ => said,
+        }
     }
 
     /// A key that is not a word. Most often it is a hole.
@@ -242,6 +273,8 @@ impl<'t> Scanned<'t> {
     fn unquoted(&self) -> Diagnostic {
         let rest = &self.text[self.at..];
         let word = rest.split([' ', ',', '}', ']', '\r', '\n']).next().unwrap_or_default();
+        // The colon behind a key is not part of it.
+        let word = word.strip_suffix(':').unwrap_or(word);
         match rest.chars().next() {
             Some('!') => self
                 .say(self.at, word.len(), "text that begins with `!` needs quotes")

@@ -69,6 +69,11 @@ impl Template {
             );
             return None;
         }
+        if matches!(segments.first(), Some(Segment::Text(t)) if t.starts_with(['“', '”', '„', '‘', '’'])) {
+            let message = "typographic quotes are part of the text";
+            cx.add(Diagnostic::new(Code::BadHole, span, message).help("YAML quotes with `\"` and `'`"));
+            return None;
+        }
         match (segments.as_slice(), optional) {
             ([] | [Segment::Text(_)], _) => Some(Template::Plain),
             ([Segment::Hole(hole)], optional) => {

@@ -133,11 +133,23 @@ pub fn comparisons<'t>(tokens: &[Placed<'t>]) -> Vec<Comparison<'t>> {
         .collect()
 }
 
+/// Whether the word is one side of a comparison.
+pub fn is_compared(tokens: &[Placed], word: &str) -> bool {
+    tokens.windows(2).any(|two| match two {
+        [(_, Token::Sign("==" | "!=")), (_, Token::Word(w))] | [(_, Token::Word(w)), (_, Token::Sign("==" | "!="))] => {
+            *w == word
+        }
+        _ => false,
+    })
+}
+
 /// A sign that stands in no expression, and the sentence about it.
 pub fn foreign<'t>(tokens: &[Placed<'t>]) -> Option<(usize, &'t str, &'static str)> {
-    tokens.iter().find_map(|(at, token)| {
+    tokens.iter().enumerate().find_map(|(i, (at, token))| {
         let Token::Sign(sign) = *token else { return None };
+        let of_filter = i >= 2 && matches!(tokens[i - 2].1, Token::Sign("|"));
         let sentence = match sign {
+            ":" if of_filter => "what a filter takes stands in brackets: `prefix('x')`",
             "=" => "`=` sets nothing here: write `==` to compare",
             "&&" => "write `and` for `&&`",
             "||" => "write `or` for `||`",

@@ -3,6 +3,9 @@
 use crate::mapping::FileText;
 use std::sync::Arc;
 
+/// Before the path of such a file, where a person reads it.
+pub const SHOWN: &str = "(embedded) ";
+
 /// (name, shown, text)
 const FILES: &[(&str, &str, &str)] = include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 
@@ -11,7 +14,7 @@ pub fn files() -> Vec<FileText> {
         .iter()
         .map(|(name, shown, text)| FileText {
             name: (*name).to_owned(),
-            shown: format!("(embedded) {shown}"),
+            shown: format!("{SHOWN}{shown}"),
             text: Arc::from(*text),
         })
         .collect()

@@ -12,13 +12,37 @@ use case::Case;
 
 /// Everything that is found by trying a plan out: its own tests, its frames with witness values, its transcripts.
 pub fn findings(plan: &Plan) -> Vec<Diagnostic> {
-    let mut found: Vec<Diagnostic> = run_all(plan).iter().flat_map(Report::diagnostics).collect();
-    let proven = witness::prove(plan);
-    // What no values can make right is not right in a transcript either; that is said once.
-    let rehearsed = if proven.is_empty() { rehearsal::rehearse(plan) } else { Vec::new() };
-    found.extend(proven);
-    found.extend(rehearsed);
-    found
+    try_out(plan).found
+}
+
+/// The same, with what was tried. What no values can make right is not right in a test or a transcript either: that is
+/// said once, and the rest waits until it is mended.
+pub fn try_out(plan: &Plan) -> Trial {
+    let proof = witness::prove(plan);
+    let mut trial = Trial { found: proof.found, shapes: proof.shapes, tested: None, rehearsed: None };
+    if !trial.found.is_empty() {
+        return trial;
+    }
+    let reports = run_all(plan);
+    trial.found.extend(reports.iter().flat_map(Report::diagnostics));
+    let failed = trial.found.iter().filter(|d| d.code == Code::FailedTest).count();
+    trial.tested = Some((reports.iter().map(|r| r.passed).sum(), failed));
+    let rehearsal = rehearsal::rehearse(plan);
+    trial.found.extend(rehearsal.found);
+    trial.rehearsed = Some((rehearsal.transcripts, rehearsal.routes));
+    trial
+}
+
+/// What was tried, and what was found.
+#[derive(Debug)]
+pub struct Trial {
+    pub found: Vec<Diagnostic>,
+    /// How many frames, bodies and errors were filled with witness values.
+    pub shapes: usize,
+    /// How many tests hold, and how many do not.
+    pub tested: Option<(usize, usize)>,
+    /// How many transcripts were played through how many routes.
+    pub rehearsed: Option<(usize, usize)>,
 }
 
 /// The outcome of one test file.

@@ -1,7 +1,7 @@
 //! Before a set goes live, its own transcripts are played through every route: what breaks its schema or its order
 //! there would break it in front of a client.
 
-use crate::canon::{Fault, FaultKind, TurnRequest};
+use crate::canon::{Fault, FaultKind, TurnRequest, sentence};
 use crate::diag::{Code, Diagnostic, Span};
 use crate::mapping::Plan;
 use crate::mapping::dialect::DialectPlan;
@@ -14,8 +14,15 @@ use std::sync::{Arc, Mutex};
 /// Longer ones show nothing that shorter ones do not.
 const MAX_LINES: usize = 64;
 
-/// One finding for each route and place at most.
-pub fn rehearse(plan: &Plan) -> Vec<Diagnostic> {
+pub struct Rehearsal {
+    /// One finding for each route and place at most.
+    pub found: Vec<Diagnostic>,
+    pub transcripts: usize,
+    /// Those that speak the same dialect under the same profile are one.
+    pub routes: usize,
+}
+
+pub fn rehearse(plan: &Plan) -> Rehearsal {
     let mut found: Vec<Diagnostic> = Vec::new();
     let mut seen: Vec<*const DialectPlan> = Vec::new();
     let routes = plan.gateway.routes.iter().filter(|r| r.validation == Validation::Strict);
@@ -24,7 +31,7 @@ pub fn rehearse(plan: &Plan) -> Vec<Diagnostic> {
             continue;
         }
         seen.push(Arc::as_ptr(dialect));
-        for transcript in plan.transcripts.iter().filter(|t| t.lines.len() <= MAX_LINES) {
+        for transcript in short(plan) {
             for answer in [Answer::Stream, Answer::Body] {
                 let Some((fault, span)) = play(plan, dialect, transcript, answer) else { continue };
                 let shown = dialect.profile.as_ref().map_or(String::new(), |p| format!(" with the profile `{p}`"));
@@ -39,7 +46,11 @@ pub fn rehearse(plan: &Plan) -> Vec<Diagnostic> {
             }
         }
     }
-    found
+    Rehearsal { found, transcripts: short(plan).count(), routes: seen.len() }
+}
+
+fn short(plan: &Plan) -> impl Iterator<Item = &Arc<Transcript>> {
+    plan.transcripts.iter().filter(|t| t.lines.len() <= MAX_LINES)
 }
 
 fn play(plan: &Plan, dialect: &Arc<DialectPlan>, transcript: &Transcript, answer: Answer) -> Option<(Fault, Span)> {
@@ -86,7 +97,7 @@ type First = Option<(Span, Option<String>)>;
 impl Observer for Place {
     fn see(&mut self, sight: Sight) {
         if let Sight::Breach(_, span, broken) = sight {
-            let why = broken.map(|b| b.breach.message.clone());
+            let why = broken.map(|b| sentence::of(b.breach, b.data));
             self.0.lock().unwrap_or_else(|e| e.into_inner()).get_or_insert((span, why));
         }
     }

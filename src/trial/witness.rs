@@ -2,9 +2,9 @@
 //! backend can say, in our words. A frame that satisfies its schema in none of them never will.
 
 use crate::canon::{
-    CallKind, Ended, Event, Fault, FaultKind, Finish, Merge, Piece, ReasoningKind, Tree, TurnRequest, Usage,
+    CallKind, Ended, Event, Fault, FaultKind, Finish, Merge, Piece, ReasoningKind, Tree, TurnRequest, Usage, sentence,
 };
-use crate::diag::{Code, Diagnostic, Span};
+use crate::diag::{Code, Diagnostic, Sources, Span};
 use crate::egress;
 use crate::mapping::Plan;
 use crate::mapping::backend::BackendPlan;
@@ -14,10 +14,18 @@ use crate::pipeline::{Answer, Broken, Observer, Order, Pipeline, Sight};
 use crate::turn::Ids;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// One finding for each frame that cannot be right.
-pub fn prove(plan: &Plan) -> Vec<Diagnostic> {
-    let mut found: Vec<Diagnostic> = Vec::new();
-    let Some(backend) = plan.backends.first() else { return found };
+#[derive(Default)]
+pub struct Proof {
+    /// One finding for each frame that cannot be right.
+    pub found: Vec<Diagnostic>,
+    /// How many frames, bodies and errors were filled.
+    pub shapes: usize,
+}
+
+pub fn prove(plan: &Plan) -> Proof {
+    let mut proof = Proof::default();
+    let Some(backend) = plan.backends.first() else { return proof };
+    let mut hopeless: Vec<(Span, Found, String, Vec<String>)> = Vec::new();
     let mut seen: Vec<*const DialectPlan> = Vec::new();
     let routes = plan.gateway.routes.iter().filter(|r| r.validation != Validation::Off);
     for (dialect, client) in routes.flat_map(|r| r.variants.reachable()) {
@@ -35,23 +43,36 @@ pub fn prove(plan: &Plan) -> Vec<Diagnostic> {
             envelope(dialect, &told, &tried);
         }
         let tried = std::mem::take(&mut *tried.lock().unwrap_or_else(PoisonError::into_inner));
+        proof.shapes += tried.frames.len();
         for (span, broken) in tried.hopeless() {
-            if !found.iter().any(|d| d.span == span) {
-                found.push(diagnostic(span, &broken, &client));
+            // What stands in `base:` or in a part breaks every frame that it stands in, and is one mistake.
+            match hopeless.iter_mut().find(|(_, first, ..)| first.is_like(&broken)) {
+                Some((.., others)) if !others.contains(&broken.what) => others.push(broken.what),
+                Some(_) => {}
+                None => hopeless.push((span, broken, client.clone(), Vec::new())),
             }
         }
     }
-    found
+    let told =
+        hopeless.iter().map(|(span, broken, client, also)| diagnostic(*span, broken, client, also, &plan.sources));
+    proof.found = told.collect();
+    proof
 }
 
-fn diagnostic(span: Span, broken: &Found, client: &str) -> Diagnostic {
-    let Found { what, schema, pointer, message, hint } = broken;
-    let place = if pointer.is_empty() { String::new() } else { format!("at {pointer}: ") };
-    let message = format!("{what} never satisfies its schema{client}: {place}{message}");
-    let help = match hint {
-        Some(line) => format!("allow it in schemas/{schema}: {line}"),
+/// `client`: who would see it, if not everybody; `also`: what else breaks in the same way.
+fn diagnostic(span: Span, broken: &Found, client: &str, also: &[String], sources: &Sources) -> Diagnostic {
+    let Found { what, schema, why, unknown } = broken;
+    let message = format!("{what} never satisfies its schema{client}: {why}");
+    let help = match unknown {
+        Some((_, line)) => format!("allow it in schemas/{schema}: {line}"),
         None => format!("a shape is two files: this mapping, and schemas/{schema} which allows it"),
     };
+    let help = match also {
+        [] => help,
+        [one] => format!("{help}; the same in {one}"),
+        [one, more @ ..] => format!("{help}; the same in {one} and {} more", more.len()),
+    };
+    let span = unknown.as_ref().and_then(|(name, _)| sources.only_key(span.file, name)).unwrap_or(span);
     Diagnostic::new(Code::NeverValid, span, message).help(help)
 }
 
@@ -67,9 +88,15 @@ struct Tried {
 struct Found {
     what: String,
     schema: String,
-    pointer: String,
-    message: String,
-    hint: Option<String>,
+    why: String,
+    /// The member that the schema does not know, and the line that would allow it.
+    unknown: Option<(String, String)>,
+}
+
+impl Found {
+    fn is_like(&self, other: &Found) -> bool {
+        (&self.schema, &self.why) == (&other.schema, &other.why)
+    }
 }
 
 impl Tried {
@@ -114,16 +141,15 @@ fn found(broken: &Broken) -> Found {
     Found {
         what: (*what).to_owned(),
         schema: (*schema).to_owned(),
-        pointer: breach.pointer.clone(),
-        message: breach.message.clone(),
-        hint: (breach.keyword == "additionalProperties" || breach.keyword == "unevaluatedProperties")
+        why: sentence::of(breach, data),
+        unknown: (breach.keyword == "additionalProperties" || breach.keyword == "unevaluatedProperties")
             .then(|| line(data, &breach.pointer, &breach.message))
             .flatten(),
     }
 }
 
-/// The line that the schema lacks: the member that it does not know, with its type.
-fn line(data: &Tree, pointer: &str, message: &str) -> Option<String> {
+/// The member that the schema does not know, and the line that it lacks.
+fn line(data: &Tree, pointer: &str, message: &str) -> Option<(String, String)> {
     let owner = pointer.split('/').skip(1).try_fold(data, |node, step| match node {
         Tree::List(items) => items.get(step.parse::<usize>().ok()?),
         _ => node.get(step),
@@ -133,7 +159,7 @@ fn line(data: &Tree, pointer: &str, message: &str) -> Option<String> {
         Tree::Num(n) if n.as_i64().is_some() => "integer",
         other => other.type_name(),
     };
-    Some(format!("\"{name}\": {{ \"type\": \"{kind}\" }}"))
+    Some((name.to_string(), format!("\"{name}\": {{ \"type\": \"{kind}\" }}")))
 }
 
 fn tell(backend: &Arc<BackendPlan>, dialect: &Arc<DialectPlan>, story: &Story, tried: &Arc<Mutex<Tried>>) {

@@ -1,6 +1,6 @@
 //! What a schema says about a tree, in plain words.
 
-use crate::canon::Tree;
+use super::Tree;
 use reframe_frame::Breach;
 
 pub fn of(breach: &Breach, tree: &Tree) -> String {

@@ -1,0 +1,51 @@
+//! `reframe check --explain CODE`: the page of a code.
+
+use super::super::{COULD_NOT_RUN, FINE};
+use crate::diag::{Code, Page, did_you_mean};
+use std::io::{self, Write};
+
+pub fn run(asked: &str) -> u8 {
+    if asked.is_empty() {
+        return print(&list());
+    }
+    match find(asked) {
+        Some(code) => print(&page(code)),
+        None => {
+            let known = || Code::ALL.iter().map(|code| code.as_str());
+            let meant = did_you_mean(&full(asked), known()).map(|code| format!("did you mean {code}? "));
+            let meant = meant.unwrap_or_default();
+            eprintln!("error: there is no code `{asked}`; {meant}`reframe check --explain` lists them all");
+            COULD_NOT_RUN
+        }
+    }
+}
+
+/// `RF104`, `rf104` or `104`.
+fn find(asked: &str) -> Option<Code> {
+    Code::ALL.iter().copied().find(|code| code.as_str() == full(asked))
+}
+
+fn full(asked: &str) -> String {
+    let asked = asked.trim().to_uppercase();
+    if asked.starts_with(|c: char| c.is_ascii_digit()) { format!("RF{asked:0>3}") } else { asked }
+}
+
+/// `error[RF104]: a variable that does not exist here (found by: compile)`, then its page.
+fn page(code: Code) -> String {
+    let (severity, phase) = (code.severity().as_str(), code.phase().as_str());
+    format!("{severity}[{}] (phase: {phase})\n{}\n", code.as_str(), Page::of(code).text)
+}
+
+fn list() -> String {
+    let line = |code: &Code| {
+        let (severity, phase) = (code.severity().as_str(), code.phase().as_str());
+        format!("{}  {severity:<7}  {phase:<8}  {}\n", code.as_str(), code.about())
+    };
+    Code::ALL.iter().map(line).collect()
+}
+
+fn print(text: &str) -> u8 {
+    // Who reads only the first lines closes the pipe; that is no reason to fall over.
+    let _ = io::stdout().write_all(text.as_bytes());
+    FINE
+}
