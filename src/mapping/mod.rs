@@ -4,7 +4,7 @@ pub mod asking;
 pub mod backend;
 pub mod capture;
 mod check;
-mod condition;
+pub mod condition;
 pub mod dialect;
 pub mod expr;
 pub mod fields;
