@@ -168,8 +168,8 @@ impl Case {
     fn can_hold(&self, cx: Cx) -> bool {
         let mut sound = true;
         for (key, span) in &self.expect.said {
-            let played = matches!(*key, "frames" | "where" | "events" | "body");
-            let spoken = matches!(*key, "frames" | "where" | "body" | "request" | "plays");
+            let played = matches!(*key, "frames" | "where" | "stream" | "events" | "body");
+            let spoken = matches!(*key, "frames" | "where" | "stream" | "body" | "request" | "plays");
             let (message, help) = match *key {
                 _ if played && self.given.is_empty() => {
                     (format!("`{key}:` is expected, and nothing is given"), "add `given:` or `transcript:`")

@@ -15,6 +15,7 @@ use crate::mapping::yaml::{Entry, Kind, Node};
 pub struct Expect {
     frames: Option<Vec<(String, Option<Want>)>>,
     places: Vec<Place>,
+    stream: Option<Want>,
     events: Option<Vec<String>>,
     body: Option<Want>,
     request: Option<Want>,
@@ -37,7 +38,7 @@ enum Which {
     Last,
 }
 
-const KEYS: &[&str] = &["frames", "where", "events", "body", "request", "fault", "plays"];
+const KEYS: &[&str] = &["frames", "where", "stream", "events", "body", "request", "fault", "plays"];
 const LAST: &str = "last";
 
 impl Expect {
@@ -48,6 +49,7 @@ impl Expect {
         let expect = Expect {
             frames: fields.entry("frames").and_then(|e| list(e, cx)).map(|l| frames(l, cx)),
             places: fields.list("where").iter().filter_map(|n| Place::parse(n, cx)).collect(),
+            stream: value("stream"),
             events: fields.entry("events").and_then(|e| list(e, cx)).map(|l| words(l, cx)),
             body: value("body"),
             request: value("request"),
@@ -77,6 +79,10 @@ impl Expect {
         }
         for place in &self.places {
             place.compare(&told, &mut out);
+        }
+        if let Some(want) = &self.stream {
+            let all: Vec<Tree> = told.iter().map(|t| t.data.clone()).collect();
+            want.compare(Some(&Tree::from(all)), "stream", Extent::Part, &mut out);
         }
         if let Some(want) = &self.body {
             match &played.body {
@@ -109,7 +115,7 @@ impl Expect {
         match (&self.fault, &played.fault) {
             (Some(want), Some(fault)) => want.compare(Some(&shown(fault)), "fault", Extent::Part, &mut out),
             (Some(_), None) => out.push(Difference::said("fault", "there is none")),
-            (None, Some(fault)) if self.frames.is_some() && self.body.is_none() => {
+            (None, Some(fault)) if (self.frames.is_some() || self.stream.is_some()) && self.body.is_none() => {
                 out.push(Difference::said("", format!("the turn failed: {}", fault.message)));
             }
             (None, _) => {}

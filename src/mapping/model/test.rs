@@ -49,6 +49,8 @@ pub struct Expect {
     /// What JSONPaths find in single frames.
     #[schemars(rename = "where")]
     pub values: Option<List<Where>>,
+    /// All data frames as one list, like `body`: `{ "$..delta.content": [ "Good ", "morning" ] }`.
+    pub stream: Option<Anything>,
     /// The JSON answer to the same events. Maps need only what is expected, lists are compared element by element;
     /// `{ $exactly: value }` is the whole value, `{ $is: string }` any text, `{ "$.a[*].b": [ 1 ] }` what the path finds.
     pub body: Option<Anything>,
