@@ -2,7 +2,7 @@
 
 use super::difference::{Difference, Made};
 use super::play::Played;
-use super::seen::{Told, told};
+use super::seen::{Seen, Told, told};
 use super::want::{Extent, Want, compare_path};
 use crate::canon::{Fault, FaultKind, Tree};
 use crate::diag::{Code, Diagnostic, Span};
@@ -116,7 +116,8 @@ impl Expect {
             (Some(want), Some(fault)) => want.compare(Some(&shown(fault)), "fault", Extent::Part, &mut out),
             (Some(_), None) => out.push(Difference::said("fault", "there is none")),
             (None, Some(fault)) if (self.frames.is_some() || self.stream.is_some()) && self.body.is_none() => {
-                out.push(Difference::said("", format!("the turn failed: {}", fault.message)));
+                // It is why the rest differs.
+                out.insert(0, failed(fault, &played.seen));
             }
             (None, _) => {}
         }
@@ -216,6 +217,21 @@ fn nothing(what: &str, played: &Played) -> Difference {
     match &played.fault {
         Some(fault) => Difference::said(what, format!("there is none, but a fault: {}", fault.message)),
         None => Difference::said(what, "there is none"),
+    }
+}
+
+/// The turn failed, and nobody expected it; where it broke its contract, with the line that did.
+fn failed(fault: &Fault, seen: &[Seen]) -> Difference {
+    let breach = seen.iter().find_map(|s| match s {
+        Seen::Breach(breach) => Some(breach),
+        Seen::Raw(_) | Seen::Event(..) | Seen::Dropped(_) | Seen::Puzzling(_) | Seen::Late => None,
+        Seen::Moment(..) | Seen::Frame(..) => None,
+    });
+    let why = breach.and_then(|b| b.why.as_ref()).map_or(String::new(), |why| format!(": {why}"));
+    let said = Difference::said("", format!("the turn failed: {}{why}", fault.message));
+    match breach.filter(|b| b.made != Span::NOWHERE) {
+        Some(breach) => said.made(Made { span: breach.made, frame: None, moment: None, raw: None }),
+        None => said,
     }
 }
 

@@ -105,5 +105,5 @@ pub fn find<'s>(suites: &'s [Suite], wanted: &str, sources: &Sources) -> Option<
         below(shown, file) || below(file, shown)
     };
     // A test goes on until the next one begins.
-    cases().filter(|c| is_file(c.span) && sources.place(c.whole).line <= line).last()
+    cases().rfind(|c| is_file(c.span) && sources.place(c.whole).line <= line)
 }

@@ -17,8 +17,7 @@ pub enum Seen {
     Late,
     Moment(Moment, Option<Box<TurnState>>),
     Frame(Frame, Span),
-    /// What broke, in a sentence, and why.
-    Breach(String, Option<String>),
+    Breach(Breach),
 }
 
 #[derive(Clone, Debug)]
@@ -29,6 +28,17 @@ pub struct Raw {
     pub name: String,
     /// Only when states are kept.
     pub data: Option<Tree>,
+}
+
+/// A frame or a body broke the contract.
+#[derive(Debug)]
+pub struct Breach {
+    /// In a sentence.
+    pub what: String,
+    /// In the schema's words.
+    pub why: Option<String>,
+    /// What made it; nowhere, where a moment was out of order.
+    pub made: Span,
 }
 
 /// A data frame, and how it came about.
@@ -82,8 +92,9 @@ impl Observer for Recorder {
             Sight::Late => Seen::Late,
             Sight::Moment(moment, state) => Seen::Moment(moment.clone(), states.then(|| Box::new(state.clone()))),
             Sight::Frame(frame, span) => Seen::Frame(frame.clone(), span),
-            Sight::Breach(fault, _, broken) => {
-                Seen::Breach(fault.message.clone(), broken.map(|b| b.breach.message.clone()))
+            Sight::Breach(fault, made, broken) => {
+                let why = broken.map(|b| b.breach.message.clone());
+                Seen::Breach(Breach { what: fault.message.clone(), why, made })
             }
             Sight::Body(..) => return,
         };
@@ -110,7 +121,7 @@ pub fn told(seen: &[Seen]) -> Vec<Told<'_>> {
                     frames.push(Told { frame, data, made: *made, moment, event, raw });
                 }
             }
-            Seen::Dropped(_) | Seen::Puzzling(_) | Seen::Late | Seen::Breach(..) => {}
+            Seen::Dropped(_) | Seen::Puzzling(_) | Seen::Late | Seen::Breach(_) => {}
         }
     }
     frames

@@ -30,7 +30,7 @@ pub fn of_turn(scene: &Scene, seen: &[Seen], late: u64) -> String {
                 untold = Some(moment.kind);
             }
             Seen::Frame(..) => untold = None,
-            Seen::Raw(_) | Seen::Event(..) | Seen::Late | Seen::Breach(..) => {}
+            Seen::Raw(_) | Seen::Event(..) | Seen::Late | Seen::Breach(_) => {}
         }
     }
     counts.moment(untold);

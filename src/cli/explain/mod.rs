@@ -82,11 +82,17 @@ fn explain(args: &ExplainArgs, layers: &Layers) -> Result<(String, u8), String> 
         return Ok((loss::of_turn(scene, &seen, pipeline.late()), FINE));
     }
     if args.body {
-        let body = scene.body().map_err(|fault| format!("there is no body: {}", fault.message))?;
-        return Ok((body.to_json_pretty() + "\n", FINE));
+        return Ok(match scene.body() {
+            Ok(body) => (body.to_json_pretty() + "\n", FINE),
+            // What the backend did is no mistake of the mappings; what they did is.
+            Err(fault) => {
+                let code = if fault.kind == FaultKind::Breach { FINDINGS } else { FINE };
+                (format!("no body, but a fault: {} ({}, {})\n", fault.message, fault.kind.word(), fault.status()), code)
+            }
+        });
     }
     let text = table::table(scene, &seen, &plan.sources) + &table::summary(&pipeline, &seen) + "\n";
     let ours = pipeline.fault().is_some_and(|f| f.kind == FaultKind::Breach);
-    let breached = seen.iter().any(|s| matches!(s, Seen::Breach(..)));
+    let breached = seen.iter().any(|s| matches!(s, Seen::Breach(_)));
     Ok((text, if ours || breached { FINDINGS } else { FINE }))
 }

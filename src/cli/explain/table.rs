@@ -1,6 +1,7 @@
 //! The table: what came of each raw event, which lines made it, and which policies had a say.
 
 use crate::canon::{FrameBody, MomentKind};
+use crate::cli::check::counted;
 use crate::diag::{Sources, Span};
 use crate::mapping::deciding::{Deciding, How, deciding, denying};
 use crate::mapping::dialect::DialectPlan;
@@ -87,9 +88,11 @@ impl Rows<'_> {
                 let (rule, policies) = (self.sources.show_short(*span), self.policies(frame.moment, *span));
                 self.row(name, rule, policies);
             }
-            Seen::Breach(what, why) => {
-                let why = why.as_ref().map_or(String::new(), |w| format!(": {w}"));
-                self.say(format!("breach: {what}{why}"));
+            Seen::Breach(breach) => {
+                let why = breach.why.as_ref().map_or(String::new(), |w| format!(": {w}"));
+                let rule =
+                    if breach.made == Span::NOWHERE { String::new() } else { self.sources.show_short(breach.made) };
+                self.row(format!("breach: {}{why}", breach.what), rule, String::new());
             }
         }
     }
@@ -160,9 +163,13 @@ fn words<'d>(policies: impl Iterator<Item = &'d Deciding<'d>>) -> String {
 pub fn summary(pipeline: &Pipeline, seen: &[Seen]) -> String {
     let state = pipeline.state();
     let frames = seen.iter().filter(|s| matches!(s, Seen::Frame(f, _) if matches!(f.body, FrameBody::Data(_)))).count();
-    let breaches = seen.iter().filter(|s| matches!(s, Seen::Breach(..))).count();
-    let mut parts = vec![format!("{frames} frames")];
-    parts.push(if breaches == 0 { "schema ok".into() } else { format!("{breaches} breaches") });
+    let breaches = seen.iter().filter(|s| matches!(s, Seen::Breach(_))).count();
+    let mut parts = vec![counted(frames, "frame")];
+    parts.push(match breaches {
+        0 => "schema ok".to_owned(),
+        1 => "1 breach".to_owned(),
+        many => format!("{many} breaches"),
+    });
     match &state.error {
         Some(fault) => parts.push(format!("failed: {}", fault.message)),
         None => {

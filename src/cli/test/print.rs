@@ -82,10 +82,9 @@ pub fn command(test: &TestRun, sources: &Sources, layers: &Layers) -> Option<Str
     }
     words.extend(layers.add.iter().flat_map(|folder| ["--add".to_owned(), folder.display().to_string()]));
     words.extend(["explain".to_owned(), place]);
-    let made: Vec<&Made> = test.differences.iter().filter_map(|d| d.made.as_ref()).collect();
-    match made.iter().find_map(|m| m.frame) {
+    match test.differences.iter().find_map(|d| d.made.as_ref()?.frame) {
         Some(frame) => words.extend(["--frame".to_owned(), frame.to_string()]),
-        None if !made.is_empty() => words.push("--body".to_owned()),
+        None if test.differences.iter().all(|d| d.path.starts_with("body")) => words.push("--body".to_owned()),
         None => {}
     }
     let quoted = words.iter().map(|w| if plain(w) { w.clone() } else { format!("'{}'", w.replace('\'', "'\\''")) });
