@@ -41,7 +41,7 @@ pub struct Test {
 
 /// What must come of a test.
 #[derive(JsonSchema)]
-#[schemars(deny_unknown_fields)]
+#[schemars(deny_unknown_fields, extend("minProperties" = 1))]
 pub struct Expect {
     /// All data frames, in order: their names, or `{ NAME: value }`. A turn that fails fails the test, unless a `fault` or a
     /// `body` is expected.
@@ -89,7 +89,7 @@ impl JsonSchema for Frame {
 /// Values of one frame: `{ frame: 1, "$.text": "Good" }`. Whole values; what is absent counts as null, and a path that can
 /// find many finds a list.
 #[derive(JsonSchema)]
-#[schemars(extend("propertyNames" = { "pattern": "^(frame$|[$@^])" }))]
+#[schemars(extend("propertyNames" = { "pattern": "^(frame$|[$@^])" }, "minProperties" = 2))]
 pub struct Where {
     /// Which frame, from 0; or `last`.
     #[schemars(schema_with = "which")]
@@ -98,7 +98,7 @@ pub struct Where {
 
 /// A fault, as far as it is expected.
 #[derive(JsonSchema)]
-#[schemars(deny_unknown_fields)]
+#[schemars(deny_unknown_fields, extend("minProperties" = 1))]
 pub struct Fault {
     /// Its kind.
     pub kind: Option<Word<FaultKind>>,
