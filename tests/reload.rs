@@ -12,6 +12,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
+use support::tiny::{tiny, tiny_dialect, tiny_frames};
 use support::{Disk, Server, chat, chunks, edited, eventually, greeting_chunks, repo, serve, within};
 
 const CHAT: &str = "mappings/dialects/chat.yaml";
@@ -213,7 +214,7 @@ fn a_stream_under_way_keeps_its_generation() {
 #[test]
 fn two_hundred_reloads_tear_none_of_sixteen_streams() {
     const RELOADS: usize = 200;
-    let disk = tiny();
+    let disk = tiny(10);
     let server = serve().arg("--mappings").arg(disk.path("mappings")).start();
     let (applied, over) = (AtomicUsize::new(1), AtomicBool::new(false));
     let spoken = Mutex::new(BTreeSet::new());
@@ -296,6 +297,56 @@ fn a_folder_that_is_deleted_and_made_again_counts() {
         live.save(CHAT, &marked(number + 10));
         live.becomes("a file in it", |answer| answer["system_fingerprint"] == format!("g{}", number + 10));
     }
+}
+
+/// As Kubernetes mounts a ConfigMap: links into a folder of its own, which is swapped for the next one at once.
+#[cfg(unix)]
+#[test]
+fn a_config_map_that_is_swapped_counts() {
+    use std::os::unix::fs::symlink;
+    let (disk, source) = (Disk::empty(), Disk::shipped());
+    source.edit(SCRIPT, "pace: { fixed: 5 }", "pace: none");
+    let mount = disk.path("mount");
+    let fill = |version: &str| {
+        support::disk::copy(&source.path("mappings"), &mount.join(version));
+        support::disk::copy(&source.path("schemas"), &mount.join(version).join("schemas"));
+    };
+    fill("..1");
+    symlink("..1", mount.join("..data")).unwrap();
+    for entry in fs::read_dir(mount.join("..1")).unwrap() {
+        let name = entry.unwrap().file_name();
+        symlink(std::path::Path::new("..data").join(&name), mount.join(&name)).unwrap();
+    }
+    let server = serve().arg("--mappings").arg(&mount).start();
+    let live = Live { disk, server };
+    for number in 2..=4 {
+        let (old, new) = (format!("..{}", number - 1), format!("..{number}"));
+        source.write(CHAT, &marked(number));
+        fill(&new);
+        symlink(&new, mount.join("..data_tmp")).unwrap();
+        let swapped = Instant::now();
+        fs::rename(mount.join("..data_tmp"), mount.join("..data")).unwrap();
+        live.becomes("the swapped set", |answer| answer["system_fingerprint"] == format!("g{number}"));
+        within("ConfigMap swap to active", swapped.elapsed(), Duration::from_millis(300));
+        fs::remove_dir_all(mount.join(old)).unwrap();
+    }
+    assert!(!live.server.log().contains("refused"), "{}", live.server.log());
+}
+
+#[test]
+fn many_files_that_are_saved_at_once_are_one_generation() {
+    let live = Live::shipped();
+    // Each of these alone would be refused: the profile names a policy that only the new dialect has.
+    let chat = edited(&marked(1), "own_policies:\n", "own_policies:\n  mood: [ plain, merry ]\n");
+    live.save(CHAT, &chat);
+    live.save(PROFILE, &(live.disk.read(PROFILE) + "  mood: { chat: merry }\n"));
+    live.save(
+        "mappings/dialects/completions.yaml",
+        &(live.disk.read("mappings/dialects/completions.yaml") + "\n# more\n"),
+    );
+    live.becomes("all of them", |answer| answer["system_fingerprint"] == "g1");
+    live.server.wait_for_log("generation 2 applied: dialects/chat.yaml changed, dialects/completions.yaml changed");
+    assert!(!live.server.log().contains("generation 3"), "{}", live.server.log());
 }
 
 #[test]
@@ -461,64 +512,3 @@ const BAD_DEEDS: &[(&str, Deed, Deed, &str)] = &[
         "error[RF014]",
     ),
 ];
-
-/// A set of one's own, as small as can be, so that it loads in no time.
-fn tiny() -> Disk {
-    let disk = Disk::empty();
-    disk.write(
-        GATEWAY,
-        "backends: { demo: { use: replay, script: demo } }\n\
-         models: [ { id: demo, backend: demo } ]\n\
-         routes: [ { endpoint: POST /v1/chat/completions, dialect: tiny } ]\n",
-    );
-    disk.write("mappings/backends/replay.yaml", &repo("mappings/backends/replay.yaml"));
-    disk.write(
-        "mappings/backends/tiny.yaml",
-        "backend: tiny\n\
-         transport: http\n\
-         events:\n\
-         \x20 framing: { sse: { end: end } }\n\
-         \x20 rules:\n\
-         \x20   - { name: a word, where: { $.say: string }, emit: [ text: { delta: $.say } ] }\n\
-         \x20   - { name: the end, where: { $.stop: string }, emit: [ finish: { reason: $.stop } ] }\n",
-    );
-    disk.write(SCRIPT, "script: demo\npace: { fixed: 10 }\nsteps: [ { play: words } ]\n");
-    let words = (0..TINY_WORDS).map(|word| format!("{{\"raw\":{{\"say\":\"{word}\"}}}}\n"));
-    let words: String = words.collect();
-    disk.write(
-        "mappings/transcripts/words.jsonl",
-        &format!("{{\"transcript\":\"tiny\"}}\n{words}{{\"raw\":{{\"stop\":\"stop\"}}}}\n{{\"end\":true}}\n"),
-    );
-    // Without a folder of its own it would take the schemas that are compiled in.
-    fs::create_dir(disk.path("schemas")).unwrap();
-    disk.write("mappings/dialects/tiny.yaml", &tiny_dialect(1));
-    disk
-}
-
-const TINY_WORDS: usize = 20;
-
-fn tiny_dialect(number: usize) -> String {
-    format!(
-        r#"dialect: tiny
-request: {{ model: $.model, stream: {{ from: $.stream, default: false }} }}
-stream:
-  framing: {{ data: json }}
-  base: {{ mark: g{number} }}
-  frames:
-    text.delta: {{ text: {{ data: {{ text: "{{{{ text }}}}", too: g{number} }} }} }}
-    turn.end: {{ done: {{ data: {{ done: g{number} }} }} }}
-  order:
-    turn: turn.open choice.open choice.finish turn.finish usage? turn.end
-    choice: choice.open text.delta* choice.finish
-    item: text.delta+
-body: {{ mark: g{number} }}
-errors: {{ error: "{{{{ fault.message }}}}" }}
-"#
-    )
-}
-
-fn tiny_frames(mark: &str) -> Vec<String> {
-    let word = |word| format!("{{\"mark\":\"{mark}\",\"text\":\"{word}\",\"too\":\"{mark}\"}}");
-    let end = format!("{{\"mark\":\"{mark}\",\"done\":\"{mark}\"}}");
-    (0..TINY_WORDS).map(word).chain([end]).collect()
-}

@@ -27,7 +27,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "serve",
         &[
-            "canon", "mapping", "fill", "ingress", "upstream", "turn", "egress", "wire", "pipeline", "reload",
+            "canon", "diag", "mapping", "fill", "ingress", "upstream", "turn", "egress", "wire", "pipeline", "reload",
             "observe", "openapi",
         ],
     ),

@@ -75,7 +75,7 @@ pub fn run() -> ExitCode {
         }
     };
     let code = match args.command.unwrap_or(Command::Serve) {
-        Command::Serve => serve::run(args.serve, layers, overrides),
+        Command::Serve => serve::run(layers, overrides),
         Command::Check(args) => check::run(&args, &layers, &overrides),
         Command::Test => test::run(&layers),
         Command::Explain(args) => explain::run(&args, &layers),

@@ -2,16 +2,16 @@
 
 use super::{COULD_NOT_RUN, FINE, colour, shown};
 use crate::mapping::Overrides;
-use crate::mapping::gateway::Auth;
+use crate::mapping::gateway::{Auth, GatewayPlan};
 use crate::mapping::overrides::BackendAt;
 use crate::mapping::reach::KeySource;
 use crate::observe;
-use crate::reload::{Layers, Store, watch::Watch};
+use crate::reload::{Cause, Layers, Outcome, Store, watch::Watch};
+use crate::serve::admin::{Admin, Closed};
 use crate::serve::listen::Listener;
 use crate::serve::{Gateway, Shell, auth};
-use crate::upstream::secrets;
 use clap::Args;
-use std::future::Future;
+use std::future::{Future, pending};
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -22,6 +22,10 @@ pub struct ServeArgs {
     /// Where to listen: HOST:PORT, port 0 picks one [default: 127.0.0.1:$PORT, else what gateway.yaml says]
     #[arg(long, global = true, value_name = "ADDR")]
     listen: Option<String>,
+    /// Also listen here, on this machine, for those who run the gateway: reload, status, metrics. The token that they show
+    /// is in REFRAME_ADMIN_TOKEN
+    #[arg(long, global = true, value_name = "ADDR")]
+    admin: Option<String>,
     /// Send every model to one backend: the name of a backend file and a base URL. Its key is in REFRAME_BACKEND_KEY
     #[arg(long, global = true, value_name = "NAME=URL")]
     backend: Option<String>,
@@ -45,14 +49,16 @@ impl ServeArgs {
                 Some(BackendAt { name: name.to_owned(), url: url.to_owned(), key })
             }
         };
-        Ok(Overrides { backend, profile: self.profile.clone() })
+        let port = std::env::var("PORT").ok().filter(|p| !p.is_empty());
+        let listen = self.listen.clone().or_else(|| port.map(|p| format!("127.0.0.1:{p}")));
+        Ok(Overrides { backend, profile: self.profile.clone(), listen, admin: self.admin.clone() })
     }
 }
 
 /// How long running turns may take to end after a stop was asked for.
 const DRAIN: Duration = Duration::from_secs(10);
 
-pub fn run(args: ServeArgs, layers: Layers, overrides: Overrides) -> u8 {
+pub fn run(layers: Layers, overrides: Overrides) -> u8 {
     observe::init();
     let store = match Store::open(layers, overrides) {
         Ok(store) => store,
@@ -69,11 +75,12 @@ pub fn run(args: ServeArgs, layers: Layers, overrides: Overrides) -> u8 {
             return COULD_NOT_RUN;
         }
     };
-    runtime.block_on(serve(args, store))
+    runtime.block_on(serve(store))
 }
 
-async fn serve(args: ServeArgs, store: Arc<Store>) -> u8 {
-    let addr = address(&args, &store);
+async fn serve(store: Arc<Store>) -> u8 {
+    // Flag, then environment, then file, then default.
+    let addr = store.current().plan.gateway.listen.clone().unwrap_or_else(|| "127.0.0.1:8080".to_owned());
     let listener = match Listener::bind(&addr).await {
         Ok(listener) => listener,
         Err(error) => {
@@ -83,7 +90,10 @@ async fn serve(args: ServeArgs, store: Arc<Store>) -> u8 {
         }
     };
     let shell = Arc::new(Shell::default());
-    let gateway = &store.current().plan.gateway;
+    let first = store.current();
+    first.tell_warnings();
+    let gateway = &first.plan.gateway;
+    shell.dialler.keys.seal(sources(gateway));
     let open = gateway.auth == Auth::None || auth::is_closed(gateway, &shell.dialler.keys);
     if !open && !listener.local_addr().ip().is_loopback() {
         eprintln!("error: {addr} can be reached from elsewhere, and no key is asked for");
@@ -93,14 +103,22 @@ async fn serve(args: ServeArgs, store: Arc<Store>) -> u8 {
     for backend in &gateway.backends {
         let source = backend.reach.as_ref().and_then(|reach| reach.key.as_ref());
         if let Some(source) = source.filter(|source| shell.dialler.keys.get(source).is_none()) {
-            let why = secrets::shown(source);
+            let why = shell.dialler.keys.why_missing(source);
             tracing::warn!(backend = backend.name, why, "the backend's key is missing");
         }
     }
+    let admin = match Admin::open(gateway, &shell.dialler.keys).await {
+        Ok(admin) => admin,
+        Err(Closed { why, help }) => {
+            eprintln!("error: {why}\nhelp: {help}");
+            return COULD_NOT_RUN;
+        }
+    };
+    drop(first);
     let watched = store.clone();
     let changed = store.clone();
     // Kept for as long as the server runs: dropping it stops the watch.
-    let _watch = match Watch::start(move || watched.layers().folders(), move || changed.reload()) {
+    let _watch = match Watch::start(move || watched.layers().folders(), move || drop(changed.reload(Cause::Watch))) {
         Ok(watch) => Some(watch),
         Err(error) => {
             tracing::warn!(error, "the mappings are not watched");
@@ -108,10 +126,17 @@ async fn serve(args: ServeArgs, store: Arc<Store>) -> u8 {
         }
     };
     // A change between the first reading and the start of the watch.
-    store.reload();
+    store.reload(Cause::Watch);
     let (stop, hurry) = (told(1), told(2));
+    tokio::spawn(reload_when_told(store.clone()));
+    let place = admin.as_ref().map(|(listener, _)| listener.local_addr());
+    if let Some((listener, token)) = admin {
+        let admin = Admin::new(store.clone(), shell.clone(), token);
+        // It goes when the process does: until then it tells how the last turns are doing.
+        tokio::spawn(listener.serve(admin, pending(), Duration::ZERO));
+    }
     // Who started us may be gone; the clients are not.
-    let _ = io::stdout().write_all(banner(&store, listener.local_addr()).as_bytes());
+    let _ = io::stdout().write_all(banner(&store, listener.local_addr(), place).as_bytes());
     tokio::select! {
         () = listener.serve(Gateway::new(store, shell), stop, DRAIN) => {}
         () = hurry => tracing::info!("told to stop again, dropping what still runs"),
@@ -119,18 +144,7 @@ async fn serve(args: ServeArgs, store: Arc<Store>) -> u8 {
     FINE
 }
 
-/// Flag, then environment, then file, then default.
-fn address(args: &ServeArgs, store: &Store) -> String {
-    let port = std::env::var("PORT").ok().filter(|p| !p.is_empty());
-    let file = || store.current().plan.gateway.listen.clone();
-    args.listen
-        .clone()
-        .or_else(|| port.map(|p| format!("127.0.0.1:{p}")))
-        .or_else(file)
-        .unwrap_or_else(|| "127.0.0.1:8080".to_owned())
-}
-
-fn banner(store: &Store, addr: SocketAddr) -> String {
+fn banner(store: &Store, addr: SocketAddr, admin: Option<SocketAddr>) -> String {
     let generation = store.current();
     let gateway = &generation.plan.gateway;
     let watching = if store.layers().folders().is_empty() { "" } else { " (watching)" };
@@ -152,9 +166,47 @@ fn banner(store: &Store, addr: SocketAddr) -> String {
         let body = body.replace('\'', "'\\''");
         lines.push(format!("try:\n  curl -N http://{addr}{path} -H 'content-type: application/json' -d '{body}'"));
     }
+    lines.extend(admin.map(|addr| format!("admin on http://{addr}/status")));
     lines.push(format!("listening on http://{addr}/v1\n"));
     lines.join("\n")
 }
+
+/// Where the secrets are that the start reads.
+fn sources(gateway: &GatewayPlan) -> impl Iterator<Item = &KeySource> {
+    let clients = gateway.keys.iter().map(|key| &key.secret);
+    let backends = gateway.backends.iter().filter_map(|b| b.reach.as_ref()?.key.as_ref());
+    clients.chain(backends).chain(gateway.admin.as_ref().map(|admin| &admin.token))
+}
+
+/// SIGHUP, as other servers have it.
+#[cfg(unix)]
+fn reload_when_told(store: Arc<Store>) -> impl Future<Output = ()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    // Heard from the call on: before it, the signal would kill the process.
+    let heard = signal(SignalKind::hangup());
+    async move {
+        let Ok(mut heard) = heard else {
+            tracing::warn!("SIGHUP cannot be heard");
+            return;
+        };
+        while heard.recv().await.is_some() {
+            let store = store.clone();
+            let told = tokio::task::spawn_blocking(move || match store.reload(Cause::Signal) {
+                // The others say so themselves.
+                Outcome::Unchanged(now) => {
+                    tracing::info!("generation {} stays: its files have not changed", now.number)
+                }
+                Outcome::Applied(_) | Outcome::Refused(_) => {}
+            });
+            if told.await.is_err() {
+                tracing::error!("a reload panicked");
+            }
+        }
+    }
+}
+
+#[cfg(not(unix))]
+async fn reload_when_told(_store: Arc<Store>) {}
 
 /// Resolves when the process has been told to stop so many times. It listens from the call on, not from the first poll:
 /// in between a signal would kill the process.

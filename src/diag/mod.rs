@@ -8,6 +8,7 @@ mod phase;
 mod render;
 mod span;
 mod suggest;
+mod told;
 
 pub use code::Code;
 pub use gather::gather;
@@ -16,6 +17,7 @@ pub use phase::Phase;
 pub use render::{render_all, render_one, visible};
 pub use span::{FileId, Place, Source, Sources, Span};
 pub use suggest::{did_you_mean, one_of, slip_of, there_is};
+pub use told::told;
 
 use std::cell::RefCell;
 

@@ -3,6 +3,7 @@
 use super::backend::{BackendPlan, Transport};
 use super::fields::{Cx, Fields, constant, text_of};
 use super::headers::{HeaderNames, header_names};
+use super::operator::{Admin, STATUS, Status};
 use super::pace::{Keepalive, Timeouts};
 use super::page::Page;
 use super::reach::{KeySource, Reach};
@@ -32,8 +33,20 @@ pub struct GatewayPlan {
     pub auth: Auth,
     /// Where the metrics are.
     pub metrics: Option<String>,
+    pub status: Status,
+    pub admin: Option<Admin>,
     pub headers: HeaderNames,
     pub docs: Docs,
+    pub at: Places,
+}
+
+/// Where what is read at the start only stands, as far as it does.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Places {
+    pub listen: Option<Span>,
+    pub admin: Option<Span>,
+    pub keys: Option<Span>,
+    pub auth: Option<Span>,
 }
 
 words! {
@@ -53,7 +66,7 @@ words! {
 }
 
 /// A key that clients may show, by the name that logs know it by.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientKey {
     pub name: String,
     pub secret: KeySource,
@@ -75,6 +88,8 @@ pub struct Backend {
     pub script: Option<Arc<ScriptPlan>>,
     /// Of a backend that is dialled.
     pub reach: Option<Reach>,
+    /// Of its name.
+    pub span: Span,
 }
 
 #[derive(Debug)]
@@ -118,6 +133,15 @@ impl Default for Limits {
 }
 
 impl GatewayPlan {
+    /// Where the status is. Where anybody may ask, a path that nobody named would tell them what is in the files.
+    pub fn status_path(&self) -> Option<&str> {
+        match &self.status {
+            Status::At(path) => Some(path),
+            Status::Usual => (self.auth != Auth::None).then_some(STATUS),
+            Status::Off => None,
+        }
+    }
+
     /// The first model that matches.
     pub fn model(&self, name: &str) -> Option<&Model> {
         self.models.iter().find(|m| match &m.matches {
@@ -156,6 +180,14 @@ pub fn parse(node: &Node, known: &Known, cx: Cx) -> Option<GatewayPlan> {
         keys: fields.list("keys").iter().filter_map(|n| client_key(n, cx)).collect(),
         auth: fields.get("auth").and_then(|n| cx.word(n, Auth::WORDS)).and_then(Auth::from_word).unwrap_or(Auth::Keys),
         metrics: fields.text("metrics").map(str::to_owned),
+        status: fields.get("status").and_then(|n| Status::parse(n, cx)).unwrap_or(Status::Usual),
+        admin: fields.get("admin").and_then(|n| Admin::parse(n, cx)),
+        at: Places {
+            listen: node.get("listen").map(|n| n.span),
+            admin: node.get("admin").map(|n| n.span),
+            keys: node.get("keys").map(|n| n.span),
+            auth: node.get("auth").map(|n| n.span),
+        },
         headers: fields.get("headers").map(|n| header_names(n, cx)).unwrap_or_default(),
         docs: fields
             .get("docs")
@@ -167,7 +199,7 @@ pub fn parse(node: &Node, known: &Known, cx: Cx) -> Option<GatewayPlan> {
     let timeouts = plan.timeouts;
     fields.required("backends");
     for entry in fields.map("backends") {
-        plan.backends.extend(backend(&entry.key, &entry.value, timeouts, known, cx));
+        plan.backends.extend(backend(entry, timeouts, known, cx));
     }
     for node in fields.required_list("models") {
         let named = fields.map("backends").iter().map(|e| e.key.as_str()).collect();
@@ -237,7 +269,8 @@ pub(super) fn endpoint(node: &Node, cx: Cx) -> Option<(String, String)> {
     }
 }
 
-fn backend(name: &str, node: &Node, timeouts: Timeouts, known: &Known, cx: Cx) -> Option<Backend> {
+fn backend(entry: &Entry, timeouts: Timeouts, known: &Known, cx: Cx) -> Option<Backend> {
+    let (name, node) = (&entry.key, &entry.value);
     let Known { backends, backend_names, scripts, script_names, .. } = known;
     let fields = Fields::of(node, format!("the backend `{name}`"), cx)?;
     let used = fields.required("use")?;
@@ -281,7 +314,7 @@ fn backend(name: &str, node: &Node, timeouts: Timeouts, known: &Known, cx: Cx) -
         Some(None) => return None,
         other => other.flatten(),
     };
-    Some(Backend { name: name.to_owned(), plan: plan.clone(), script, reach })
+    Some(Backend { name: name.to_owned(), plan: plan.clone(), script, reach, span: entry.key_span })
 }
 
 fn model(node: &Node, named: Vec<&str>, backends: &[Backend], cx: Cx) -> Option<Model> {

@@ -15,6 +15,7 @@ pub mod load;
 pub mod loss;
 pub mod manners;
 pub mod model;
+pub mod operator;
 pub mod order;
 pub mod overrides;
 pub mod pace;

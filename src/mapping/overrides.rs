@@ -2,6 +2,7 @@
 
 use super::fields::Cx;
 use super::gateway::{Backend, GatewayPlan, Known, Match, Model};
+use super::operator::{ADMIN_TOKEN, Admin};
 use super::pace::Timeouts;
 use super::reach::{self, KeySource, Reach};
 use crate::diag::{Code, Diagnostic, Span};
@@ -10,6 +11,10 @@ use crate::diag::{Code, Diagnostic, Span};
 pub struct Overrides {
     pub backend: Option<BackendAt>,
     pub profile: Option<String>,
+    /// `--listen`, or `PORT`.
+    pub listen: Option<String>,
+    /// `--admin`: its token is in the environment.
+    pub admin: Option<String>,
 }
 
 /// `--backend NAME=URL`
@@ -23,6 +28,13 @@ pub struct BackendAt {
 
 impl Overrides {
     pub fn apply(&self, gateway: &mut GatewayPlan, known: &Known, cx: Cx) {
+        if let Some(listen) = &self.listen {
+            gateway.listen = Some(listen.clone());
+        }
+        if let Some(listen) = &self.admin {
+            let token = KeySource::Env(ADMIN_TOKEN.to_owned());
+            gateway.admin = Some(Admin { listen: listen.clone(), token });
+        }
         if let Some(at) = &self.backend
             && let Some(backend) = at.resolve(gateway.timeouts, known, cx)
         {
@@ -60,6 +72,7 @@ impl BackendAt {
         };
         let manners = plan.ask.as_ref().map(|a| a.manners.clone()).unwrap_or_default();
         let reach = Reach { url, key: self.key.clone(), manners, timeouts, allowed: Vec::new() };
-        Some(Backend { name: self.name.clone(), plan: plan.clone(), script: None, reach: Some(reach) })
+        let span = Span::NOWHERE;
+        Some(Backend { name: self.name.clone(), plan: plan.clone(), script: None, reach: Some(reach), span })
     }
 }

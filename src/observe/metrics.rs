@@ -7,6 +7,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 pub struct Metrics {
@@ -20,7 +21,25 @@ pub struct Metrics {
     late: Counter,
     gone: Counter,
     breaches: Family<Broken, Counter>,
+    reloads: Family<Reloaded, Counter>,
+    refused: Family<RefusedAt, Gauge>,
     pub turns: Gauge,
+    pub generation: Gauge,
+    pub generations: Gauge,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Reloaded {
+    outcome: &'static str,
+}
+
+/// Why the files are not what serves: an error, and where it stands.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct RefusedAt {
+    pub code: &'static str,
+    pub file: String,
+    pub line: u64,
+    pub column: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -114,7 +133,39 @@ impl Default for Metrics {
         registry.register("breaches", "Frames and bodies that broke their schema or their order", breaches.clone());
         let turns = Gauge::default();
         registry.register("turns", "Turns under way", turns.clone());
-        Metrics { registry, answers, bridges, bridge_duration, dropped, malformed, faults, late, gone, breaches, turns }
+        let reloads = Family::default();
+        registry.register("reloads", "Reloads, by what came of them", reloads.clone());
+        let refused = Family::default();
+        registry.register(
+            "reload_refused",
+            "Why the files are not what serves; nothing once they are mended",
+            refused.clone(),
+        );
+        let generation = Gauge::default();
+        registry.register("generation", "The number of the generation that serves", generation.clone());
+        let generations = Gauge::default();
+        registry.register(
+            "generations",
+            "Generations in memory: the one that serves, and those with turns",
+            generations.clone(),
+        );
+        Metrics {
+            registry,
+            answers,
+            bridges,
+            bridge_duration,
+            dropped,
+            malformed,
+            faults,
+            late,
+            gone,
+            breaches,
+            reloads,
+            refused,
+            turns,
+            generation,
+            generations,
+        }
     }
 }
 
@@ -152,6 +203,19 @@ impl Metrics {
 
     pub fn late(&self, events: u64) {
         self.late.inc_by(events);
+    }
+
+    /// Counted by whoever reloads; here it is only told.
+    pub fn reloaded(&self, outcome: &'static str, times: u64) {
+        self.reloads.get_or_create(&Reloaded { outcome }).inner().store(times, Ordering::Relaxed);
+    }
+
+    /// In place of what was told before.
+    pub fn refused(&self, places: Vec<RefusedAt>) {
+        self.refused.clear();
+        for place in places {
+            self.refused.get_or_create(&place).set(1);
+        }
     }
 
     /// As Prometheus reads it.

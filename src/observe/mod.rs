@@ -2,7 +2,7 @@
 
 mod metrics;
 
-pub use metrics::{Direction, Metrics};
+pub use metrics::{Direction, Metrics, RefusedAt};
 
 use std::io::IsTerminal;
 use tracing_subscriber::EnvFilter;

@@ -1,12 +1,15 @@
 //! One loaded, checked, immutable set of mappings; a request keeps the one it began with.
 
-use crate::diag::{Diagnostic, Sources, render_all};
+use super::{Cause, NeedsRestart};
+use crate::diag::{Diagnostic, Severity, Sources, render_all};
 use crate::mapping::{FileText, Overrides, Plan, load_after};
 use crate::trial;
 use sha2::{Digest, Sha256};
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::SystemTime;
 
 #[derive(Debug)]
 pub struct Generation {
@@ -17,6 +20,68 @@ pub struct Generation {
     pub digest: String,
     pub plan: Plan,
     pub warnings: Vec<Diagnostic>,
+    pub applied_at: SystemTime,
+    pub cause: Cause,
+    /// To read, check and prove it.
+    pub took_ms: u64,
+    /// What stands in its files and is not in force.
+    pub needs_restart: Vec<NeedsRestart>,
+    turns: AtomicUsize,
+}
+
+/// A turn that a generation answers.
+pub struct Turn(Arc<Generation>);
+
+impl Generation {
+    /// Counted until it is dropped.
+    pub fn turn(self: &Arc<Self>) -> Turn {
+        self.turns.fetch_add(1, Ordering::Relaxed);
+        Turn(self.clone())
+    }
+
+    /// Turns under way.
+    pub fn turns(&self) -> usize {
+        self.turns.load(Ordering::Relaxed)
+    }
+
+    /// What may serve and is odd all the same.
+    pub fn tell_warnings(&self) {
+        let mut warnings = self.warnings.iter().filter(|d| d.severity() == Severity::Warning);
+        if let Some(first) = warnings.next() {
+            let (count, place) = (1 + warnings.count(), self.plan.sources.show(first.span));
+            let (code, message) = (first.code.as_str(), &first.message);
+            let all = if count == 1 { "1 warning".to_owned() } else { format!("{count} warnings, the first") };
+            tracing::warn!("generation {}: {all} ({code} at {place}): {message}", self.number);
+        }
+    }
+
+    /// `dialects/chat.yaml changed`, as far as a line has room.
+    pub fn changed_since(&self, earlier: &Generation) -> String {
+        const SHOWN: usize = 3;
+        let (new, old) = (&self.plan.sources, &earlier.plan.sources);
+        let text =
+            |sources: &Sources, name: &str| sources.iter().find(|(_, s)| s.name == name).map(|(_, s)| s.text.clone());
+        let mut changed = Vec::new();
+        for (_, source) in new.iter() {
+            match text(old, &source.name) {
+                None => changed.push(format!("{} added", source.name)),
+                Some(before) if before != source.text => changed.push(format!("{} changed", source.name)),
+                Some(_) => {}
+            }
+        }
+        let gone = old.iter().filter(|(_, s)| text(new, &s.name).is_none());
+        changed.extend(gone.map(|(_, s)| format!("{} removed", s.name)));
+        let more = changed.len().saturating_sub(SHOWN);
+        changed.truncate(SHOWN);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        changed.join(", ") + &more
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.0.turns.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// Why a set did not become a generation.
@@ -52,7 +117,7 @@ pub fn hash(files: &[FileText]) -> u64 {
     hasher.finish()
 }
 
-fn digest(files: &[FileText]) -> String {
+pub fn digest(files: &[FileText]) -> String {
     let mut hasher = Sha256::new();
     for file in files {
         hasher.update(file.name.as_bytes());
@@ -78,5 +143,16 @@ pub fn build(
     if !failed.is_empty() {
         return Err(Refusal { diagnostics: failed, sources: loaded.sources });
     }
-    Ok(Generation { number, hash: hash(files), digest: digest(files), plan, warnings: loaded.diagnostics })
+    Ok(Generation {
+        number,
+        hash: hash(files),
+        digest: digest(files),
+        plan,
+        warnings: loaded.diagnostics,
+        applied_at: SystemTime::now(),
+        cause: Cause::Start,
+        took_ms: 0,
+        needs_restart: Vec::new(),
+        turns: AtomicUsize::new(0),
+    })
 }

@@ -1,34 +1,98 @@
 //! Read, check, swap: a set with one bad file changes nothing that runs.
 
+mod at_start;
 pub mod embedded;
 pub mod generation;
 pub mod read;
+mod status;
 pub mod watch;
 
-pub use generation::{Generation, Refusal};
+pub use at_start::NeedsRestart;
+pub use generation::{Generation, Refusal, Turn};
 pub use read::{Base, Layers, ReadError};
+pub use status::{Reloads, time_of};
 
 use crate::diag::{Code, Diagnostic, Sources, Span};
 use crate::mapping::{FileText, Overrides};
 use arc_swap::ArcSwap;
+use at_start::AtStart;
+use status::History;
+use std::fmt;
 use std::io::{self, Write};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Instant, SystemTime};
 
 /// The generation that serves, and how it is replaced.
 pub struct Store {
     layers: Layers,
     overrides: Overrides,
     current: ArcSwap<Generation>,
-    /// One reload at a time; remembers what was refused last, so that it is said once.
-    reloading: Mutex<Option<u64>>,
+    at_start: AtStart,
+    /// One reload at a time.
+    reloading: Mutex<()>,
+    history: Mutex<History>,
+}
+
+/// Who asked for a reload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    Start,
+    /// Something in a folder changed.
+    Watch,
+    Signal,
+    Admin,
+}
+
+/// What came of a reload.
+#[derive(Debug)]
+pub enum Outcome {
+    Applied(Arc<Generation>),
+    /// The files are those of the generation that serves.
+    Unchanged(Arc<Generation>),
+    Refused(Arc<Refused>),
+}
+
+/// A set that did not become a generation, and when.
+#[derive(Debug)]
+pub struct Refused {
+    pub refusal: Refusal,
+    pub at: SystemTime,
+    pub cause: Cause,
+    /// Of its texts, if they could be read.
+    pub digest: Option<String>,
+    pub took_ms: u64,
+}
+
+impl Cause {
+    pub fn word(self) -> &'static str {
+        match self {
+            Cause::Start => "start",
+            Cause::Watch => "watch",
+            Cause::Signal => "signal",
+            Cause::Admin => "admin",
+        }
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
 }
 
 impl Store {
     /// The first generation. Without one there is nothing to serve.
     pub fn open(layers: Layers, overrides: Overrides) -> Result<Arc<Store>, Refusal> {
+        let begun = Instant::now();
         let files = read(&layers)?;
-        let first = generation::build(&files, 1, None, &overrides)?;
-        Ok(Arc::new(Store { layers, overrides, current: ArcSwap::from_pointee(first), reloading: Mutex::default() }))
+        let mut first = generation::build(&files, 1, None, &overrides)?;
+        first.cause = Cause::Start;
+        first.took_ms = begun.elapsed().as_millis() as u64;
+        let first = Arc::new(first);
+        let history = Mutex::new(History::new(&first));
+        let at_start = AtStart::of(&first.plan.gateway);
+        let current = ArcSwap::from(first);
+        Ok(Arc::new(Store { layers, overrides, current, at_start, reloading: Mutex::default(), history }))
     }
 
     pub fn current(&self) -> Arc<Generation> {
@@ -39,44 +103,86 @@ impl Store {
         &self.layers
     }
 
-    /// Something may have changed on disk.
-    pub fn reload(&self) {
-        let mut refused = self.reloading.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    /// Reads the whole set, checks it, runs its tests, proves its frames; then it serves. With anything wrong in it
+    /// nothing changes.
+    pub fn reload(&self, cause: Cause) -> Outcome {
+        let _one = self.reloading.lock().unwrap_or_else(PoisonError::into_inner);
+        let begun = Instant::now();
         let now = self.current();
         let files = match read(&self.layers) {
             Ok(files) => files,
-            Err(refusal) => {
-                tracing::warn!("reload refused, still on generation {}: {}", now.number, refusal.brief());
-                return;
-            }
+            Err(refusal) => return self.refuse(refusal, None, cause, begun),
         };
         let hash = generation::hash(&files);
         if hash == now.hash {
-            // The bad edit was taken back; made once more, it is worth saying once more.
-            *refused = None;
-            return;
+            self.history().unchanged();
+            return Outcome::Unchanged(now);
         }
-        if *refused == Some(hash) {
-            return;
+        // What changes all the time is looked at all the time, and a bad set is told once. Who asks is told.
+        if let (Cause::Watch, Some(known)) = (cause, self.history().is_refused(hash)) {
+            return Outcome::Refused(known);
         }
-        match generation::build(&files, now.number + 1, Some(&now.plan), &self.overrides) {
-            Ok(next) => {
-                *refused = None;
-                tracing::info!("generation {} applied; running turns stay on the one they began with", next.number);
-                self.current.store(Arc::new(next));
-            }
+        let mut next = match generation::build(&files, now.number + 1, Some(&now.plan), &self.overrides) {
+            Ok(next) => next,
             Err(refusal) => {
-                *refused = Some(hash);
-                tracing::warn!("reload refused, still on generation {}: {}", now.number, refusal.brief());
-                let _ = writeln!(io::stderr(), "{}", refusal.render(false));
+                let digest = generation::digest(&files);
+                return self.refuse(refusal, Some((hash, digest)), cause, begun);
             }
+        };
+        next.needs_restart = self.at_start.hold(&mut next.plan);
+        next.cause = cause;
+        next.took_ms = begun.elapsed().as_millis() as u64;
+        let next = Arc::new(next);
+        self.current.store(next.clone());
+        let (number, changed) = (next.number, next.changed_since(&now));
+        let staying = self.history().applied(&next);
+        let stay = match staying {
+            0 => String::new(),
+            1 => "; 1 running turn stays on the generation it began with".to_owned(),
+            n => format!("; {n} running turns stay on the generation they began with"),
+        };
+        tracing::info!(%cause, took_ms = next.took_ms, "generation {number} applied: {changed}{stay}");
+        next.tell_warnings();
+        for need in &next.needs_restart {
+            tracing::warn!("generation {number} leaves out what is read at the start only: {need}");
         }
+        Outcome::Applied(next)
+    }
+
+    fn refuse(&self, refusal: Refusal, set: Option<(u64, String)>, cause: Cause, begun: Instant) -> Outcome {
+        let now = self.current();
+        let see = now.plan.gateway.status_path().map_or(String::new(), |path| format!("; see {path}"));
+        tracing::warn!(%cause, "reload refused, still on generation {}: {}{see}", now.number, refusal.brief());
+        let _ = writeln!(io::stderr(), "{}", refusal.render(false));
+        let took_ms = begun.elapsed().as_millis() as u64;
+        let (hash, digest) = set.unzip();
+        let refused = Arc::new(Refused { refusal, at: SystemTime::now(), cause, digest, took_ms });
+        self.history().refused(hash, &refused);
+        Outcome::Refused(refused)
+    }
+
+    fn history(&self) -> MutexGuard<'_, History> {
+        self.history.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The files of a set, or what cannot be read.
+/// How often a set may change while it is being read.
+const READINGS: usize = 5;
+
+/// The files of a set, or what cannot be read. Files that are replaced together (a ConfigMap's swap, a checkout) may be
+/// caught in the middle, some old and some new; so they are read until two readings agree.
 pub fn read(layers: &Layers) -> Result<Vec<FileText>, Refusal> {
-    layers.read(&embedded::files()).map_err(|errors| {
+    let embedded = embedded::files();
+    let mut last = layers.read(&embedded);
+    for _ in 1..READINGS {
+        let again = layers.read(&embedded);
+        let same = again == last;
+        last = again;
+        if same {
+            break;
+        }
+    }
+    last.map_err(|errors| {
         let mut sources = Sources::default();
         let diagnostics = errors.into_iter().map(|error| {
             let span = error.path().map_or(Span::NOWHERE, |p| Span::new(sources.add("", p, Arc::from("")), 0, 0));

@@ -19,16 +19,20 @@ pub fn check(gateway: &GatewayPlan, keys: &Keyring, headers: &HeaderMap) -> Resu
     if secrets.is_empty() && !files {
         return own_machine(headers);
     }
-    let shown = headers.get(AUTHORIZATION).map(|v| v.as_bytes()).unwrap_or_default();
-    let (scheme, token) = shown.split_at(shown.iter().position(|b| *b == b' ').unwrap_or(shown.len()));
-    let token = token.trim_ascii();
-    let fits = secrets.iter().fold(false, |fits, secret| fits | secret.matches(token));
-    if fits && scheme.eq_ignore_ascii_case(b"bearer") {
+    let token = bearer(headers).unwrap_or_default();
+    if secrets.iter().fold(false, |fits, secret| fits | secret.matches(token)) {
         return Ok(());
     }
-    let message =
-        if shown.is_empty() { "a key is needed: `Authorization: Bearer KEY`" } else { "this key is not known" };
+    let shown = headers.get(AUTHORIZATION).is_some_and(|v| !v.is_empty());
+    let message = if shown { "this key is not known" } else { "a key is needed: `Authorization: Bearer KEY`" };
     Err(Fault::new(FaultKind::Unauthorized, message))
+}
+
+/// What stands after `Bearer`, whatever its letters' case.
+pub fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
+    let shown = headers.get(AUTHORIZATION)?.as_bytes();
+    let (scheme, token) = shown.split_at(shown.iter().position(|b| *b == b' ').unwrap_or(shown.len()));
+    scheme.eq_ignore_ascii_case(b"bearer").then(|| token.trim_ascii())
 }
 
 /// Has the operator named a key that is really there?

@@ -2,13 +2,13 @@
 
 use super::models::Listed;
 use super::operations::Operations;
-use super::{answer, auth, body, pages, reply};
+use super::{answer, auth, body, pages, reply, told};
 use crate::canon::{Fault, FaultKind};
 use crate::mapping::dialect::DialectPlan;
 use crate::mapping::gateway::{Docs, RoutePlan, Validation};
 use crate::mapping::pace::Keepalive;
 use crate::observe::Metrics;
-use crate::reload::{Generation, Store};
+use crate::reload::{Generation, Store, Turn};
 use crate::upstream::Dialler;
 use poem::http::{HeaderName, Method, StatusCode};
 use poem::{Endpoint, Request, Response};
@@ -83,14 +83,15 @@ impl Gateway {
         let gateway = &generation.plan.gateway;
         let fallback = default_dialect(generation);
         let on_path: Vec<_> = gateway.routes.iter().filter(|r| r.path == path).collect();
-        let known = !on_path.is_empty() || gateway.metrics.as_ref() == Some(&path) || pages::covered(gateway, &path);
+        let own = [gateway.metrics.as_deref(), gateway.status_path()].contains(&Some(path.as_str()));
+        let known = !on_path.is_empty() || own || pages::covered(gateway, &path);
         if known && let Err(fault) = auth::check(gateway, &self.shell.dialler.keys, request.headers()) {
             let own = on_path.first().and_then(|r| generation.plan.dialect(&r.dialect, r.profile.as_deref()));
             return reply::fault(own.or(fallback.as_ref()).map(|d| &**d), &fault);
         }
-        if gateway.metrics.as_ref() == Some(&path) && matches!(*request.method(), Method::GET | Method::HEAD) {
-            self.shell.metrics.turns.set(self.running.load(Ordering::Relaxed) as i64);
-            return reply::text(METRICS_TYPE, self.shell.metrics.text());
+        let reads = matches!(*request.method(), Method::GET | Method::HEAD);
+        if gateway.metrics.as_ref() == Some(&path) && reads {
+            return told::metrics(&self.store, &self.shell);
         }
         if let Some(route) = on_path.iter().find(|r| r.method == request.method().as_str()) {
             let Some(dialect) = generation.plan.dialect(&route.dialect, route.profile.as_deref()) else {
@@ -123,6 +124,10 @@ impl Gateway {
                     _ => response,
                 }
             }
+            None if allowed.is_empty() && gateway.status_path() == Some(&path) => match reads {
+                true => told::status(&self.store),
+                false => refuse_method(fallback.as_deref(), &path, request.method(), &["GET", "HEAD"]),
+            },
             None if allowed.is_empty() => unknown_path(fallback.as_deref(), &path),
             None => refuse_method(fallback.as_deref(), &path, request.method(), &allowed),
         }
@@ -137,7 +142,7 @@ impl Gateway {
         id: &str,
     ) -> Response {
         let limits = generation.plan.gateway.limits;
-        let Some(slot) = Slot::take(&self.running, limits.streams) else {
+        let Some(slot) = Slot::take(&self.running, limits.streams, generation) else {
             let message = format!("{} turns are under way, which is all that is allowed", limits.streams);
             let fault = Fault { retry_after: Some(1), ..Fault::new(FaultKind::Overloaded, message) };
             return reply::fault(Some(&dialect), &fault);
@@ -175,9 +180,6 @@ fn refuse_method(dialect: Option<&DialectPlan>, path: &str, method: &Method, all
     response
 }
 
-/// The version of the format, as its readers ask for it.
-const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-
 /// Some clients cannot read comments, and say so by header, query or name.
 fn keepalive(plan: &Keepalive, request: &Request) -> Option<Duration> {
     let header = |name: &str| request.headers().get(name).and_then(|v| v.to_str().ok());
@@ -197,17 +199,20 @@ fn default_dialect(generation: &Generation) -> Option<Arc<DialectPlan>> {
 }
 
 /// A place among the turns that may run at once; given back when it is dropped.
-pub struct Slot(Arc<AtomicUsize>);
+pub struct Slot {
+    running: Arc<AtomicUsize>,
+    _turn: Turn,
+}
 
 impl Slot {
-    fn take(running: &Arc<AtomicUsize>, limit: usize) -> Option<Slot> {
-        let slot = Slot(running.clone());
+    fn take(running: &Arc<AtomicUsize>, limit: usize, generation: &Arc<Generation>) -> Option<Slot> {
+        let slot = Slot { running: running.clone(), _turn: generation.turn() };
         (running.fetch_add(1, Ordering::Relaxed) < limit).then_some(slot)
     }
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        self.running.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -1,5 +1,6 @@
 //! HTTP: routes, bodies, streams. What is said in them comes from the mappings.
 
+pub mod admin;
 mod answer;
 pub mod auth;
 mod body;
@@ -10,5 +11,6 @@ mod models;
 pub mod operations;
 mod pages;
 mod reply;
+mod told;
 
 pub use endpoint::{Gateway, Shell};

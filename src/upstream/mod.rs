@@ -135,7 +135,7 @@ fn dial(
         Some(source) => match dialler.keys.get(source) {
             Some(key) => Some(key),
             None => {
-                let (name, why) = (&backend.name, secrets::shown(source));
+                let (name, why) = (&backend.name, dialler.keys.why_missing(source));
                 tracing::error!(backend = name, why, "the backend's key is missing");
                 return Err(Fault::new(FaultKind::Internal, format!("the key of the backend `{name}` is missing")));
             }

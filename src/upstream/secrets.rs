@@ -4,6 +4,7 @@ use crate::mapping::reach::KeySource;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use subtle::ConstantTimeEq;
 
@@ -35,12 +36,36 @@ impl fmt::Debug for Secret {
 
 /// What was read stays as it was at the start, whatever a reload says.
 #[derive(Debug, Default)]
-pub struct Keyring(Mutex<HashMap<KeySource, Option<Secret>>>);
+pub struct Keyring {
+    kept: Mutex<HashMap<KeySource, Option<Secret>>>,
+    /// The start is over: nothing more is read.
+    sealed: AtomicBool,
+}
 
 impl Keyring {
     pub fn get(&self, source: &KeySource) -> Option<Secret> {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.sealed.load(Ordering::Relaxed) {
+            return kept.get(source).cloned().flatten();
+        }
         kept.entry(source.clone()).or_insert_with(|| read(source)).clone()
+    }
+
+    /// Reads all of these, and nothing after them.
+    pub fn seal<'s>(&self, sources: impl IntoIterator<Item = &'s KeySource>) {
+        sources.into_iter().for_each(|source| drop(self.get(source)));
+        self.sealed.store(true, Ordering::Relaxed);
+    }
+
+    /// Why there is no key, as a person would look for it.
+    pub fn why_missing(&self, source: &KeySource) -> String {
+        let known = self.kept.lock().unwrap_or_else(PoisonError::into_inner).contains_key(source);
+        match (source, known) {
+            (KeySource::Env(name), true) => format!("the environment has no {name}"),
+            (KeySource::File(path), true) => format!("there is no key in {path}"),
+            (KeySource::Env(name), false) => format!("{name} was not read at the start: restart the gateway"),
+            (KeySource::File(path), false) => format!("{path} was not read at the start: restart the gateway"),
+        }
     }
 }
 
@@ -54,13 +79,5 @@ fn read(source: &KeySource) -> Option<Secret> {
                 None
             }
         },
-    }
-}
-
-/// As a person would look for it.
-pub fn shown(source: &KeySource) -> String {
-    match source {
-        KeySource::Env(name) => format!("the environment has no {name}"),
-        KeySource::File(path) => format!("there is no key in {path}"),
     }
 }

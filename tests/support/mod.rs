@@ -10,14 +10,17 @@ pub mod backend;
 pub mod behind;
 pub mod client;
 pub mod disk;
+pub mod operator;
 pub mod said;
 pub mod server;
 pub mod sse;
+pub mod tiny;
 
 pub use backend::{Answer, Backend, Delimited, Refusing, Seen, Step};
 pub use behind::{Behind, asking, holds};
 pub use client::{Chat, Client, Frame, Piece, Reply, Request, Streaming, chat};
 pub use disk::{Disk, edited, repo};
+pub use operator::Operator;
 pub use server::{Exit, Launch, Server, demo, serve, serve_with};
 pub use sse::{Listening, Told};
 

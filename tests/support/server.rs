@@ -1,6 +1,6 @@
 //! The real binary as a process that does not outlive its guard.
 
-use super::{Chat, Client, Disk, FAR_TOO_LONG, Reply, Request, Streaming};
+use super::{Chat, Client, Disk, FAR_TOO_LONG, Operator, Reply, Request, Streaming};
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
 use std::net::{SocketAddr, TcpStream};
@@ -66,7 +66,7 @@ impl Launch {
         let mut command = Command::new(env!("CARGO_BIN_EXE_reframe"));
         let home = Disk::empty();
         command.current_dir(home.path("")).stdin(Stdio::null());
-        for name in ["PORT", "REFRAME_LOG", "REFRAME_API_KEY", "REFRAME_BACKEND_KEY"] {
+        for name in ["PORT", "REFRAME_LOG", "REFRAME_API_KEY", "REFRAME_BACKEND_KEY", "REFRAME_ADMIN_TOKEN"] {
             command.env_remove(name);
         }
         Launch { command, disks: vec![home] }
@@ -97,6 +97,11 @@ impl Launch {
     pub fn in_folder(mut self, folder: &Path) -> Launch {
         self.command.current_dir(folder);
         self
+    }
+
+    /// With an admin listener.
+    pub fn operated(self) -> Launch {
+        self.args(["--admin", "127.0.0.1:0"]).env("REFRAME_ADMIN_TOKEN", super::operator::TOKEN)
     }
 
     /// Runs it to its end.
@@ -208,8 +213,23 @@ impl Server {
     }
 
     pub fn terminate(&self) {
-        let kill = Command::new("kill").arg("-TERM").arg(self.child.id().to_string()).status().unwrap();
+        self.signal("-TERM");
+    }
+
+    pub fn hang_up(&self) {
+        self.signal("-HUP");
+    }
+
+    fn signal(&self, signal: &str) {
+        let kill = Command::new("kill").arg(signal).arg(self.child.id().to_string()).status().unwrap();
         assert!(kill.success());
+    }
+
+    /// Whoever runs it, at its admin listener.
+    pub fn operator(&self) -> Operator {
+        let line = self.banner.lines().find_map(|line| line.strip_prefix("admin on http://"));
+        let addr = line.and_then(|line| line.strip_suffix("/status")).expect("it has no admin listener");
+        Operator::new(addr.parse().unwrap())
     }
 
     /// Waits for its end.

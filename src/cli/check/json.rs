@@ -1,7 +1,7 @@
 //! One JSON document, for programs. docs/check.md describes it; what is there stays.
 
 use super::{Outcome, phases};
-use crate::diag::{Diagnostic, Place, Severity, visible};
+use crate::diag::{Diagnostic, Severity, told};
 use serde_json::{Value, json};
 
 pub fn print(outcome: &Outcome) -> String {
@@ -34,21 +34,10 @@ pub fn print(outcome: &Outcome) -> String {
     format!("{document:#}\n")
 }
 
+/// As everywhere, and the phase that found it.
 fn found(finding: &Diagnostic, outcome: &Outcome) -> Value {
-    let source = outcome.sources.get(finding.span.file);
-    let span = source.and_then(|source| visible(source, finding.span));
-    let start = span.map(|span| outcome.sources.place(span));
-    let end = span.map(|span| outcome.sources.end(span));
-    let line = |place: Option<Place>| place.map(|p| p.line);
-    let column = |place: Option<Place>| place.map(|p| p.column);
-    json!({
-        "code": finding.code.as_str(),
-        "severity": finding.severity().as_str(),
-        "phase": outcome.phase(finding).as_str(),
-        "message": finding.message,
-        "label": Some(finding.label.as_str()).filter(|label| !label.is_empty()),
-        "help": finding.help,
-        "file": source.map(|s| s.shown.as_str()),
-        "line": line(start), "column": column(start), "end_line": line(end), "end_column": column(end),
-    })
+    let told = told(finding, &outcome.sources).to_json();
+    let mut value: Value = serde_json::from_str(&told).unwrap_or_default();
+    value["phase"] = outcome.phase(finding).as_str().into();
+    value
 }

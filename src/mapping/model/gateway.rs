@@ -5,6 +5,7 @@ use super::notation::{Anything, Bytes, Duration, Full, HeaderName, Line, List, M
 use super::skeleton::Skeleton;
 use crate::mapping::gateway::{Auth, Docs, Limits as Allowed, METHODS, Validation};
 use crate::mapping::headers::HeaderNames;
+use crate::mapping::operator::STATUS;
 use crate::mapping::pace::{Keepalive as Comment, Timeouts as Times};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::time;
@@ -44,6 +45,13 @@ pub struct Gateway {
     pub headers: Option<Headers>,
     /// The path where the metrics are.
     pub metrics: Option<String>,
+    /// The path where the gateway tells how it is: the generation that serves, what was refused last and why, the turns under
+    /// way; or `off`. Whoever may ask a model may ask for it; where anybody may (`auth: none`) it is told only if it is named here.
+    #[schemars(extend("default" = STATUS))]
+    pub status: Option<String>,
+    /// A second listener, for those who run the gateway: `POST /admin/reload`, `GET /status`, `GET /metrics`. On this machine only;
+    /// read at the start only. Default: there is none.
+    pub admin: Option<Admin>,
     /// The OpenAPI document at `/openapi.json` and `/openapi.yaml`, the schemas below `/schemas/` and a page to read them at
     /// `/docs`; `off`: none of them. They need no key.
     #[schemars(extend("default" = Docs::Public.word()))]
@@ -110,6 +118,17 @@ pub struct Route {
     pub profile: Option<String>,
     /// As that of the gateway, for this route. Default: the gateway's.
     pub validation: Option<Word<Validation>>,
+}
+
+/// A listener for those who run the gateway.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Admin {
+    /// `HOST:PORT` of this machine; port 0 picks a free one. `--admin` comes first.
+    pub listen: String,
+    /// Where the token is kept that its callers show as `Authorization: Bearer TOKEN`. Default: in the environment, as
+    /// `REFRAME_ADMIN_TOKEN`.
+    pub token: Option<KeySource>,
 }
 
 /// A fixed answer made from what the gateway knows.

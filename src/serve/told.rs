@@ -1,0 +1,43 @@
+//! What the gateway tells about itself: its status, its metrics.
+
+use super::{Shell, reply};
+use crate::diag::Diagnostic;
+use crate::observe::RefusedAt;
+use crate::reload::{Refused, Store};
+use poem::Response;
+use poem::http::HeaderValue;
+
+/// The version of the format, as its readers ask for it.
+const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+pub fn status(store: &Store) -> Response {
+    let mut response = reply::json(200, &store.status(env!("CARGO_PKG_VERSION")));
+    response.headers_mut().insert("cache-control", HeaderValue::from_static("no-store"));
+    response
+}
+
+pub fn metrics(store: &Store, shell: &Shell) -> Response {
+    let metrics = &shell.metrics;
+    let reloads = store.reloads();
+    metrics.turns.set(store.turns() as i64);
+    metrics.generation.set(store.current().number as i64);
+    metrics.generations.set(store.alive() as i64);
+    metrics.reloaded("applied", reloads.applied);
+    metrics.reloaded("refused", reloads.refused);
+    metrics.reloaded("unchanged", reloads.unchanged);
+    metrics.refused(store.refused_now().as_deref().map(places).unwrap_or_default());
+    reply::text(METRICS_TYPE, metrics.text())
+}
+
+/// One mistake can be told in very many places; a few will do to find it.
+const MOST: usize = 20;
+
+fn places(refused: &Refused) -> Vec<RefusedAt> {
+    let sources = &refused.refusal.sources;
+    let place = |d: &Diagnostic| {
+        let place = sources.place(d.span);
+        let file = sources.get(d.span.file).map(|s| s.shown.clone()).unwrap_or_default();
+        RefusedAt { code: d.code.as_str(), file, line: place.line as u64, column: place.column as u64 }
+    };
+    refused.refusal.diagnostics.iter().take(MOST).map(place).collect()
+}
