@@ -58,7 +58,7 @@ fn printed(case: &Path) -> String {
     format!("{}exit {}\n", without_times(&text), output.status.code().unwrap())
 }
 
-/// `12 ms`, `1.5 s`, `time="0.003"`: the numbers before and in these are N.
+/// `12 ms`, `1.5 s`, `time="0.003"`, `"ms": 0.3`: the numbers before and in these are N.
 fn without_times(text: &str) -> String {
     let mut out = String::new();
     for line in text.split_inclusive('\n') {
@@ -68,7 +68,8 @@ fn without_times(text: &str) -> String {
             let (before, number, after) = (&rest[..at], &rest[at..end], &rest[end..]);
             let unit = after.strip_prefix(' ').unwrap_or(after);
             let is_unit = |u: &str| unit.strip_prefix(u).is_some_and(|r| !r.starts_with(char::is_alphanumeric));
-            let is_time = is_unit("ms") || is_unit("s") || is_unit("µs") || before.ends_with("time=\"");
+            let named = before.ends_with("time=\"") || before.ends_with("\"ms\": ");
+            let is_time = is_unit("ms") || is_unit("s") || is_unit("µs") || named;
             out.push_str(before);
             out.push_str(if is_time { "N" } else { number });
             rest = after;

@@ -160,6 +160,26 @@ fn every_format_tells_the_same_findings() {
     }
 }
 
+/// A place in the binary is no file: it is said in the text, and what has to name a file names one of the person's own.
+#[test]
+fn a_place_in_the_binary_is_told_in_words() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("own")).unwrap();
+    fs::write(folder.path().join("own/shared.yaml"), "parts: { model: { id: \"{{ model.id }}\" } }\n").unwrap();
+    let told = |format: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_reframe"));
+        let output = command.args(["check", "--add", "own", "--format", format]).current_dir(folder.path()).output();
+        String::from_utf8(output.unwrap().stdout).unwrap()
+    };
+    let github = told("github");
+    assert!(github.starts_with("::error title=RF107::no part is called `openai_error`%0A"), "{github}");
+    assert!(github.contains("%0Ain (embedded) mappings/dialects/chat.yaml:"), "{github}");
+    let result = &parsed(&told("sarif"))["runs"][0]["results"][0];
+    let expected = serde_json::json!([{ "physicalLocation": { "artifactLocation": { "uri": "own/shared.yaml" } } }]);
+    assert_eq!(result["locations"], expected);
+    assert!(result["message"]["text"].as_str().unwrap().contains("\nin (embedded) "), "{result}");
+}
+
 fn parsed(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|e| panic!("{e}\n{text}"))
 }

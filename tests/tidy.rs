@@ -20,7 +20,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("upstream", &["canon", "mapping", "fill"]),
     ("pipeline", &["canon", "diag", "mapping", "ingest", "turn", "fill", "egress", "contract", "wire"]),
     ("openapi", &["canon", "mapping"]),
-    ("trial", &["canon", "diag", "mapping", "ingest", "ingress", "turn", "egress", "pipeline"]),
+    ("trial", &["canon", "diag", "mapping", "fill", "ingest", "ingress", "turn", "egress", "pipeline"]),
     ("reload", &["diag", "mapping", "trial"]),
     ("capture", &["canon", "diag", "mapping", "fill"]),
     ("observe", &[]),
@@ -34,8 +34,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
-            "canon", "diag", "mapping", "capture", "ingress", "turn", "pipeline", "reload", "serve", "trial",
-            "observe", "openapi", "upstream",
+            "canon", "diag", "mapping", "fill", "capture", "ingress", "turn", "wire", "pipeline", "reload", "serve",
+            "trial", "observe", "openapi", "upstream",
         ],
     ),
 ];

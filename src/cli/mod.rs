@@ -37,7 +37,7 @@ enum Command {
     /// Say what is wrong with the mappings
     Check(check::CheckArgs),
     /// Run the *.test.yaml files that stand beside the mappings
-    Test,
+    Test(test::TestArgs),
     /// Show, event by event, what a dialect makes of a transcript
     Explain(explain::ExplainArgs),
     /// The OpenAPI document of the set
@@ -77,7 +77,7 @@ pub fn run() -> ExitCode {
     let code = match args.command.unwrap_or(Command::Serve) {
         Command::Serve => serve::run(layers, overrides),
         Command::Check(args) => check::run(&args, &layers, &overrides),
-        Command::Test => test::run(&layers),
+        Command::Test(args) => test::run(&args, &layers),
         Command::Explain(args) => explain::run(&args, &layers, &overrides),
         Command::Openapi(args) => openapi::run(&args, layers, overrides),
         Command::Validate(args) => validate::run(&args, &layers),

@@ -20,7 +20,9 @@ enum Test {
     OneOf(Vec<Tree>),
 }
 
-pub(super) const TYPES: &[&str] = &["string", "number", "boolean", "object", "array", "null"];
+pub const TYPES: &[&str] = &["string", "number", "boolean", "object", "array", "null"];
+pub const EXISTS: &str = "exists";
+pub const ABSENT: &str = "absent";
 
 impl Condition {
     pub fn holds(&self, cursor: &Cursor) -> bool {
@@ -39,8 +41,8 @@ pub fn parse(fields: &Fields, cx: Cx) -> Vec<Condition> {
     for entry in fields.map("where") {
         let Some(at) = Selector::parse(&entry.key, entry.key_span, cx) else { continue };
         let test = match &entry.value.kind {
-            Yaml::Text(word) if word == "exists" => Test::Exists,
-            Yaml::Text(word) if word == "absent" => Test::Absent,
+            Yaml::Text(word) if word == EXISTS => Test::Exists,
+            Yaml::Text(word) if word == ABSENT => Test::Absent,
             Yaml::Text(word) => match TYPES.iter().find(|t| *t == word) {
                 Some(name) => Test::Type(name),
                 None => {
@@ -65,7 +67,7 @@ pub fn parse(fields: &Fields, cx: Cx) -> Vec<Condition> {
 
 /// `strng` is compared as text, and nothing is ever equal to it.
 fn hardly_meant(word: &str, node: &Node, cx: Cx) {
-    if let Some(near) = slip_of(word, TYPES.iter().copied().chain(["exists", "absent"])) {
+    if let Some(near) = slip_of(word, TYPES.iter().copied().chain([EXISTS, ABSENT])) {
         cx.add(
             Diagnostic::new(Code::UnknownValue, node.span, format!("`{word}` is no kind of value"))
                 .label(format!("did you mean `{near}`?"))

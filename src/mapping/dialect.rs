@@ -29,6 +29,7 @@ pub struct DialectPlan {
     pub request: RequestPlan,
     pub wire: Wire,
     frames: Vec<Vec<FramePlan>>,
+    pub denied: Vec<Denied>,
     pub orders: Orders,
     pub body: Checked,
     pub errors: Checked,
@@ -69,12 +70,22 @@ pub struct FramePlan {
     pub event: Option<String>,
     pub content: Content,
     pub schema: Option<NamedSchema>,
+    /// The policies that its expressions read, also those that have decided already.
+    pub policies: Vec<String>,
     /// File and line, for the log.
     pub place: Arc<str>,
     /// From one piece to the next nothing changes but the piece: it is filled once and then patched.
     pub steady: bool,
     /// Its place among all frames of the dialect.
     pub ordinal: usize,
+}
+
+/// A frame that the policies have turned off. It is no part of the plan; `explain` says why it does not come.
+#[derive(Debug)]
+pub struct Denied {
+    pub moment: MomentKind,
+    pub span: Span,
+    pub policies: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -178,7 +189,7 @@ pub fn compile(
     let named = |node: &Node, frame: &str| compiler.schema(frame, SchemaOf::Frame, node.span);
     let capture = CapturePlan::parse(fields.get("capture"), &tables, named, cx);
     fields.done();
-    let (wire, frames, orders) = stream?;
+    let (wire, frames, denied, orders) = stream?;
     Some(DialectPlan {
         name,
         profile: profile.map(|p| p.name.to_owned()),
@@ -186,12 +197,19 @@ pub fn compile(
         request: request?,
         wire,
         frames,
+        denied,
         orders,
         body: body?,
         errors: errors?,
         capture: capture?,
         pool: pool.build()?,
     })
+}
+
+/// Do the policies let a frame be?
+enum Say {
+    Yes,
+    No,
 }
 
 /// What a schema is looked up for.
@@ -249,7 +267,7 @@ impl Compiler<'_, '_> {
     }
 
     #[allow(clippy::type_complexity)]
-    fn stream(&self, node: &Node) -> Option<(Wire, Vec<Vec<FramePlan>>, Orders)> {
+    fn stream(&self, node: &Node) -> Option<(Wire, Vec<Vec<FramePlan>>, Vec<Denied>, Orders)> {
         let cx = self.dcx.cx;
         let fields = Fields::of(node, "`stream:`", cx)?;
         let wire = fields.required("framing").and_then(|n| self.wire(n));
@@ -259,7 +277,7 @@ impl Compiler<'_, '_> {
         }
         let base = fields.get("base");
         let mut frames: Vec<Vec<FramePlan>> = MomentKind::ALL.iter().map(|_| Vec::new()).collect();
-        let mut framed = Vec::new();
+        let (mut framed, mut denied) = (Vec::new(), Vec::new());
         fields.required("frames");
         for entry in fields.map("frames") {
             let Some(moment) = MomentKind::from_word(&entry.key) else {
@@ -276,16 +294,22 @@ impl Compiler<'_, '_> {
                 continue;
             };
             for frame in list {
-                if let Some(mut plan) = self.frame(frame, base, schema, &env) {
-                    plan.ordinal = frames.iter().map(Vec::len).sum();
-                    plan.steady &= moment.is_piece();
-                    frames[moment as usize].push(plan);
+                match self.frame(frame, base, schema, &env) {
+                    Some((mut plan, Say::Yes)) => {
+                        plan.ordinal = frames.iter().map(Vec::len).sum();
+                        plan.steady &= moment.is_piece();
+                        frames[moment as usize].push(plan);
+                    }
+                    Some((FramePlan { span, policies, .. }, Say::No)) => {
+                        denied.push(Denied { moment, span, policies });
+                    }
+                    None => {}
                 }
             }
         }
         let orders = fields.required("order").map(|n| order::parse(n, &framed, cx)).unwrap_or_default();
         fields.done();
-        Some((wire?, frames, orders))
+        Some((wire?, frames, denied, orders))
     }
 
     fn wire(&self, node: &Node) -> Option<Wire> {
@@ -314,15 +338,18 @@ impl Compiler<'_, '_> {
     }
 
     /// `schema`: the one that all frames of the stream satisfy, where they have one.
-    fn frame(&self, entry: &Entry, base: Option<&Node>, schema: Option<&Node>, env: &Env) -> Option<FramePlan> {
+    fn frame(&self, entry: &Entry, base: Option<&Node>, schema: Option<&Node>, env: &Env) -> Option<(FramePlan, Say)> {
         let cx = self.dcx.cx;
         let env = env.with("frame", Type::Text);
+        // What other frames asked is none of this one's.
+        self.scx.pool.asked();
         let fields = Fields::of(&entry.value, format!("the frame `{}`", entry.key), cx)?;
         let when = match fields.get("when") {
             Some(node) => Some(self.scx.condition(node, &env)?),
             None => None,
         };
         // What the policies have already denied is no part of the plan; that it is sound is checked all the same.
+        let asked = self.scx.pool.asked();
         let off = when.as_ref().and_then(|w| self.scx.pool.settled(w)) == Some(Tree::Bool(false));
         let event = fields.text("event").map(str::to_owned);
         if event.as_deref().is_some_and(|e| e.contains("{{")) {
@@ -374,7 +401,10 @@ impl Compiler<'_, '_> {
         let steady = matches!(&content, Content::Data(data) if is_steady(when.as_ref(), data));
         let place = Arc::from(cx.sources.show(entry.key_span));
         let span = entry.key_span;
-        (!off).then_some(FramePlan { name, span, when, event, content, schema, place, steady, ordinal: 0 })
+        // What is not there was decided by its `when:` alone.
+        let (say, shape) = if off { (Say::No, Vec::new()) } else { (Say::Yes, self.scx.pool.asked()) };
+        let policies = [asked, shape].concat();
+        Some((FramePlan { name, span, when, event, content, schema, policies, place, steady, ordinal: 0 }, say))
     }
 
     /// A line break in what must be one line of a stream.

@@ -87,6 +87,8 @@ pub struct PoolBuilder {
     /// Known when the plan is made, so what only reads them is decided then.
     policies: Vec<(Arc<str>, Tree)>,
     texts: RefCell<Vec<String>>,
+    /// The policies that were asked since the last `asked()`: once they have decided, nothing else remembers them.
+    asked: RefCell<Vec<String>>,
 }
 
 /// A frame's expression does a handful of steps; a runaway one is stopped.
@@ -99,12 +101,26 @@ impl PoolBuilder {
             tables,
             policies: Vec::new(),
             texts: RefCell::default(),
+            asked: RefCell::default(),
         }
     }
 
     pub fn policies(mut self, policies: &[(Arc<str>, Tree)]) -> PoolBuilder {
         self.policies = policies.to_vec();
         self
+    }
+
+    /// Which policies the expressions asked that were added since the last call.
+    pub fn asked(&self) -> Vec<String> {
+        self.asked.take()
+    }
+
+    fn note(&self, path: &Path) {
+        let Some((root, name)) = path.0.split_first() else { return };
+        let (name, mut asked) = (name.join("."), self.asked.borrow_mut());
+        if &**root == "policy" && !asked.contains(&name) {
+            asked.push(name);
+        }
     }
 
     /// The value of an expression that reads nothing but policies.
@@ -136,6 +152,7 @@ impl PoolBuilder {
         let check = Check { text, span, tokens: tokens::tokens(text), tables: &self.tables, env, cx };
         if let Some(path) = Path::parse(text) {
             let kind = check.variable(text)?;
+            self.note(&path);
             return Some((Expr::Variable(path), kind));
         }
         let expression = match self.environment.compile_expression_owned(text.to_owned()) {
@@ -164,6 +181,7 @@ impl PoolBuilder {
         if !sound {
             return None;
         }
+        reads.iter().for_each(|path| self.note(path));
         if let Some(chain) = self.chain(text) {
             return Some((chain, Type::Json));
         }

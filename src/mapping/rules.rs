@@ -131,6 +131,11 @@ impl RuleSet {
         RuleSet { vocabulary, key, groups }
     }
 
+    /// The name of an event, where the rules go by one.
+    pub fn key_of(&self, raw: &Tree) -> Option<String> {
+        self.key.as_ref()?.one(&Cursor::new(raw)).and_then(scalar_text)
+    }
+
     /// Members of the body that the rules read: everything else is `request.extra`.
     pub fn first_keys(&self) -> Vec<&str> {
         let mut keys = Vec::new();

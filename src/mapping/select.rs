@@ -141,6 +141,18 @@ impl Selector {
         }
     }
 
+    /// Can it find no more than one node?
+    pub fn is_single(&self) -> bool {
+        match &self.way {
+            Way::Steps(_) => true,
+            Way::Children(_) => false,
+            Way::Engine(query) => {
+                let single = |s: &Segment| matches!(s, Segment::Selector(Pick::Name(_) | Pick::Index(_)));
+                query.segments.iter().all(single)
+            }
+        }
+    }
+
     /// All nodes, each with its path for an error message: `messages[2]`.
     pub fn many<'t>(&self, cursor: &Cursor<'t>) -> Vec<(&'t Tree, String)> {
         let (start, base) = cursor.start(self.from);

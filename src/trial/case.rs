@@ -1,192 +1,193 @@
-//! One test: what is given, and what came of it.
+//! One test, as it is written: what is given, and what is expected.
 
-use super::Failure;
-use crate::canon::{Event, Fault, Frame, FrameBody, Tree, TurnRequest};
-use crate::diag::{Code, Findings, Span};
-use crate::ingest;
-use crate::ingress;
+use super::expect::Expect;
+use crate::canon::Tree;
+use crate::diag::{Code, Diagnostic, Findings, Span};
 use crate::mapping::Plan;
 use crate::mapping::backend::BackendPlan;
 use crate::mapping::dialect::DialectPlan;
 use crate::mapping::fields::{Cx, Fields, constant};
-use crate::mapping::gateway::Validation;
+use crate::mapping::script::ScriptPlan;
 use crate::mapping::transcript::Arrival;
 use crate::mapping::yaml::Node;
-use crate::pipeline::{Answer, Observer, Order, Pipeline, Sight};
-use crate::turn::Ids;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+#[derive(Debug)]
 pub struct Case {
     pub name: String,
     pub span: Span,
-    backend: Arc<BackendPlan>,
-    dialect: Option<Arc<DialectPlan>>,
-    request: Option<Tree>,
-    given: Vec<Arrival>,
-    pub expect: Node,
-}
-
-/// What came out.
-#[derive(Default)]
-pub struct Played {
-    pub events: Vec<Event>,
-    /// Data frames only, each with the place of its mapping.
-    pub frames: Vec<(Frame, Span)>,
-    pub body: Option<Result<Tree, Fault>>,
+    /// All of it, to be found by a line.
+    pub whole: Span,
+    pub backend: Arc<BackendPlan>,
+    pub dialect: Option<Arc<DialectPlan>>,
+    pub script: Option<Arc<ScriptPlan>>,
     pub request: Option<Tree>,
-    pub fault: Option<Fault>,
+    pub given: Vec<Arrival>,
+    pub expect: Expect,
 }
 
-pub fn parse(file: &str, node: &Node, plan: &Plan) -> Vec<Result<Case, Failure>> {
+/// The tests of a file, and what is wrong with them.
+pub fn parse(file: &str, node: &Node, plan: &Plan) -> (Vec<Case>, Vec<Diagnostic>) {
     let findings = Findings::default();
     let cx = Cx { sources: &plan.sources, findings: &findings };
     let mut cases = Vec::new();
     if let Some(fields) = Fields::of(node, "a test file", cx) {
         fields.required("tests");
-        for node in fields.list("tests") {
-            cases.extend(parse_case(file, node, plan, cx).map(Ok));
+        let tests = fields.list("tests");
+        if let (Some(entry), []) = (fields.entry("tests"), tests) {
+            cx.error(Code::MissingKey, entry.key_span, "`tests:` is empty");
+        }
+        for node in tests {
+            let before = findings.errors();
+            let case = parse_case(file, node, plan, cx);
+            // What is wrong with a test is said; to run it all the same would say it twice.
+            cases.extend(case.filter(|_| findings.errors() == before));
         }
         fields.done();
     }
-    cases.extend(findings.into_sorted().into_iter().map(|mistake| Err(Failure::of_test(mistake))));
-    cases
+    (cases, findings.into_sorted())
 }
 
 fn parse_case(file: &str, node: &Node, plan: &Plan, cx: Cx) -> Option<Case> {
     let fields = Fields::of(node, "a test", cx)?;
     let name = fields.required_text("name")?.to_owned();
     let span = fields.get("name").map_or(node.span, |n| n.span);
-    // The word that names something, where the test says it.
-    let said = |key: &'static str| node.get(key).map_or(span, |n| n.span);
     let (folder, stem) = file.split_once('/').unwrap_or(("", file));
-    let stem = stem.trim_end_matches(".test.yaml");
-    let own = |wanted: &str| (folder == wanted).then_some(stem);
+    let own = |wanted: &str| (folder == wanted).then(|| stem.trim_end_matches(".test.yaml"));
     let profile = fields.text("profile").or(own("profiles"));
-    let dialect_name = fields.text("dialect").or(own("dialects"));
-    let backend_name = fields.text("backend").or(own("backends"));
-    let expect = fields.required("expect").cloned();
+    let dialect = fields.text("dialect").or(own("dialects"));
+    let backend = fields.text("backend").or(own("backends")).map(str::to_owned);
+    let script = fields.text("script").or(own("scripts"));
+    let expect = fields.required("expect").and(fields.entry("expect")).and_then(|e| Expect::parse(e, cx));
     let request = fields.get("request").map(constant);
-    let mut given: Vec<Arrival> = fields.list("given").iter().map(|n| Arrival::Raw(constant(n))).collect();
-    let mut backend_name = backend_name.map(str::to_owned);
+    let mut said = Said { node, span, plan, cx, backend, given: Vec::new() };
+    said.given.extend(fields.list("given").iter().map(|n| Arrival::Raw(constant(n))));
     if let Some(wanted) = fields.text("transcript") {
-        match plan.transcripts.iter().find(|t| t.name == wanted) {
-            Some(transcript) => {
-                given.extend(transcript.lines.iter().map(|l| l.what.clone()));
-                backend_name.get_or_insert_with(|| transcript.backend.clone());
-            }
-            None => {
-                let message = format!("no transcript is called `{wanted}`");
-                let known = plan.transcripts.iter().map(|t| t.name.as_str());
-                cx.unknown(Code::UnknownReference, said("transcript"), message, wanted, known);
-                return None;
-            }
-        }
+        said.transcript(wanted)?;
     }
     if let Some(why) = fields.text("cut") {
-        given.push(Arrival::Cut(why.to_owned()));
+        said.given.push(Arrival::Cut(why.to_owned()));
     }
     fields.done();
-    // A test of requests has nothing to play; any backend will do.
-    let backend = match &backend_name {
-        Some(name) => plan.backend(name),
-        None => plan.backends.first(),
-    };
-    let Some(backend) = backend.cloned() else {
-        let name = backend_name.unwrap_or_default();
-        let known = plan.backends.iter().map(|b| b.name.as_str());
-        let message = format!("no backend file says `backend: {name}`");
-        cx.unknown(Code::UnknownReference, said("backend"), message, &name, known);
-        return None;
-    };
-    let dialect = match dialect_name {
+    let backend = said.backend()?;
+    let dialect = match dialect {
+        Some(name) => Some(said.dialect(name, profile)?),
         None => None,
-        Some(name) => match plan.dialect(name, profile) {
-            Some(dialect) => Some(dialect.clone()),
+    };
+    let script = match script {
+        Some(name) => Some(said.script(name)?),
+        None => None,
+    };
+    let given = said.given;
+    let expect = expect?;
+    let case = Case { name, span, whole: node.span, backend, dialect, script, request, given, expect };
+    case.can_hold(cx).then_some(case)
+}
+
+/// What a test names, looked up in the plan.
+struct Said<'p> {
+    node: &'p Node,
+    span: Span,
+    plan: &'p Plan,
+    cx: Cx<'p>,
+    backend: Option<String>,
+    given: Vec<Arrival>,
+}
+
+impl Said<'_> {
+    /// The word that names something, where the test says it.
+    fn at(&self, key: &str) -> Span {
+        self.node.get(key).map_or(self.span, |n| n.span)
+    }
+
+    fn unknown<'k>(&self, key: &str, word: &str, message: String, known: impl IntoIterator<Item = &'k str>) {
+        self.cx.unknown(Code::UnknownReference, self.at(key), message, word, known);
+    }
+
+    fn transcript(&mut self, wanted: &str) -> Option<()> {
+        let transcripts = &self.plan.transcripts;
+        let Some(transcript) = transcripts.iter().find(|t| t.name == wanted) else {
+            let known = transcripts.iter().map(|t| t.name.as_str());
+            self.unknown("transcript", wanted, format!("no transcript is called `{wanted}`"), known);
+            return None;
+        };
+        self.given.extend(transcript.lines.iter().map(|l| l.what.clone()));
+        self.backend.get_or_insert_with(|| transcript.backend.clone());
+        Some(())
+    }
+
+    fn backend(&self) -> Option<Arc<BackendPlan>> {
+        let found = match &self.backend {
+            Some(name) => self.plan.backend(name),
+            // Nothing is played, so any will do.
+            None if self.given.is_empty() => self.plan.backends.first(),
             None => {
-                // The pair may be unknown for its profile only.
-                let named = plan.dialects().any(|d| d.name == name);
-                let (key, word) = match profile.filter(|_| named) {
-                    Some(profile) => ("profile", profile),
-                    None => ("dialect", name),
-                };
-                let known: Vec<&str> = plan
-                    .dialects()
-                    .filter_map(|d| if named { d.profile.as_deref() } else { Some(d.name.as_str()) })
-                    .collect();
-                let message = format!("no {key} is called `{word}`");
-                cx.unknown(Code::UnknownReference, said(key), message, word, known);
+                let message = "this test does not say whose events are given";
+                self.cx.add(Diagnostic::new(Code::MissingKey, self.at("given"), message).help("add `backend: NAME`"));
                 return None;
             }
-        },
-    };
-    Some(Case { name, span, backend, dialect, request, given, expect: expect? })
-}
-
-pub fn play(case: &Case) -> Played {
-    let mut played = Played::default();
-    for arrival in &case.given {
-        if let Arrival::Raw(raw) = arrival {
-            played.events.extend(ingest::hear(&case.backend, raw).events.into_iter().map(|(e, _)| e));
+        };
+        if found.is_none() {
+            let name = self.backend.as_deref().unwrap_or_default();
+            let known = self.plan.backends.iter().map(|b| b.name.as_str());
+            self.unknown("backend", name, format!("no backend file says `backend: {name}`"), known);
         }
+        found.cloned()
     }
-    let Some(dialect) = &case.dialect else { return played };
-    let request = match &case.request {
-        None => TurnRequest::plain("test", true),
-        Some(body) => match ingress::read_tree(&dialect.request, body) {
-            Ok(request) => request,
-            Err(fault) => {
-                played.fault = Some(fault);
-                return played;
-            }
-        },
-    };
-    played.request = Some(request.view.clone());
-    if case.given.is_empty() {
-        return played;
-    }
-    let request = Arc::new(request);
-    let seen = Arc::new(Mutex::new(Vec::new()));
-    played.fault = run(case, dialect, &request, Answer::Stream, Some(seen.clone())).fault().cloned();
-    played.frames = std::mem::take(&mut *seen.lock().unwrap_or_else(|e| e.into_inner()));
-    played.body = Some(run(case, dialect, &request, Answer::Body, None).body());
-    played
-}
 
-type Seen = Arc<Mutex<Vec<(Frame, Span)>>>;
-
-fn run(
-    case: &Case,
-    dialect: &Arc<DialectPlan>,
-    request: &Arc<TurnRequest>,
-    answer: Answer,
-    seen: Option<Seen>,
-) -> Pipeline {
-    let mut pipeline = Pipeline::new(Order {
-        backend: case.backend.clone(),
-        dialect: dialect.clone(),
-        request: request.clone(),
-        validation: Validation::Strict,
-        answer,
-        masks: Default::default(),
-        hidden: None,
-        ids: Ids::Counting(0),
-        now_ms: 0,
-    });
-    if let Some(seen) = seen {
-        pipeline = pipeline.observe(Box::new(Collect(seen)));
-    }
-    pipeline.play(&case.given, 0);
-    pipeline
-}
-
-struct Collect(Seen);
-
-impl Observer for Collect {
-    fn see(&mut self, sight: Sight) {
-        if let Sight::Frame(frame, span) = sight
-            && matches!(frame.body, FrameBody::Data(_))
-        {
-            self.0.lock().unwrap_or_else(|e| e.into_inner()).push((frame.clone(), span));
+    fn dialect(&self, name: &str, profile: Option<&str>) -> Option<Arc<DialectPlan>> {
+        let plan = self.plan;
+        let found = plan.dialect(name, profile).cloned();
+        if found.is_none() {
+            // The pair may be unknown for its profile only.
+            let named = plan.dialects().any(|d| d.name == name);
+            let (key, word) = match profile.filter(|_| named) {
+                Some(profile) => ("profile", profile),
+                None => ("dialect", name),
+            };
+            let of = |d: &'_ Arc<DialectPlan>| if named { d.profile.clone() } else { Some(d.name.clone()) };
+            let known: Vec<String> = plan.dialects().filter_map(of).collect();
+            self.unknown(key, word, format!("no {key} is called `{word}`"), known.iter().map(String::as_str));
         }
+        found
+    }
+
+    fn script(&self, name: &str) -> Option<Arc<ScriptPlan>> {
+        let scripts = || self.plan.gateway.backends.iter().filter_map(|b| b.script.as_ref());
+        let found = scripts().find(|s| s.name == name).cloned();
+        if found.is_none() {
+            let message = format!("no backend of the gateway plays the script `{name}`");
+            self.unknown("script", name, message, scripts().map(|s| s.name.as_str()));
+        }
+        found
+    }
+}
+
+impl Case {
+    /// What is expected although nothing could bring it about is a mistake of the test.
+    fn can_hold(&self, cx: Cx) -> bool {
+        let mut sound = true;
+        for (key, span) in &self.expect.said {
+            let played = matches!(*key, "frames" | "where" | "stream" | "events" | "body");
+            let spoken = matches!(*key, "frames" | "where" | "stream" | "body" | "request" | "plays");
+            let (message, help) = match *key {
+                _ if played && self.given.is_empty() => {
+                    (format!("`{key}:` is expected, and nothing is given"), "add `given:` or `transcript:`")
+                }
+                _ if spoken && self.dialect.is_none() => {
+                    (format!("`{key}:` is expected, and no dialect is named"), "add `dialect: NAME`")
+                }
+                "request" if self.request.is_none() => {
+                    (format!("`{key}:` is expected, and none is sent"), "add `request:`, the client's body")
+                }
+                "plays" if self.script.is_none() => {
+                    (format!("`{key}:` is expected, and no script is named"), "add `script: NAME`")
+                }
+                _ => continue,
+            };
+            cx.add(Diagnostic::new(Code::MissingKey, *span, message).help(help));
+            sound = false;
+        }
+        sound
     }
 }

@@ -1,119 +1,300 @@
-//! What a test expects, compared with what came: whole names, subsets of values, single values by JSONPath.
+//! `expect:`, read and compared with what came.
 
-use super::case::{Case, Played};
-use crate::canon::{Frame, FrameBody, Tree};
-use crate::mapping::fields::{Cx, Fields, constant};
-use crate::mapping::select::{Cursor, Selector};
-use crate::mapping::yaml::Node;
+use super::difference::{Difference, Made};
+use super::play::Played;
+use super::seen::{Seen, Told, told};
+use super::want::{Extent, Want, compare_path};
+use crate::canon::{Fault, FaultKind, Tree};
+use crate::diag::{Code, Diagnostic, Span};
+use crate::mapping::fields::{Cx, Fields, text_of};
+use crate::mapping::select::Selector;
+use crate::mapping::yaml::{Entry, Kind, Node};
 
-/// What differs, a line each. Mistakes in the expectation itself go to `cx`.
-pub fn compare(case: &Case, played: &Played, cx: Cx) -> Vec<String> {
-    let mut lines = Vec::new();
-    if let Some(fields) = Fields::of(&case.expect, "`expect:`", cx) {
-        if let Some(node) = fields.get("frames") {
-            let got: Vec<&str> = played.frames.iter().map(|(f, _)| &*f.name).collect();
-            names("frames", &constant(node), &got, &mut lines);
-        }
-        if let Some(node) = fields.get("events") {
-            let got: Vec<String> = played.events.iter().map(|e| e.brief()).collect();
-            let got: Vec<&str> = got.iter().map(String::as_str).collect();
-            names("events", &constant(node), &got, &mut lines);
-        }
-        for node in fields.list("where") {
-            single(node, played, cx, &mut lines);
-        }
-        if let Some(node) = fields.get("body") {
-            match &played.body {
-                Some(Ok(body)) => subset("body", &constant(node), body, &mut lines),
-                Some(Err(fault)) => lines.push(format!("body: there is none, but a fault: {}", fault.message)),
-                None => lines.push("body: there is none, for nothing was given".into()),
-            }
-        }
-        if let Some(node) = fields.get("request") {
-            match (&played.request, &played.fault) {
-                (Some(request), _) => subset("request", &constant(node), request, &mut lines),
-                (None, Some(fault)) => lines.push(format!("request: refused: {}", fault.message)),
-                (None, None) => lines.push("request: there is none; name a dialect".into()),
-            }
-        }
-        if let Some(node) = fields.get("fault") {
-            match &played.fault {
-                Some(fault) => {
-                    let got = Tree::map([
-                        ("kind", Tree::from(fault.kind.word())),
-                        ("message", Tree::from(fault.message.as_str())),
-                        ("param", fault.param.as_deref().map_or(Tree::Null, Tree::from)),
-                        ("code", fault.code.as_deref().map_or(Tree::Null, Tree::from)),
-                        ("status", Tree::from(i64::from(fault.status()))),
-                    ]);
-                    subset("fault", &constant(node), &got, &mut lines);
-                }
-                None => lines.push("fault: there is none".into()),
-            }
-        } else if let (Some(fault), true) =
-            (&played.fault, fields.get("body").is_none() && fields.get("frames").is_some())
-        {
-            lines.push(format!("the turn failed: {}", fault.message));
+/// What must come of a test.
+#[derive(Debug, Default)]
+pub struct Expect {
+    frames: Option<Vec<(String, Option<Want>)>>,
+    places: Vec<Place>,
+    stream: Option<Want>,
+    events: Option<Vec<String>>,
+    body: Option<Want>,
+    request: Option<Want>,
+    fault: Option<Want>,
+    plays: Option<String>,
+    /// Which of its keys stand where, for what cannot hold.
+    pub said: Vec<(&'static str, Span)>,
+}
+
+/// `{ frame: 8, "$.output_index": 1 }`
+#[derive(Debug)]
+struct Place {
+    which: Which,
+    paths: Vec<(Selector, Want)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Which {
+    Nth(usize),
+    Last,
+}
+
+const KEYS: &[&str] = &["frames", "where", "stream", "events", "body", "request", "fault", "plays"];
+const LAST: &str = "last";
+
+impl Expect {
+    pub fn parse(entry: &Entry, cx: Cx) -> Option<Expect> {
+        let fields = Fields::of(&entry.value, "`expect:`", cx)?;
+        let said = KEYS.iter().filter_map(|key| fields.entry(key).map(|e| (*key, e.key_span))).collect();
+        let value = |key| fields.get(key).and_then(|n| Want::parse(n, cx));
+        let expect = Expect {
+            frames: fields.entry("frames").and_then(|e| list(e, cx)).map(|l| frames(l, cx)),
+            places: fields.list("where").iter().filter_map(|n| Place::parse(n, cx)).collect(),
+            stream: value("stream"),
+            events: fields.entry("events").and_then(|e| list(e, cx)).map(|l| words(l, cx)),
+            body: value("body"),
+            request: value("request"),
+            fault: fields.get("fault").and_then(|n| fault(n, cx)),
+            plays: fields.text("plays").map(str::to_owned),
+            said,
+        };
+        if expect.said.is_empty() {
+            let message = "`expect:` says nothing, so the test would always hold";
+            fields.not_one_of(KEYS, Diagnostic::new(Code::MissingKey, entry.key_span, message));
         }
         fields.done();
+        Some(expect)
     }
-    lines
-}
 
-fn names(what: &str, expected: &Tree, got: &[&str], lines: &mut Vec<String>) {
-    let expected: Vec<&str> = expected.as_list().unwrap_or(&[]).iter().filter_map(Tree::as_str).collect();
-    if expected == got {
-        return;
-    }
-    let at = expected.iter().zip(got).position(|(e, g)| e != g).unwrap_or(expected.len().min(got.len()));
-    let show = |list: &[&str]| list.get(at).map_or("nothing".to_owned(), |n| format!("`{n}`"));
-    lines.push(format!("{what}: at {at} expected {}, got {}", show(&expected), show(got)));
-}
-
-/// `{ frame: 8, "$.output_index": 1 }`; `frame: last` is the last one.
-fn single(node: &Node, played: &Played, cx: Cx, lines: &mut Vec<String>) {
-    let Some(fields) = Fields::of(node, "`where:`", cx) else { return };
-    let Some(which) = fields.required("frame").map(constant) else { return };
-    let found = match which.as_u64() {
-        Some(n) => played.frames.get(n as usize),
-        None => played.frames.last(),
-    };
-    let Some((Frame { name, body: FrameBody::Data(data), .. }, span)) = found else {
-        lines.push(format!("frame {which}: there is none"));
-        return;
-    };
-    for entry in fields.rest() {
-        let Some(selector) = Selector::parse(&entry.key, entry.key_span, cx) else { continue };
-        let got = selector.one(&Cursor::new(data)).cloned().unwrap_or_default();
-        let expected = constant(&entry.value);
-        if got != expected {
-            let place = cx.sources.show_short(*span);
-            lines.push(format!(
-                "frame {which} `{name}` {}: expected {expected}, got {got} (made by {place})",
-                entry.key
-            ));
+    /// Everything that differs.
+    pub fn compare(&self, played: &Played) -> Vec<Difference> {
+        let mut out = Vec::new();
+        let told = told(&played.seen);
+        if let Some(expected) = &self.frames {
+            compare_frames(expected, &told, &mut out);
         }
-    }
-}
-
-/// Every member that is expected must be there and equal; lists are compared element by element.
-fn subset(path: &str, expected: &Tree, got: &Tree, lines: &mut Vec<String>) {
-    match (expected, got) {
-        (Tree::Map(members), Tree::Map(_)) => {
-            for (key, value) in members {
-                match got.get(key) {
-                    Some(inner) => subset(&format!("{path}.{key}"), value, inner, lines),
-                    None if value.is_null() => {}
-                    None => lines.push(format!("{path}.{key}: expected {value}, got nothing")),
+        if let Some(expected) = &self.events
+            && *expected != played.events
+        {
+            out.push(Difference::names("events", expected.clone(), played.events.clone()));
+        }
+        for place in &self.places {
+            place.compare(&told, &mut out);
+        }
+        if let Some(want) = &self.stream {
+            let all: Vec<Tree> = told.iter().map(|t| t.data.clone()).collect();
+            want.compare(Some(&Tree::from(all)), "stream", Extent::Part, &mut out);
+        }
+        if let Some(want) = &self.body {
+            match &played.body {
+                Some((Ok(body), span)) => {
+                    let from = out.len();
+                    want.compare(Some(body), "body", Extent::Part, &mut out);
+                    let made = Made { span: *span, frame: None, moment: None, raw: None };
+                    out[from..].iter_mut().for_each(|d| d.made = Some(made.clone()));
                 }
+                Some((Err(fault), _)) => {
+                    out.push(Difference::said("body", format!("there is none, but a fault: {}", fault.message)));
+                }
+                None => out.push(nothing("body", played)),
             }
         }
-        (Tree::List(expected), Tree::List(got)) if expected.len() == got.len() => {
-            for (i, (expected, got)) in expected.iter().zip(got).enumerate() {
-                subset(&format!("{path}[{i}]"), expected, got, lines);
+        if let Some(want) = &self.request {
+            match &played.request {
+                Some(request) => want.compare(Some(request), "request", Extent::Part, &mut out),
+                None => out.push(nothing("request", played)),
             }
         }
-        _ if expected == got => {}
-        _ => lines.push(format!("{path}: expected {expected}, got {got}")),
+        if let Some(expected) = &self.plays
+            && played.plays.as_ref() != Some(expected)
+        {
+            out.push(match (&played.plays, &played.fault) {
+                (Some(got), _) => Difference::value("plays", expected.as_str().into(), Some(got.as_str().into())),
+                (None, _) => nothing("plays", played),
+            });
+        }
+        match (&self.fault, &played.fault) {
+            (Some(want), Some(fault)) => want.compare(Some(&shown(fault)), "fault", Extent::Part, &mut out),
+            (Some(_), None) => out.push(Difference::said("fault", "there is none")),
+            (None, Some(fault)) if (self.frames.is_some() || self.stream.is_some()) && self.body.is_none() => {
+                // It is why the rest differs.
+                out.insert(0, failed(fault, &played.seen));
+            }
+            (None, _) => {}
+        }
+        out
     }
+}
+
+impl Place {
+    fn parse(node: &Node, cx: Cx) -> Option<Place> {
+        let fields = Fields::of(node, "`where:`", cx)?;
+        let which = match fields.required("frame").map(|n| (n, &n.kind)) {
+            Some((_, Kind::Int(n))) if *n >= 0 => Some(Which::Nth(*n as usize)),
+            Some((node, Kind::Text(_))) => cx.word(node, &[LAST]).map(|_| Which::Last),
+            Some((node, _)) => {
+                cx.wrong_type(node, "the number of a frame, from 0, or `last`");
+                None
+            }
+            None => None,
+        };
+        let mut paths = Vec::new();
+        for entry in fields.rest() {
+            let selector = Selector::parse(&entry.key, entry.key_span, cx);
+            let want = Want::parse(&entry.value, cx);
+            paths.extend(selector.zip(want));
+        }
+        if fields.rest().is_empty() && which.is_some() {
+            let message = "`where:` asks nothing of this frame";
+            let help = "say what a JSONPath must find in it: `{ frame: 0, \"$.a\": 1 }`";
+            cx.add(Diagnostic::new(Code::MissingKey, node.span, message).help(help));
+        }
+        Some(Place { which: which?, paths })
+    }
+
+    fn compare(&self, told: &[Told], out: &mut Vec<Difference>) {
+        let at = match self.which {
+            Which::Nth(n) => n,
+            Which::Last => told.len().saturating_sub(1),
+        };
+        let Some(one) = told.get(at) else {
+            let which = match self.which {
+                Which::Nth(n) => n.to_string(),
+                Which::Last => LAST.to_owned(),
+            };
+            let count = told.len();
+            out.push(Difference::said(&format!("frame {which}"), format!("there is none; there are {count}")));
+            return;
+        };
+        let from = out.len();
+        for (selector, want) in &self.paths {
+            compare_path(selector, want, one.data, &name(at, one), Extent::Whole, out);
+        }
+        mark(&mut out[from..], at, one);
+    }
+}
+
+fn compare_frames(expected: &[(String, Option<Want>)], told: &[Told], out: &mut Vec<Difference>) {
+    let names: Vec<String> = expected.iter().map(|(name, _)| name.clone()).collect();
+    let got: Vec<String> = told.iter().map(|t| t.frame.name.to_string()).collect();
+    if names != got {
+        let same = names.iter().zip(&got).take_while(|(e, g)| e == g).count();
+        let difference = Difference::names("frames", names, got);
+        out.push(match told.get(same) {
+            Some(one) => difference.made(made(same, one)),
+            None => difference,
+        });
+        return;
+    }
+    for (at, ((_, want), one)) in expected.iter().zip(told).enumerate() {
+        let Some(want) = want else { continue };
+        let from = out.len();
+        want.compare(Some(one.data), &name(at, one), Extent::Part, out);
+        mark(&mut out[from..], at, one);
+    }
+}
+
+fn name(at: usize, told: &Told) -> String {
+    format!("frame {at} `{}`", told.frame.name)
+}
+
+fn mark(differences: &mut [Difference], at: usize, told: &Told) {
+    for difference in differences {
+        difference.made = Some(made(at, told));
+    }
+}
+
+fn made(at: usize, told: &Told) -> Made {
+    Made {
+        span: told.made,
+        frame: Some(at),
+        moment: Some(told.frame.moment.word()),
+        raw: told.raw.map(|raw| (raw.number, raw.name.clone())),
+    }
+}
+
+/// Why something is not there at all.
+fn nothing(what: &str, played: &Played) -> Difference {
+    match &played.fault {
+        Some(fault) => Difference::said(what, format!("there is none, but a fault: {}", fault.message)),
+        None => Difference::said(what, "there is none"),
+    }
+}
+
+/// The turn failed, and nobody expected it; where it broke its contract, with the line that did.
+fn failed(fault: &Fault, seen: &[Seen]) -> Difference {
+    let breach = seen.iter().find_map(|s| match s {
+        Seen::Breach(breach) => Some(breach),
+        Seen::Raw(_) | Seen::Event(..) | Seen::Dropped(_) | Seen::Puzzling(_) | Seen::Late => None,
+        Seen::Moment(..) | Seen::Frame(..) => None,
+    });
+    let why = breach.and_then(|b| b.why.as_ref()).map_or(String::new(), |why| format!(": {why}"));
+    let said = Difference::said("", format!("the turn failed: {}{why}", fault.message));
+    match breach.filter(|b| b.made != Span::NOWHERE) {
+        Some(breach) => said.made(Made { span: breach.made, frame: None, moment: None, raw: None }),
+        None => said,
+    }
+}
+
+fn shown(fault: &Fault) -> Tree {
+    Tree::map([
+        ("kind", Tree::from(fault.kind.word())),
+        ("message", Tree::from(fault.message.as_str())),
+        ("param", fault.param.as_deref().map_or(Tree::Null, Tree::from)),
+        ("code", fault.code.as_deref().map_or(Tree::Null, Tree::from)),
+        ("status", Tree::from(i64::from(fault.status()))),
+    ])
+}
+
+/// The items of what must be a list; a single word is most likely a slip.
+fn list<'n>(entry: &'n Entry, cx: Cx) -> Option<&'n [Node]> {
+    match &entry.value.kind {
+        Kind::List(items) => Some(items),
+        Kind::Null => {
+            cx.error(Code::MissingKey, entry.key_span, format!("`{}:` is empty", entry.key));
+            None
+        }
+        Kind::Bool(_) | Kind::Int(_) | Kind::Float(_) | Kind::Text(_) | Kind::Map(_) => {
+            let message = format!("`{}:` must be a list, not {}", entry.key, entry.value.noun());
+            cx.error(Code::WrongType, entry.value.span, message);
+            None
+        }
+    }
+}
+
+fn words(items: &[Node], cx: Cx) -> Vec<String> {
+    items.iter().filter_map(|n| text_of(n, cx)).map(str::to_owned).collect()
+}
+
+/// A name, or `{ NAME: what it holds }`.
+fn frames(items: &[Node], cx: Cx) -> Vec<(String, Option<Want>)> {
+    let mut frames = Vec::new();
+    for item in items {
+        match &item.kind {
+            Kind::Text(name) => frames.push((name.clone(), None)),
+            Kind::Map(entries) if entries.len() == 1 => {
+                frames.extend(entries.iter().map(|e| (e.key.clone(), Want::parse(&e.value, cx))));
+            }
+            Kind::Null | Kind::Bool(_) | Kind::Int(_) | Kind::Float(_) | Kind::List(_) | Kind::Map(_) => {
+                cx.wrong_type(item, "the name of a frame, or `{ NAME: what it holds }`");
+            }
+        }
+    }
+    frames
+}
+
+fn fault(node: &Node, cx: Cx) -> Option<Want> {
+    let fields = Fields::of(node, "`fault:`", cx)?;
+    let mut members = Vec::new();
+    for key in ["kind", "message", "param", "code", "status"] {
+        let Some(node) = fields.get(key) else { continue };
+        if key == "kind" {
+            cx.word(node, FaultKind::WORDS);
+        }
+        members.extend(Want::parse(node, cx).map(|want| (key.to_owned(), want)));
+    }
+    if members.is_empty() && fields.rest().is_empty() {
+        cx.error(Code::MissingKey, node.span, "`fault:` says nothing of the fault");
+    }
+    fields.done();
+    Some(Want::Map(members, Vec::new()))
 }

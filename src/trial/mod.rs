@@ -1,14 +1,22 @@
 //! `*.test.yaml` beside the mappings: raw events in, frames or body out. Pure, and milliseconds each.
 
 mod case;
+mod diff;
+mod difference;
 mod expect;
+mod play;
 mod rehearsal;
+mod seen;
+mod want;
 mod witness;
 
-use crate::diag::{Code, Diagnostic, Findings, Span};
+pub use case::Case;
+pub use difference::{Difference, Made, What};
+pub use play::Scene;
+pub use seen::{Keep, Seen, Told, told};
+
+use crate::diag::{Code, Diagnostic, Sources, Span};
 use crate::mapping::Plan;
-use crate::mapping::fields::Cx;
-use case::Case;
 
 /// Everything that is found by trying a plan out: its own tests, its frames with witness values, its transcripts.
 pub fn findings(plan: &Plan) -> Vec<Diagnostic> {
@@ -45,73 +53,81 @@ pub struct Trial {
     pub rehearsed: Option<(usize, usize)>,
 }
 
+/// A test file: its tests, and what is wrong with the file itself.
+#[derive(Debug)]
+pub struct Suite {
+    /// Inside the set: `dialects/chat.test.yaml`.
+    pub file: String,
+    pub cases: Vec<Case>,
+    pub mistakes: Vec<Diagnostic>,
+}
+
+pub fn suites(plan: &Plan) -> Vec<Suite> {
+    let parse = |file: &crate::mapping::load::TestFile| {
+        let (cases, mistakes) = case::parse(&file.name, &file.node, plan);
+        Suite { file: file.name.clone(), cases, mistakes }
+    };
+    plan.tests.iter().map(parse).collect()
+}
+
+/// What differs; nothing when the test holds.
+pub fn run(case: &Case) -> Vec<Difference> {
+    case.expect.compare(&play::play(case))
+}
+
 /// The outcome of one test file.
 #[derive(Debug)]
 pub struct Report {
     pub file: String,
     pub passed: usize,
-    pub failures: Vec<Failure>,
-}
-
-#[derive(Debug)]
-pub struct Failure {
-    pub name: String,
-    pub span: Span,
-    /// What differs, a line each.
-    pub lines: Vec<String>,
-    /// The test itself is wrong, not what it tests.
-    pub mistake: Option<Box<Diagnostic>>,
+    failures: Vec<Diagnostic>,
 }
 
 impl Report {
     pub fn diagnostics(&self) -> Vec<Diagnostic> {
-        self.failures.iter().map(Failure::diagnostic).collect()
-    }
-}
-
-impl Failure {
-    fn of_test(mistake: Diagnostic) -> Failure {
-        let lines = vec![mistake.message.clone()];
-        Failure { name: "the test file itself".into(), span: mistake.span, lines, mistake: Some(Box::new(mistake)) }
-    }
-
-    fn diagnostic(&self) -> Diagnostic {
-        if let Some(mistake) = &self.mistake {
-            return Diagnostic::clone(mistake);
-        }
-        let (first, rest) = self.lines.split_first().map_or(("", &[] as &[String]), |(f, r)| (f.as_str(), r));
-        let message = format!("the test \"{}\" does not hold: {first}", self.name);
-        let diagnostic = Diagnostic::new(Code::FailedTest, self.span, message);
-        if rest.is_empty() { diagnostic } else { diagnostic.help(format!("and {}", rest.join("; "))) }
+        self.failures.clone()
     }
 }
 
 pub fn run_all(plan: &Plan) -> Vec<Report> {
-    plan.tests
-        .iter()
-        .map(|file| {
-            let mut report = Report { file: file.name.clone(), passed: 0, failures: Vec::new() };
-            for parsed in case::parse(&file.name, &file.node, plan) {
-                let failures = match parsed {
-                    Ok(case) => run(&case, plan),
-                    Err(failure) => vec![failure],
-                };
-                report.passed += usize::from(failures.is_empty());
-                report.failures.extend(failures);
+    let report = |suite: Suite| {
+        let (mut passed, mut failures) = (0, suite.mistakes);
+        for case in &suite.cases {
+            match failure(case, &run(case), &plan.sources) {
+                Some(failure) => failures.push(failure),
+                None => passed += 1,
             }
-            report
-        })
-        .collect()
+        }
+        Report { file: suite.file, passed, failures }
+    };
+    suites(plan).into_iter().map(report).collect()
 }
 
-fn run(case: &Case, plan: &Plan) -> Vec<Failure> {
-    let played = case::play(case);
-    let findings = Findings::default();
-    let lines = expect::compare(case, &played, Cx { sources: &plan.sources, findings: &findings });
-    let mistakes = findings.into_sorted();
-    if !mistakes.is_empty() {
-        return mistakes.into_iter().map(Failure::of_test).collect();
+/// In a sentence, with the first difference in it and the others below.
+fn failure(case: &Case, differences: &[Difference], sources: &Sources) -> Option<Diagnostic> {
+    let (first, rest) = differences.split_first()?;
+    let made = first.made.as_ref().map_or(String::new(), |m| format!(" (made by {})", sources.show_short(m.span)));
+    let message = format!("the test \"{}\" does not hold: {}{made}", case.name, first.brief());
+    let diagnostic = Diagnostic::new(Code::FailedTest, case.span, message);
+    let rest: Vec<String> = rest.iter().map(Difference::brief).collect();
+    Some(if rest.is_empty() { diagnostic } else { diagnostic.help(format!("and {}", rest.join("; "))) })
+}
+
+/// The test that stands at a line, or is called so: `chat.test.yaml:31`, `a tool call after text`.
+pub fn find<'s>(suites: &'s [Suite], wanted: &str, sources: &Sources) -> Option<&'s Case> {
+    let cases = || suites.iter().flat_map(|s| &s.cases);
+    if let Some(case) = cases().find(|c| c.name == wanted) {
+        return Some(case);
     }
-    let failure = Failure { name: case.name.clone(), span: case.span, lines, mistake: None };
-    if failure.lines.is_empty() { Vec::new() } else { vec![failure] }
+    let (file, rest) = wanted.split_once(".test.yaml:")?;
+    let line: usize = rest.split(':').next()?.parse().ok()?;
+    let is_file = |span: Span| {
+        let Some(source) = sources.get(span.file) else { return false };
+        let shown = source.shown.trim_end_matches(".test.yaml");
+        let below =
+            |long: &str, short: &str| long.strip_suffix(short).is_some_and(|r| r.is_empty() || r.ends_with(['/', ' ']));
+        below(shown, file) || below(file, shown)
+    };
+    // A test goes on until the next one begins.
+    cases().rfind(|c| is_file(c.span) && sources.place(c.whole).line <= line)
 }

@@ -81,10 +81,7 @@ fn play(plan: &Plan, dialect: &Arc<DialectPlan>, transcript: &Transcript, answer
     }
     let ours = |f: &Fault| matches!(f.kind, FaultKind::Breach | FaultKind::Internal);
     let (place, why) = places.lock().unwrap_or_else(|e| e.into_inner()).take().unwrap_or((dialect.body.span, None));
-    let told = |fault: Fault| Fault {
-        message: why.map_or(fault.message.clone(), |w| format!("{}: {w}", fault.message)),
-        ..fault
-    };
+    let told = |fault: Fault| Fault { message: why.unwrap_or(fault.message), ..fault };
     fault.filter(ours).map(|fault| (told(fault), place))
 }
 
@@ -97,7 +94,7 @@ type First = Option<(Span, Option<String>)>;
 impl Observer for Place {
     fn see(&mut self, sight: Sight) {
         if let Sight::Breach(_, span, broken) = sight {
-            let why = broken.map(|b| sentence::of(b.breach, b.data));
+            let why = broken.map(|b| format!("{} breaks its schema: {}", b.what, sentence::of(b.breach, b.data)));
             self.0.lock().unwrap_or_else(|e| e.into_inner()).get_or_insert((span, why));
         }
     }

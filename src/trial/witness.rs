@@ -61,7 +61,7 @@ pub fn prove(plan: &Plan) -> Proof {
 
 /// `client`: who would see it, if not everybody; `also`: what else breaks in the same way.
 fn diagnostic(span: Span, broken: &Found, client: &str, also: &[String], sources: &Sources) -> Diagnostic {
-    let Found { what, schema, why, unknown } = broken;
+    let Found { what, schema, why, member, unknown } = broken;
     let message = format!("{what} never satisfies its schema{client}: {why}");
     let help = match unknown {
         Some((_, line)) => format!("allow it in schemas/{schema}: {line}"),
@@ -72,8 +72,11 @@ fn diagnostic(span: Span, broken: &Found, client: &str, also: &[String], sources
         [one] => format!("{help}; the same in {one}"),
         [one, more @ ..] => format!("{help}; the same in {one} and {} more", more.len()),
     };
-    let span = unknown.as_ref().and_then(|(name, _)| sources.only_key(span.file, name)).unwrap_or(span);
-    Diagnostic::new(Code::NeverValid, span, message).help(help)
+    // The frame is right there; the member may come from `base:` or from a part.
+    let on_line = |name: &String| sources.key_on_line(span, name);
+    let anywhere = |(name, _): &(String, String)| on_line(name).or_else(|| sources.only_key(span.file, name));
+    let place = unknown.as_ref().map_or_else(|| member.as_ref().and_then(on_line), anywhere);
+    Diagnostic::new(Code::NeverValid, place.unwrap_or(span), message).help(help)
 }
 
 /// What came of each frame, by its place in the mapping.
@@ -89,6 +92,8 @@ struct Found {
     what: String,
     schema: String,
     why: String,
+    /// What is wrong with it, by its last name.
+    member: Option<String>,
     /// The member that the schema does not know, and the line that would allow it.
     unknown: Option<(String, String)>,
 }
@@ -142,6 +147,7 @@ fn found(broken: &Broken) -> Found {
         what: (*what).to_owned(),
         schema: (*schema).to_owned(),
         why: sentence::of(breach, data),
+        member: sentence::steps(&breach.pointer).filter(|step| step.parse::<usize>().is_err()).last(),
         unknown: (breach.keyword == "additionalProperties" || breach.keyword == "unevaluatedProperties")
             .then(|| line(data, &breach.pointer, &breach.message))
             .flatten(),

@@ -105,7 +105,7 @@ pub fn ask(
                 .script
                 .as_ref()
                 .ok_or_else(|| Fault::new(FaultKind::Internal, "the replay backend has no script"))?;
-            let (transcript, pace) = replay::choose(script, request)?;
+            let (transcript, pace) = crate::fill::choose(script, request)?;
             let rules = plan
                 .backend(&transcript.backend)
                 .ok_or_else(|| Fault::new(FaultKind::Internal, "the transcript's backend is gone"))?;

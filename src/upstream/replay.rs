@@ -1,9 +1,8 @@
 //! A recorded transcript as a backend: no keys, no network.
 
 use super::Arrived;
-use crate::canon::{Ended, Fault, FaultKind, TurnRequest};
-use crate::fill::{Scope, holds};
-use crate::mapping::script::{Action, Pace, ScriptPlan};
+use crate::canon::Ended;
+use crate::mapping::script::Pace;
 use crate::mapping::transcript::{Arrival, Transcript};
 use std::future::Future;
 use std::pin::Pin;
@@ -19,29 +18,6 @@ pub struct Replay {
     began: Instant,
     /// Runs while the next line is not due.
     timer: Option<Pin<Box<Sleep>>>,
-}
-
-/// The first step of the script that holds.
-pub fn choose(script: &ScriptPlan, request: &TurnRequest) -> Result<(Arc<Transcript>, Pace), Fault> {
-    let scope = Scope::request(request);
-    for step in &script.steps {
-        let wanted = match &step.when {
-            Some(when) => holds(when, &scope, &script.pool).map_err(|e| {
-                Fault::new(FaultKind::Internal, format!("a step of the script `{}` failed: {e}", script.name))
-            })?,
-            None => true,
-        };
-        if !wanted {
-            continue;
-        }
-        return match &step.action {
-            Action::Play { transcript, pace } => Ok((transcript.clone(), *pace)),
-            Action::Refuse { param, message } => {
-                Err(Fault { param: param.clone(), ..Fault::new(FaultKind::Unsupported, message.as_str()) })
-            }
-        };
-    }
-    Err(Fault::new(FaultKind::Internal, format!("no step of the script `{}` holds", script.name)))
 }
 
 impl Replay {

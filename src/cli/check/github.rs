@@ -16,14 +16,10 @@ fn command(finding: &Diagnostic, outcome: &Outcome) -> String {
         Severity::Warning => "warning",
         Severity::Note => "notice",
     };
-    let (mut properties, mut text) = (Vec::new(), sentences(finding));
-    if let Some(source) = outcome.sources.get(finding.span.file) {
-        match is_embedded(source) {
-            // No file of the repository.
-            true => text = format!("{text}\nin {}", outcome.sources.show(finding.span)),
-            false => properties.push(format!("file={}", property(&source.shown))),
-        }
-        if let Some(span) = visible(source, finding.span).filter(|_| !is_embedded(source)) {
+    let mut properties = Vec::new();
+    if let Some(source) = outcome.sources.get(finding.span.file).filter(|source| !is_embedded(source)) {
+        properties.push(format!("file={}", property(&source.shown)));
+        if let Some(span) = visible(source, finding.span) {
             let (start, end) = (outcome.sources.place(span), outcome.sources.end(span));
             // The last column, not the one behind it.
             let last = end.column.saturating_sub(1).max(start.column);
@@ -31,17 +27,20 @@ fn command(finding: &Diagnostic, outcome: &Outcome) -> String {
         }
     }
     properties.push(format!("title={}", finding.code.as_str()));
-    format!("::{level} {}::{}\n", properties.join(","), data(&text))
+    format!("::{level} {}::{}\n", properties.join(","), data(&sentences(finding, outcome)))
 }
 
-/// All that is said of a finding, a line each.
-pub fn sentences(finding: &Diagnostic) -> String {
+/// All that is said of a finding, a line each. A place in the binary is said too: there is no file to show it in.
+pub fn sentences(finding: &Diagnostic, outcome: &Outcome) -> String {
     let mut text = finding.message.clone();
     if !finding.label.is_empty() {
         text.push_str(&format!("\n{}", finding.label));
     }
     if let Some(help) = &finding.help {
         text.push_str(&format!("\nhelp: {help}"));
+    }
+    if outcome.sources.get(finding.span.file).is_some_and(is_embedded) {
+        text.push_str(&format!("\nin {}", outcome.sources.show(finding.span)));
     }
     text
 }

@@ -52,7 +52,7 @@ fn result(finding: &Diagnostic, codes: &[Code], outcome: &Outcome) -> Value {
         "ruleId": finding.code.as_str(),
         "ruleIndex": codes.iter().position(|code| *code == finding.code),
         "level": level(finding.severity()),
-        "message": { "text": sentences(finding) },
+        "message": { "text": sentences(finding, outcome) },
     });
     if let Some(location) = location(finding, outcome) {
         result["locations"] = json!([location]);
@@ -61,13 +61,11 @@ fn result(finding: &Diagnostic, codes: &[Code], outcome: &Outcome) -> Value {
 }
 
 fn location(finding: &Diagnostic, outcome: &Outcome) -> Option<Value> {
-    let own = outcome.sources.get(finding.span.file);
-    // What is wrong with the set as a whole is shown at its gateway: code scanning refuses what has no place.
+    let own = outcome.sources.get(finding.span.file).filter(|source| !is_embedded(source));
+    // What is wrong with the set as a whole, or in the binary, is shown at the set's gateway: code scanning refuses
+    // what has no file.
     let sources = || outcome.sources.iter().map(|(_, source)| source).filter(|source| !is_embedded(source));
     let source = own.or_else(|| sources().find(|s| s.name == "gateway.yaml")).or_else(|| sources().next())?;
-    if is_embedded(source) {
-        return Some(json!({ "logicalLocations": [{ "fullyQualifiedName": source.shown, "kind": "resource" }] }));
-    }
     let mut place = json!({ "artifactLocation": { "uri": uri(&source.shown) } });
     if let Some(span) = own.and_then(|source| visible(source, finding.span)) {
         let (start, end) = (outcome.sources.place(span), outcome.sources.end(span));

@@ -1,0 +1,128 @@
+//! What is to be explained: which events, in which dialect, for which request.
+
+use super::ExplainArgs;
+use super::policies::Client;
+use crate::canon::{Fault, Tree, TurnRequest};
+use crate::cli::colour;
+use crate::diag::{Findings, Sources, did_you_mean, one_of, render_all};
+use crate::ingress;
+use crate::mapping::Plan;
+use crate::mapping::dialect::DialectPlan;
+use crate::mapping::fields::Cx;
+use crate::mapping::transcript::{self, Transcript};
+use crate::trial::{self, Case, Scene};
+use std::path::Path;
+use std::sync::Arc;
+
+pub struct Subject {
+    pub dialect: Arc<DialectPlan>,
+    /// Nothing is played when only policies or losses are asked for.
+    pub scene: Option<Scene>,
+}
+
+impl Subject {
+    pub fn find(args: &ExplainArgs, plan: &Plan) -> Result<Subject, String> {
+        let Some(given) = &args.given else {
+            return Ok(Subject { dialect: dialect(args, plan)?, scene: None });
+        };
+        if !plan.transcripts.iter().any(|t| t.name == *given) {
+            let suites = trial::suites(plan);
+            if let Some(case) = trial::find(&suites, given, &plan.sources) {
+                return of_test(case, args, plan);
+            }
+            if given.contains(".test.yaml") {
+                let known: Vec<&str> = suites.iter().map(|s| s.file.as_str()).collect();
+                return Err(format!("error: no test stands at {given}; the test files are {}", listed(&known)));
+            }
+        }
+        let dialect = dialect(args, plan)?;
+        let transcript = transcript(given, plan)?;
+        let backend = plan.backend(&transcript.backend).ok_or_else(|| {
+            format!("error: the transcript names the backend `{}`, which is not in this set", transcript.backend)
+        })?;
+        let scene = Scene {
+            backend: backend.clone(),
+            dialect: dialect.clone(),
+            request: Arc::new(request(Path::new(given), &dialect)?),
+            given: transcript.lines.iter().map(|l| l.what.clone()).collect(),
+        };
+        Ok(Subject { dialect, scene: Some(scene) })
+    }
+}
+
+fn of_test(case: &Case, args: &ExplainArgs, plan: &Plan) -> Result<Subject, String> {
+    let asked = args.to.is_some() || args.client.route.is_some() || args.profile.is_some();
+    // A test of a backend alone names no dialect; any will show what its events become.
+    let dialect = match (&case.dialect, plan.gateway.routes.first().and_then(|r| r.variants.base())) {
+        (Some(dialect), _) if !asked => dialect.clone(),
+        (None, Some(first)) if !asked => first.clone(),
+        _ => dialect(args, plan)?,
+    };
+    if case.given.is_empty() {
+        return Err(format!("error: the test \"{}\" plays nothing: it only reads a request", case.name));
+    }
+    let request = match &case.request {
+        None => TurnRequest::plain("test", true),
+        Some(body) => ingress::read_tree(&dialect.request, body)
+            .map_err(|fault| format!("error: the test \"{}\" refuses its request: {}", case.name, fault.message))?,
+    };
+    let scene = Scene {
+        backend: case.backend.clone(),
+        dialect: dialect.clone(),
+        request: Arc::new(request),
+        given: case.given.clone(),
+    };
+    Ok(Subject { dialect, scene: Some(scene) })
+}
+
+/// By `--route`, or by `--to` with the profile of its first route.
+fn dialect(args: &ExplainArgs, plan: &Plan) -> Result<Arc<DialectPlan>, String> {
+    let mut known: Vec<&str> = plan.dialects().map(|d| d.name.as_str()).collect();
+    known.dedup();
+    if let Some(endpoint) = &args.client.route {
+        return Ok(Client::new(&args.client, endpoint, plan)?.variant()?.plan.clone());
+    }
+    let Some(name) = &args.to else {
+        return Err(format!("error: name a dialect with --to ({}), or a route with --route", one_of(known)));
+    };
+    // What a client of this dialect gets, unless another profile is asked for.
+    let routed = plan.gateway.routes.iter().find(|r| r.dialect == *name).and_then(|r| r.profile.as_deref());
+    plan.dialect(name, args.profile.as_deref().or(routed)).cloned().ok_or_else(|| {
+        let profile = args.profile.as_deref().map(|p| format!(" with profile `{p}`")).unwrap_or_default();
+        format!("error: no dialect `{name}`{profile}; there is {}", one_of(known))
+    })
+}
+
+fn transcript(given: &str, plan: &Plan) -> Result<Arc<Transcript>, String> {
+    if let Some(found) = plan.transcripts.iter().find(|t| t.name == given) {
+        return Ok(found.clone());
+    }
+    let path = Path::new(given);
+    let file = if path.is_dir() { path.join("events.jsonl") } else { path.to_path_buf() };
+    let text = std::fs::read_to_string(&file).map_err(|e| {
+        let known: Vec<&str> = plan.transcripts.iter().map(|t| t.name.as_str()).collect();
+        let near = did_you_mean(given, known.iter().copied()).map(|n| format!("did you mean `{n}`? "));
+        let (file, near) = (file.display(), near.unwrap_or_default());
+        format!("error: {file}: {e}\nhelp: {near}the set has the transcripts {}", listed(&known))
+    })?;
+    let mut sources = Sources::default();
+    let id = sources.add(given, file.display().to_string(), Arc::from(text.as_str()));
+    let findings = Findings::default();
+    let parsed = transcript::parse(given, id, &text, Cx { sources: &sources, findings: &findings });
+    parsed.map(Arc::new).ok_or_else(|| render_all(&findings.into_sorted(), &sources, colour()))
+}
+
+/// `request.json` beside the events, if it is there.
+fn request(transcript: &Path, dialect: &DialectPlan) -> Result<TurnRequest, String> {
+    let file = transcript.join("request.json");
+    let Ok(text) = std::fs::read_to_string(&file) else { return Ok(TurnRequest::plain("explained", true)) };
+    let show = |why: String| format!("error: {}: {why}", file.display());
+    let body = Tree::parse(text.as_bytes()).map_err(|e| show(e.to_string()))?;
+    // A transcript's request may have one body for each dialect.
+    let body = body.get(&dialect.name).unwrap_or(&body);
+    ingress::read_tree(&dialect.request, body).map_err(|f: Fault| show(f.message))
+}
+
+fn listed(names: &[&str]) -> String {
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+}

@@ -1,0 +1,97 @@
+//! The outcome of tests as JSON, for other programs.
+
+use super::print::command;
+use super::{Run, TestRun};
+use crate::canon::Tree;
+use crate::diag::Sources;
+use crate::reload::Layers;
+use crate::trial::{Difference, What};
+use std::time::Duration;
+
+pub fn report(run: &Run, layers: &Layers) -> String {
+    let files = run.files.iter().map(|file| {
+        let tests = file.tests.iter().map(|t| test(t, &run.sources, layers));
+        let mistakes = file.mistakes.iter().map(|m| {
+            let place = run.sources.place(m.span);
+            Tree::map([
+                ("code", m.code.as_str().into()),
+                ("message", m.message.as_str().into()),
+                ("line", number(place.line)),
+                ("column", number(place.column)),
+            ])
+        });
+        Tree::map([
+            ("file", file.shown.as_str().into()),
+            ("passed", number(file.passed())),
+            ("failed", number(file.failed())),
+            ("ms", ms(file.took())),
+            ("tests", tests.collect::<Vec<_>>().into()),
+            ("mistakes", mistakes.collect::<Vec<_>>().into()),
+        ])
+    });
+    let files: Vec<Tree> = files.collect();
+    let report = Tree::map([
+        ("passed", number(run.passed())),
+        ("failed", number(run.failed())),
+        ("ms", ms(run.took)),
+        ("files", files.into()),
+    ]);
+    report.to_json_pretty() + "\n"
+}
+
+fn test(test: &TestRun, sources: &Sources, layers: &Layers) -> Tree {
+    let place = sources.place(test.span);
+    let differences = test.differences.iter().map(|d| difference(d, sources));
+    let mut tree = Tree::map([
+        ("name", test.name.as_str().into()),
+        ("line", number(place.line)),
+        ("column", number(place.column)),
+        ("passed", test.differences.is_empty().into()),
+        ("ms", ms(test.took)),
+        ("differences", differences.collect::<Vec<_>>().into()),
+    ]);
+    if let Some(command) = command(test, sources, layers).filter(|_| !test.differences.is_empty()) {
+        tree.insert("explain", command.as_str().into());
+    }
+    tree
+}
+
+fn difference(difference: &Difference, sources: &Sources) -> Tree {
+    let mut tree =
+        Tree::map([("path", difference.path.as_str().into()), ("message", difference.brief().as_str().into())]);
+    let names = |list: &[String]| Tree::from(list.iter().map(|n| Tree::from(n.as_str())).collect::<Vec<_>>());
+    match &difference.what {
+        What::Value { expected, got } => {
+            tree.insert("expected", expected.clone());
+            tree.insert("got", got.clone().unwrap_or_default());
+        }
+        What::Names { expected, got } => {
+            tree.insert("expected", names(expected));
+            tree.insert("got", names(got));
+        }
+        What::Kind { got, .. } => tree.insert("got", got.clone().unwrap_or_default()),
+        What::Unexpected(got) => tree.insert("got", got.clone()),
+        What::Said(_) => {}
+    }
+    if let Some(made) = &difference.made {
+        tree.insert("made_by", sources.show(made.span).as_str().into());
+        if let Some(frame) = made.frame {
+            tree.insert("frame", number(frame));
+        }
+        if let Some(moment) = made.moment {
+            tree.insert("moment", moment.into());
+        }
+        if let Some((event, _)) = &made.raw {
+            tree.insert("event", number(*event));
+        }
+    }
+    tree
+}
+
+fn number(n: usize) -> Tree {
+    Tree::from(n as i64)
+}
+
+fn ms(time: Duration) -> Tree {
+    Tree::from((time.as_secs_f64() * 1e6).round() / 1e3)
+}

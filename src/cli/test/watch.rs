@@ -1,0 +1,65 @@
+//! `reframe test --watch`: once at the start, and again whenever a file has changed.
+
+use super::{TestArgs, once};
+use crate::cli::{COULD_NOT_RUN, FINE, colour};
+use crate::reload::generation::hash;
+use crate::reload::watch::Watch;
+use crate::reload::{Layers, read};
+use tokio::sync::mpsc;
+
+/// Runs until it is told to stop, and exits as the last run did.
+pub fn run(args: &TestArgs, layers: &Layers) -> u8 {
+    if layers.folders().is_empty() {
+        eprintln!("error: the embedded mappings never change; name a folder with --mappings or --add");
+        return COULD_NOT_RUN;
+    }
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("error: {error}");
+            return COULD_NOT_RUN;
+        }
+    };
+    runtime.block_on(watch(args, layers))
+}
+
+async fn watch(args: &TestArgs, layers: &Layers) -> u8 {
+    let (tell, mut changed) = mpsc::unbounded_channel();
+    let folders = layers.clone();
+    // Started before the first reading, so that no save falls between the two.
+    let _watch = match Watch::start(
+        move || folders.folders(),
+        move || {
+            let _ = tell.send(());
+        },
+    ) {
+        Ok(watch) => watch,
+        Err(error) => {
+            eprintln!("error: {error}");
+            return COULD_NOT_RUN;
+        }
+    };
+    let mut code = FINE;
+    let mut last = None;
+    loop {
+        let files = read(layers);
+        // Not every change on disk is one of the set.
+        let now = files.as_ref().ok().map(|files| hash(files));
+        if now.is_none() || now != last {
+            last = now;
+            code = match files {
+                Ok(files) => once(args, layers, &files),
+                Err(refusal) => {
+                    eprint!("{}", refusal.render(colour()));
+                    COULD_NOT_RUN
+                }
+            };
+            eprintln!("watching; Ctrl-C ends");
+        }
+        tokio::select! {
+            _ = tokio::signal::ctrl_c() => return code,
+            told = changed.recv() => if told.is_none() { return code },
+        }
+        while changed.try_recv().is_ok() {}
+    }
+}

@@ -1,0 +1,86 @@
+//! Which policies decided what a frame looks like: those that its expressions read, and those behind the variables and
+//! the moment that it tells.
+
+use super::dialect::{Content, DialectPlan, FramePlan};
+use super::policies::Setting;
+use super::reads::Reads;
+use crate::canon::MomentKind;
+use crate::canon::policy::{BUILT_IN, Shows};
+use crate::diag::Span;
+
+/// A policy that had a say in a frame.
+#[derive(Debug)]
+pub struct Deciding<'d> {
+    pub name: String,
+    pub value: String,
+    pub how: How,
+    /// Who set it; nobody where it has its default.
+    pub set: Option<&'d Setting>,
+    /// Is it what holds when nobody says anything?
+    pub default: bool,
+}
+
+/// How a policy has a say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// `when:` asks it: without it the frame might not be there.
+    When,
+    /// The skeleton asks it.
+    Shape,
+    /// It chose the value of a variable that is told, or whether and when the moment comes.
+    Behind,
+}
+
+pub fn deciding<'d>(dialect: &'d DialectPlan, frame: &FramePlan, moment: MomentKind) -> Vec<Deciding<'d>> {
+    let mut names: Vec<(String, How)> = Vec::new();
+    let when = frame.when.as_ref().map(Reads::of_expr).unwrap_or_default();
+    for name in &frame.policies {
+        let how = if when.contains(&format!("policy.{name}")) { How::When } else { How::Shape };
+        names.push((name.clone(), how));
+    }
+    let (Content::Data(skeleton) | Content::Text(skeleton) | Content::Comment(skeleton)) = &frame.content;
+    let reads = Reads::of(frame.when.as_ref(), skeleton);
+    // Those of JSON answers decide no frame of a stream.
+    for spec in BUILT_IN.iter().filter(|spec| !spec.name.starts_with("stream2json.")) {
+        let behind = match spec.shows {
+            Shows::In(variables) => reads.all().any(|read| variables.iter().any(|v| touches(read, v))),
+            Shows::At(moments) => moments.contains(&moment),
+            Shows::WhereRead | Shows::Anywhere => false,
+        };
+        if behind && !names.iter().any(|(name, _)| name == spec.name) {
+            names.push((spec.name.to_owned(), How::Behind));
+        }
+    }
+    names.into_iter().map(|(name, how)| of(dialect, name, how)).collect()
+}
+
+/// The policies that turned the frames of a moment off, and the line of each frame.
+pub fn denying(dialect: &DialectPlan, moment: MomentKind) -> Vec<(Span, Vec<Deciding<'_>>)> {
+    let denied = dialect.denied.iter().filter(|d| d.moment == moment);
+    let of = |name: &String| of(dialect, name.clone(), How::When);
+    denied.map(|d| (d.span, d.policies.iter().map(of).collect())).collect()
+}
+
+/// `turn.usage.input` is in `turn.usage`, and `turn.usage` holds it.
+fn touches(read: &str, variable: &str) -> bool {
+    let below = |long: &str, short: &str| long.strip_prefix(short).is_some_and(|r| r.is_empty() || r.starts_with('.'));
+    below(read, variable) || (read.contains('.') && below(variable, read))
+}
+
+fn of(dialect: &DialectPlan, name: String, how: How) -> Deciding<'_> {
+    let resolved = &dialect.resolved;
+    let set = resolved.settings.iter().rev().find(|s| s.name == name);
+    let value = match (resolved.policies.word(&name), set) {
+        (Some(word), _) => word.as_str().unwrap_or_default().to_owned(),
+        (None, Some(setting)) => setting.value.clone(),
+        (None, None) => resolved.policies.finish_precedence.iter().map(|f| f.word()).collect::<Vec<_>>().join(", "),
+    };
+    let own = resolved.own.iter().find(|p| p.name == name).and_then(|p| p.values.first());
+    let built_in = BUILT_IN.iter().find(|p| p.name == name);
+    let default = match (own, built_in) {
+        (Some(first), _) => *first == value,
+        (None, Some(spec)) if !spec.list => spec.values.first() == Some(&value.as_str()),
+        (None, Some(_) | None) => set.is_none(),
+    };
+    Deciding { name, value, how, set, default }
+}

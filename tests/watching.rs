@@ -1,0 +1,95 @@
+//! `reframe test --watch`, with a real process and real files.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+const TEST: &str = "dialects/chat.test.yaml";
+const HOLDS: &str = "tests: [ { name: it greets, transcript: greeting, expect: { frames: [ text, finish ] } } ]\n";
+
+/// A run of the command, and what it prints, line by line as it comes.
+struct Watching {
+    child: Child,
+    lines: Receiver<String>,
+}
+
+impl Watching {
+    fn start(folder: &Path) -> Watching {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_reframe"))
+            .args(["test", "--watch", "--mappings"])
+            .arg(folder)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (tell, lines) = channel();
+        forward(child.stdout.take().unwrap(), tell.clone());
+        forward(child.stderr.take().unwrap(), tell);
+        Watching { child, lines }
+    }
+
+    fn wait_for(&self, wanted: &str) {
+        let until = Instant::now() + Duration::from_secs(30);
+        let mut seen = Vec::new();
+        while let Ok(line) = self.lines.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            if line.contains(wanted) {
+                return;
+            }
+            seen.push(line);
+        }
+        panic!("`{wanted}` never came, but\n{}", seen.join("\n"));
+    }
+
+    /// As Ctrl-C does.
+    fn stop(mut self) -> Option<i32> {
+        Command::new("kill").args(["-INT", &self.child.id().to_string()]).status().unwrap();
+        self.child.wait().unwrap().code()
+    }
+}
+
+fn forward(from: impl Read + Send + 'static, to: Sender<String>) {
+    thread::spawn(move || BufReader::new(from).lines().map_while(Result::ok).try_for_each(|line| to.send(line)));
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let to = to.join(path.file_name().unwrap());
+        match path.is_dir() {
+            true => copy(&path, &to),
+            false => fs::write(&to, fs::read(&path).unwrap()).unwrap(),
+        }
+    }
+}
+
+#[test]
+fn tests_run_again_at_every_save_and_a_set_that_does_not_load_is_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/diagnostics/mappings"), folder.path());
+    let save = |file: &str, text: &str| fs::write(folder.path().join(file), text).unwrap();
+    save(TEST, HOLDS);
+    let watching = Watching::start(folder.path());
+    watching.wait_for("1 passed, 0 failed in");
+    watching.wait_for("watching");
+
+    save(TEST, &HOLDS.replace("finish", "finale"));
+    watching.wait_for("FAILED");
+    watching.wait_for("0 passed, 1 failed in");
+
+    let dialect = fs::read_to_string(folder.path().join("dialects/chat.yaml")).unwrap();
+    save("dialects/chat.yaml", &dialect.replace("{{ text }}", "{{ txt }}"));
+    watching.wait_for("error[RF104]");
+    watching.wait_for("the mappings do not load");
+
+    save("dialects/chat.yaml", &dialect);
+    watching.wait_for("0 passed, 1 failed in");
+    watching.wait_for("watching");
+    assert_eq!(watching.stop(), Some(1), "as the last run");
+}
