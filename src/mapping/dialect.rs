@@ -145,13 +145,7 @@ pub fn compile(
             patch::apply(&mut patched, &entry.value, &name, cx);
             node = &patched;
         }
-        if let Some(entry) = profile.names.iter().find(|e| e.key == name) {
-            match &entry.value.kind {
-                Kind::Map(renames) => names
-                    .extend(renames.iter().filter_map(|e| Some((e.key.clone(), text_of(&e.value, cx)?.to_owned())))),
-                _ => cx.wrong_type(&entry.value, "a map from the old name to the new one"),
-            }
-        }
+        names = profile.renames(&name, cx);
     }
     let fields = Fields::of(node, "a dialect", cx)?;
     fields.get("dialect");

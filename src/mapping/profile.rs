@@ -1,7 +1,7 @@
 //! A profile file: policies, the variables that set some, names and patches that are laid over dialects.
 
-use super::fields::{Cx, Fields};
-use super::yaml::{Entry, Node};
+use super::fields::{Cx, Fields, text_of};
+use super::yaml::{Entry, Kind, Node};
 
 #[derive(Clone, Copy)]
 pub struct Profile<'n> {
@@ -26,5 +26,15 @@ impl<'n> Profile<'n> {
         };
         fields.done();
         Some(profile)
+    }
+
+    /// What fields of a dialect are called instead: the old name and the new one.
+    pub fn renames(&self, dialect: &str, cx: Cx) -> Vec<(String, String)> {
+        let Some(entry) = self.names.iter().find(|e| e.key == dialect) else { return Vec::new() };
+        let Kind::Map(renames) = &entry.value.kind else {
+            cx.wrong_type(&entry.value, "a map from the old name to the new one");
+            return Vec::new();
+        };
+        renames.iter().filter_map(|e| Some((e.key.clone(), text_of(&e.value, cx)?.to_owned()))).collect()
     }
 }
