@@ -3,10 +3,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -21,16 +21,16 @@ struct Watching {
 
 impl Watching {
     fn start(folder: &Path) -> Watching {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_reframe"))
-            .args(["test", "--watch", "--mappings"])
+        // Both outputs into one pipe, so that their lines come in the order in which they were written.
+        let mut child = Command::new("sh")
+            .args(["-c", r#"exec "$0" test --watch --mappings "$1" 2>&1"#, env!("CARGO_BIN_EXE_reframe")])
             .arg(folder)
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
             .spawn()
             .unwrap();
         let (tell, lines) = channel();
-        forward(child.stdout.take().unwrap(), tell.clone());
-        forward(child.stderr.take().unwrap(), tell);
+        let printed = BufReader::new(child.stdout.take().unwrap());
+        thread::spawn(move || printed.lines().map_while(Result::ok).try_for_each(|line| tell.send(line)));
         Watching { child, lines }
     }
 
@@ -51,10 +51,6 @@ impl Watching {
         Command::new("kill").args(["-INT", &self.child.id().to_string()]).status().unwrap();
         self.child.wait().unwrap().code()
     }
-}
-
-fn forward(from: impl Read + Send + 'static, to: Sender<String>) {
-    thread::spawn(move || BufReader::new(from).lines().map_while(Result::ok).try_for_each(|line| to.send(line)));
 }
 
 fn copy(from: &Path, to: &Path) {

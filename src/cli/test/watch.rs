@@ -23,16 +23,26 @@ pub fn run(args: &TestArgs, layers: &Layers) -> u8 {
     runtime.block_on(watch(args, layers))
 }
 
+/// Why the next run begins, or none does.
+enum Told {
+    Changed,
+    Stop,
+}
+
 async fn watch(args: &TestArgs, layers: &Layers) -> u8 {
-    let (tell, mut changed) = mpsc::unbounded_channel();
-    let folders = layers.clone();
+    let (tell, mut told) = mpsc::unbounded_channel();
+    let (stop, folders) = (tell.clone(), layers.clone());
+    tokio::spawn(async move {
+        let _ = tokio::signal::ctrl_c().await;
+        let _ = stop.send(Told::Stop);
+    });
+    // From here on Ctrl-C is heard, also one that comes in the middle of a run.
+    tokio::task::yield_now().await;
+    let changed = move || {
+        let _ = tell.send(Told::Changed);
+    };
     // Started before the first reading, so that no save falls between the two.
-    let _watch = match Watch::start(
-        move || folders.folders(),
-        move || {
-            let _ = tell.send(());
-        },
-    ) {
+    let _watch = match Watch::start(move || folders.folders(), changed) {
         Ok(watch) => watch,
         Err(error) => {
             eprintln!("error: {error}");
@@ -56,10 +66,9 @@ async fn watch(args: &TestArgs, layers: &Layers) -> u8 {
             };
             eprintln!("watching; Ctrl-C ends");
         }
-        tokio::select! {
-            _ = tokio::signal::ctrl_c() => return code,
-            told = changed.recv() => if told.is_none() { return code },
+        match told.recv().await {
+            Some(Told::Changed) => {}
+            Some(Told::Stop) | None => return code,
         }
-        while changed.try_recv().is_ok() {}
     }
 }
