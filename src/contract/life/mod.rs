@@ -1,0 +1,179 @@
+//! The life of a turn as `order:` sees it: every sequence of moments that `turn/` can tell under given policies, as a
+//! model. It may hold more than can happen, never less: `tests/laws.rs` plays random
+//! turns against it.
+
+mod crowd;
+mod items;
+mod lane;
+
+use super::model::Model;
+use crate::canon::policy::{BodyUsage, EmptyMessageItem, OnEmpty, TerminalOrder, UsagePolicy};
+use crate::canon::{MomentKind as M, Policies, Scope};
+use items::{Message, Reasoning};
+use lane::Lane;
+
+/// What backends can say at all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Abilities {
+    pub text: bool,
+    pub refusal: bool,
+    pub annotations: bool,
+    pub summaries: bool,
+    pub thoughts: bool,
+    /// Reasoning of which nothing can be read.
+    pub sealed: bool,
+    pub tools: bool,
+    pub usage: bool,
+}
+
+/// How many choices a request can ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choices {
+    One,
+    Several,
+}
+
+/// What decides how turns can go.
+#[derive(Clone, Copy, Debug)]
+pub struct Life<'p> {
+    pub policies: &'p Policies,
+    pub can: Abilities,
+    pub choices: Choices,
+}
+
+/// Where a turn stands; `T` is what it remembers while it speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Stage<T> {
+    New,
+    Speaking(T),
+    Over,
+}
+
+/// Where an item stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Item {
+    New,
+    Message(Message),
+    Reasoning(Reasoning),
+    Call,
+    Closed,
+}
+
+impl Life<'_> {
+    /// Every sequence of moments of one scope. `sees`: those that are of interest; a model of few moments is small.
+    pub fn model(&self, scope: Scope, sees: &dyn Fn(M) -> bool) -> Model {
+        match (scope, self.choices) {
+            (Scope::Turn, Choices::One) => self.turn().seen_by(sees),
+            (Scope::Turn, Choices::Several) => crowd::model(self, sees),
+            (Scope::Choice, _) => self.choice().seen_by(sees),
+            (Scope::Item, _) => self.item().seen_by(sees),
+        }
+    }
+
+    fn turn(&self) -> Model {
+        let next = |stage: &Stage<Lane>| match stage {
+            Stage::New => {
+                let mut steps = vec![(vec![M::TurnOpen, M::ChoiceOpen], Stage::Speaking(Lane::default()))];
+                steps.extend(self.empty_answer().map(|told| (told, Stage::Over)));
+                steps
+            }
+            Stage::Speaking(lane) if lane.is_finished() => {
+                self.endings().into_iter().map(|told| (told, Stage::Over)).collect()
+            }
+            Stage::Speaking(lane) => {
+                lane.steps(self).into_iter().map(|(told, lane)| (told, Stage::Speaking(lane))).collect()
+            }
+            Stage::Over => Vec::new(),
+        };
+        Model::explore(Stage::New, next, |stage| *stage == Stage::Over)
+    }
+
+    fn choice(&self) -> Model {
+        let next = |stage: &Stage<Lane>| match stage {
+            Stage::New => {
+                let mut steps = vec![(vec![M::ChoiceOpen], Stage::Speaking(Lane::default()))];
+                let empty = self.policies.on_empty == OnEmpty::Completed;
+                steps.extend(empty.then(|| (vec![M::ChoiceOpen, M::ChoiceFinish], Stage::Over)));
+                steps
+            }
+            Stage::Speaking(lane) => {
+                lane.steps(self).into_iter().map(|(told, lane)| (told, Stage::Speaking(lane))).collect()
+            }
+            Stage::Over => Vec::new(),
+        };
+        Model::explore(Stage::New, next, |stage| match stage {
+            Stage::New => false,
+            Stage::Speaking(lane) => lane.is_finished(),
+            Stage::Over => true,
+        })
+    }
+
+    /// What follows the `choice.open` of one choice.
+    fn lane(&self) -> Model {
+        Model::explore(Lane::default(), |lane| lane.steps(self), Lane::is_finished)
+    }
+
+    fn item(&self) -> Model {
+        let next = |item: &Item| {
+            let mut steps: Vec<(Vec<M>, Item)> = Vec::new();
+            match *item {
+                Item::New => {
+                    let empty = self.policies.empty_message_item == EmptyMessageItem::Always;
+                    if empty || self.can.text || self.can.refusal || self.can.annotations {
+                        steps.push((vec![M::MessageOpen], Item::Message(Message::Empty)));
+                    }
+                    if self.can.summaries || self.can.thoughts || self.can.sealed {
+                        steps.push((vec![M::ReasoningOpen], Item::Reasoning(Reasoning::Sealed)));
+                    }
+                    if self.can.tools {
+                        steps.push((vec![M::ToolOpen], Item::Call));
+                    }
+                }
+                Item::Message(message) => {
+                    steps.extend(message.hear(self.can).into_iter().map(|(told, m)| (told, Item::Message(m))));
+                    let empty = self.policies.empty_message_item == EmptyMessageItem::Always;
+                    if message != Message::Empty || empty {
+                        steps.push((message.close().to_vec(), Item::Closed));
+                    }
+                }
+                Item::Reasoning(reasoning) => {
+                    steps.extend(reasoning.hear(self.can).into_iter().map(|(told, r)| (told, Item::Reasoning(r))));
+                    if reasoning != Reasoning::Sealed || self.can.sealed {
+                        steps.push((reasoning.close().to_vec(), Item::Closed));
+                    }
+                }
+                Item::Call => {
+                    steps.push((vec![M::ToolArgs], Item::Call));
+                    steps.push((vec![M::ToolClose], Item::Closed));
+                }
+                Item::Closed => {}
+            }
+            steps
+        };
+        Model::explore(Item::New, next, |item| *item == Item::Closed)
+    }
+
+    fn by_item(&self) -> bool {
+        self.policies.terminal_order == TerminalOrder::ByItem
+    }
+
+    /// A body to which the backend said nothing: policy `stream2json.on_empty`.
+    fn empty_answer(&self) -> impl Iterator<Item = Vec<M>> {
+        let allowed = self.policies.on_empty == OnEmpty::Completed;
+        let endings = if allowed { self.endings() } else { Vec::new() };
+        endings.into_iter().map(|ending| [&[M::TurnOpen, M::ChoiceOpen, M::ChoiceFinish], ending.as_slice()].concat())
+    }
+
+    /// What follows the last finish, with usage or without.
+    fn endings(&self) -> Vec<Vec<M>> {
+        let counted = vec![M::TurnFinish, M::Usage, M::TurnClose, M::TurnEnd];
+        let uncounted = vec![M::TurnFinish, M::TurnClose, M::TurnEnd];
+        match self.policies.usage {
+            UsagePolicy::Zeros | UsagePolicy::Estimate => vec![counted],
+            UsagePolicy::AsReported if self.can.usage || self.policies.body_usage == BodyUsage::Zeros => {
+                vec![uncounted, counted]
+            }
+            UsagePolicy::AsReported => vec![uncounted],
+        }
+    }
+}
