@@ -70,6 +70,11 @@ impl Table {
         self.rows.iter().map(|r| &r.value).chain(&self.default).map(|v| (&v.tree, v.span))
     }
 
+    /// Does it have a row for what it does not name?
+    pub fn is_open(&self) -> bool {
+        self.default.is_none()
+    }
+
     /// The words of a closed set that it does not cover.
     pub fn missing<'w>(&self, closed: &[&'w str]) -> Vec<&'w str> {
         if self.default.is_some() {

@@ -70,6 +70,28 @@ impl Life<'_> {
         }
     }
 
+    /// Can this moment come at all?
+    pub fn tells(&self, moment: M) -> bool {
+        let can = self.can;
+        let said = can.text || can.refusal || can.annotations;
+        match moment {
+            M::TurnOpen | M::TurnFinish | M::TurnClose | M::TurnFail | M::TurnEnd => true,
+            M::ChoiceOpen | M::ChoiceFinish => true,
+            M::MessageOpen | M::MessageClose => {
+                said || self.policies.empty_message_item == EmptyMessageItem::Always
+            }
+            M::PartOpen | M::PartClose => said,
+            M::TextDelta => can.text,
+            M::RefusalDelta => can.refusal,
+            M::Annotation => can.annotations,
+            M::ReasoningOpen | M::ReasoningClose => can.summaries || can.thoughts || can.sealed,
+            M::SummaryOpen | M::SummaryDelta | M::SummaryClose => can.summaries,
+            M::ThoughtOpen | M::ThoughtDelta | M::ThoughtClose => can.thoughts,
+            M::ToolOpen | M::ToolArgs | M::ToolClose => can.tools,
+            M::Usage => self.endings().iter().any(|ending| ending.contains(&M::Usage)),
+        }
+    }
+
     fn turn(&self) -> Model {
         let next = |stage: &Stage<Lane>| match stage {
             Stage::New => {
