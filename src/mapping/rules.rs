@@ -33,6 +33,8 @@ pub(super) struct Group {
 pub(super) struct Rule {
     pub span: Span,
     pub keys: Vec<String>,
+    /// Where `event:` stands.
+    pub event: Span,
     pub conditions: Vec<Condition>,
     pub otherwise: bool,
     pub action: Action,
@@ -47,10 +49,9 @@ pub(super) enum Action {
 
 #[derive(Debug)]
 pub(super) struct Emit {
-    pub span: Span,
     pub each: Option<Selector>,
     pub conditions: Vec<Condition>,
-    word: &'static Word,
+    pub word: &'static Word,
     pub reads: Vec<Read>,
 }
 
@@ -296,6 +297,7 @@ impl Rule {
                 .help("write `key: $.type` (or where the name stands) beside `rules:`"),
             );
         }
+        let event = fields.entry("event").map_or(node.span, |entry| entry.key_span);
         let conditions = condition::parse(&fields, cx);
         let otherwise = fields.flag("otherwise").unwrap_or(false);
         let emit = fields.get("emit");
@@ -320,7 +322,7 @@ impl Rule {
             }
         };
         fields.done();
-        Some((each, Rule { span: node.span, keys, conditions, otherwise, action }))
+        Some((each, Rule { span: node.span, keys, event, conditions, otherwise, action }))
     }
 
     fn is_about(&self, key: Option<&str>) -> bool {
@@ -384,7 +386,7 @@ impl Emit {
                 }
             }
         }
-        Some(Emit { span: entry.key_span, each, conditions, word, reads })
+        Some(Emit { each, conditions, word, reads })
     }
 
     fn says(&self) -> Vec<&'static str> {

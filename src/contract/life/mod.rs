@@ -77,9 +77,7 @@ impl Life<'_> {
         match moment {
             M::TurnOpen | M::TurnFinish | M::TurnClose | M::TurnFail | M::TurnEnd => true,
             M::ChoiceOpen | M::ChoiceFinish => true,
-            M::MessageOpen | M::MessageClose => {
-                said || self.policies.empty_message_item == EmptyMessageItem::Always
-            }
+            M::MessageOpen | M::MessageClose => said || self.policies.empty_message_item == EmptyMessageItem::Always,
             M::PartOpen | M::PartClose => said,
             M::TextDelta => can.text,
             M::RefusalDelta => can.refusal,
@@ -196,6 +194,136 @@ impl Life<'_> {
                 vec![uncounted, counted]
             }
             UsagePolicy::AsReported => vec![uncounted],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::contract::Automaton;
+    use crate::contract::model::Then;
+
+    const ALL: Abilities = Abilities {
+        text: true,
+        refusal: true,
+        annotations: true,
+        summaries: true,
+        thoughts: true,
+        sealed: true,
+        tools: true,
+        usage: true,
+    };
+    const TEXT: Abilities = Abilities {
+        text: true,
+        refusal: false,
+        annotations: false,
+        summaries: false,
+        thoughts: false,
+        sealed: false,
+        tools: false,
+        usage: false,
+    };
+
+    fn policies(settings: &[(&str, &str)]) -> Policies {
+        let mut policies = Policies::default();
+        settings.iter().for_each(|(name, value)| policies.set(name, value));
+        policies
+    }
+
+    /// The way out of an order in words, the last of them what has no place; empty if there is none.
+    fn escape(settings: &[(&str, &str)], can: Abilities, choices: Choices, scope: Scope, order: &str) -> String {
+        let policies = policies(settings);
+        let order = Automaton::parse(order).unwrap();
+        let model = Life { policies: &policies, can, choices }.model(scope, &|m| order.mentions(m));
+        let Some(escape) = model.escape(&order) else { return String::new() };
+        let last = match escape.then {
+            Then::Moment(moment) => moment.word(),
+            Then::End => "end",
+        };
+        escape.way.iter().map(|m| m.word()).chain([last]).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn the_narrowest_orders_are_proven() {
+        let turn = "turn.open choice.open choice.finish turn.finish usage? turn.close turn.end";
+        assert_eq!(escape(&[], ALL, Choices::One, Scope::Turn, turn), "");
+        let item = "message.open (part.open (text.delta | annotation | refusal.delta)+ part.close)+ message.close
+            | reasoning.open (summary.open summary.delta+ summary.close | thought.open thought.delta+ thought.close)*
+              reasoning.close
+            | tool.open tool.args* tool.close";
+        assert_eq!(escape(&[], ALL, Choices::Several, Scope::Item, item), "");
+        // One at a time, but for text beside a call.
+        let choice = "choice.open (message.open message.close | reasoning.open reasoning.close)* choice.finish";
+        assert_eq!(escape(&[], ALL, Choices::Several, Scope::Choice, choice), "");
+        let calls = "(tool.open tool.args* tool.close)* choice.finish";
+        assert_eq!(escape(&[], ALL, Choices::Several, Scope::Choice, calls), "");
+    }
+
+    #[test]
+    fn a_policy_changes_what_is_proven() {
+        let calls = "(tool.open tool.args* tool.close)* choice.finish";
+        let interleaved = [("tools_overlap", "interleaved")];
+        assert_eq!(escape(&interleaved, ALL, Choices::One, Scope::Choice, calls), "tool.open tool.open");
+        let items = "(message.open message.close | reasoning.open reasoning.close)* choice.finish";
+        let at_end = [("terminal_order", "at_end")];
+        assert_eq!(escape(&at_end, ALL, Choices::One, Scope::Choice, items), "message.open reasoning.open");
+        let message = "message.open part.open part.close message.close";
+        assert_eq!(
+            escape(&[], TEXT, Choices::One, Scope::Item, message),
+            "message.open part.open part.close part.open"
+        );
+        let never_empty = "message.open (part.open part.close)+ message.close";
+        assert_eq!(escape(&[], TEXT, Choices::One, Scope::Item, never_empty), "");
+        let always = [("empty_message_item", "always")];
+        assert_eq!(escape(&always, TEXT, Choices::One, Scope::Item, never_empty), "message.open message.close");
+        let counted = "turn.finish usage turn.end";
+        assert_eq!(escape(&[("usage", "zeros")], TEXT, Choices::One, Scope::Turn, counted), "");
+        assert_eq!(escape(&[], TEXT, Choices::One, Scope::Turn, counted), "turn.finish turn.end");
+        let spoken = "message.open message.close choice.finish";
+        let completed = [("empty_message_item", "always"), ("stream2json.on_empty", "completed")];
+        assert_eq!(escape(&always, Abilities::default(), Choices::One, Scope::Choice, spoken), "");
+        assert_eq!(escape(&completed, Abilities::default(), Choices::One, Scope::Choice, spoken), "choice.finish");
+    }
+
+    #[test]
+    fn what_no_backend_says_needs_no_place() {
+        let order = "text.delta* choice.finish tool.open";
+        assert_eq!(escape(&[], TEXT, Choices::One, Scope::Choice, order), "choice.finish end");
+        assert_eq!(escape(&[], TEXT, Choices::One, Scope::Choice, "tool.open? text.delta* choice.finish"), "");
+        let found = escape(&[], ALL, Choices::One, Scope::Choice, "tool.open? text.delta* choice.finish");
+        assert_eq!(found, "text.delta tool.open");
+    }
+
+    #[test]
+    fn several_choices_go_on_beside_each_other() {
+        let one = "turn.open (choice.open text.delta* choice.finish)* turn.end";
+        assert_eq!(escape(&[], TEXT, Choices::One, Scope::Turn, one), "");
+        assert_eq!(escape(&[], TEXT, Choices::Several, Scope::Turn, one), "turn.open choice.open choice.open");
+        let any = "turn.open (choice.open | text.delta | choice.finish)+ turn.end";
+        assert_eq!(escape(&[], TEXT, Choices::Several, Scope::Turn, any), "");
+        let first = "turn.open choice.open+ (text.delta | choice.finish)+ turn.end";
+        assert_eq!(escape(&[("choice_frames", "together")], TEXT, Choices::Several, Scope::Turn, first), "");
+        let found = escape(&[], TEXT, Choices::Several, Scope::Turn, first);
+        assert_eq!(found, "turn.open choice.open choice.finish choice.open");
+        // Not two, not three: nobody knows how many.
+        let three = "choice.open choice.open? choice.open? choice.finish*";
+        let found = escape(&[], TEXT, Choices::Several, Scope::Turn, three);
+        assert_eq!(found, "choice.open choice.finish choice.open");
+    }
+
+    #[test]
+    fn a_moment_that_can_come_is_in_the_model() {
+        for can in [ALL, TEXT, Abilities::default()] {
+            for value in ["omit", "always"] {
+                let policies = policies(&[("empty_message_item", value)]);
+                let life = Life { policies: &policies, can, choices: Choices::One };
+                let told = life.turn().moments();
+                let said = M::ALL.iter().copied().filter(|m| *m != M::TurnFail && life.tells(*m)).collect();
+                assert_eq!(told, said);
+            }
         }
     }
 }

@@ -23,58 +23,65 @@
 //! Take it out, or set it for the dialect that was meant. A policy that a dialect declares itself (`own_policies:`) is read as
 //! `policy.NAME` by its frames; one that nothing reads can go.
 
+use super::Set;
 use super::texts::{paths, walk};
-use super::{Set, Variant};
 use crate::canon::Policies;
 use crate::canon::policy::{BUILT_IN, Shows};
 use crate::diag::{Code, Diagnostic, Span};
 use crate::mapping::dialect::DialectPlan;
-use crate::mapping::yaml::{Entry, Kind, Node};
+use crate::mapping::yaml::{Kind, Node};
 use std::collections::HashSet;
+use std::rc::Rc;
 
-/// What a dialect can show, as its own texts say.
+/// What a dialect can show under one profile, as its own texts say.
 struct Sight<'s> {
     dialect: &'s DialectPlan,
     /// Every dotted name that stands in it, with the items of a list under the name `item`.
-    paths: HashSet<String>,
+    paths: Rc<HashSet<String>>,
 }
 
 /// Where the items of an answer are listed or numbered.
 const ITEMS: &[&str] = &["turn.items", "choice.items", "item.index"];
 
 pub(super) fn check(set: &Set) {
+    let sights = sights(set);
     for node in &set.files.dialects {
         let Some(name) = node.get("dialect").and_then(Node::as_text) else { continue };
-        let sights: Vec<Sight> = sights(set, |v| v.dialect == name);
+        let shows = |policy: &str| sights.iter().any(|s| s.dialect.name == name && s.shows(policy));
+        let own = node.get("own_policies").and_then(Node::as_map).unwrap_or(&[]);
+        for entry in own.iter().filter(|entry| !shows(&entry.key)) {
+            say(set, entry.key_span, &entry.key, &format!("in `{name}`"));
+        }
         for entry in node.get("policies").and_then(Node::as_map).unwrap_or(&[]) {
-            if !is_default(&entry.key, &entry.value, &sights) && !sights.iter().any(|s| s.shows(&entry.key)) {
+            // Of one that nobody reads it is said where it is declared.
+            let declared = own.iter().any(|o| o.key == entry.key);
+            if !declared && !is_default(&entry.key, &entry.value) && !shows(&entry.key) {
                 say(set, entry.key_span, &entry.key, &format!("in `{name}`"));
             }
         }
     }
     for profile in set.profiles {
+        let spoken: Vec<&Sight> =
+            sights.iter().filter(|s| s.dialect.profile.as_deref() == Some(profile.name)).collect();
         for entry in profile.policies {
+            let policy = entry.key.as_str();
+            let is_idle = |sights: &[&Sight]| {
+                sights.iter().any(|s| s.differs(set, policy)) && !sights.iter().any(|s| s.shows(policy))
+            };
             match &entry.value.kind {
-                Kind::Map(by_dialect) => by_dialect.iter().for_each(|one| for_one(set, profile.name, &entry.key, one)),
-                _ => for_all(set, profile.name, entry),
+                // `role_content: { chat: absent }`
+                Kind::Map(by_dialect) => {
+                    for one in by_dialect {
+                        let of = |s: &&&Sight| s.dialect.name == one.key && !s.declares(policy);
+                        if is_idle(&spoken.iter().filter(of).copied().collect::<Vec<_>>()) {
+                            say(set, one.key_span, policy, &format!("in `{}`", one.key));
+                        }
+                    }
+                }
+                _ if is_idle(&spoken) => say(set, entry.key_span, policy, "in any dialect"),
+                _ => {}
             }
         }
-    }
-}
-
-/// `role_content: { chat: absent }`
-fn for_one(set: &Set, profile: &str, policy: &str, one: &Entry) {
-    let sights = sights(set, |v| v.dialect == one.key && v.profile == Some(profile));
-    if sights.iter().any(|s| s.differs(set, policy)) && !sights.iter().any(|s| s.shows(policy)) {
-        say(set, one.key_span, policy, &format!("in `{}`", one.key));
-    }
-}
-
-/// `usage: zeros`
-fn for_all(set: &Set, profile: &str, entry: &Entry) {
-    let sights = sights(set, |v| v.profile == Some(profile));
-    if sights.iter().any(|s| s.differs(set, &entry.key)) && !sights.iter().any(|s| s.shows(&entry.key)) {
-        say(set, entry.key_span, &entry.key, "in any dialect");
     }
 }
 
@@ -93,44 +100,32 @@ fn say(set: &Set, span: Span, policy: &str, wherever: &str) {
     set.cx.add(Diagnostic::new(Code::IdlePolicy, span, message).help(help));
 }
 
-fn sights<'s>(set: &'s Set, of: impl Fn(&Variant) -> bool) -> Vec<Sight<'s>> {
-    let variants = set.variants.iter().filter(|v| of(v));
-    variants.filter_map(|v| Some(Sight::of(set.plan.dialect(v.dialect, v.profile)?, v, set))).collect()
+fn sights<'s>(set: &'s Set) -> Vec<Sight<'s>> {
+    // Most profiles leave most dialects as they are: what stands in those is looked for once.
+    let mut known: Vec<(&Node, Rc<HashSet<String>>)> = Vec::new();
+    let mut sights = Vec::new();
+    for variant in &set.variants {
+        let Some(dialect) = set.plan.dialect(variant.dialect, variant.profile) else { continue };
+        let node: &Node = &variant.node;
+        let paths = match known.iter().find(|(n, _)| std::ptr::eq(*n, node)) {
+            Some((_, paths)) => paths.clone(),
+            None => Rc::new(read_by(node, set)),
+        };
+        known.push((node, paths.clone()));
+        sights.push(Sight { dialect, paths });
+    }
+    sights
 }
 
 /// The first of the values is what nobody has to set.
-fn is_default(policy: &str, value: &Node, sights: &[Sight]) -> bool {
-    let own = sights.iter().flat_map(|s| &s.dialect.resolved.own).find(|p| p.name == policy);
-    let first = match own {
-        Some(own) => own.values.first().map(String::as_str),
-        None => BUILT_IN.iter().find(|p| p.name == policy && !p.list).and_then(|p| p.values.first().copied()),
-    };
+fn is_default(policy: &str, value: &Node) -> bool {
+    let first = BUILT_IN.iter().find(|p| p.name == policy && !p.list).and_then(|p| p.values.first().copied());
     first.is_some() && first == value.as_text()
 }
 
-impl<'s> Sight<'s> {
-    fn of(dialect: &'s DialectPlan, variant: &Variant, set: &Set) -> Sight<'s> {
-        let mut sight = Sight { dialect, paths: HashSet::new() };
-        // The names under which the items of a list are seen: `$each: turn.items, as: i`.
-        let mut items: HashSet<String> = HashSet::from(["item".to_owned()]);
-        let parts = set.files.shared.as_ref().and_then(|n| n.get("parts"));
-        let sections = ["parts", "stream", "body", "errors"].iter().filter_map(|key| variant.node.get(key));
-        let nodes: Vec<&Node> = sections.chain(parts).collect();
-        for node in &nodes {
-            aliases(node, &mut items);
-        }
-        for node in &nodes {
-            walk(node, "", &mut |_, text| {
-                for path in paths(text) {
-                    let (root, rest) = path.split_once('.').unwrap_or((path, ""));
-                    if items.contains(root) && !rest.is_empty() {
-                        sight.paths.insert(format!("item.{rest}"));
-                    }
-                    sight.paths.insert(path.to_owned());
-                }
-            });
-        }
-        sight
+impl Sight<'_> {
+    fn declares(&self, policy: &str) -> bool {
+        self.dialect.resolved.own.iter().any(|own| own.name == policy)
     }
 
     fn shows(&self, policy: &str) -> bool {
@@ -159,6 +154,34 @@ impl<'s> Sight<'s> {
             Some(_) | None => plain.word(policy) != now.word(policy),
         }
     }
+}
+
+/// Every name that a dialect reads, in its own parts and in those that it shares.
+fn read_by(node: &Node, set: &Set) -> HashSet<String> {
+    // The names under which the items of a list are seen: `$each: turn.items, as: i`.
+    let mut items: HashSet<String> = HashSet::from(["item".to_owned()]);
+    let parts = set.files.shared.as_ref().and_then(|n| n.get("parts"));
+    let sections = ["parts", "stream", "body", "errors"].iter().filter_map(|key| node.get(key));
+    let nodes: Vec<&Node> = sections.chain(parts).collect();
+    for node in &nodes {
+        aliases(node, &mut items);
+    }
+    let mut read = HashSet::new();
+    for node in &nodes {
+        walk(node, "", &mut |_, text| {
+            for path in paths(text) {
+                if let Some((root, rest)) = path.split_once('.').filter(|(root, _)| items.contains(*root))
+                    && root != "item"
+                {
+                    read.insert(format!("item.{rest}"));
+                }
+                if !read.contains(path) {
+                    read.insert(path.to_owned());
+                }
+            }
+        });
+    }
+    read
 }
 
 fn aliases(node: &Node, items: &mut HashSet<String>) {

@@ -51,7 +51,7 @@ fn rules(all: &RuleSet, depth: usize, set: &Set) {
         for (which, rule) in group.rules.iter().enumerate() {
             let asked = of_rule(all, rule, inside);
             if let Some((a, b)) = contradiction(&asked) {
-                say(set, rule.span, format!("this rule can never match: {}", both(a, b, set.cx.sources)));
+                say(set, later(a, b), format!("this rule can never match: {}", both(a, b, set.cx.sources)));
                 continue;
             }
             if let Some(other) = covering(all, at, which, &asked, inside) {
@@ -68,7 +68,7 @@ fn rules(all: &RuleSet, depth: usize, set: &Set) {
 
 fn of_rule(all: &RuleSet, rule: &Rule, depth: usize) -> Vec<Demand> {
     let mut asked = demands(&rule.conditions, depth);
-    asked.extend(all.key.as_ref().and_then(|key| Demand::of_event(key, &rule.keys, rule.span)));
+    asked.extend(all.key.as_ref().and_then(|key| Demand::of_event(key, &rule.keys, rule.event)));
     asked
 }
 
@@ -82,7 +82,8 @@ fn emits(rule: &Rule, asked: &[Demand], depth: usize, set: &Set) {
         let own = demands(&emit.conditions, depth + usize::from(emit.each.is_some()));
         let all: Vec<Demand> = own.into_iter().chain(asked.iter().cloned()).collect();
         if let Some((a, b)) = contradiction(&all) {
-            say(set, emit.span, format!("this is never said: {}", both(a, b, set.cx.sources)));
+            let message = format!("this `{}` is never said: {}", emit.word.name, both(a, b, set.cx.sources));
+            say(set, later(a, b), message);
         }
     }
 }
@@ -119,6 +120,11 @@ fn both(a: &Demand, b: &Demand, sources: &Sources) -> String {
         (one, other) if one == other => format!("line {one} asks for {first} and for {second}"),
         (one, other) => format!("line {one} asks for {first}, line {other} for {second}"),
     }
+}
+
+/// Whoever reads on comes to the second of them, and stumbles.
+fn later(a: &Demand, b: &Demand) -> Span {
+    if a.span.start <= b.span.start { b.span } else { a.span }
 }
 
 fn say(set: &Set, span: Span, message: String) {
