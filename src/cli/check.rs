@@ -2,8 +2,8 @@
 
 use super::{COULD_NOT_RUN, FINDINGS, FINE, colour};
 use crate::diag::{Diagnostic, Severity, render_all};
-use crate::mapping::backend::Transport;
-use crate::mapping::{Loaded, Overrides, Plan, load_after, loss};
+use crate::mapping::lint::loss;
+use crate::mapping::{Loaded, Overrides, Plan, load_after};
 use crate::reload::{Layers, read};
 use crate::trial;
 use std::io::{self, Write};
@@ -53,27 +53,9 @@ fn pairs(plan: &Plan) -> String {
     format!(", {} × {}", counted(plan.backends.len(), "backend"), counted(dialects.len(), "dialect"))
 }
 
-/// What each backend can say and each route's dialect cannot.
+/// What is lost between each backend and each route's dialect.
 fn losses(plan: &Plan) -> String {
-    let mut text = String::new();
-    let mut told: Vec<(&str, Option<&str>)> = Vec::new();
-    for route in &plan.gateway.routes {
-        let pair = (route.dialect.as_str(), route.profile.as_deref());
-        if !told.contains(&pair) {
-            told.push(pair);
-        }
-    }
-    for (name, profile) in told {
-        let Some(dialect) = plan.dialect(name, profile) else { continue };
-        for backend in plan.backends.iter().filter(|b| b.transport != Transport::Replay) {
-            let lost = loss::lost(backend, dialect);
-            if !lost.is_empty() {
-                let shown = profile.map_or(name.to_owned(), |p| format!("{name}@{p}"));
-                text.push_str(&format!("loss: {} × {shown}: {}\n", backend.name, lost.join(", ")));
-            }
-        }
-    }
-    text
+    loss::check(plan).iter().map(|loss| format!("loss: {}\n", loss.sentence())).collect()
 }
 
 pub fn counted(n: usize, noun: &str) -> String {

@@ -39,28 +39,29 @@ pub struct Loss {
 }
 
 impl Loss {
-    /// `codex-app-server × chat@openai`
-    pub fn between(&self) -> String {
-        format!("{} × {}", self.backend, shown(&self.dialect, self.profile.as_deref()))
-    }
-
-    pub fn note(&self) -> Diagnostic {
-        let message = format!("lost between {}: {}", self.between(), self.lost.join(", "));
-        let note = Diagnostic::new(Code::Loss, self.span, message);
-        if self.unasked.is_empty() { note } else { note.help(self.request()) }
-    }
-
-    /// `of a request: n (refused), seed`
-    fn request(&self) -> String {
+    /// `openai-responses × chat@openai: reasoning summaries; of a request: n (refused), seed`
+    pub fn sentence(&self) -> String {
+        let between = format!("{} × {}", self.backend, shown(&self.dialect, self.profile.as_deref()));
         let asked = self.unasked.iter().map(|(name, fate)| match fate {
             Fate::Reject => format!("{name} (refused)"),
             Fate::Forward | Fate::Drop | Fate::AsTool | Fate::Wrap => (*name).to_owned(),
         });
-        format!("of a request: {}", asked.collect::<Vec<_>>().join(", "))
+        let asked = asked.collect::<Vec<_>>().join(", ");
+        let lost = self.lost.join(", ");
+        match (lost.is_empty(), asked.is_empty()) {
+            (_, true) => format!("{between}: {lost}"),
+            (true, false) => format!("{between}: of a request: {asked}"),
+            (false, false) => format!("{between}: {lost}; of a request: {asked}"),
+        }
+    }
+
+    /// For whoever knows nothing but findings.
+    pub fn note(&self) -> Diagnostic {
+        Diagnostic::new(Code::Loss, self.span, format!("lost between {}", self.sentence()))
     }
 }
 
-/// Every backend that is asked, with all that routes speak. Losses of requests alone are many and told in the answer's head.
+/// Every backend with all that routes speak.
 pub fn check(plan: &Plan) -> Vec<Loss> {
     let mut losses: Vec<Loss> = Vec::new();
     let mut told: Vec<(&str, Option<&str>)> = Vec::new();
@@ -70,7 +71,7 @@ pub fn check(plan: &Plan) -> Vec<Loss> {
         told.push(pair);
         for backend in plan.backends.iter().filter(|b| b.transport != Transport::Replay) {
             let (lost, unasked) = (loss::lost(backend, dialect), unasked(backend, dialect));
-            if !lost.is_empty() {
+            if !(lost.is_empty() && unasked.is_empty()) {
                 let (backend, dialect) = (backend.name.clone(), dialect.name.clone());
                 let (profile, span) = (route.profile.clone(), route.span);
                 losses.push(Loss { backend, dialect, profile, lost, unasked, span });
@@ -90,6 +91,7 @@ fn unasked(backend: &BackendPlan, dialect: &DialectPlan) -> Vec<(&'static str, F
         "format" => !request.format.is_empty(),
         _ => request.scalars.iter().any(|read| read.field.name == name && read.constant().is_none()),
     };
-    let fate = |name: &'static str| (name, ask.manners.unsupported(name));
-    OPTIONAL.iter().filter(|n| asks(n) && !ask.reads.scalar(n)).map(|name| fate(name)).collect()
+    let left = OPTIONAL.iter().filter(|name| asks(name) && !ask.reads.scalar(name));
+    // A format that travels as a tool arrives.
+    left.map(|name| (*name, ask.manners.unsupported(name))).filter(|(_, fate)| *fate != Fate::AsTool).collect()
 }
