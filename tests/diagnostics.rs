@@ -17,7 +17,12 @@ use std::time::{Duration, Instant};
 
 const SET: &str = "mappings";
 /// The cases that are not about one mistake: several, or none.
-const SEVERAL: &[&str] = &["eight-mistakes-in-three-files", "nothing-is-wrong", "what-a-dialect-cannot-say"];
+const SEVERAL: &[&str] = &[
+    "eight-mistakes-in-three-files",
+    "nothing-is-wrong",
+    "what-a-dialect-cannot-say",
+    "what-is-meant-is-not-warned-of",
+];
 
 #[test]
 fn every_mistake_is_told_as_expected() {

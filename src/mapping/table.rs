@@ -70,9 +70,9 @@ impl Table {
         self.rows.iter().map(|r| &r.value).chain(&self.default).map(|v| (&v.tree, v.span))
     }
 
-    /// Does it have a row for what it does not name?
+    /// Can a word come that it has no row for? Yes and no are all that a boolean can be.
     pub fn is_open(&self) -> bool {
-        self.default.is_none()
+        self.default.is_none() && !(self.names("true") && self.names("false"))
     }
 
     /// The words of a closed set that it does not cover.

@@ -35,10 +35,13 @@ pub(super) fn check(set: &Set) {
     let can = abilities(set.plan.backends.iter().map(|b| &**b));
     for (dialect, variant) in set.spoken() {
         let Some(frames) = variant.stream("frames") else { continue };
+        // What a profile takes out is meant to be silent.
+        let plain = set.variant(variant.dialect, None).and_then(|v| v.stream("frames"));
         let life = Life { policies: &dialect.resolved.policies, can, choices: choices(dialect) };
         for scope in Scope::ALL {
             let (Some(order), Some(node)) = (dialect.orders.of(*scope), order_of(variant, *scope)) else { continue };
-            let silent = |m: &&MomentKind| order.mentions(**m) && frames.get(m.word()).is_none() && life.tells(**m);
+            let framed = |m: MomentKind| frames.get(m.word()).or(plain.and_then(|f| f.get(m.word()))).is_some();
+            let silent = |m: &&MomentKind| order.mentions(**m) && !framed(**m) && life.tells(**m);
             for moment in MomentKind::ALL.iter().filter(silent) {
                 let word = moment.word();
                 let message = format!("`{word}` has a place in this order, and no frame tells it");

@@ -44,7 +44,10 @@ pub(super) fn check(set: &Set) {
     }
 }
 
-/// `depth`: how many nodes these rules stand in; rules for the parts of a message stand in one.
+/// Rules for the parts of a message stand somewhere within it: deeper than anything that other rules can name.
+const WITHIN: usize = 16;
+
+/// `depth`: how many nodes these rules stand in.
 fn rules(all: &RuleSet, depth: usize, set: &Set) {
     for (at, group) in all.groups.iter().enumerate() {
         let inside = depth + usize::from(group.each.is_some());
@@ -62,7 +65,7 @@ fn rules(all: &RuleSet, depth: usize, set: &Set) {
         }
     }
     for parts in all.emits().flat_map(|e| &e.reads).filter_map(Read::rules) {
-        rules(parts, 1, set);
+        rules(parts, WITHIN, set);
     }
 }
 

@@ -48,7 +48,10 @@ impl Demand {
         if names.is_empty() || names.iter().any(String::is_empty) {
             return None;
         }
-        let values: Vec<Tree> = names.iter().map(|name| Tree::from(name.as_str())).collect();
+        // A number or a boolean is a name, too.
+        let bare = names.iter().filter_map(|name| Tree::parse(name.as_bytes()).ok());
+        let bare = bare.filter(|value| matches!(value.type_name(), "number" | "boolean"));
+        let values: Vec<Tree> = names.iter().map(|name| Tree::from(name.as_str())).chain(bare).collect();
         let words = format!("{} = {}", key.text, names.join(" or "));
         let place = place(key, 0);
         let allows = Allows { types: vec!["string", "number", "boolean"], values: Some(values) };
@@ -71,7 +74,6 @@ impl Allows {
     }
 
     fn has_type(&self, value: &Tree) -> bool {
-        // An event's name is compared as text, whatever it is.
         self.types.contains(&value.type_name())
     }
 
