@@ -15,7 +15,10 @@ pub struct Way {
     whole: bool,
     bridged: bool,
     begun: bool,
-    masked: bool,
+    /// A custom tool that travels as a function.
+    wraps: bool,
+    /// A form of the answer that travels as a tool.
+    answers: bool,
     /// It falls silent after so many events, and is cut short.
     silent_after: Option<usize>,
     /// The moments that a reader of the order can see.
@@ -24,15 +27,15 @@ pub struct Way {
 
 pub fn way() -> impl Strategy<Value = Way> {
     let values: Vec<_> = BUILT_IN.iter().filter(|p| !p.list).map(|p| select(p.values.to_vec())).collect();
-    let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
     let sees = subsequence(MomentKind::ALL.to_vec(), 1..MomentKind::ALL.len());
     (values, flags, proptest::option::of(1usize..9), sees).prop_map(|(values, flags, silent_after, sees)| {
         let mut policies = Policies::default();
         for (policy, value) in BUILT_IN.iter().filter(|p| !p.list).zip(values) {
             policies.set(policy.name, value);
         }
-        let (whole, bridged, begun, masked) = flags;
-        Way { policies, whole, bridged: bridged && whole, begun, masked, silent_after, sees }
+        let (whole, bridged, begun, wraps, answers) = flags;
+        Way { policies, whole, bridged: bridged && whole, begun, wraps, answers, silent_after, sees }
     })
 }
 
@@ -48,8 +51,10 @@ pub struct Lived {
 impl Lived {
     pub fn by(script: &Script, way: &Way) -> Lived {
         let mut masks = Masks::default();
-        if way.masked {
+        if way.wraps {
             masks.custom.push("f".into());
+        }
+        if way.answers {
             masks.answer = Some("g".into());
         }
         let mut turn =
@@ -99,7 +104,7 @@ fn abilities(script: &Script, way: &Way) -> Abilities {
             }
             Event::Tool { .. } => {
                 can.tools = true;
-                can.text |= way.masked;
+                can.text |= way.answers;
             }
             Event::Usage { .. } => can.usage = true,
             _ => {}
