@@ -12,6 +12,7 @@ pub mod fields;
 mod files;
 pub mod gateway;
 pub mod headers;
+pub mod lint;
 pub mod load;
 pub mod loss;
 pub mod manners;
