@@ -10,6 +10,8 @@ mod chat;
 mod completions;
 #[path = "laws/events.rs"]
 mod events;
+#[path = "laws/life.rs"]
+mod life;
 #[path = "support/play.rs"]
 mod play;
 #[path = "laws/responses.rs"]
@@ -17,7 +19,8 @@ mod responses;
 
 use events::Told;
 use proptest::prelude::*;
-use reframe::canon::FaultKind;
+use reframe::canon::{Event, FaultKind, Moment, MomentKind, Piece, Policies};
+use reframe::turn::{Ids, Turn};
 
 fn cases() -> u32 {
     std::env::var("LAWS_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(400)
@@ -68,10 +71,37 @@ proptest! {
         }
     }
 
+    /// What `check` proves of an order it proves of every turn that there can be.
+    #[test]
+    fn the_model_of_a_turn_knows_every_turn(script in events::script(), way in life::way()) {
+        life::is_known(&life::Lived::by(&script, &way), &way);
+    }
+
     #[test]
     fn after_the_end_nothing_is_told(script in events::script(), late in events::event(2)) {
         let told = Told::by("chat", "openai", &script);
         let more = Told::by_with_late("chat", "openai", &script, late);
         prop_assert_eq!(told.stream.frames, more.stream.frames);
     }
+}
+
+/// There is nothing left to cut of an answer that cannot even be cut short.
+#[test]
+fn a_call_without_a_name_fails_an_answer_that_is_cut_short() {
+    let nameless = Event::Tool {
+        choice: 0,
+        key: Some("k".into()),
+        id: None,
+        name: None,
+        kind: None,
+        piece: Some(Piece::Delta("{}".into())),
+    };
+    let mut policies = Policies::default();
+    policies.set("stream2json.on_partial", "incomplete");
+    let mut turn = Turn::new(policies, Ids::Counting(0), "m", 1, 0).whole(true);
+    let mut told = Vec::new();
+    let mut tell = |_: &_, moment: &Moment| told.push(moment.kind);
+    turn.advance(nameless, &mut tell);
+    turn.advance(Event::End, &mut tell);
+    assert_eq!(told, [MomentKind::TurnOpen, MomentKind::ChoiceOpen, MomentKind::TurnFail]);
 }

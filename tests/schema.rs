@@ -68,6 +68,13 @@ const SIGHT: &[(Code, Sight)] = &[
     (Code::FailedTest, Sight::Unseen),
     (Code::NeverValid, Sight::Unseen),
     (Code::FailedRehearsal, Sight::Unseen),
+    (Code::UnreachableRule, Sight::Unseen),
+    (Code::UnframedMoment, Sight::Unseen),
+    (Code::ViolableOrder, Sight::Unseen),
+    (Code::UnusedPart, Sight::Unseen),
+    (Code::OpenTable, Sight::Unseen),
+    (Code::IdlePolicy, Sight::Unseen),
+    (Code::Loss, Sight::Unseen),
 ];
 
 /// Mistakes of a kind that a schema can see, in a place where it cannot.
@@ -230,7 +237,7 @@ fn codes_at(expected: &str, file: &str) -> Vec<String> {
     let mut codes = Vec::new();
     let mut code = "";
     for line in expected.lines() {
-        if let Some(rest) = line.strip_prefix("error[") {
+        if let Some(rest) = line.strip_prefix("error[").or(line.strip_prefix("warning[")) {
             code = rest.split(']').next().unwrap();
         } else if line.starts_with("warning[") {
             code = "";

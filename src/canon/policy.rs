@@ -122,7 +122,7 @@ pub enum Shows {
     WhereRead,
     /// In these variables, and what they hold.
     In(&'static [&'static str]),
-    /// In whether and when these moments come.
+    /// In whether and when these moments come, and so also in how the items of an answer are listed and numbered.
     At(&'static [MomentKind]),
     /// Whatever the dialect frames: in the head, or in how an answer ends.
     Anywhere,
@@ -143,10 +143,16 @@ pub const BUILT_IN: &[PolicySpec] = &[
         Shows::At(&[MomentKind::ToolOpen, MomentKind::ToolArgs, MomentKind::ToolClose]),
     ),
     one::<ChoiceFrames>("choice_frames", Shows::At(&[MomentKind::ChoiceOpen])),
-    one::<EmptyMessageItem>("empty_message_item", Shows::In(&["turn.items", "choice.items", "item.index"])),
+    one::<EmptyMessageItem>("empty_message_item", Shows::At(&[MomentKind::MessageOpen, MomentKind::MessageClose])),
     one::<TerminalOrder>(
         "terminal_order",
-        Shows::At(&[MomentKind::MessageClose, MomentKind::PartClose, MomentKind::ToolClose]),
+        Shows::At(&[
+            MomentKind::MessageOpen,
+            MomentKind::MessageClose,
+            MomentKind::PartClose,
+            MomentKind::ToolOpen,
+            MomentKind::ToolClose,
+        ]),
     ),
     one::<ToolIds>("tool_ids", Shows::WhereRead),
     one::<EmptyArguments>("empty_arguments", Shows::In(&["args", "item.arguments"])),
@@ -164,7 +170,7 @@ pub const BUILT_IN: &[PolicySpec] = &[
         values: Finish::WORDS,
         list: true,
         about: "Which finish holds when a choice has several: the strongest first. What is left out keeps its place after.",
-        shows: Shows::In(&["choice.finish", "turn.finish", "turn.state"]),
+        shows: Shows::In(&["choice.finish", "turn.finish", "turn.state", "turn.cut"]),
     },
 ];
 

@@ -69,7 +69,7 @@ impl Automaton {
         self.symbols.contains(&moment)
     }
 
-    fn step(&self, state: Option<u128>, moment: MomentKind) -> u128 {
+    pub(super) fn step(&self, state: Option<u128>, moment: MomentKind) -> u128 {
         let reach = match state {
             None => self.first,
             Some(state) => bits(state).fold(0, |reach, p| reach | self.follow.get(p).copied().unwrap_or(0)),
@@ -77,7 +77,7 @@ impl Automaton {
         bits(reach).filter(|p| self.symbols.get(*p) == Some(&moment)).fold(0, |next, p| next | 1 << p)
     }
 
-    fn may_end(&self, state: Option<u128>) -> bool {
+    pub(super) fn may_end(&self, state: Option<u128>) -> bool {
         state.map_or(self.nullable, |s| s & self.last != 0)
     }
 }

@@ -71,10 +71,10 @@ codes! {
     FailedRehearsal = "RF141", Error, Rehearse, "a transcript of the set, played through a route, breaks a schema or an order";
     NeverValid = "RF142", Error, Prove, "a frame, body or error that no values can make satisfy its schema";
     UnreachableRule = "RF201", Warning, Lint, "a rule that can never hold";
-    UnframedMoment = "RF202", Warning, Lint, "something that a backend says and a dialect's order expects, but no frame tells";
+    UnframedMoment = "RF202", Warning, Lint, "a moment that has a place in an order, or a failure, and no frame that tells it";
     ViolableOrder = "RF203", Warning, Lint, "an order that a turn can violate under these policies";
-    UnusedPart = "RF204", Warning, Lint, "a part or table that nobody uses";
-    OpenTable = "RF205", Warning, Lint, "a table over words of others that has no default";
+    UnusedPart = "RF204", Warning, Lint, "a part, a table or named rules that nobody uses";
+    OpenTable = "RF205", Warning, Lint, "a table over words of others that has no `default:`";
     IdlePolicy = "RF206", Warning, Lint, "a policy that changes nothing in this dialect";
-    Loss = "RF207", Note, Lint, "what a backend can say and a dialect cannot";
+    Loss = "RF207", Note, Lint, "what a backend can say and a dialect cannot, or a dialect's request can ask and a backend does not take";
 }

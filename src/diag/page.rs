@@ -84,13 +84,13 @@ fn source(code: Code) -> &'static str {
         Code::FailedTest => include_str!("pages/RF140.md"),
         Code::NeverValid => include_str!("pages/RF142.md"),
         Code::FailedRehearsal => include_str!("pages/RF141.md"),
-        Code::UnreachableRule => include_str!("pages/RF201.md"),
-        Code::UnframedMoment => include_str!("pages/RF202.md"),
-        Code::ViolableOrder => include_str!("pages/RF203.md"),
-        Code::UnusedPart => include_str!("pages/RF204.md"),
-        Code::OpenTable => include_str!("pages/RF205.md"),
-        Code::IdlePolicy => include_str!("pages/RF206.md"),
-        Code::Loss => include_str!("pages/RF207.md"),
+        Code::UnreachableRule => include_str!("../mapping/lint/unreachable_rule.rs"),
+        Code::UnframedMoment => include_str!("../mapping/lint/unframed_moment.rs"),
+        Code::ViolableOrder => include_str!("../mapping/lint/violable_order.rs"),
+        Code::UnusedPart => include_str!("../mapping/lint/unused_part.rs"),
+        Code::OpenTable => include_str!("../mapping/lint/open_table.rs"),
+        Code::IdlePolicy => include_str!("../mapping/lint/idle_policy.rs"),
+        Code::Loss => include_str!("../mapping/lint/loss.rs"),
     }
 }
 

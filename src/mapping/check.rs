@@ -2,6 +2,7 @@
 //! never is only when it runs into it, or not at all.
 
 use super::fields::Cx;
+use super::lint;
 use super::table::Tables;
 use super::tokens::{self, Call, CallKind, Placed, Token};
 use super::types::Env;
@@ -157,7 +158,12 @@ impl Check<'_> {
             return false;
         };
         let input = call.input.unwrap_or_default();
-        let Some(words) = self.env.words(input) else { return true };
+        let Some(words) = self.env.words(input) else {
+            if !self.has_default(call) {
+                lint::table_in_expression(table, input, cx);
+            }
+            return true;
+        };
         // A slip in a row leaves a word without its row, or under the default.
         let rowless: Vec<&str> = words.iter().copied().filter(|w| !table.names(w)).chain(["default"]).collect();
         for (row, span) in table.rows().filter(|(row, _)| !words.contains(row)) {
@@ -176,6 +182,13 @@ impl Check<'_> {
         let help = "add a row for each, or `default:` for the rest";
         cx.add(Diagnostic::new(Code::PartialTable, table.span, message).help(help));
         false
+    }
+
+    /// Does `| default(…)` follow this look-up?
+    fn has_default(&self, call: &Call) -> bool {
+        let mut after = self.tokens.iter().skip_while(|(at, _)| *at <= call.at).map(|(_, token)| *token);
+        let closes = after.by_ref().any(|token| token == Token::Sign(")"));
+        closes && after.next() == Some(Token::Sign("|")) && after.next() == Some(Token::Word("default"))
     }
 
     /// A comparison with a word that the variable never is holds never, and nobody notices.

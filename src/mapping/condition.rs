@@ -4,16 +4,18 @@ use super::fields::{Cx, Fields, constant};
 use super::select::{Cursor, Selector};
 use super::yaml::{Kind as Yaml, Node};
 use crate::canon::Tree;
-use crate::diag::{Code, Diagnostic, slip_of};
+use crate::diag::{Code, Diagnostic, Span, slip_of};
 
 #[derive(Debug)]
 pub struct Condition {
     pub at: Selector,
-    test: Test,
+    pub(super) test: Test,
+    /// Where the selector stands.
+    pub(super) span: Span,
 }
 
 #[derive(Debug)]
-enum Test {
+pub(super) enum Test {
     Exists,
     Absent,
     Type(&'static str),
@@ -60,7 +62,7 @@ pub fn parse(fields: &Fields, cx: Cx) -> Vec<Condition> {
             Yaml::Null => Test::Absent,
             Yaml::Bool(_) | Yaml::Int(_) | Yaml::Float(_) => Test::OneOf(vec![constant(&entry.value)]),
         };
-        conditions.push(Condition { at, test });
+        conditions.push(Condition { at, test, span: entry.key_span });
     }
     conditions
 }

@@ -6,6 +6,7 @@ use super::fields::{Cx, Fields};
 use super::files::Files;
 use super::gateway::{self, GatewayPlan};
 use super::lay::{self, FromOutside};
+use super::lint;
 use super::overrides::Overrides;
 use super::policies::Resolved;
 use super::profile::Profile;
@@ -97,14 +98,16 @@ pub fn load_after(files: &[FileText], earlier: Option<&Plan>, overrides: &Overri
     }
     parsed.mute_consequences(cx);
     let plan = compile(parsed, &sources, earlier.map(|p| &p.schemas), overrides, cx);
-    let diagnostics = gather(findings.into_sorted(), &sources);
+    let mut diagnostics = gather(findings.into_sorted(), &sources);
     let failed = diagnostics.iter().any(|d| d.severity() == Severity::Error);
+    // What is hardly meant can wait until nothing is wrong.
+    diagnostics.retain(|d| !failed || !lint::finds(d.code));
     debug_assert!(failed || plan.is_some(), "there is no plan, and nobody said why");
     Loaded { plan: plan.filter(|_| !failed), diagnostics, sources }
 }
 
 fn compile(
-    files: Files,
+    mut files: Files,
     sources: &Arc<Sources>,
     earlier: Option<&KeptSchemas>,
     overrides: &Overrides,
@@ -184,16 +187,20 @@ fn compile(
     };
     lay::Layers { bases: &dialects, dialects: &dialect_names, outside: &outside, compile: &compile, cx }
         .lay(&mut gateway);
-    Some(Plan {
+    let plan = Plan {
         gateway,
         backends,
         dialects,
         outside,
-        transcripts: files.transcripts,
-        tests: files.tests,
+        transcripts: std::mem::take(&mut files.transcripts),
+        tests: std::mem::take(&mut files.tests),
         sources: sources.clone(),
         schemas: cache.keep(schemas_hash),
-    })
+    };
+    if cx.findings.errors() == 0 {
+        lint::run(&plan, &files, &profiles, cx);
+    }
+    Some(plan)
 }
 
 fn unique(nodes: &[Node], key: &'static str, cx: Cx) {

@@ -14,6 +14,7 @@ mod files;
 pub mod gateway;
 pub mod headers;
 mod lay;
+pub mod lint;
 pub mod load;
 pub mod loss;
 pub mod manners;

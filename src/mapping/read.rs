@@ -169,13 +169,27 @@ impl Read {
         }
     }
 
-    /// Is this field always this word?
-    pub fn is(&self, field: &str, word: &str) -> bool {
-        let constant = match &self.way {
-            Way::Constant(value) => value.as_str(),
+    /// What this field always is.
+    pub fn constant(&self) -> Option<&Tree> {
+        match &self.way {
+            Way::Constant(value) => Some(value),
             Way::Select { .. } | Way::Parts { .. } => None,
-        };
-        self.field.name == field && constant == Some(word)
+        }
+    }
+
+    pub fn table(&self) -> Option<&Arc<Table>> {
+        match &self.way {
+            Way::Select { table, .. } => table.as_ref(),
+            Way::Constant(_) | Way::Parts { .. } => None,
+        }
+    }
+
+    /// The rules that make its parts.
+    pub fn rules(&self) -> Option<&RuleSet> {
+        match &self.way {
+            Way::Parts { rules, .. } => Some(rules),
+            Way::Constant(_) | Way::Select { .. } => None,
+        }
     }
 
     pub fn selectors(&self) -> Vec<&Selector> {

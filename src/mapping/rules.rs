@@ -19,38 +19,40 @@ use std::sync::Arc;
 pub struct RuleSet {
     vocabulary: &'static Vocabulary,
     /// Where the name of an event stands, for rules with `event:`.
-    key: Option<Selector>,
-    groups: Vec<Group>,
+    pub(super) key: Option<Selector>,
+    pub(super) groups: Vec<Group>,
 }
 
 #[derive(Debug)]
-struct Group {
-    each: Option<Selector>,
-    rules: Vec<Rule>,
+pub(super) struct Group {
+    pub each: Option<Selector>,
+    pub rules: Vec<Rule>,
 }
 
 #[derive(Debug)]
-struct Rule {
-    span: Span,
-    keys: Vec<String>,
-    conditions: Vec<Condition>,
-    otherwise: bool,
-    action: Action,
+pub(super) struct Rule {
+    pub span: Span,
+    pub keys: Vec<String>,
+    /// Where `event:` stands.
+    pub event: Span,
+    pub conditions: Vec<Condition>,
+    pub otherwise: bool,
+    pub action: Action,
 }
 
 #[derive(Debug)]
-enum Action {
+pub(super) enum Action {
     Emit(Vec<Emit>),
     Drop(String),
     Fail(String),
 }
 
 #[derive(Debug)]
-struct Emit {
-    each: Option<Selector>,
-    conditions: Vec<Condition>,
-    word: &'static Word,
-    reads: Vec<Read>,
+pub(super) struct Emit {
+    pub each: Option<Selector>,
+    pub conditions: Vec<Condition>,
+    pub word: &'static Word,
+    pub reads: Vec<Read>,
 }
 
 /// One word that a rule said, with its fields; absent ones are not listed.
@@ -155,21 +157,16 @@ impl RuleSet {
         keys
     }
 
+    pub(super) fn emits(&self) -> impl Iterator<Item = &Emit> {
+        self.groups.iter().flat_map(|g| &g.rules).flat_map(|rule| match &rule.action {
+            Action::Emit(emits) => emits.as_slice(),
+            Action::Drop(_) | Action::Fail(_) => &[],
+        })
+    }
+
     /// The words that these rules can say; `reasoning` is told apart by its kind.
     pub fn says(&self) -> Vec<&'static str> {
-        let rules = self.groups.iter().flat_map(|g| &g.rules);
-        let emits = rules.filter_map(|r| match &r.action {
-            Action::Emit(emits) => Some(emits),
-            Action::Drop(_) | Action::Fail(_) => None,
-        });
-        emits
-            .flatten()
-            .map(|e| match e.word.name {
-                "reasoning" if e.reads.iter().any(|r| r.is("kind", "summary")) => "reasoning.summary",
-                "reasoning" => "reasoning.raw",
-                other => other,
-            })
-            .collect()
+        self.emits().flat_map(Emit::says).collect()
     }
 
     pub fn apply(&self, raw: &Tree) -> Said {
@@ -305,6 +302,7 @@ impl Rule {
                 .help("write `key: $.type` (or where the name stands) beside `rules:`"),
             );
         }
+        let event = fields.entry("event").map_or(node.span, |entry| entry.key_span);
         let conditions = condition::parse(&fields, cx);
         let otherwise = fields.flag("otherwise").unwrap_or(false);
         let emit = fields.get("emit");
@@ -329,7 +327,7 @@ impl Rule {
             }
         };
         fields.done();
-        Some((each, Rule { span: node.span, keys, conditions, otherwise, action }))
+        Some((each, Rule { span: node.span, keys, event, conditions, otherwise, action }))
     }
 
     fn is_about(&self, key: Option<&str>) -> bool {
@@ -394,6 +392,22 @@ impl Emit {
             }
         }
         Some(Emit { each, conditions, word, reads })
+    }
+
+    fn says(&self) -> Vec<&'static str> {
+        if self.word.name != "reasoning" {
+            return vec![self.word.name];
+        }
+        let read = |name: &str| self.reads.iter().find(|r| r.field.name == name);
+        let kinds: &[&str] = match read("kind").map(Read::constant) {
+            // Whatever the backend says it is.
+            Some(None) => &["reasoning.summary", "reasoning.raw"],
+            Some(Some(word)) if word.as_str() == Some("summary") => &["reasoning.summary"],
+            Some(Some(_)) | None => &["reasoning.raw"],
+        };
+        let text = read("delta").or(read("whole")).is_some();
+        let sealed = read("encrypted").map(|_| "reasoning.sealed");
+        kinds.iter().copied().filter(|_| text).chain(sealed).collect()
     }
 
     fn run(&self, vocabulary: &Vocabulary, rule: Span, cursor: &mut Cursor, said: &mut Said) {

@@ -13,12 +13,13 @@ use jsonpath_rust::query::js_path_process;
 pub struct Selector {
     /// As it was written.
     pub text: String,
-    from: From,
+    pub(super) from: From,
     way: Way,
 }
 
+/// The node that a selector starts at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum From {
+pub(super) enum From {
     Root,
     Here,
     Around,
@@ -182,6 +183,22 @@ impl Selector {
         match &self.way {
             Way::Steps(steps) | Way::Children(steps) => join(base, steps),
             Way::Engine(_) => base.to_owned(),
+        }
+    }
+
+    /// Each step as it is written, `.name` or `[0]`; none for a path that is not that simple.
+    pub(super) fn steps(&self) -> Option<Vec<String>> {
+        match &self.way {
+            Way::Steps(steps) => Some(
+                steps
+                    .iter()
+                    .map(|step| match step {
+                        Step::Name(name) => format!(".{name}"),
+                        Step::Index(index) => format!("[{index}]"),
+                    })
+                    .collect(),
+            ),
+            Way::Children(_) | Way::Engine(_) => None,
         }
     }
 

@@ -70,6 +70,11 @@ impl Table {
         self.rows.iter().map(|r| &r.value).chain(&self.default).map(|v| (&v.tree, v.span))
     }
 
+    /// Can a word come that it has no row for? Yes and no are all that a boolean can be.
+    pub fn is_open(&self) -> bool {
+        self.default.is_none() && !(self.names("true") && self.names("false"))
+    }
+
     /// The words of a closed set that it does not cover.
     pub fn missing<'w>(&self, closed: &[&'w str]) -> Vec<&'w str> {
         if self.default.is_some() {

@@ -134,7 +134,8 @@ impl Turn {
         if self.head_left && !self.opened && !self.reach(0, tell) {
             return;
         }
-        if self.whole && self.opened && fault.is_partial() && self.policies.on_partial == OnPartial::Incomplete {
+        let incomplete = self.policies.on_partial == OnPartial::Incomplete && !self.cutting;
+        if self.whole && self.opened && fault.is_partial() && incomplete {
             self.cut_short(tell);
             return;
         }
@@ -155,6 +156,7 @@ impl Turn {
         if self.over || self.lanes.is_empty() {
             return;
         }
+        self.cutting = true;
         self.finish(None, Finish::Length, tell);
         while !self.over && self.lanes.len() < self.asked {
             let next = self.lanes.len();

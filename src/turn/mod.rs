@@ -39,6 +39,8 @@ pub struct Turn {
     bridged: bool,
     head_left: bool,
     opened: bool,
+    /// What goes wrong while an answer is cut short is a failure: there is nothing left to cut.
+    cutting: bool,
     over: bool,
     late: u64,
     bytes: usize,
@@ -77,6 +79,7 @@ impl Turn {
             bridged: false,
             head_left: false,
             opened: false,
+            cutting: false,
             over: false,
             late: 0,
             bytes: 0,

@@ -12,9 +12,14 @@ pub fn print(outcome: &Outcome) -> String {
             "errors": errors, "warnings": warnings, "notes": notes,
         })
     });
-    let losses = outcome.losses.iter().map(
-        |loss| json!({ "backend": loss.backend, "dialect": loss.dialect, "profile": loss.profile, "lost": loss.lost }),
-    );
+    let losses = outcome.losses.iter().map(|loss| {
+        let unasked: Vec<Value> =
+            loss.unasked.iter().map(|(name, fate)| json!({ "name": name, "fate": fate.word() })).collect();
+        json!({
+            "backend": loss.backend, "dialect": loss.dialect, "profile": loss.profile, "lost": loss.lost,
+            "of_a_request": unasked,
+        })
+    });
     let document = json!({
         "version": 1,
         "files": outcome.files.iter().map(|f| f.shown.as_str()).collect::<Vec<_>>(),

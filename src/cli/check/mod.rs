@@ -6,17 +6,16 @@ mod explain;
 mod github;
 mod human;
 mod json;
-mod losses;
 mod phases;
 mod sarif;
 
 use super::{COULD_NOT_RUN, FINDINGS, FINE, colour};
 use crate::diag::{Code, Diagnostic, Phase, Severity, Source, Sources};
+use crate::mapping::lint::loss::{self, Loss};
 use crate::mapping::{FileText, Loaded, Overrides, Plan, load_after};
 use crate::reload::{Layers, embedded, read};
 use crate::trial::{self, Trial};
 use clap::{Args, ValueEnum};
-use losses::Loss;
 use std::io::{self, Write};
 use std::sync::Arc;
 
@@ -123,7 +122,7 @@ impl Outcome {
                 Reached::Plan(trial)
             }
         };
-        let losses = plan.as_ref().map(losses::of).unwrap_or_default();
+        let losses = plan.as_ref().map(loss::check).unwrap_or_default();
         Outcome { files, sources, plan, findings, losses, reached, warnings }
     }
 
