@@ -35,6 +35,8 @@ pub struct Plan {
     pub backends: Vec<Arc<BackendPlan>>,
     dialects: Vec<Arc<DialectPlan>>,
     pub transcripts: Vec<Arc<Transcript>>,
+    /// All of them, also those that no backend of the gateway plays.
+    pub scripts: Vec<Arc<ScriptPlan>>,
     /// The `*.test.yaml` files, parsed.
     pub tests: Vec<TestFile>,
     pub sources: Arc<Sources>,
@@ -170,6 +172,7 @@ fn compile(
         backends,
         dialects,
         transcripts: files.transcripts,
+        scripts,
         tests: files.tests,
         sources: sources.clone(),
         schemas: cache.keep(schemas_hash),
