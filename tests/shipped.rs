@@ -40,6 +40,8 @@ const INVITED: &[Edit] = &[
     ("gateway.yaml", "{ id: demo, backend: demo }", "{ id: acme-1, backend: demo }"),
     ("gateway.yaml", "profile: openai", "profile: codex-proxy"),
     ("scripts/demo.yaml", "pace: { fixed: 5 }", "pace: none"),
+    ("scripts/demo.yaml", "{ play: greeting }", "{ play: thoughtful }"),
+    ("scripts/demo.yaml", "play: story }", "play: greeting }"),
     ("scripts/demo.yaml", "message: \"the demo has recorded", "message: \"sorry, the demo has recorded"),
     ("profiles/codex-proxy.yaml", "code: stream_adapter_error", "code: broken"),
 ];

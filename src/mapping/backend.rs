@@ -1,8 +1,9 @@
 //! A backend file: what the backend sends, and what that means.
 
 use super::asking::AskPlan;
+use super::book::RuleBook;
 use super::fields::{Cx, Fields, text_of};
-use super::rules::{RuleBook, RuleSet};
+use super::rules::RuleSet;
 use super::select::Selector;
 use super::table::Tables;
 use super::yaml::{Entry, Kind, Node};

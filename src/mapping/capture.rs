@@ -1,9 +1,10 @@
 //! A dialect's `capture:`: how its own frames are read back, for `reframe validate`. The rules emit observations; what
 //! must hold between those is the same for every dialect.
 
+use super::book::RuleBook;
 use super::dialect::NamedSchema;
 use super::fields::{Cx, Fields, text_of};
-use super::rules::{RuleBook, RuleSet};
+use super::rules::RuleSet;
 use super::select::Selector;
 use super::table::Tables;
 use super::yaml::Node;

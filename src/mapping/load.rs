@@ -39,6 +39,8 @@ pub struct Plan {
     dialects: Vec<Arc<DialectPlan>>,
     outside: Vec<FromOutside>,
     pub transcripts: Vec<Arc<Transcript>>,
+    /// All of them, also those that no backend of the gateway plays.
+    pub scripts: Vec<Arc<ScriptPlan>>,
     /// The `*.test.yaml` files, parsed.
     pub tests: Vec<TestFile>,
     pub sources: Arc<Sources>,
@@ -193,6 +195,7 @@ fn compile(
         dialects,
         outside,
         transcripts: std::mem::take(&mut files.transcripts),
+        scripts,
         tests: std::mem::take(&mut files.tests),
         sources: sources.clone(),
         schemas: cache.keep(schemas_hash),

@@ -2,6 +2,7 @@
 
 pub mod asking;
 pub mod backend;
+pub mod book;
 pub mod capture;
 mod check;
 pub mod condition;

@@ -1,7 +1,8 @@
 //! How a rule fills a field: a constant, a selector, or `{ from, as, table, default, use }`.
 
+use super::book::RuleBook;
 use super::fields::{Cx, Fields, constant};
-use super::rules::{RuleBook, RuleSet};
+use super::rules::RuleSet;
 use super::select::{Cursor, Selector};
 use super::table::{Table, Tables};
 use super::yaml::{Kind as Yaml, Node};

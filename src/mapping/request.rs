@@ -1,9 +1,10 @@
 //! A dialect's `request:`: how a client's body becomes request items and scalars.
 
+use super::book::RuleBook;
 use super::dialect::NamedSchema;
 use super::fields::{Cx, Fields, constant};
 use super::read::{Read, ReadCx};
-use super::rules::{RuleBook, RuleSet, parse_parts};
+use super::rules::{RuleSet, parse_parts};
 use super::select::{Cursor, Selector};
 use super::table::Tables;
 use super::yaml::{Kind, Node};

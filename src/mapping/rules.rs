@@ -4,6 +4,7 @@
 //! `each` walk it once, element by element, so that what comes out keeps the order of what came in. `drop:` and
 //! `fail:` are looked at only when nothing else held; `otherwise: true` only when no earlier rule of its group did.
 
+use super::book::RuleBook;
 use super::condition::{self, Condition};
 use super::fields::{Cx, Fields, text_of};
 use super::read::{Mismatch, Read, ReadCx, scalar_text};
@@ -87,24 +88,6 @@ pub struct Said {
     pub mismatches: Vec<Mismatch>,
     /// Elements of a list that no rule of their group knew.
     pub unknown: Vec<String>,
-}
-
-/// Named rules, for `use:`.
-#[derive(Debug, Default)]
-pub struct RuleBook(Vec<(String, Arc<RuleSet>)>);
-
-impl RuleBook {
-    pub fn get(&self, name: &str) -> Option<Arc<RuleSet>> {
-        self.0.iter().find(|(n, _)| n == name).map(|(_, r)| r.clone())
-    }
-
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(|(n, _)| n.as_str())
-    }
-
-    pub fn add(&mut self, name: &str, rules: RuleSet) {
-        self.0.push((name.to_owned(), Arc::new(rules)));
-    }
 }
 
 impl RuleSet {

@@ -153,11 +153,11 @@ impl Said<'_> {
     }
 
     fn script(&self, name: &str) -> Option<Arc<ScriptPlan>> {
-        let scripts = || self.plan.gateway.backends.iter().filter_map(|b| b.script.as_ref());
-        let found = scripts().find(|s| s.name == name).cloned();
+        let scripts = &self.plan.scripts;
+        let found = scripts.iter().find(|s| s.name == name).cloned();
         if found.is_none() {
-            let message = format!("no backend of the gateway plays the script `{name}`");
-            self.unknown("script", name, message, scripts().map(|s| s.name.as_str()));
+            let known = scripts.iter().map(|s| s.name.as_str());
+            self.unknown("script", name, format!("no script is called `{name}`"), known);
         }
         found
     }

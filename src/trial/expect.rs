@@ -20,7 +20,7 @@ pub struct Expect {
     body: Option<Want>,
     request: Option<Want>,
     fault: Option<Want>,
-    plays: Option<String>,
+    plays: Option<Want>,
     /// Which of its keys stand where, for what cannot hold.
     pub said: Vec<(&'static str, Span)>,
 }
@@ -54,7 +54,7 @@ impl Expect {
             body: value("body"),
             request: value("request"),
             fault: fields.get("fault").and_then(|n| fault(n, cx)),
-            plays: fields.text("plays").map(str::to_owned),
+            plays: value("plays"),
             said,
         };
         if expect.said.is_empty() {
@@ -104,13 +104,11 @@ impl Expect {
                 None => out.push(nothing("request", played)),
             }
         }
-        if let Some(expected) = &self.plays
-            && played.plays.as_ref() != Some(expected)
-        {
-            out.push(match (&played.plays, &played.fault) {
-                (Some(got), _) => Difference::value("plays", expected.as_str().into(), Some(got.as_str().into())),
-                (None, _) => nothing("plays", played),
-            });
+        if let Some(want) = &self.plays {
+            match &played.plays {
+                Some(name) => want.compare(Some(&Tree::from(name.as_str())), "plays", Extent::Part, &mut out),
+                None => out.push(nothing("plays", played)),
+            }
         }
         match (&self.fault, &played.fault) {
             (Some(want), Some(fault)) => want.compare(Some(&shown(fault)), "fault", Extent::Part, &mut out),

@@ -52,7 +52,7 @@ pub struct Gateway {
     pub metrics: Option<String>,
     /// The path where the gateway tells how it is: the generation that serves, what was refused last and why, the turns under
     /// way; or `off`. Whoever may ask a model may ask for it; where anybody may (`auth: none`) it is told only if it is named here.
-    #[schemars(extend("default" = STATUS))]
+    #[schemars(extend("default" = STATUS, "pattern" = "^(/|off$)"))]
     pub status: Option<String>,
     /// A second listener, for those who run the gateway: `POST /admin/reload`, `GET /status`, `GET /metrics`. On this machine only;
     /// read at the start only. Default: there is none.

@@ -60,8 +60,8 @@ pub struct Expect {
     pub request: Option<Anything>,
     /// The fault that must come.
     pub fault: Option<Fault>,
-    /// The transcript that the script plays for the request.
-    pub plays: Option<String>,
+    /// The transcript that the script plays for the request; `{ $is: string }` is any.
+    pub plays: Option<Anything>,
 }
 
 /// A frame that must come: its name, or `{ NAME: value }`, where the value is like `body`.
