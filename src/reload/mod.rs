@@ -150,14 +150,16 @@ impl Store {
     }
 
     fn refuse(&self, refusal: Refusal, set: Option<(u64, String)>, cause: Cause, begun: Instant) -> Outcome {
-        let now = self.current();
-        let see = now.plan.gateway.status_path().map_or(String::new(), |path| format!("; see {path}"));
-        tracing::warn!(%cause, "reload refused, still on generation {}: {}{see}", now.number, refusal.brief());
-        let _ = writeln!(io::stderr(), "{}", refusal.render(false));
         let took_ms = begun.elapsed().as_millis() as u64;
         let (hash, digest) = set.unzip();
         let refused = Arc::new(Refused { refusal, at: SystemTime::now(), cause, digest, took_ms });
+        // First, so that who reads the log finds it in the status.
         self.history().refused(hash, &refused);
+        let now = self.current();
+        let see = now.plan.gateway.status_path().map_or(String::new(), |path| format!("; see {path}"));
+        let (number, refusal) = (now.number, &refused.refusal);
+        tracing::warn!(%cause, "reload refused, still on generation {number}: {}{see}", refusal.brief());
+        let _ = writeln!(io::stderr(), "{}", refusal.render(false));
         Outcome::Refused(refused)
     }
 

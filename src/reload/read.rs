@@ -72,6 +72,7 @@ pub enum Base {
 /// What was found below the folders, before anything is read.
 #[derive(Default)]
 struct Walk {
+    layer: usize,
     files: Vec<Found>,
     folders: Vec<PathBuf>,
     errors: Vec<ReadError>,
@@ -81,6 +82,8 @@ struct Found {
     name: String,
     path: PathBuf,
     limit: u64,
+    /// The base is 0.
+    layer: usize,
 }
 
 /// What a folder of a set holds.
@@ -112,6 +115,7 @@ impl Layers {
         let walk = self.walk();
         let mut errors = walk.errors;
         let mut set = BTreeMap::new();
+        let mut layer_of: BTreeMap<String, usize> = BTreeMap::new();
         let (rest, schemas) = match &self.base {
             Base::Embedded => (true, true),
             Base::Folder(folder) => (false, schemas_of(folder, Sibling::Counts).is_none()),
@@ -129,6 +133,13 @@ impl Layers {
         for found in walk.files {
             match found.read() {
                 Ok(Some(file)) => {
+                    // Tests belong to the file that they stand beside: one that is replaced takes its own with it.
+                    if let Some(tests) = tests_of(&found.name).filter(|_| set.contains_key(&found.name))
+                        && layer_of.get(&tests) != Some(&found.layer)
+                    {
+                        set.remove(&tests);
+                    }
+                    layer_of.insert(found.name.clone(), found.layer);
                     set.insert(found.name, file);
                 }
                 Ok(None) => {}
@@ -156,6 +167,7 @@ impl Layers {
             walk.set(folder, Sibling::Counts);
         }
         for folder in &self.add {
+            walk.layer += 1;
             walk.set(folder, Sibling::Ignored);
         }
         walk
@@ -208,7 +220,8 @@ impl Walk {
             let path = folder.join(&name);
             if let Ok(Kind::File) = kind(&path) {
                 let limit = Holds::Mappings.limit();
-                self.files.push(Found { name: format!("{inside}/{name}"), path, limit });
+                let (name, layer) = (format!("{inside}/{name}"), self.layer);
+                self.files.push(Found { name, path, limit, layer });
             }
         }
         if self.files.len() > before {
@@ -221,7 +234,7 @@ impl Walk {
             return;
         }
         match kind {
-            Ok(Kind::File) => self.files.push(Found { name, path, limit: holds.limit() }),
+            Ok(Kind::File) => self.files.push(Found { name, path, limit: holds.limit(), layer: self.layer }),
             // Opening a pipe would wait for its writer, with no end.
             Ok(Kind::Folder | Kind::Other) => {
                 self.errors.push(ReadError::Io { path: shown(&path), message: "it is not a file".to_owned() })
@@ -368,6 +381,12 @@ fn kind(path: &Path) -> io::Result<Kind> {
     } else {
         Kind::Other
     })
+}
+
+/// `dialects/chat.test.yaml` of `dialects/chat.yaml`.
+fn tests_of(name: &str) -> Option<String> {
+    let stem = name.strip_suffix(".yaml").filter(|stem| !stem.ends_with(".test"))?;
+    Some(format!("{stem}.test.yaml"))
 }
 
 /// Hidden files, what editors leave beside a file, and the `..data` of a mounted ConfigMap.
@@ -527,6 +546,32 @@ mod tests {
         assert_eq!(self::names(&set), names);
         assert_eq!(&*set[0].text, "embedded");
         assert_eq!(&*set[2].text, "two/shared.yaml");
+    }
+
+    #[test]
+    fn a_file_that_is_replaced_takes_its_tests_with_it() {
+        let disk = Disk::new(&[
+            "base/dialects/a.yaml",
+            "base/dialects/a.test.yaml",
+            "base/dialects/b.yaml",
+            "base/dialects/b.test.yaml",
+            "base/dialects/c.yaml",
+            "base/dialects/c.test.yaml",
+            "one/dialects/a.yaml",
+            "one/dialects/b.yaml",
+            "one/dialects/b.test.yaml",
+            "two/dialects/c.test.yaml",
+        ]);
+        let set = disk.layers("base", &["one", "two"]).read(&[]).unwrap();
+        let shown: Vec<_> = set.iter().map(|file| disk.cut(&file.shown)).collect();
+        let expected = [
+            "one/dialects/a.yaml",
+            "one/dialects/b.test.yaml",
+            "one/dialects/b.yaml",
+            "two/dialects/c.test.yaml",
+            "base/dialects/c.yaml",
+        ];
+        assert_eq!(shown, expected);
     }
 
     #[test]
