@@ -293,7 +293,7 @@ fn a_limit_a_model_and_an_address_of_a_backend_are_reloaded() {
 }
 
 #[test]
-fn the_key_of_one_host_is_not_shown_to_another() {
+fn a_key_is_shown_only_where_the_file_says_so() {
     let (first, second) = (saying("one"), saying("two"));
     let disk = Disk::shipped();
     let gateway = |url: &str, key: &str| {
@@ -322,6 +322,20 @@ fn the_key_of_one_host_is_not_shown_to_another() {
     assert_eq!(server.ask(chat("Hello!")).status(), 500);
     assert_eq!(second.seen().len(), 0);
     server.wait_for_log("SECOND was not read at the start: restart the gateway");
+
+    // Another host with a key from the start: the file says so, and addresses are reloaded.
+    disk.save(GATEWAY, &gateway(&second.url(), "FIRST"));
+    let (_, told) = asked(&operator, "applied");
+    assert_eq!(told["needs_restart"], json!([]));
+    assert_eq!(server.ask(chat("Hello!")).status(), 200);
+    assert_eq!(shown(&second).as_deref(), Some("Bearer first-key"));
+
+    // The token of the admin listener is nobody's key.
+    let before = second.seen().len();
+    disk.save(GATEWAY, &gateway(&second.url(), "REFRAME_ADMIN_TOKEN"));
+    let (_, told) = asked(&operator, "applied");
+    assert_eq!(need(&told["needs_restart"][0]).2, "the variable REFRAME_ADMIN_TOKEN");
+    assert_eq!((server.ask(chat("Hello!")).status(), second.seen().len()), (500, before));
 }
 
 // ---- the words of these stories

@@ -59,13 +59,17 @@ fn no_reload_tears_a_stream_and_nothing_bad_goes_live() {
         }
         eventually("all clients read", || (operator.status()["turns"] == storm.streams).then_some(()));
         let memory = server.resident();
-        let mut weather = Weather { disk: &disk, operator, good: 1, kinds: BTreeSet::new(), reloads: &seen.reloads };
+        let mut weather =
+            Weather { disk: &disk, operator, good: 1, kinds: BTreeSet::new(), reloads: &seen.reloads, server: &server };
         let admin = weather.through_the_admin_listener(storm.by_admin);
         let watch = weather.through_the_watch(storm.by_watch);
         let kinds = weather.kinds.len();
         let status = operator.status();
         println!("{admin}\n{watch}\n{kinds} kinds of bad files; {}", status["reloads"]);
-        println!("memory: {} MiB before, {} MiB after", memory >> 20, server.resident() >> 20);
+        let after = server.resident();
+        println!("memory: {} MiB before, {} MiB after", memory >> 20, after >> 20);
+        // A generation of this set is some hundred kilobytes; a hundred of them that stay would show.
+        assert!(after < memory + (100 << 20), "generations stay in memory");
         assert_eq!(kinds, BAD.len().min(storm.by_admin / EVERY));
     });
     let (whole, across) = (seen.whole.into_inner(), seen.across.into_inner());
@@ -125,6 +129,7 @@ struct Weather<'w> {
     good: usize,
     kinds: BTreeSet<&'static str>,
     reloads: &'w AtomicUsize,
+    server: &'w Server,
 }
 
 impl Weather<'_> {
@@ -217,6 +222,7 @@ impl Weather<'_> {
             let status = self.operator.status();
             (status["files"] == "applied").then_some(())
         });
+        assert_eq!(self.server.ask(chat("Hello!").with("user", "quick")).json()["mark"], format!("g{}", self.good));
     }
 }
 

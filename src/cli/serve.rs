@@ -178,7 +178,7 @@ fn banner(store: &Store, addr: SocketAddr, admin: Option<SocketAddr>) -> String 
 fn sources(gateway: &GatewayPlan) -> impl Iterator<Item = &KeySource> {
     let clients = gateway.keys.iter().map(|key| &key.secret);
     let backends = gateway.backends.iter().filter_map(|b| b.reach.as_ref()?.key.as_ref());
-    clients.chain(backends).chain(gateway.admin.as_ref().map(|admin| &admin.token))
+    clients.chain(backends)
 }
 
 /// SIGHUP, as other servers have it.

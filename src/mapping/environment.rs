@@ -20,9 +20,6 @@ pub struct Reader<'r> {
     pub environment: &'r Environment,
 }
 
-/// More than this of a wrong value helps nobody.
-const SHOWN: usize = 40;
-
 impl Environment {
     /// One that is empty sets nothing.
     pub fn get(&self, name: &str) -> Option<&str> {
@@ -58,10 +55,11 @@ impl Reader<'_> {
                     by: SetBy::Environment(entry.key.clone()),
                 }),
                 Err(Wrong { word, known }) => {
-                    let shown = shorten(&word, SHOWN);
-                    let message = format!("the variable `{}` says `{shown}`, which `{name}` cannot be", entry.key);
                     let known = known.iter().map(String::as_str);
-                    let near = did_you_mean(&word, known.clone()).map(|near| format!("did you mean `{near}`?"));
+                    let near = did_you_mean(&word, known.clone());
+                    // Who names the wrong variable may have named a secret: only a slip is shown, by what it was to be.
+                    let message = format!("the variable `{}` says what `{name}` cannot be", entry.key);
+                    let near = near.map(|near| format!("it is near `{near}`"));
                     cx.add(
                         Diagnostic::new(Code::BadPolicyValue, entry.key_span, message)
                             .label(near.unwrap_or_default())
@@ -130,9 +128,10 @@ fn value(name: &str, said: &str, base: &Resolved) -> Result<String, Wrong> {
 }
 
 /// What somebody else wrote, short enough for a message and in one line.
-pub fn shorten(text: &str, most: usize) -> String {
+pub fn shorten(text: &str) -> String {
+    const MOST: usize = 40;
     let plain = |c: char| if c.is_control() { '\u{fffd}' } else { c };
-    let cut: String = text.chars().take(most).map(plain).collect();
+    let cut: String = text.chars().take(MOST).map(plain).collect();
     if cut.chars().count() < text.chars().count() { format!("{cut}…") } else { cut }
 }
 
@@ -149,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_long_value_is_cut_and_stays_in_one_line() {
-        assert_eq!(shorten("a\nb", 40), "a\u{fffd}b");
-        assert_eq!(shorten(&"x".repeat(41), 40), format!("{}…", "x".repeat(40)));
+        assert_eq!(shorten("a\nb"), "a\u{fffd}b");
+        assert_eq!(shorten(&"x".repeat(41)), format!("{}…", "x".repeat(40)));
     }
 }

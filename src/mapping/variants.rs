@@ -52,8 +52,6 @@ pub(super) type Said = Option<usize>;
 
 /// The header that rules by user agent read.
 pub const USER_AGENT: &str = "user-agent";
-/// More than this of a wrong word helps nobody.
-const SHOWN: usize = 40;
 
 impl Variants {
     /// For clients that no rule knows and that choose nothing.
@@ -95,6 +93,9 @@ impl Variants {
     }
 
     fn group(&self, header: impl Fn(&str) -> Option<String>) -> Option<&Group> {
+        if self.0.len() == 1 {
+            return self.0.first();
+        }
         let agent = header(USER_AGENT).unwrap_or_default().to_ascii_lowercase();
         let known = self.0.iter().find(|g| g.agent.as_ref().is_some_and(|word| agent.contains(word.as_str())));
         known.or(self.0.first())
@@ -146,7 +147,7 @@ impl Choice {
         let found = self.words.iter().position(|word| word == text);
         found.map(Some).ok_or_else(|| {
             let words = one_of(self.words.iter().map(String::as_str));
-            let message = format!("the header `{}` cannot be `{}`: say {words}", self.header, shorten(text, SHOWN));
+            let message = format!("the header `{}` cannot be `{}`: say {words}", self.header, shorten(text));
             Fault::new(FaultKind::Invalid, message).param(&self.header)
         })
     }

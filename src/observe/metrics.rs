@@ -8,6 +8,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 use std::sync::atomic::Ordering;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 pub struct Metrics {
@@ -26,6 +27,7 @@ pub struct Metrics {
     pub turns: Gauge,
     pub generation: Gauge,
     pub generations: Gauge,
+    telling: Mutex<()>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -165,6 +167,7 @@ impl Default for Metrics {
             turns,
             generation,
             generations,
+            telling: Mutex::default(),
         }
     }
 }
@@ -208,6 +211,11 @@ impl Metrics {
     /// Counted by whoever reloads; here it is only told.
     pub fn reloaded(&self, outcome: &'static str, times: u64) {
         self.reloads.get_or_create(&Reloaded { outcome }).inner().store(times, Ordering::Relaxed);
+    }
+
+    /// Held from setting what is only told when asked for to telling it.
+    pub fn telling(&self) -> MutexGuard<'_, ()> {
+        self.telling.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// In place of what was told before.

@@ -117,6 +117,13 @@ pub fn hash(files: &[FileText]) -> u64 {
     hasher.finish()
 }
 
+/// The same for files that cannot be read: what is wrong with them.
+pub fn hash_of(refusal: &Refusal) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    refusal.diagnostics.iter().for_each(|d| d.message.hash(&mut hasher));
+    hasher.finish()
+}
+
 pub fn digest(files: &[FileText]) -> String {
     let mut hasher = Sha256::new();
     for file in files {

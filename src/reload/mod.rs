@@ -109,24 +109,28 @@ impl Store {
         let _one = self.reloading.lock().unwrap_or_else(PoisonError::into_inner);
         let begun = Instant::now();
         let now = self.current();
+        // What changes all the time is looked at all the time, and a bad set is told once. Who asks is told.
+        let told = |hash| self.history().is_refused(hash).filter(|_| cause == Cause::Watch).map(Outcome::Refused);
         let files = match read(&self.layers) {
             Ok(files) => files,
-            Err(refusal) => return self.refuse(refusal, None, cause, begun),
+            Err(refusal) => {
+                let hash = generation::hash_of(&refusal);
+                return told(hash).unwrap_or_else(|| self.refuse(refusal, (hash, None), cause, begun));
+            }
         };
         let hash = generation::hash(&files);
         if hash == now.hash {
             self.history().unchanged();
             return Outcome::Unchanged(now);
         }
-        // What changes all the time is looked at all the time, and a bad set is told once. Who asks is told.
-        if let (Cause::Watch, Some(known)) = (cause, self.history().is_refused(hash)) {
-            return Outcome::Refused(known);
+        if let Some(known) = told(hash) {
+            return known;
         }
         let mut next = match generation::build(&files, now.number + 1, Some(&now.plan), &self.overrides) {
             Ok(next) => next,
             Err(refusal) => {
                 let digest = generation::digest(&files);
-                return self.refuse(refusal, Some((hash, digest)), cause, begun);
+                return self.refuse(refusal, (hash, Some(digest)), cause, begun);
             }
         };
         next.needs_restart = self.at_start.hold(&mut next.plan);
@@ -149,9 +153,9 @@ impl Store {
         Outcome::Applied(next)
     }
 
-    fn refuse(&self, refusal: Refusal, set: Option<(u64, String)>, cause: Cause, begun: Instant) -> Outcome {
+    fn refuse(&self, refusal: Refusal, set: (u64, Option<String>), cause: Cause, begun: Instant) -> Outcome {
         let took_ms = begun.elapsed().as_millis() as u64;
-        let (hash, digest) = set.unzip();
+        let (hash, digest) = set;
         let refused = Arc::new(Refused { refusal, at: SystemTime::now(), cause, digest, took_ms });
         // First, so that who reads the log finds it in the status.
         self.history().refused(hash, &refused);
@@ -176,13 +180,19 @@ const READINGS: usize = 5;
 pub fn read(layers: &Layers) -> Result<Vec<FileText>, Refusal> {
     let embedded = embedded::files();
     let mut last = layers.read(&embedded);
+    let mut agreed = false;
     for _ in 1..READINGS {
         let again = layers.read(&embedded);
-        let same = again == last;
+        agreed = again == last;
         last = again;
-        if same {
+        if agreed {
             break;
         }
+    }
+    if !agreed {
+        let message = "the files of the set change while they are read";
+        let diagnostic = Diagnostic::new(Code::Unreadable, Span::NOWHERE, message).help("they are read again soon");
+        return Err(Refusal { diagnostics: vec![diagnostic], sources: Arc::default() });
     }
     last.map_err(|errors| {
         let mut sources = Sources::default();

@@ -11,8 +11,8 @@ pub struct History {
     started: SystemTime,
     /// All that may still have turns; those without are gone.
     generations: Vec<Weak<Generation>>,
-    /// The last set that was refused, by the hash of its texts.
-    refused: Option<(Option<u64>, Arc<Refused>)>,
+    /// The last set that was refused, by the hash of its texts, or of why they cannot be read.
+    refused: Option<(u64, Arc<Refused>)>,
     /// Since then the files are those of a generation again.
     mended: Option<SystemTime>,
     reloads: Reloads,
@@ -52,7 +52,7 @@ impl History {
         self.mend();
     }
 
-    pub fn refused(&mut self, hash: Option<u64>, refused: &Arc<Refused>) {
+    pub fn refused(&mut self, hash: u64, refused: &Arc<Refused>) {
         self.reloads.refused += 1;
         self.refused = Some((hash, refused.clone()));
         self.mended = None;
@@ -61,7 +61,7 @@ impl History {
     /// Whether this is the set that was refused last, and nothing good came after it.
     pub fn is_refused(&self, hash: u64) -> Option<Arc<Refused>> {
         let (known, refused) = self.refused.as_ref().filter(|_| self.mended.is_none())?;
-        (*known == Some(hash)).then(|| refused.clone())
+        (*known == hash).then(|| refused.clone())
     }
 
     fn mend(&mut self) {

@@ -25,12 +25,14 @@ pub struct Closed {
 }
 
 impl Admin {
-    /// Bound and ready to serve; `None` if nobody asked for it.
+    /// Bound and ready to serve; `None` if nobody asked for it. `keys` are those of clients.
     pub async fn open(gateway: &GatewayPlan, keys: &Keyring) -> Result<Option<(Listener, Secret)>, Closed> {
         let Some(plan) = &gateway.admin else { return Ok(None) };
         let closed = |why: String, help: &str| Closed { why, help: help.to_owned() };
-        let Some(token) = keys.get(&plan.token) else {
-            let why = format!("the admin listener needs a token, and {}", keys.why_missing(&plan.token));
+        // Not on the ring of the others: a backend that names it must not get it.
+        let own = Keyring::default();
+        let Some(token) = own.get(&plan.token) else {
+            let why = format!("the admin listener needs a token, and {}", own.why_missing(&plan.token));
             return Err(closed(why, "callers show it as `Authorization: Bearer TOKEN`"));
         };
         // A client's key is in many hands.

@@ -129,10 +129,10 @@ impl Gateway {
                     _ => response,
                 }
             }
-            None if allowed.is_empty() && gateway.status_path() == Some(&path) => match reads {
-                true => told::status(&self.store),
-                false => refuse_method(fallback.as_deref(), &path, request.method(), &["GET", "HEAD"]),
-            },
+            None if allowed.is_empty() && own && !reads => {
+                refuse_method(fallback.as_deref(), &path, request.method(), &["GET", "HEAD"])
+            }
+            None if allowed.is_empty() && own => told::status(&self.store),
             None if allowed.is_empty() => unknown_path(fallback.as_deref(), &path),
             None => refuse_method(fallback.as_deref(), &path, request.method(), &allowed),
         }
@@ -199,9 +199,9 @@ fn keepalive(plan: &Keepalive, request: &Request) -> Option<Duration> {
 
 /// What a header says; one that stands twice says both, which is never a word of a policy.
 fn said(request: &Request, name: &str) -> Option<String> {
-    let values: Vec<_> =
-        request.headers().get_all(name).iter().map(|v| String::from_utf8_lossy(v.as_bytes())).collect();
-    (!values.is_empty()).then(|| values.join(", "))
+    let mut values = request.headers().get_all(name).iter().map(|v| String::from_utf8_lossy(v.as_bytes()));
+    let first = values.next()?.into_owned();
+    Some(values.fold(first, |all, value| format!("{all}, {value}")))
 }
 
 /// An unknown path is refused in the words of the first route.

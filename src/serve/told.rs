@@ -18,6 +18,8 @@ pub fn status(store: &Store) -> Response {
 
 pub fn metrics(store: &Store, shell: &Shell) -> Response {
     let metrics = &shell.metrics;
+    // What is set here and told there is of one moment, whoever else asks.
+    let _alone = metrics.telling();
     let reloads = store.reloads();
     metrics.turns.set(store.turns() as i64);
     metrics.generation.set(store.current().number as i64);
@@ -36,8 +38,13 @@ fn places(refused: &Refused) -> Vec<RefusedAt> {
     let sources = &refused.refusal.sources;
     let place = |d: &Diagnostic| {
         let place = sources.place(d.span);
-        let file = sources.get(d.span.file).map(|s| s.shown.clone()).unwrap_or_default();
+        let file = sources.get(d.span.file).map(|s| escaped(&s.shown)).unwrap_or_default();
         RefusedAt { code: d.code.as_str(), file, line: place.line as u64, column: place.column as u64 }
     };
     refused.refusal.diagnostics.iter().take(MOST).map(place).collect()
+}
+
+/// A label is written as it is: what would end it is escaped here.
+fn escaped(label: &str) -> String {
+    label.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

@@ -23,7 +23,7 @@ pub fn tiny(pace: u32) -> Disk {
          \x20   - { name: a word, where: { $.say: string }, emit: [ text: { delta: $.say } ] }\n\
          \x20   - { name: the end, where: { $.stop: string }, emit: [ finish: { reason: $.stop } ] }\n",
     );
-    let script = format!("script: demo\npace: {{ fixed: {pace} }}\nsteps: [ {{ play: words }} ]\n");
+    let script = format!("script: demo\npace: {{ fixed: {pace} }}\nsteps:\n{}", STEPS);
     disk.write("mappings/scripts/demo.yaml", &script);
     let words = (0..TINY_WORDS).map(|word| format!("{{\"raw\":{{\"say\":\"{word}\"}}}}\n"));
     let words: String = words.collect();
@@ -37,12 +37,15 @@ pub fn tiny(pace: u32) -> Disk {
     disk
 }
 
+/// Who is called quick need not wait.
+const STEPS: &str = "  - { when: request.user == 'quick', play: words, pace: none }\n  - { play: words }\n";
+
 pub const TINY_WORDS: usize = 20;
 
 pub fn tiny_dialect(number: usize) -> String {
     format!(
         r#"dialect: tiny
-request: {{ model: $.model, stream: {{ from: $.stream, default: false }} }}
+request: {{ model: $.model, user: $.user, stream: {{ from: $.stream, default: false }} }}
 stream:
   framing: {{ data: json }}
   base: {{ mark: g{number} }}

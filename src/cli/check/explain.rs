@@ -30,7 +30,7 @@ fn full(asked: &str) -> String {
     if asked.starts_with(|c: char| c.is_ascii_digit()) { format!("RF{asked:0>3}") } else { asked }
 }
 
-/// `error[RF104]: a variable that does not exist here (found by: compile)`, then its page.
+/// `error[RF104] (phase: compile)`, then its page.
 fn page(code: Code) -> String {
     let (severity, phase) = (code.severity().as_str(), code.phase().as_str());
     format!("{severity}[{}] (phase: {phase})\n{}\n", code.as_str(), Page::of(code).text)
