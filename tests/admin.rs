@@ -154,6 +154,76 @@ fn a_hangup_reloads_and_says_so() {
     eventually("the new mark", || (mark(&server) == "g2").then_some(()));
 }
 
+#[cfg(unix)]
+#[test]
+fn a_hangup_while_it_starts_does_not_end_it() {
+    let disk = Disk::shipped();
+    let mut launch = std::process::Command::new(env!("CARGO_BIN_EXE_reframe"));
+    launch.args(["serve", "--listen", "127.0.0.1:0", "--mappings"]).arg(disk.path("mappings"));
+    let mut child = launch.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::null()).spawn().unwrap();
+    // From its first instruction the signal is the system's; a program that begins needs some time to hear it.
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    let hang_up = || std::process::Command::new("kill").arg("-HUP").arg(child.id().to_string()).status().unwrap();
+    assert!(hang_up().success());
+    let mut said = String::new();
+    let mut lines = std::io::BufReader::new(child.stdout.take().unwrap());
+    while !said.contains("listening on") && std::io::BufRead::read_line(&mut lines, &mut said).unwrap() > 0 {}
+    let _ = child.kill();
+    let _ = child.wait();
+    assert!(said.contains("listening on"), "it ended: {said}");
+}
+
+#[test]
+fn what_is_taken_back_is_told_too() {
+    let (disk, server) = operated();
+    disk.save(DIALECT, "dialect: [");
+    server.wait_for_log("reload refused");
+    disk.save(DIALECT, &tiny_dialect(1));
+    server.wait_for_log("generation 1 stays: its files are as they were");
+}
+
+#[test]
+fn a_byte_that_is_no_text_has_its_place_everywhere_and_is_told_once() {
+    let (disk, server) = operated();
+    let operator = server.operator();
+    let file = disk.path("mappings/profiles/latin.yaml");
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(&file, b"profile: latin\n# caf\xe9\n").unwrap();
+    server.wait_for_log(&format!("(RF001 at 2:6): {} is not UTF-8 text", file.display()));
+    let finding = operator.status()["last_refused"]["diagnostics"][0].clone();
+    assert_eq!((&finding["line"], &finding["column"]), (&json!(2), &json!(6)));
+    assert!(operator.metrics().contains("line=\"2\",column=\"6\"} 1\n"), "{}", operator.metrics());
+    for number in 0..3 {
+        disk.write("mappings/scratch.txt", &number.to_string());
+        std::thread::sleep(std::time::Duration::from_millis(60));
+    }
+    assert_eq!(operator.status()["reloads"]["refused"], 1);
+}
+
+#[test]
+fn a_set_that_loses_its_schemas_is_not_served_with_others() {
+    let disk = Disk::shipped();
+    // Not those in the binary.
+    disk.write("schemas/chat/chunk.json", &(disk.read("schemas/chat/chunk.json") + "\n"));
+    let server = serve().arg("--mappings").arg(disk.path("mappings")).operated().start();
+    let operator = server.operator();
+    fs::rename(disk.path("schemas"), disk.path("elsewhere")).unwrap();
+    let (status, told) = asked(&operator, "refused");
+    assert_eq!(status, 422);
+    let message = &told["refused"]["diagnostics"][0]["message"];
+    assert_eq!(message, "the set had schemas of its own, and has none any more");
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink("nowhere", disk.path("schemas")).unwrap();
+        let (_, told) = asked(&operator, "refused");
+        let reason = told["refused"]["reason"].as_str().unwrap();
+        assert!(reason.contains("it is a link to nothing"), "{reason}");
+        fs::remove_file(disk.path("schemas")).unwrap();
+    }
+    fs::rename(disk.path("elsewhere"), disk.path("schemas")).unwrap();
+    assert_eq!(operator.reload().1["outcome"], "unchanged");
+}
+
 // ---- the status
 
 #[test]
@@ -210,6 +280,12 @@ fn the_status_is_for_those_who_may_ask() {
     let (_disk, open) = with("");
     assert_eq!(status(&open, "/status"), 200);
     assert_eq!(open.ask(Request::new("POST", "/status")).status(), 405);
+    // A page of another host can make its own name lead here, but not the address itself.
+    let named = |name: &str| open.ask(Request::get("/status").header("host", name)).status();
+    assert_eq!((named("evil.example:8080"), named("localhost:8080"), named("[::1]:8080")), (401, 200, 200));
+    let metrics =
+        closed.ask(Request::get("/metrics").header("host", "evil.example").header("authorization", "Bearer key"));
+    assert_eq!(metrics.status(), 200);
     // Where anybody may ask, it is told only if somebody wanted it.
     let (_disk, anybody) = with("auth: none\n");
     assert_eq!(status(&anybody, "/status"), 404);

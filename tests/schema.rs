@@ -232,15 +232,13 @@ fn cases() -> Vec<PathBuf> {
     cases
 }
 
-/// The codes of the errors whose place is in a file.
+/// The codes of the errors and warnings whose place is in a file.
 fn codes_at(expected: &str, file: &str) -> Vec<String> {
     let mut codes = Vec::new();
     let mut code = "";
     for line in expected.lines() {
         if let Some(rest) = line.strip_prefix("error[").or(line.strip_prefix("warning[")) {
             code = rest.split(']').next().unwrap();
-        } else if line.starts_with("warning[") {
-            code = "";
         }
         let at = line.trim_start().strip_prefix("--> ").map(|place| place.split(':').next().unwrap());
         if at == Some(file) && !code.is_empty() {

@@ -10,7 +10,7 @@ mod validate;
 
 use crate::reload::{Base, Layers};
 use clap::{Parser, Subcommand};
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -90,7 +90,8 @@ fn layers(mappings: Option<PathBuf>, add: Vec<PathBuf>) -> Result<Layers, String
     let base = match mappings {
         Some(folder) if folder.is_dir() => Base::Folder(folder),
         Some(folder) => return Err(format!("{} is not a folder", folder.display())),
-        None if Path::new("mappings/gateway.yaml").is_file() => Base::Folder(PathBuf::from("mappings")),
+        // One that cannot be looked into is there, and says so when it is read.
+        None if Path::new("mappings/gateway.yaml").try_exists().unwrap_or(true) => Base::Folder("mappings".into()),
         None => Base::Embedded,
     };
     match add.iter().find(|f| !f.is_dir()) {
@@ -107,6 +108,11 @@ fn shown(layers: &Layers) -> String {
     };
     let add: Vec<String> = layers.add.iter().map(|f| format!(" + {}/", f.display())).collect();
     base + &add.concat()
+}
+
+/// Who reads only the first lines closes the pipe; that is no reason to fall over.
+fn say(text: &str) {
+    let _ = std::io::stdout().write_all(text.as_bytes());
 }
 
 fn colour() -> bool {

@@ -1,11 +1,10 @@
 //! `reframe schema`: the JSON Schemas of mapping files, and the reference that is made from the same comments.
 
 use super::check::counted;
-use super::{COULD_NOT_RUN, FINDINGS, FINE};
+use super::{COULD_NOT_RUN, FINDINGS, FINE, say};
 use crate::mapping::model::{KINDS, Kind, reference};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use std::io::{self, Write};
 use std::path::Path;
 use std::{fs, iter};
 
@@ -33,8 +32,8 @@ pub fn run(args: &SchemaArgs) -> u8 {
     match (args.write, args.check, kind) {
         (true, ..) => write(&made(kind)),
         (false, true, _) => check(&made(kind)),
-        (false, false, Some(kind)) => print(&text(kind)),
-        (false, false, None) => print(&list()),
+        (false, false, Some(kind)) => printed(&text(kind)),
+        (false, false, None) => printed(&list()),
     }
 }
 
@@ -57,9 +56,8 @@ fn list() -> String {
     KINDS.iter().map(|kind| format!("{:<9} {}\n", kind.name, kind.files)).collect()
 }
 
-fn print(text: &str) -> u8 {
-    // Who reads only the first lines closes the pipe; that is no reason to fall over.
-    let _ = io::stdout().write_all(text.as_bytes());
+fn printed(text: &str) -> u8 {
+    say(text);
     FINE
 }
 

@@ -63,6 +63,18 @@ const DRAIN: Duration = Duration::from_secs(10);
 
 pub fn run(layers: Layers, overrides: Overrides) -> u8 {
     observe::init();
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("error: no runtime: {error}");
+            return COULD_NOT_RUN;
+        }
+    };
+    // Before the first set is read: a SIGHUP that nobody hears kills the process.
+    let hangups = {
+        let _inside = runtime.enter();
+        Hangups::listen()
+    };
     let store = match Store::open(layers, overrides) {
         Ok(store) => store,
         Err(refusal) => {
@@ -71,17 +83,10 @@ pub fn run(layers: Layers, overrides: Overrides) -> u8 {
             return COULD_NOT_RUN;
         }
     };
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            eprintln!("error: no runtime: {error}");
-            return COULD_NOT_RUN;
-        }
-    };
-    runtime.block_on(serve(store))
+    runtime.block_on(serve(store, hangups))
 }
 
-async fn serve(store: Arc<Store>) -> u8 {
+async fn serve(store: Arc<Store>, hangups: Hangups) -> u8 {
     // Flag, then environment, then file, then default.
     let addr = store.current().plan.gateway.listen.clone().unwrap_or_else(|| "127.0.0.1:8080".to_owned());
     let listener = match Listener::bind(&addr).await {
@@ -131,7 +136,7 @@ async fn serve(store: Arc<Store>) -> u8 {
     // A change between the first reading and the start of the watch.
     store.reload(Cause::Watch);
     let (stop, hurry) = (told(1), told(2));
-    tokio::spawn(reload_when_told(store.clone()));
+    tokio::spawn(hangups.reload(store.clone()));
     let place = admin.as_ref().map(|(listener, _)| listener.local_addr());
     if let Some((listener, token)) = admin {
         let admin = Admin::new(store.clone(), shell.clone(), token);
@@ -183,12 +188,17 @@ fn sources(gateway: &GatewayPlan) -> impl Iterator<Item = &KeySource> {
 
 /// SIGHUP, as other servers have it.
 #[cfg(unix)]
-fn reload_when_told(store: Arc<Store>) -> impl Future<Output = ()> {
-    use tokio::signal::unix::{SignalKind, signal};
-    // Heard from the call on: before it, the signal would kill the process.
-    let heard = signal(SignalKind::hangup());
-    async move {
-        let Ok(mut heard) = heard else {
+struct Hangups(io::Result<tokio::signal::unix::Signal>);
+
+#[cfg(unix)]
+impl Hangups {
+    fn listen() -> Hangups {
+        use tokio::signal::unix::{SignalKind, signal};
+        Hangups(signal(SignalKind::hangup()))
+    }
+
+    async fn reload(self, store: Arc<Store>) {
+        let Ok(mut heard) = self.0 else {
             tracing::warn!("SIGHUP cannot be heard");
             return;
         };
@@ -197,7 +207,7 @@ fn reload_when_told(store: Arc<Store>) -> impl Future<Output = ()> {
             let told = tokio::task::spawn_blocking(move || match store.reload(Cause::Signal) {
                 // The others say so themselves.
                 Outcome::Unchanged(now) => {
-                    tracing::info!("generation {} stays: its files have not changed", now.number)
+                    tracing::info!("generation {} stays: its files have not changed", now.number);
                 }
                 Outcome::Applied(_) | Outcome::Refused(_) => {}
             });
@@ -209,7 +219,16 @@ fn reload_when_told(store: Arc<Store>) -> impl Future<Output = ()> {
 }
 
 #[cfg(not(unix))]
-async fn reload_when_told(_store: Arc<Store>) {}
+struct Hangups;
+
+#[cfg(not(unix))]
+impl Hangups {
+    fn listen() -> Hangups {
+        Hangups
+    }
+
+    async fn reload(self, _store: Arc<Store>) {}
+}
 
 /// Resolves when the process has been told to stop so many times. It listens from the call on, not from the first poll:
 /// in between a signal would kill the process.

@@ -1,6 +1,6 @@
 //! `reframe validate`: whether a captured body or stream is what a client of the dialect expects.
 
-use super::{COULD_NOT_RUN, FINDINGS, FINE, check::counted, colour};
+use super::{COULD_NOT_RUN, FINDINGS, FINE, check::counted, colour, say};
 use crate::canon::Tree;
 use crate::capture::{self, Capture, Finding, Unreadable, Verdict};
 use crate::diag::{one_of, render_all};
@@ -8,7 +8,7 @@ use crate::mapping::dialect::DialectPlan;
 use crate::mapping::{Plan, load};
 use crate::reload::{Layers, read};
 use clap::{Args, ValueEnum};
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 #[derive(Args)]
@@ -35,8 +35,7 @@ enum Format {
 pub fn run(args: &ValidateArgs, layers: &Layers) -> u8 {
     match validate(args, layers) {
         Ok((text, code)) => {
-            // Who reads only the first lines closes the pipe; that is no reason to fall over.
-            let _ = io::stdout().write_all(text.as_bytes());
+            say(&text);
             code
         }
         Err(message) => {

@@ -22,11 +22,11 @@ pub fn render_one(diagnostic: &Diagnostic, sources: &Sources, colour: bool) -> S
                     annotation = annotation.label(diagnostic.label.as_str());
                 }
                 let text = match diagnostic.code {
-                    // A key that stands in a file must not stand in a log too.
                     Code::PlainSecret => Cow::Owned(masked(&source.text, diagnostic.span)),
                     _ => Cow::Borrowed(&*source.text),
                 };
-                title.element(Snippet::source(text).path(source.shown.as_str()).annotation(annotation))
+                title
+                    .element(Snippet::source(discreet(source, text)).path(source.shown.as_str()).annotation(annotation))
             }
         },
     };
@@ -65,8 +65,46 @@ pub fn visible(source: &Source, span: Span) -> Option<Span> {
 
 fn masked(text: &str, span: Span) -> String {
     let (start, end) = (char_start(text, span.start as usize), char_start(text, span.end as usize));
-    let hidden: String = text[start..end].chars().map(|c| if c == '\n' { c } else { '*' }).collect();
-    [&text[..start], &hidden, &text[end..]].concat()
+    [&text[..start], &stars(&text[start..end]), &text[end..]].concat()
+}
+
+/// Nothing moves: as many bytes as there were, for the carets.
+fn stars(text: &str) -> String {
+    text.bytes().map(|b| if b == b'\n' { '\n' } else { '*' }).collect()
+}
+
+/// Words that stand before a secret, at the end of a key.
+const BEFORE_SECRETS: &[&str] = &["key", "token", "secret", "password"];
+
+/// A key that stands in a file must not stand in a log too, whatever else is wrong with its line: what stands before the `@`
+/// of a URL, and in gateway.yaml plain text behind a key that is called like one.
+fn discreet<'t>(source: &Source, text: Cow<'t, str>) -> Cow<'t, str> {
+    let gateway = source.name == "gateway.yaml";
+    let mut hidden: Vec<(usize, usize)> = Vec::new();
+    for (at, _) in text.match_indices("://") {
+        let rest = &text[at + 3..];
+        let end = rest.find(|c: char| c.is_whitespace() || "/\"'".contains(c)).unwrap_or(rest.len());
+        hidden.extend(rest[..end].rfind('@').map(|to| (at + 3, at + 3 + to)));
+    }
+    for (at, _) in text.match_indices(':').filter(|_| gateway) {
+        let word = text[..at].rsplit(|c: char| !c.is_alphanumeric() && c != '_' && c != '-').next().unwrap_or_default();
+        let value = text[at + 1..].trim_start_matches(' ');
+        let from = text.len() - value.len();
+        // A word of ours is short; a map says where the secret is.
+        let end = value.find(['\n', ',', '}', '#']).unwrap_or(value.len());
+        let value = value[..end].trim_end();
+        if BEFORE_SECRETS.iter().any(|w| word.to_lowercase().ends_with(w)) && !value.starts_with(['{', '$']) {
+            hidden.push((from, from + value.len()));
+        }
+    }
+    if hidden.is_empty() {
+        return text;
+    }
+    let mut text = text.into_owned();
+    for (from, to) in hidden {
+        text.replace_range(from..to, &stars(&text[from..to]));
+    }
+    Cow::Owned(text)
 }
 
 /// A place that was counted in bytes may lie inside a character.

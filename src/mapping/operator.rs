@@ -3,7 +3,8 @@
 use super::fields::{Cx, Fields, text_of};
 use super::reach::KeySource;
 use super::yaml::Node;
-use crate::diag::Code;
+use crate::diag::{Code, Diagnostic};
+use core::net::SocketAddr;
 
 /// Where the gateway tells how it is: the generation that serves, what was refused last.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +50,14 @@ impl Admin {
             None => Some(KeySource::Env(ADMIN_TOKEN.to_owned())),
         };
         fields.done();
+        let literal = listen.and_then(|text| text.parse::<SocketAddr>().ok());
+        if let Some(node) = node.get("listen").filter(|_| literal.is_some_and(|at| !at.ip().is_loopback())) {
+            cx.add(
+                Diagnostic::new(Code::UnknownValue, node.span, "the admin listener would be reached from elsewhere")
+                    .help("it listens on this machine only: 127.0.0.1:PORT"),
+            );
+            return None;
+        }
         Some(Admin { listen: listen?.to_owned(), token: token? })
     }
 }

@@ -40,8 +40,9 @@ struct Reloaded {
 pub struct RefusedAt {
     pub code: &'static str,
     pub file: String,
-    pub line: u64,
-    pub column: u64,
+    /// Nothing where it is the file as a whole, or the set.
+    pub line: String,
+    pub column: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]

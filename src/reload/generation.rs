@@ -1,7 +1,7 @@
 //! One loaded, checked, immutable set of mappings; a request keeps the one it began with.
 
-use super::{Cause, NeedsRestart};
-use crate::diag::{Diagnostic, Severity, Sources, render_all};
+use super::{Cause, NeedsRestart, embedded};
+use crate::diag::{Code, Diagnostic, Severity, Sources, Span, render_all, visible};
 use crate::mapping::{FileText, Overrides, Plan, load_after};
 use crate::trial;
 use sha2::{Digest, Sha256};
@@ -104,8 +104,10 @@ impl Refusal {
         let (code, message) = (first.code.as_str(), &first.message);
         // What is wrong with the set as a whole stands in none of its files.
         let Some(source) = self.sources.get(first.span.file) else { return format!("{errors} ({code}): {message}") };
-        let place = self.sources.place(first.span);
-        format!("{errors} in {} ({code} at {}:{}): {message}", source.shown, place.line, place.column)
+        // Nor does what is wrong with a file as a whole stand in one of its lines.
+        let at = visible(source, first.span).map(|span| self.sources.place(span));
+        let at = at.map_or(String::new(), |place| format!(" at {}:{}", place.line, place.column));
+        format!("{errors} in {} ({code}{at}): {message}", source.shown)
     }
 }
 
@@ -115,6 +117,19 @@ pub fn hash(files: &[FileText]) -> u64 {
         (&file.name, &file.text).hash(&mut hasher);
     }
     hasher.finish()
+}
+
+/// A set that had schemas of its own and has none is half of one: with those of the binary it would mean something else.
+pub fn lost_schemas(files: &[FileText], now: &Generation) -> Option<Refusal> {
+    let own = |name: &str, shown: &str| name.starts_with("schemas/") && !shown.starts_with(embedded::SHOWN);
+    let had = now.plan.sources.iter().any(|(_, s)| own(&s.name, &s.shown));
+    if !had || files.iter().any(|f| own(&f.name, &f.shown)) {
+        return None;
+    }
+    let message = "the set had schemas of its own, and has none any more";
+    let help = "put the folder schemas/ back, or restart to go on with those in the binary";
+    let diagnostic = Diagnostic::new(Code::Unreadable, Span::NOWHERE, message).help(help);
+    Some(Refusal { diagnostics: vec![diagnostic], sources: Arc::default() })
 }
 
 /// The same for files that cannot be read: what is wrong with them.

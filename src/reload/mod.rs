@@ -120,11 +120,16 @@ impl Store {
         };
         let hash = generation::hash(&files);
         if hash == now.hash {
-            self.history().unchanged();
+            if self.history().unchanged(cause) {
+                tracing::info!(%cause, "generation {} stays: its files are as they were", now.number);
+            }
             return Outcome::Unchanged(now);
         }
         if let Some(known) = told(hash) {
             return known;
+        }
+        if let Some(refusal) = generation::lost_schemas(&files, &now) {
+            return self.refuse(refusal, (hash, Some(generation::digest(&files))), cause, begun);
         }
         let mut next = match generation::build(&files, now.number + 1, Some(&now.plan), &self.overrides) {
             Ok(next) => next,
@@ -172,6 +177,22 @@ impl Store {
     }
 }
 
+/// Of a file that is no text only the line that cannot be read is kept, at its place.
+fn place(error: &ReadError, sources: &mut Sources) -> Span {
+    let Some(path) = error.path() else { return Span::NOWHERE };
+    match error {
+        ReadError::NotUtf8 { line, column, text, .. } => {
+            let above = "\n".repeat(line - 1);
+            let before: String = text.chars().take(column - 1).collect();
+            let start = above.len() + before.len();
+            Span::new(sources.add("", path, Arc::from(above + text)), start, start + '\u{fffd}'.len_utf8())
+        }
+        ReadError::Io { .. } | ReadError::TooBig { .. } | ReadError::TooMany { .. } => {
+            Span::new(sources.add("", path, Arc::from("")), 0, 0)
+        }
+    }
+}
+
 /// How often a set may change while it is being read.
 const READINGS: usize = 5;
 
@@ -197,7 +218,7 @@ pub fn read(layers: &Layers) -> Result<Vec<FileText>, Refusal> {
     last.map_err(|errors| {
         let mut sources = Sources::default();
         let diagnostics = errors.into_iter().map(|error| {
-            let span = error.path().map_or(Span::NOWHERE, |p| Span::new(sources.add("", p, Arc::from("")), 0, 0));
+            let span = place(&error, &mut sources);
             let code = match error {
                 ReadError::TooBig { .. } | ReadError::TooMany { .. } => Code::Budget,
                 ReadError::Io { .. } | ReadError::NotUtf8 { .. } => Code::Unreadable,

@@ -35,10 +35,12 @@ pub enum ReadError {
         bytes: u64,
         limit: u64,
     },
-    /// `line`: the first that has a byte too many or too few.
+    /// The first line that has a byte too many or too few, as far as it can be shown, and where in it.
     NotUtf8 {
         path: String,
         line: usize,
+        column: usize,
+        text: String,
     },
     TooMany {
         limit: usize,
@@ -301,8 +303,14 @@ impl Found {
                 Ok(text) => Ok(Some(FileText { name: self.name.clone(), shown, text: text.into() })),
                 Err(error) => {
                     let good = error.utf8_error().valid_up_to();
-                    let line = error.as_bytes()[..good].iter().filter(|byte| **byte == b'\n').count() + 1;
-                    Err(ReadError::NotUtf8 { path: shown, line })
+                    let (before, after) = error.as_bytes().split_at(good);
+                    let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+                    let begin = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+                    let column = String::from_utf8_lossy(&before[begin..]).chars().count() + 1;
+                    let end = after.iter().position(|byte| *byte == b'\n').map_or(after.len(), |at| at);
+                    let whole = &error.as_bytes()[begin..good + end];
+                    let text = String::from_utf8_lossy(whole).into_owned();
+                    Err(ReadError::NotUtf8 { path: shown, line, column, text })
                 }
             },
             Err(error) if is_gone(&self.path, &error) => Ok(None),
@@ -361,7 +369,7 @@ impl fmt::Display for ReadError {
             ReadError::TooBig { path, bytes, limit } => {
                 write!(out, "{path} has {bytes} bytes, and at most {limit} are read")
             }
-            ReadError::NotUtf8 { path, line } => write!(out, "{path} is not UTF-8 text: see line {line}"),
+            ReadError::NotUtf8 { path, line, .. } => write!(out, "{path} is not UTF-8 text: see line {line}"),
             ReadError::TooMany { limit } => {
                 write!(out, "the set has more files than the {limit} that are read")
             }
@@ -406,7 +414,9 @@ fn is_gone(path: &Path, error: &io::Error) -> bool {
 /// The folder of a set's schemas: its own, or the one beside it.
 fn schemas_of(root: &Path, sibling: Sibling) -> Option<PathBuf> {
     let own = root.join(SCHEMAS);
-    if own.is_dir() {
+    // A link to nothing was meant to lead somewhere: it is told when it is read.
+    let meant = |path: &Path| path.is_dir() || path.is_symlink();
+    if meant(&own) {
         return Some(own);
     }
     if sibling == Sibling::Ignored {
@@ -417,7 +427,7 @@ fn schemas_of(root: &Path, sibling: Sibling) -> Option<PathBuf> {
         (Some(_), Some(parent)) => parent.join(SCHEMAS),
         _ => root.join("..").join(SCHEMAS),
     };
-    beside.is_dir().then_some(beside)
+    meant(&beside).then_some(beside)
 }
 
 /// Where a symlink really leads: the folder itself, or the folder that holds the file.

@@ -1,6 +1,6 @@
 //! What the gateway tells about itself: the generation that serves, those that still have turns, what was refused last.
 
-use super::{Generation, NeedsRestart, Outcome, Refused, Store};
+use super::{Cause, Generation, NeedsRestart, Outcome, Refused, Store};
 use crate::diag::{self, Diagnostic, Severity, Sources};
 use reframe_frame::Tree;
 use std::sync::{Arc, Weak};
@@ -47,9 +47,12 @@ impl History {
         staying
     }
 
-    pub fn unchanged(&mut self) {
-        self.reloads.unchanged += 1;
+    /// True if something bad was taken back. A watch looks whenever it may have to, which is not worth counting.
+    pub fn unchanged(&mut self, cause: Cause) -> bool {
+        self.reloads.unchanged += u64::from(cause != Cause::Watch);
+        let bad = self.refused.is_some() && self.mended.is_none();
         self.mend();
+        bad && cause == Cause::Watch
     }
 
     pub fn refused(&mut self, hash: u64, refused: &Arc<Refused>) {

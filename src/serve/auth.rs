@@ -6,6 +6,7 @@ use crate::mapping::reach::KeySource;
 use crate::upstream::secrets::Keyring;
 use poem::http::HeaderMap;
 use poem::http::header::{AUTHORIZATION, ORIGIN};
+use std::net::IpAddr;
 
 /// Fine, or why not. Every key is compared, whichever fits: how long it takes says nothing.
 pub fn check(gateway: &GatewayPlan, keys: &Keyring, headers: &HeaderMap) -> Result<(), Fault> {
@@ -35,6 +36,24 @@ pub fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
     scheme.eq_ignore_ascii_case(b"bearer").then(|| token.trim_ascii())
 }
 
+/// Without a key, what is told about the gateway itself is told under this machine's own names: a page of somebody else's
+/// can make a name of its own lead here, and its reading sends no origin.
+pub fn by_own_name(gateway: &GatewayPlan, keys: &Keyring, host: Option<&str>) -> Result<(), Fault> {
+    let Some(host) = host.filter(|_| gateway.auth == Auth::Keys && !is_closed(gateway, keys)) else { return Ok(()) };
+    let name = name_of(host);
+    let own = name == "localhost" || name.ends_with(".localhost");
+    let literal = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().is_ok();
+    if own || literal {
+        return Ok(());
+    }
+    Err(Fault::new(FaultKind::Unauthorized, "by another name than this machine's a key is needed: set REFRAME_API_KEY"))
+}
+
+/// Without its port.
+fn name_of(host: &str) -> &str {
+    host.rsplit_once(':').map_or(host, |(name, port)| if port.ends_with(']') { host } else { name })
+}
+
 /// Has the operator named a key that is really there?
 pub fn is_closed(gateway: &GatewayPlan, keys: &Keyring) -> bool {
     gateway.keys.iter().any(|key| keys.get(&key.secret).is_some())
@@ -46,7 +65,7 @@ fn own_machine(headers: &HeaderMap) -> Result<(), Fault> {
     // A page in a box calls itself null, and may be anybody's.
     let page = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://"));
     let Some(host) = page.or((origin == "null").then_some(origin)) else { return Ok(()) };
-    let name = host.rsplit_once(':').map_or(host, |(name, port)| if port.ends_with(']') { host } else { name });
+    let name = name_of(host);
     // Not by the host that it asked for: a name can be made to lead here.
     if matches!(name, "localhost" | "127.0.0.1" | "[::1]") {
         return Ok(());

@@ -90,6 +90,10 @@ impl Gateway {
             let own = on_path.first().and_then(|r| r.variants.base());
             return reply::fault(own.or(fallback.as_ref()).map(|d| &**d), &fault);
         }
+        let host = request.uri().authority().map(|a| a.as_str()).or_else(|| header(&request, "host"));
+        if own && let Err(fault) = auth::by_own_name(gateway, &self.shell.dialler.keys, host) {
+            return reply::fault(fallback.as_deref(), &fault);
+        }
         let reads = matches!(*request.method(), Method::GET | Method::HEAD);
         if gateway.metrics.as_ref() == Some(&path) && reads {
             return told::metrics(&self.store, &self.shell);
@@ -187,7 +191,7 @@ fn refuse_method(dialect: Option<&DialectPlan>, path: &str, method: &Method, all
 
 /// Some clients cannot read comments, and say so by header, query or name.
 fn keepalive(plan: &Keepalive, request: &Request) -> Option<Duration> {
-    let header = |name: &str| request.headers().get(name).and_then(|v| v.to_str().ok());
+    let header = |name: &str| header(request, name);
     let by_header = plan.header.as_deref().and_then(header) == Some("1");
     let query = request.uri().query().unwrap_or_default();
     let by_query =
@@ -195,6 +199,10 @@ fn keepalive(plan: &Keepalive, request: &Request) -> Option<Duration> {
     let agent = header("user-agent").unwrap_or_default().to_lowercase();
     let by_agent = plan.user_agents.iter().any(|word| agent.contains(word));
     plan.every.filter(|_| !(by_header || by_query || by_agent))
+}
+
+fn header<'r>(request: &'r Request, name: &str) -> Option<&'r str> {
+    request.headers().get(name).and_then(|v| v.to_str().ok())
 }
 
 /// What a header says; one that stands twice says both, which is never a word of a policy.

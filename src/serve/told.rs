@@ -1,7 +1,7 @@
 //! What the gateway tells about itself: its status, its metrics.
 
 use super::{Shell, reply};
-use crate::diag::Diagnostic;
+use crate::diag::{Diagnostic, visible};
 use crate::observe::RefusedAt;
 use crate::reload::{Refused, Store};
 use poem::Response;
@@ -37,9 +37,12 @@ const MOST: usize = 20;
 fn places(refused: &Refused) -> Vec<RefusedAt> {
     let sources = &refused.refusal.sources;
     let place = |d: &Diagnostic| {
-        let place = sources.place(d.span);
-        let file = sources.get(d.span.file).map(|s| escaped(&s.shown)).unwrap_or_default();
-        RefusedAt { code: d.code.as_str(), file, line: place.line as u64, column: place.column as u64 }
+        let source = sources.get(d.span.file);
+        let file = source.map(|s| escaped(&s.shown)).unwrap_or_default();
+        let place = source.and_then(|s| visible(s, d.span)).map(|span| sources.place(span));
+        let shown = |n: Option<usize>| n.map_or(String::new(), |n| n.to_string());
+        let (line, column) = (shown(place.map(|p| p.line)), shown(place.map(|p| p.column)));
+        RefusedAt { code: d.code.as_str(), file, line, column }
     };
     refused.refusal.diagnostics.iter().take(MOST).map(place).collect()
 }

@@ -48,7 +48,7 @@ impl Expect {
         let value = |key| fields.get(key).and_then(|n| Want::parse(n, cx));
         let expect = Expect {
             frames: fields.entry("frames").and_then(|e| list(e, cx)).map(|l| frames(l, cx)),
-            places: fields.list("where").iter().filter_map(|n| Place::parse(n, cx)).collect(),
+            places: places(&fields, cx),
             stream: value("stream"),
             events: fields.entry("events").and_then(|e| list(e, cx)).map(|l| words(l, cx)),
             body: value("body"),
@@ -63,6 +63,10 @@ impl Expect {
         }
         fields.done();
         Some(expect)
+    }
+
+    fn asks_of_frames(&self) -> bool {
+        self.frames.is_some() || self.stream.is_some() || !self.places.is_empty()
     }
 
     /// Everything that differs.
@@ -113,7 +117,7 @@ impl Expect {
         match (&self.fault, &played.fault) {
             (Some(want), Some(fault)) => want.compare(Some(&shown(fault)), "fault", Extent::Part, &mut out),
             (Some(_), None) => out.push(Difference::said("fault", "there is none")),
-            (None, Some(fault)) if (self.frames.is_some() || self.stream.is_some()) && self.body.is_none() => {
+            (None, Some(fault)) if self.asks_of_frames() && self.body.is_none() => {
                 // It is why the rest differs.
                 out.insert(0, failed(fault, &played.seen));
             }
@@ -121,6 +125,15 @@ impl Expect {
         }
         out
     }
+}
+
+/// None at all would always hold.
+fn places(fields: &Fields, cx: Cx) -> Vec<Place> {
+    let nodes = fields.list("where");
+    if let Some(entry) = fields.entry("where").filter(|_| nodes.is_empty()) {
+        cx.error(Code::MissingKey, entry.key_span, "`where:` asks nothing");
+    }
+    nodes.iter().filter_map(|n| Place::parse(n, cx)).collect()
 }
 
 impl Place {

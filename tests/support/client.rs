@@ -176,7 +176,10 @@ impl Client {
     }
 
     pub fn send(&mut self, request: &Request) {
-        let mut bytes = format!("{} {} HTTP/1.1\r\nhost: test\r\n", request.method, request.path);
+        let mut bytes = format!("{} {} HTTP/1.1\r\n", request.method, request.path);
+        if !request.headers.iter().any(|(name, _)| name == "host") {
+            bytes.push_str("host: localhost\r\n");
+        }
         for (name, value) in &request.headers {
             bytes += &format!("{name}: {value}\r\n");
         }

@@ -1,15 +1,14 @@
 //! `reframe check --explain CODE`: the page of a code.
 
-use super::super::{COULD_NOT_RUN, FINE};
+use super::super::{COULD_NOT_RUN, FINE, say};
 use crate::diag::{Code, Page, did_you_mean};
-use std::io::{self, Write};
 
 pub fn run(asked: &str) -> u8 {
     if asked.is_empty() {
-        return print(&list());
+        return printed(&list());
     }
     match find(asked) {
-        Some(code) => print(&page(code)),
+        Some(code) => printed(&page(code)),
         None => {
             let known = || Code::ALL.iter().map(|code| code.as_str());
             let meant = did_you_mean(&full(asked), known()).map(|code| format!("did you mean {code}? "));
@@ -44,8 +43,7 @@ fn list() -> String {
     Code::ALL.iter().map(line).collect()
 }
 
-fn print(text: &str) -> u8 {
-    // Who reads only the first lines closes the pipe; that is no reason to fall over.
-    let _ = io::stdout().write_all(text.as_bytes());
+fn printed(text: &str) -> u8 {
+    say(text);
     FINE
 }

@@ -9,14 +9,13 @@ mod json;
 mod phases;
 mod sarif;
 
-use super::{COULD_NOT_RUN, FINDINGS, FINE, colour};
+use super::{COULD_NOT_RUN, FINDINGS, FINE, colour, say};
 use crate::diag::{Code, Diagnostic, Phase, Severity, Source, Sources};
 use crate::mapping::lint::loss::{self, Loss};
 use crate::mapping::{FileText, Loaded, Overrides, Plan, load_after};
 use crate::reload::{Layers, embedded, read};
 use crate::trial::{self, Trial};
 use clap::{Args, ValueEnum};
-use std::io::{self, Write};
 use std::sync::Arc;
 
 #[derive(Args)]
@@ -84,8 +83,7 @@ pub fn run(args: &CheckArgs, layers: &Layers, overrides: &Overrides) -> u8 {
         Format::Github => github::print(&outcome),
         Format::Sarif => sarif::print(&outcome),
     };
-    // Who reads only the first lines closes the pipe; that is no reason to fall over.
-    let _ = io::stdout().write_all(text.as_bytes());
+    say(&text);
     outcome.exit()
 }
 

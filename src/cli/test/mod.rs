@@ -5,14 +5,13 @@ mod junit;
 mod print;
 mod watch;
 
-use super::{COULD_NOT_RUN, FINDINGS, FINE, colour};
+use super::{COULD_NOT_RUN, FINDINGS, FINE, colour, say};
 use crate::diag::{Diagnostic, Sources, Span, render_all};
 use crate::mapping::{FileText, load};
 use crate::reload::{Layers, read};
 use crate::trial::{self, Difference};
 use clap::{Args, ValueEnum};
 use std::fs;
-use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -105,8 +104,7 @@ fn once(args: &TestArgs, layers: &Layers, files: &[FileText]) -> u8 {
         Format::Json => json::report(&run, layers),
         Format::Junit => junit::report(&run),
     };
-    // Who reads only the first lines closes the pipe; that is no reason to fall over.
-    let _ = io::stdout().write_all(text.as_bytes());
+    say(&text);
     if run.failed() > 0 { FINDINGS } else { FINE }
 }
 
