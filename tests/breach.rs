@@ -153,3 +153,40 @@ fn an_error_that_breaks_its_schema_is_told_bare() {
     let reply = gateway.ask(Request::post("{}"));
     assert_eq!((reply.status(), &reply.json()["error"]["message"]), (400, &json!("`model` is required")));
 }
+
+/// What is told last is checked like everything else, and a client never hears silence instead of an end.
+#[test]
+fn a_breach_at_the_end_is_a_failure_and_not_a_silence() {
+    let piece = json!({ "choices": [{ "index": 0, "delta": { "content": "a" }, "finish_reason": "stop" }] });
+    let counted =
+        json!({ "choices": [], "usage": { "prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 777 } });
+    let events = [piece.to_string(), counted.to_string(), "[DONE]".to_owned()];
+    let backend = Backend::start(move |_| Answer::sse(&events.iter().map(String::as_str).collect::<Vec<_>>()));
+    let disk = Disk::shipped();
+    let total = "total_tokens: \"{{ usage.total }}\"";
+    disk.edit(
+        "mappings/dialects/chat.yaml",
+        total,
+        "total_tokens: \"{{ 'x' if usage.total == 777 else usage.total }}\"",
+    );
+    let at = format!("openai-chat={}", backend.url());
+    let gateway = serve().args(["--backend", &at]).in_folder(&disk.path("")).start();
+    let options = json!({ "include_usage": true });
+    let body = json!({ "model": "m", "stream": true, "stream_options": options, "messages": [{ "role": "user", "content": "hi" }] });
+    let frames: Vec<String> =
+        gateway.ask(Request::post(body.to_string())).frames().into_iter().map(|f| f.data).collect();
+    let last: Value = serde_json::from_str(frames.last().unwrap()).unwrap();
+    assert_eq!(last["error"]["message"], "the frame `usage` breaks its schema at /usage/total_tokens (type)");
+    assert!(!frames.iter().any(|f| f == "[DONE]"), "{frames:?}");
+    assert_eq!(ask(&gateway, false).status(), 500);
+}
+
+#[test]
+fn an_order_that_is_broken_at_the_end_is_found_before_it_serves() {
+    let disk = Disk::shipped();
+    disk.edit("mappings/dialects/chat.yaml", "turn.finish usage? turn.end", "usage? turn.finish turn.end");
+    let refused = serve().in_folder(&disk.path("")).refused();
+    assert_eq!(refused.code, Some(2));
+    let said = refused.stderr;
+    assert!(said.contains("error[RF141]") && said.contains("`usage` is out of order in its turn"), "{said}");
+}

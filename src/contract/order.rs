@@ -242,22 +242,6 @@ impl OrderCheck {
         *state = Some(next);
         Ok(())
     }
-
-    /// After a good end every scope must be in a place where it may end.
-    pub fn unfinished(&self, orders: &Orders) -> Option<Scope> {
-        let open = |automaton: &Option<Automaton>, states: &[Option<u128>]| {
-            automaton.as_ref().is_some_and(|a| states.iter().any(|s| s.is_some() && !a.may_end(*s)))
-        };
-        if open(&orders.turn, &[self.turn]) {
-            Some(Scope::Turn)
-        } else if open(&orders.choice, &self.choices) {
-            Some(Scope::Choice)
-        } else if open(&orders.item, &self.items) {
-            Some(Scope::Item)
-        } else {
-            None
-        }
-    }
 }
 
 fn slot(states: &mut Vec<Option<u128>>, which: usize) -> &mut Option<u128> {

@@ -92,6 +92,7 @@ impl Pipeline {
             out: Out::Frames(Vec::new()),
             patches: Vec::new(),
             filling: Filling::Patched,
+            terminated: false,
             breach: None,
             breaches: Vec::new(),
             observer: None,
@@ -347,11 +348,13 @@ impl Pipeline {
         if self.turn.is_over() && self.fault().is_none() {
             self.cut = self.cut.take().or(lost);
         }
-        if let Some(fault) = self.stage.breach.clone()
-            && !self.turn.is_over()
-        {
+        self.fail_if_breached();
+    }
+
+    fn fail_if_breached(&mut self) {
+        if let Some(fault) = self.stage.breach.clone() {
             let stage = &mut self.stage;
-            self.turn.fail(fault, &mut |state, moment| stage.tell(state, moment));
+            self.turn.breach(fault, &mut |state, moment| stage.tell(state, moment));
         }
     }
 
@@ -368,6 +371,7 @@ impl Pipeline {
     }
 
     fn step(&mut self) -> Step {
+        self.fail_if_breached();
         let frames = match &mut self.stage.out {
             Out::Frames(frames) => std::mem::take(frames),
             Out::Bytes(_) => Vec::new(),

@@ -23,6 +23,8 @@ pub(super) struct Stage {
     /// Steady frames as they were filled last, by the place of their plan; a few places each.
     pub patches: Vec<Vec<(Place, Patch)>>,
     pub filling: Filling,
+    /// A frame of the end has left.
+    pub terminated: bool,
     /// A frame broke the contract; nothing leaves any more but the failure.
     pub breach: Option<Fault>,
     pub breaches: Vec<Breached>,
@@ -61,8 +63,8 @@ impl Stage {
     }
 
     pub fn tell(&mut self, state: &TurnState, moment: &Moment) {
-        // After a breach only the failure leaves.
-        if self.breach.is_some() && moment.kind != MomentKind::TurnFail {
+        // After a breach only the failure leaves, and after a terminator not even that.
+        if self.breach.is_some() && (moment.kind != MomentKind::TurnFail || self.terminated) {
             return;
         }
         self.see(Sight::Moment(moment, state));
@@ -123,6 +125,7 @@ impl Stage {
     }
 
     fn leave(&mut self, frame: Frame, made: Span) {
+        self.terminated |= frame.moment == MomentKind::TurnEnd;
         self.see(Sight::Frame(&frame, made));
         if matches!(frame.body, FrameBody::Data(_)) {
             self.seq += 1;

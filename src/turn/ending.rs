@@ -151,6 +151,16 @@ impl Turn {
         tell(&self.state, &Moment::turn(MomentKind::TurnFail));
     }
 
+    /// What was to be told may not leave. The turn fails, also where it was telling its end: a client that hears neither end
+    /// nor failure takes half an answer for a whole one.
+    pub fn breach(&mut self, fault: Fault, tell: &mut Tell) {
+        if self.state.error.is_some() {
+            return;
+        }
+        self.over = false;
+        self.fail(fault, tell);
+    }
+
     /// Ends the turn as if the backend had run out of room: what came is kept, and the client is told that it is cut.
     pub fn cut_short(&mut self, tell: &mut Tell) {
         if self.over || self.lanes.is_empty() {
