@@ -10,7 +10,7 @@ mod validate;
 
 use crate::reload::{Base, Layers};
 use clap::{Parser, Subcommand};
-use std::io::{IsTerminal, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -110,9 +110,17 @@ fn shown(layers: &Layers) -> String {
     base + &add.concat()
 }
 
-/// Who reads only the first lines closes the pipe; that is no reason to fall over.
-fn say(text: &str) {
-    let _ = std::io::stdout().write_all(text.as_bytes());
+/// Prints, and returns the exit code. Who reads only the first lines closes the pipe, which is no reason to fall over; a
+/// report that could not be written is no report.
+fn say(text: &str, code: u8) -> u8 {
+    let mut out = std::io::stdout();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            eprintln!("error: cannot write what was found: {error}");
+            COULD_NOT_RUN
+        }
+        Ok(()) | Err(_) => code,
+    }
 }
 
 fn colour() -> bool {

@@ -32,8 +32,8 @@ pub fn run(args: &SchemaArgs) -> u8 {
     match (args.write, args.check, kind) {
         (true, ..) => write(&made(kind)),
         (false, true, _) => check(&made(kind)),
-        (false, false, Some(kind)) => printed(&text(kind)),
-        (false, false, None) => printed(&list()),
+        (false, false, Some(kind)) => say(&text(kind), FINE),
+        (false, false, None) => say(&list(), FINE),
     }
 }
 
@@ -54,11 +54,6 @@ fn text(kind: &Kind) -> String {
 
 fn list() -> String {
     KINDS.iter().map(|kind| format!("{:<9} {}\n", kind.name, kind.files)).collect()
-}
-
-fn printed(text: &str) -> u8 {
-    say(text);
-    FINE
 }
 
 fn write(made: &[Made]) -> u8 {

@@ -34,10 +34,7 @@ enum Format {
 
 pub fn run(args: &ValidateArgs, layers: &Layers) -> u8 {
     match validate(args, layers) {
-        Ok((text, code)) => {
-            say(&text);
-            code
-        }
+        Ok((text, code)) => say(&text, code),
         Err(message) => {
             eprintln!("{message}");
             COULD_NOT_RUN

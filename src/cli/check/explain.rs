@@ -5,10 +5,10 @@ use crate::diag::{Code, Page, did_you_mean};
 
 pub fn run(asked: &str) -> u8 {
     if asked.is_empty() {
-        return printed(&list());
+        return say(&list(), FINE);
     }
     match find(asked) {
-        Some(code) => printed(&page(code)),
+        Some(code) => say(&page(code), FINE),
         None => {
             let known = || Code::ALL.iter().map(|code| code.as_str());
             let meant = did_you_mean(&full(asked), known()).map(|code| format!("did you mean {code}? "));
@@ -41,9 +41,4 @@ fn list() -> String {
         format!("{}  {severity:<7}  {phase:<8}  {}\n", code.as_str(), code.about())
     };
     Code::ALL.iter().map(line).collect()
-}
-
-fn printed(text: &str) -> u8 {
-    say(text);
-    FINE
 }

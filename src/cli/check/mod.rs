@@ -83,8 +83,7 @@ pub fn run(args: &CheckArgs, layers: &Layers, overrides: &Overrides) -> u8 {
         Format::Github => github::print(&outcome),
         Format::Sarif => sarif::print(&outcome),
     };
-    say(&text);
-    outcome.exit()
+    say(&text, outcome.exit())
 }
 
 /// What is printed for people, and the exit code.

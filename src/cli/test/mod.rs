@@ -104,8 +104,7 @@ fn once(args: &TestArgs, layers: &Layers, files: &[FileText]) -> u8 {
         Format::Json => json::report(&run, layers),
         Format::Junit => junit::report(&run),
     };
-    say(&text);
-    if run.failed() > 0 { FINDINGS } else { FINE }
+    say(&text, if run.failed() > 0 { FINDINGS } else { FINE })
 }
 
 impl Run {
