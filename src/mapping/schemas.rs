@@ -7,6 +7,7 @@ use crate::diag::{Code, Diagnostic, FileId, Findings, Span, did_you_mean};
 use reframe_frame::{Schema, SchemaError, SchemaSet};
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 use std::sync::Arc;
 
 pub struct SchemaCache<'s> {
@@ -18,6 +19,8 @@ pub struct SchemaCache<'s> {
     compiled: RefCell<HashMap<String, Option<Arc<Schema>>>>,
     /// Documents whose objects were looked at.
     looked_at: RefCell<HashSet<String>>,
+    /// Documents in which a place was looked for.
+    parsed: RefCell<HashMap<String, Option<Rc<Node>>>>,
 }
 
 /// Compiled schemas that the next generation may use again: they are most of the work of a load, and rarely change.
@@ -30,7 +33,8 @@ pub struct KeptSchemas {
 
 impl<'s> SchemaCache<'s> {
     pub fn new(set: &'s SchemaSet, names: Vec<&'s str>, broken: &'s [String]) -> SchemaCache<'s> {
-        SchemaCache { set, names, broken, compiled: RefCell::default(), looked_at: RefCell::default() }
+        let (compiled, looked_at, parsed) = (RefCell::default(), RefCell::default(), RefCell::default());
+        SchemaCache { set, names, broken, compiled, looked_at, parsed }
     }
 
     /// Starts with what an earlier generation compiled from the same files.
@@ -90,16 +94,23 @@ impl<'s> SchemaCache<'s> {
         let new = self.looked_at.borrow_mut().insert(document.to_owned());
         for pointer in new.then(|| self.set.open_objects(document)).into_iter().flatten() {
             // Said in so many words, it is meant.
-            if locate(document, &format!("{pointer}/additionalProperties"), cx).is_some() {
+            if self.locate(document, &format!("{pointer}/additionalProperties"), cx).is_some() {
                 continue;
             }
-            let place = locate(document, &pointer, cx).unwrap_or(span);
+            let place = self.locate(document, &pointer, cx).unwrap_or(span);
             let at = if pointer.is_empty() { String::new() } else { format!(" at {pointer}") };
             let message = format!("the object{at} lets members pass that nobody declared");
             let help = "close it with `\"additionalProperties\": false`, or say `true` if that is meant";
             cx.add(Diagnostic::new(Code::OpenSchema, place, message).help(help));
         }
         Some(schema)
+    }
+
+    /// JSON is YAML, and our YAML knows where its values stand.
+    fn locate(&self, document: &str, pointer: &str, cx: Cx) -> Option<Span> {
+        let mut parsed = self.parsed.borrow_mut();
+        let root = parsed.entry(document.to_owned()).or_insert_with(|| read(document, cx)).clone()?;
+        place_in(&root, pointer)
     }
 
     fn follows_from_broken(&self, reference: &str, error: &SchemaError) -> bool {
@@ -130,7 +141,7 @@ impl<'s> SchemaCache<'s> {
                     true => format!("JSON Schema has no such `{keyword}`"),
                     false => message,
                 };
-                let place = locate(&document, &pointer, cx).unwrap_or(span);
+                let place = self.locate(&document, &pointer, cx).unwrap_or(span);
                 let diagnostic = Diagnostic::new(Code::BadSchema, place, message);
                 match keyword {
                     "type" => diagnostic.help("one of string, number, integer, boolean, object, array or null"),
@@ -157,12 +168,14 @@ fn definitions(folder: &str, cx: Cx) -> Vec<String> {
     }
 }
 
-/// JSON is YAML, and our YAML knows where its values stand.
-fn locate(document: &str, pointer: &str, cx: Cx) -> Option<Span> {
+fn read(document: &str, cx: Cx) -> Option<Rc<Node>> {
     let name = format!("schemas/{document}");
     let (file, source): (FileId, _) = cx.sources.iter().find(|(_, s)| s.name == name)?;
-    let root = yaml::parse(file, &source.text, &Findings::default())?;
-    let (mut node, mut span) = (&root, root.span);
+    yaml::parse(file, &source.text, &Findings::default()).map(Rc::new)
+}
+
+fn place_in(root: &Node, pointer: &str) -> Option<Span> {
+    let (mut node, mut span) = (root, root.span);
     for step in pointer.split('/').skip(1) {
         let step = step.replace("~1", "/").replace("~0", "~");
         node = match &node.kind {
