@@ -55,8 +55,13 @@ pub const USER_AGENT: &str = "user-agent";
 
 impl Variants {
     /// For clients that no rule knows and that choose nothing.
+    pub fn plain(&self) -> Option<&Variant> {
+        self.0.first()?.variants.first()
+    }
+
+    /// What they get.
     pub fn base(&self) -> Option<&Arc<DialectPlan>> {
-        Some(&self.0.first()?.variants.first()?.plan)
+        Some(&self.plain()?.plan)
     }
 
     /// What a client gets whose headers `header` knows, by their names in lower case. None: the route has nothing at all.

@@ -68,15 +68,18 @@ fn explain(args: &ExplainArgs, layers: &Layers, overrides: &Overrides) -> Result
     };
     let subject = Subject::find(args, &plan)?;
     if args.policies {
-        let text = match &args.client.route {
+        let mut text = match &args.client.route {
             Some(endpoint) => Client::new(&args.client, endpoint, &plan)?.told(&plan)?,
-            None => policies::of_pair(&subject.dialect, &plan),
+            None => policies::of_spoken(&subject.spoken, &plan.sources),
         };
+        if subject.scene.is_some() {
+            text.push('\n');
+        }
         // Before whatever else is asked for.
         let _ = io::stdout().write_all(text.as_bytes());
     }
     let Some(scene) = &subject.scene else {
-        let text = if args.loss { loss::of_all(&plan, &subject.dialect) } else { String::new() };
+        let text = if args.loss { loss::of_all(&plan, subject.spoken.dialect) } else { String::new() };
         return Ok((text, FINE));
     };
     let (pipeline, seen) = scene.stream(if args.frame.is_some() { Keep::States } else { Keep::Places });
