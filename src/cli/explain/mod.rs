@@ -82,9 +82,10 @@ fn explain(args: &ExplainArgs, layers: &Layers, overrides: &Overrides) -> Result
         let text = if args.loss { loss::of_all(&plan, subject.spoken.dialect) } else { String::new() };
         return Ok((text, FINE));
     };
+    let resolved = subject.spoken.resolved;
     let (pipeline, seen) = scene.stream(if args.frame.is_some() { Keep::States } else { Keep::Places });
     if let Some(wanted) = args.frame {
-        return frame::explain(scene, &seen, wanted, &plan.sources).map(|text| (text, FINE));
+        return frame::explain(scene, &seen, wanted, resolved, &plan.sources).map(|text| (text, FINE));
     }
     if args.loss {
         return Ok((loss::of_turn(scene, &seen, pipeline.late()), FINE));
@@ -99,7 +100,7 @@ fn explain(args: &ExplainArgs, layers: &Layers, overrides: &Overrides) -> Result
             }
         });
     }
-    let text = table::table(scene, &seen, &plan.sources) + &table::summary(&pipeline, &seen) + "\n";
+    let text = table::table(scene, &seen, resolved, &plan.sources) + &table::summary(&pipeline, &seen) + "\n";
     let ours = pipeline.fault().is_some_and(|f| f.kind == FaultKind::Breach);
     let breached = seen.iter().any(|s| matches!(s, Seen::Breach(_)));
     Ok((text, if ours || breached { FINDINGS } else { FINE }))
