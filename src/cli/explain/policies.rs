@@ -57,8 +57,7 @@ impl<'p> Client<'p> {
     /// What it gets, who set what, and what it may choose.
     pub fn told(&self, plan: &Plan) -> Result<String, String> {
         let (route, variant) = (self.route, self.variant()?);
-        let agent = self.says(USER_AGENT).unwrap_or_default();
-        let rule = plan.gateway.by_user_agent.iter().find(|r| r.matches(&agent));
+        let rule = route.variants.rule(|name| self.says(name)).and_then(|at| plan.gateway.by_user_agent.get(at));
         let whence = match (rule.and_then(|r| r.profile.as_ref()), route.profile_span) {
             (Some(_), _) => " (by user agent)",
             (None, None) => " (--profile)",
