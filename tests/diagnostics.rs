@@ -22,6 +22,7 @@ const SET: &str = "mappings";
 const SEVERAL: &[&str] = &[
     "eight-mistakes-in-three-files",
     "nothing-is-wrong",
+    "what-a-client-is-not-told-by-its-own-choice",
     "what-a-dialect-cannot-say",
     "what-is-meant-is-not-warned-of",
 ];

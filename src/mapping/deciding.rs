@@ -2,7 +2,7 @@
 //! the moment that it tells.
 
 use super::dialect::{Content, DialectPlan, FramePlan};
-use super::policies::Setting;
+use super::policies::{Resolved, Setting};
 use super::reads::Reads;
 use crate::canon::MomentKind;
 use crate::canon::policy::{BUILT_IN, Shows};
@@ -10,12 +10,12 @@ use crate::diag::Span;
 
 /// A policy that had a say in a frame.
 #[derive(Debug)]
-pub struct Deciding<'d> {
+pub struct Deciding<'r> {
     pub name: String,
     pub value: String,
     pub how: How,
     /// Who set it; nobody where it has its default.
-    pub set: Option<&'d Setting>,
+    pub set: Option<&'r Setting>,
     /// Is it what holds when nobody says anything?
     pub default: bool,
 }
@@ -31,7 +31,9 @@ pub enum How {
     Behind,
 }
 
-pub fn deciding<'d>(dialect: &'d DialectPlan, frame: &FramePlan, moment: MomentKind) -> Vec<Deciding<'d>> {
+/// `resolved`: of the client that is meant. Two clients may get one dialect for different reasons, and what is compiled
+/// knows those of the first only.
+pub fn deciding<'r>(resolved: &'r Resolved, frame: &FramePlan, moment: MomentKind) -> Vec<Deciding<'r>> {
     let mut names: Vec<(String, How)> = Vec::new();
     let when = frame.when.as_ref().map(Reads::of_expr).unwrap_or_default();
     for name in &frame.policies {
@@ -51,13 +53,17 @@ pub fn deciding<'d>(dialect: &'d DialectPlan, frame: &FramePlan, moment: MomentK
             names.push((spec.name.to_owned(), How::Behind));
         }
     }
-    names.into_iter().map(|(name, how)| of(dialect, name, how)).collect()
+    names.into_iter().map(|(name, how)| of(resolved, name, how)).collect()
 }
 
 /// The policies that turned the frames of a moment off, and the line of each frame.
-pub fn denying(dialect: &DialectPlan, moment: MomentKind) -> Vec<(Span, Vec<Deciding<'_>>)> {
+pub fn denying<'r>(
+    resolved: &'r Resolved,
+    dialect: &DialectPlan,
+    moment: MomentKind,
+) -> Vec<(Span, Vec<Deciding<'r>>)> {
     let denied = dialect.denied.iter().filter(|d| d.moment == moment);
-    let of = |name: &String| of(dialect, name.clone(), How::When);
+    let of = |name: &String| of(resolved, name.clone(), How::When);
     denied.map(|d| (d.span, d.policies.iter().map(of).collect())).collect()
 }
 
@@ -67,8 +73,7 @@ fn touches(read: &str, variable: &str) -> bool {
     below(read, variable) || (read.contains('.') && below(variable, read))
 }
 
-fn of(dialect: &DialectPlan, name: String, how: How) -> Deciding<'_> {
-    let resolved = &dialect.resolved;
+fn of(resolved: &Resolved, name: String, how: How) -> Deciding<'_> {
     let set = resolved.settings.iter().rev().find(|s| s.name == name);
     let value = match (resolved.policies.word(&name), set) {
         (Some(word), _) => word.as_str().unwrap_or_default().to_owned(),

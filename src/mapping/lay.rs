@@ -8,7 +8,7 @@ use super::gateway::GatewayPlan;
 use super::policies::{Allowed, Resolved, SetBy, Setting};
 use super::profile::Profile;
 use super::route::{AgentRule, RoutePlan};
-use super::variants::{Choice, Group, Variant, Variants};
+use super::variants::{Agent, Choice, Group, Variant, Variants};
 use crate::diag::{Code, Diagnostic};
 use std::sync::Arc;
 
@@ -64,7 +64,7 @@ impl Layers<'_> {
     pub fn lay(&self, gateway: &mut GatewayPlan) {
         let mut made: Vec<Arc<DialectPlan>> = self.bases.to_vec();
         for route in &mut gateway.routes {
-            let rules = std::iter::once(None).chain(gateway.by_user_agent.iter().map(Some));
+            let rules = std::iter::once(None).chain(gateway.by_user_agent.iter().enumerate().map(Some));
             // A dialect that could not be compiled has been told of.
             let Some(groups) = rules.map(|rule| self.group(route, rule)).collect::<Option<Vec<_>>>() else { continue };
             if self.too_many(route, &groups) || self.cx.findings.errors() > 0 {
@@ -75,7 +75,9 @@ impl Layers<'_> {
     }
 
     /// The settings of a group before any header has spoken.
-    fn group<'g>(&'g self, route: &RoutePlan, rule: Option<&AgentRule>) -> Option<Empty<'g>> {
+    fn group<'g>(&'g self, route: &RoutePlan, rule: Option<(usize, &AgentRule)>) -> Option<Empty<'g>> {
+        let agent = rule.map(|(rule, r)| Agent { word: r.word.clone(), rule });
+        let rule = rule.map(|(_, r)| r);
         let own = rule.and_then(|r| r.profile.as_ref());
         let profile = own.or(route.profile.as_ref());
         let base = self.bases.iter().find(|d| d.name == route.dialect && d.profile.as_ref() == profile)?;
@@ -90,7 +92,6 @@ impl Layers<'_> {
             Some(_) => [from_dialect, from_route, from_profile, from_outside, from_rule],
             None => [from_dialect, from_profile, from_outside, from_route, from_rule],
         };
-        let agent = rule.map(|r| r.word.to_ascii_lowercase());
         Some(Empty { base, settings: settings.concat(), agent, choices: self.choices(route, resolved) })
     }
 
@@ -165,6 +166,6 @@ impl Layers<'_> {
 struct Empty<'e> {
     base: &'e Arc<DialectPlan>,
     settings: Vec<Setting>,
-    agent: Option<String>,
+    agent: Option<Agent>,
     choices: Vec<Choice>,
 }

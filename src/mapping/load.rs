@@ -5,7 +5,7 @@ use super::dialect::{self, DialectCx, DialectPlan};
 use super::fields::{Cx, Fields};
 use super::files::Files;
 use super::gateway::{self, GatewayPlan};
-use super::lay::{self, FromOutside};
+use super::lay;
 use super::lint;
 use super::overrides::Overrides;
 use super::policies::Resolved;
@@ -37,7 +37,6 @@ pub struct Plan {
     pub gateway: GatewayPlan,
     pub backends: Vec<Arc<BackendPlan>>,
     dialects: Vec<Arc<DialectPlan>>,
-    outside: Vec<FromOutside>,
     pub transcripts: Vec<Arc<Transcript>>,
     /// All of them, also those that no backend of the gateway plays.
     pub scripts: Vec<Arc<ScriptPlan>>,
@@ -65,12 +64,6 @@ impl Plan {
     /// in its [`variants`](super::route::RoutePlan::variants).
     pub fn dialect(&self, name: &str, profile: Option<&str>) -> Option<&Arc<DialectPlan>> {
         self.dialects.iter().find(|d| d.name == name && d.profile.as_deref() == profile)
-    }
-
-    /// The policies of a dialect under a profile, with what the environment sets.
-    pub fn policies(&self, dialect: &DialectPlan) -> Resolved {
-        let base = &dialect.resolved;
-        base.under([base.settings.clone(), FromOutside::of(&self.outside, dialect)].concat())
     }
 
     pub fn dialects(&self) -> impl Iterator<Item = &Arc<DialectPlan>> {
@@ -193,7 +186,6 @@ fn compile(
         gateway,
         backends,
         dialects,
-        outside,
         transcripts: std::mem::take(&mut files.transcripts),
         scripts,
         tests: std::mem::take(&mut files.tests),

@@ -3,7 +3,7 @@
 use super::asking::is_token;
 use super::fields::{Cx, Fields, text_of};
 use super::gateway::{Known, Validation, endpoint};
-use super::variants::Variants;
+use super::variants::{Variants, agent_has};
 use super::yaml::{Entry, Node};
 use crate::diag::{Code, Diagnostic, Span};
 
@@ -108,7 +108,7 @@ impl AgentRule {
     pub(super) fn parse_all(nodes: &[Node], known: &Known, cx: Cx) -> Vec<AgentRule> {
         let rules: Vec<AgentRule> = nodes.iter().filter_map(|n| AgentRule::parse(n, known, cx)).collect();
         for (at, rule) in rules.iter().enumerate() {
-            let earlier = rules[..at].iter().find(|r| !r.word.is_empty() && r.matches(&rule.word));
+            let earlier = rules[..at].iter().find(|r| agent_has(&rule.word, &r.word));
             if let Some(earlier) = earlier {
                 let message =
                     format!("this rule can never hold: whoever says `{}` also says `{}`", rule.word, earlier.word);
@@ -139,11 +139,6 @@ impl AgentRule {
             cx.error(Code::UnknownValue, word_span, "`match:` is empty, and would be in every user agent");
         }
         Some(AgentRule { word: text, word_span, profile: profile?, policies, span: node.span })
-    }
-
-    /// Is it for a client of this name?
-    pub fn matches(&self, user_agent: &str) -> bool {
-        user_agent.to_ascii_lowercase().contains(&self.word.to_ascii_lowercase())
     }
 }
 

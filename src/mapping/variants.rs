@@ -15,11 +15,19 @@ pub struct Variants(pub(super) Vec<Group>);
 /// What the clients of one rule can choose from.
 #[derive(Debug)]
 pub(super) struct Group {
-    /// In lower case; none: whoever is left.
-    pub agent: Option<String>,
+    /// None: whoever is left.
+    pub agent: Option<Agent>,
     pub choices: Vec<Choice>,
     /// By the words that the headers say; see `Group::at`.
     pub variants: Vec<Variant>,
+}
+
+/// A word of a rule by user agent.
+#[derive(Debug)]
+pub(super) struct Agent {
+    pub word: String,
+    /// The place of the rule in `by_user_agent:`.
+    pub rule: usize,
 }
 
 /// A header with which a client chooses.
@@ -55,8 +63,13 @@ pub const USER_AGENT: &str = "user-agent";
 
 impl Variants {
     /// For clients that no rule knows and that choose nothing.
+    pub fn plain(&self) -> Option<&Variant> {
+        self.0.first()?.variants.first()
+    }
+
+    /// What they get.
     pub fn base(&self) -> Option<&Arc<DialectPlan>> {
-        Some(&self.0.first()?.variants.first()?.plan)
+        Some(&self.plain()?.plan)
     }
 
     /// What a client gets whose headers `header` knows, by their names in lower case. None: the route has nothing at all.
@@ -72,6 +85,11 @@ impl Variants {
             }
         }
         group.variants.get(group.at(&said)).map(Ok)
+    }
+
+    /// The rule by user agent that knows such a client, by its place.
+    pub fn rule(&self, header: impl Fn(&str) -> Option<String>) -> Option<usize> {
+        Some(self.group(&header)?.agent.as_ref()?.rule)
     }
 
     /// What such a client may choose.
@@ -96,10 +114,16 @@ impl Variants {
         if self.0.len() == 1 {
             return self.0.first();
         }
-        let agent = header(USER_AGENT).unwrap_or_default().to_ascii_lowercase();
-        let known = self.0.iter().find(|g| g.agent.as_ref().is_some_and(|word| agent.contains(word.as_str())));
+        let said = header(USER_AGENT).unwrap_or_default();
+        let known = self.0.iter().find(|g| g.agent.as_ref().is_some_and(|agent| agent_has(&said, &agent.word)));
         known.or(self.0.first())
     }
+}
+
+/// Is the word in a client's user agent? Upper and lower case are one, and nothing is in nobody's.
+pub(super) fn agent_has(user_agent: &str, word: &str) -> bool {
+    let (text, word) = (user_agent.as_bytes(), word.as_bytes());
+    !word.is_empty() && text.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word))
 }
 
 impl Group {
@@ -127,7 +151,7 @@ impl Group {
 
     /// ` for a client that sends …`; nothing for one that sends nothing of interest.
     fn client(&self, at: usize) -> String {
-        let agent = self.agent.iter().map(|word| format!("`{USER_AGENT}: {word}`"));
+        let agent = self.agent.iter().map(|agent| format!("`{USER_AGENT}: {}`", agent.word));
         let said = Group::said(&self.choices, at);
         let headers = self.choices.iter().zip(said).filter_map(|(choice, said)| {
             let word = choice.words.get(said?)?;
@@ -174,8 +198,21 @@ mod tests {
     }
 
     #[test]
+    fn the_rule_that_is_told_is_the_one_that_was_taken() {
+        let of = |agent: Option<Agent>| Group { agent, choices: Vec::new(), variants: Vec::new() };
+        let known = |word: &str, rule| of(Some(Agent { word: word.into(), rule }));
+        let variants = Variants(vec![of(None), known("Cottage/2", 0), known("cottage", 1)]);
+        let rule = |agent: &str| variants.rule(|_| Some(agent.to_owned()));
+        assert_eq!(rule("app cottage/2.1"), Some(0));
+        assert_eq!(rule("COTTAGE/1"), Some(1));
+        assert_eq!(rule("cott"), None);
+        assert_eq!(variants.rule(|_| None), None);
+    }
+
+    #[test]
     fn a_client_is_told_by_what_it_sends() {
-        let group = Group { agent: Some("app".into()), choices: vec![choice("a", 2)], variants: Vec::new() };
+        let agent = Some(Agent { word: "app".into(), rule: 0 });
+        let group = Group { agent, choices: vec![choice("a", 2)], variants: Vec::new() };
         assert_eq!(group.client(2), " for a client that sends `user-agent: app` and `a: word1`");
     }
 

@@ -15,9 +15,10 @@ pub fn print(outcome: &Outcome) -> String {
     let losses = outcome.losses.iter().map(|loss| {
         let unasked: Vec<Value> =
             loss.unasked.iter().map(|(name, fate)| json!({ "name": name, "fate": fate.word() })).collect();
+        let whose = Some(loss.whose.trim_start()).filter(|whose| !whose.is_empty());
         json!({
-            "backend": loss.backend, "dialect": loss.dialect, "profile": loss.profile, "lost": loss.lost,
-            "of_a_request": unasked,
+            "backend": loss.backend, "dialect": loss.dialect, "profile": loss.profile, "whose": whose,
+            "lost": loss.lost, "of_a_request": unasked,
         })
     });
     let document = json!({

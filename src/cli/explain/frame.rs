@@ -4,8 +4,9 @@ use crate::canon::Tree;
 use crate::diag::{Sources, Span};
 use crate::fill::Scope;
 use crate::mapping::deciding::{How, deciding};
-use crate::mapping::dialect::{Content, DialectPlan, FramePlan};
+use crate::mapping::dialect::{Content, FramePlan};
 use crate::mapping::expr::Path;
+use crate::mapping::policies::Resolved;
 use crate::mapping::reads::Reads;
 use crate::trial::{Scene, Seen, Told, told};
 use crate::wire;
@@ -13,7 +14,13 @@ use crate::wire;
 /// A value longer than this is cut: the frame itself stands below.
 const WIDEST: usize = 72;
 
-pub fn explain(scene: &Scene, seen: &[Seen], wanted: usize, sources: &Sources) -> Result<String, String> {
+pub fn explain(
+    scene: &Scene,
+    seen: &[Seen],
+    wanted: usize,
+    resolved: &Resolved,
+    sources: &Sources,
+) -> Result<String, String> {
     let frames = told(seen);
     let Some(one) = frames.get(wanted) else {
         return Err(match frames.len() {
@@ -39,7 +46,7 @@ pub fn explain(scene: &Scene, seen: &[Seen], wanted: usize, sources: &Sources) -
         page.rows(variables(scene, one, plan, wanted as u64));
         page.part(format!("mapping: {}", sources.show(plan.span)), Some(yaml(plan.span, sources)));
         page.part("policies:".into(), None);
-        page.rows(policies(dialect, plan, one, sources));
+        page.rows(policies(resolved, plan, one, sources));
     }
     page.part("frame:".into(), Some(pretty(one.data)));
     page.part(schema(plan, one.data), None);
@@ -92,8 +99,8 @@ fn variables(scene: &Scene, one: &Told, plan: &FramePlan, seq: u64) -> Vec<Vec<S
     read.iter().map(|path| vec![path.clone(), short(&value(path))]).collect()
 }
 
-fn policies(dialect: &DialectPlan, plan: &FramePlan, one: &Told, sources: &Sources) -> Vec<Vec<String>> {
-    let rows = deciding(dialect, plan, one.frame.moment).into_iter().map(|d| {
+fn policies(resolved: &Resolved, plan: &FramePlan, one: &Told, sources: &Sources) -> Vec<Vec<String>> {
+    let rows = deciding(resolved, plan, one.frame.moment).into_iter().map(|d| {
         let how = match d.how {
             How::When => "is asked by when:",
             How::Shape => "is asked by the skeleton",

@@ -68,20 +68,24 @@ fn explain(args: &ExplainArgs, layers: &Layers, overrides: &Overrides) -> Result
     };
     let subject = Subject::find(args, &plan)?;
     if args.policies {
-        let text = match &args.client.route {
+        let mut text = match &args.client.route {
             Some(endpoint) => Client::new(&args.client, endpoint, &plan)?.told(&plan)?,
-            None => policies::of_pair(&subject.dialect, &plan),
+            None => policies::of_spoken(&subject.spoken, &plan.sources),
         };
+        if subject.scene.is_some() {
+            text.push('\n');
+        }
         // Before whatever else is asked for.
         let _ = io::stdout().write_all(text.as_bytes());
     }
     let Some(scene) = &subject.scene else {
-        let text = if args.loss { loss::of_all(&plan, &subject.dialect) } else { String::new() };
+        let text = if args.loss { loss::of_all(&plan, subject.spoken.dialect) } else { String::new() };
         return Ok((text, FINE));
     };
+    let resolved = subject.spoken.resolved;
     let (pipeline, seen) = scene.stream(if args.frame.is_some() { Keep::States } else { Keep::Places });
     if let Some(wanted) = args.frame {
-        return frame::explain(scene, &seen, wanted, &plan.sources).map(|text| (text, FINE));
+        return frame::explain(scene, &seen, wanted, resolved, &plan.sources).map(|text| (text, FINE));
     }
     if args.loss {
         return Ok((loss::of_turn(scene, &seen, pipeline.late()), FINE));
@@ -96,7 +100,7 @@ fn explain(args: &ExplainArgs, layers: &Layers, overrides: &Overrides) -> Result
             }
         });
     }
-    let text = table::table(scene, &seen, &plan.sources) + &table::summary(&pipeline, &seen) + "\n";
+    let text = table::table(scene, &seen, resolved, &plan.sources) + &table::summary(&pipeline, &seen) + "\n";
     let ours = pipeline.fault().is_some_and(|f| f.kind == FaultKind::Breach);
     let breached = seen.iter().any(|s| matches!(s, Seen::Breach(_)));
     Ok((text, if ours || breached { FINDINGS } else { FINE }))

@@ -1,5 +1,6 @@
 //! `reframe explain --policies`: which policies hold, who said so, and over whom.
 
+use super::subject::{At, Spoken};
 use crate::diag::{Sources, one_of};
 use crate::mapping::Plan;
 use crate::mapping::dialect::DialectPlan;
@@ -24,7 +25,7 @@ pub struct ClientArgs {
 
 /// A client of a route: what it sends, by names in lower case.
 pub struct Client<'p> {
-    route: &'p RoutePlan,
+    pub route: &'p RoutePlan,
     sent: Vec<(String, String)>,
 }
 
@@ -56,8 +57,7 @@ impl<'p> Client<'p> {
     /// What it gets, who set what, and what it may choose.
     pub fn told(&self, plan: &Plan) -> Result<String, String> {
         let (route, variant) = (self.route, self.variant()?);
-        let agent = self.says(USER_AGENT).unwrap_or_default();
-        let rule = plan.gateway.by_user_agent.iter().find(|r| r.matches(&agent));
+        let rule = route.variants.rule(|name| self.says(name)).and_then(|at| plan.gateway.by_user_agent.get(at));
         let whence = match (rule.and_then(|r| r.profile.as_ref()), route.profile_span) {
             (Some(_), _) => " (by user agent)",
             (None, None) => " (--profile)",
@@ -91,9 +91,14 @@ impl<'p> Client<'p> {
     }
 }
 
-/// Of a dialect under a profile, wherever they are used.
-pub fn of_pair(dialect: &DialectPlan, plan: &Plan) -> String {
-    format!("{}\n\n{}", spoken(dialect, ""), table(&plan.policies(dialect), &plan.sources))
+/// Of what is played, and where it is spoken.
+pub fn of_spoken(it: &Spoken, sources: &Sources) -> String {
+    let at = match it.at {
+        At::Route(route) => format!(", as at {} {}", route.method, route.path),
+        At::Nowhere => ", which no route speaks".to_owned(),
+        At::Files => ", as the files have it".to_owned(),
+    };
+    format!("{}{at}\n\n{}", spoken(it.dialect, ""), table(it.resolved, sources))
 }
 
 fn find<'p>(endpoint: &str, routes: &'p [RoutePlan]) -> Result<&'p RoutePlan, String> {

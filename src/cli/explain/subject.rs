@@ -9,21 +9,40 @@ use crate::ingress;
 use crate::mapping::Plan;
 use crate::mapping::dialect::DialectPlan;
 use crate::mapping::fields::Cx;
+use crate::mapping::policies::Resolved;
+use crate::mapping::route::RoutePlan;
 use crate::mapping::transcript::{self, Transcript};
+use crate::mapping::variants::Variant;
 use crate::trial::{self, Case, Scene};
 use std::path::Path;
 use std::sync::Arc;
 
-pub struct Subject {
-    pub dialect: Arc<DialectPlan>,
+pub struct Subject<'p> {
+    pub spoken: Spoken<'p>,
     /// Nothing is played when only policies or losses are asked for.
     pub scene: Option<Scene>,
 }
 
-impl Subject {
-    pub fn find(args: &ExplainArgs, plan: &Plan) -> Result<Subject, String> {
+/// What is spoken: to a client of a route, or as the files have it.
+pub struct Spoken<'p> {
+    pub dialect: &'p Arc<DialectPlan>,
+    /// Its policies, and who set them for this client.
+    pub resolved: &'p Resolved,
+    pub at: At<'p>,
+}
+
+pub enum At<'p> {
+    Route(&'p RoutePlan),
+    /// No route speaks it.
+    Nowhere,
+    /// What a test beside the files is about, whatever routes and variables say.
+    Files,
+}
+
+impl<'p> Subject<'p> {
+    pub fn find(args: &ExplainArgs, plan: &'p Plan) -> Result<Subject<'p>, String> {
         let Some(given) = &args.given else {
-            return Ok(Subject { dialect: dialect(args, plan)?, scene: None });
+            return Ok(Subject { spoken: spoken(args, plan)?, scene: None });
         };
         if !plan.transcripts.iter().any(|t| t.name == *given) {
             let suites = trial::suites(plan);
@@ -35,59 +54,78 @@ impl Subject {
                 return Err(format!("error: no test stands at {given}; the test files are {}", listed(&known)));
             }
         }
-        let dialect = dialect(args, plan)?;
+        let spoken = spoken(args, plan)?;
         let transcript = transcript(given, plan)?;
         let backend = plan.backend(&transcript.backend).ok_or_else(|| {
             format!("error: the transcript names the backend `{}`, which is not in this set", transcript.backend)
         })?;
         let scene = Scene {
             backend: backend.clone(),
-            dialect: dialect.clone(),
-            request: Arc::new(request(Path::new(given), &dialect)?),
+            dialect: spoken.dialect.clone(),
+            request: Arc::new(request(Path::new(given), spoken.dialect)?),
             given: transcript.lines.iter().map(|l| l.what.clone()).collect(),
         };
-        Ok(Subject { dialect, scene: Some(scene) })
+        Ok(Subject { spoken, scene: Some(scene) })
     }
 }
 
-fn of_test(case: &Case, args: &ExplainArgs, plan: &Plan) -> Result<Subject, String> {
+impl<'p> Spoken<'p> {
+    fn by_route(route: &'p RoutePlan, variant: &'p Variant) -> Spoken<'p> {
+        Spoken { dialect: &variant.plan, resolved: &variant.resolved, at: At::Route(route) }
+    }
+
+    fn by_files(dialect: &'p Arc<DialectPlan>, at: At<'p>) -> Spoken<'p> {
+        Spoken { dialect, resolved: &dialect.resolved, at }
+    }
+}
+
+fn of_test<'p>(case: &Case, args: &ExplainArgs, plan: &'p Plan) -> Result<Subject<'p>, String> {
     let asked = args.to.is_some() || args.client.route.is_some() || args.profile.is_some();
     // A test of a backend alone names no dialect; any will show what its events become.
-    let dialect = match (&case.dialect, plan.gateway.routes.first().and_then(|r| r.variants.base())) {
-        (Some(dialect), _) if !asked => dialect.clone(),
-        (None, Some(first)) if !asked => first.clone(),
-        _ => dialect(args, plan)?,
+    let first = plan.gateway.routes.first().and_then(|r| Some((r, r.variants.plain()?)));
+    let tested = case.dialect.as_ref().and_then(|d| plan.dialect(&d.name, d.profile.as_deref()));
+    let spoken = match (tested, first) {
+        (Some(dialect), _) if !asked => Spoken::by_files(dialect, At::Files),
+        (None, Some((route, variant))) if !asked => Spoken::by_route(route, variant),
+        _ => spoken(args, plan)?,
     };
     if case.given.is_empty() {
         return Err(format!("error: the test \"{}\" plays nothing: it only reads a request", case.name));
     }
     let request = match &case.request {
         None => TurnRequest::plain("test", true),
-        Some(body) => ingress::read_tree(&dialect.request, body)
+        Some(body) => ingress::read_tree(&spoken.dialect.request, body)
             .map_err(|fault| format!("error: the test \"{}\" refuses its request: {}", case.name, fault.message))?,
     };
     let scene = Scene {
         backend: case.backend.clone(),
-        dialect: dialect.clone(),
+        dialect: spoken.dialect.clone(),
         request: Arc::new(request),
         given: case.given.clone(),
     };
-    Ok(Subject { dialect, scene: Some(scene) })
+    Ok(Subject { spoken, scene: Some(scene) })
 }
 
-/// By `--route`, or by `--to` with the profile of its first route.
-fn dialect(args: &ExplainArgs, plan: &Plan) -> Result<Arc<DialectPlan>, String> {
+/// By `--route`, or by `--to`: what the first route of this dialect speaks to a client that sends nothing of interest.
+fn spoken<'p>(args: &ExplainArgs, plan: &'p Plan) -> Result<Spoken<'p>, String> {
     let mut known: Vec<&str> = plan.dialects().map(|d| d.name.as_str()).collect();
     known.dedup();
     if let Some(endpoint) = &args.client.route {
-        return Ok(Client::new(&args.client, endpoint, plan)?.variant()?.plan.clone());
+        let client = Client::new(&args.client, endpoint, plan)?;
+        return Ok(Spoken::by_route(client.route, client.variant()?));
     }
     let Some(name) = &args.to else {
         return Err(format!("error: name a dialect with --to ({}), or a route with --route", one_of(known)));
     };
-    // What a client of this dialect gets, unless another profile is asked for.
-    let routed = plan.gateway.routes.iter().find(|r| r.dialect == *name).and_then(|r| r.profile.as_deref());
-    plan.dialect(name, args.profile.as_deref().or(routed)).cloned().ok_or_else(|| {
+    // `--profile` is the profile of every route; with another one than asked for, a route is not what is meant.
+    let speaks = |r: &&RoutePlan| r.dialect == *name && (args.profile.is_none() || r.profile == args.profile);
+    if let Some(route) = plan.gateway.routes.iter().find(speaks)
+        && let Some(variant) = route.variants.plain()
+    {
+        return Ok(Spoken::by_route(route, variant));
+    }
+    let unspoken = plan.dialect(name, args.profile.as_deref());
+    unspoken.map(|dialect| Spoken::by_files(dialect, At::Nowhere)).ok_or_else(|| {
         let profile = args.profile.as_deref().map(|p| format!(" with profile `{p}`")).unwrap_or_default();
         format!("error: no dialect `{name}`{profile}; there is {}", one_of(known))
     })

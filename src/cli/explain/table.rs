@@ -5,6 +5,7 @@ use crate::cli::check::counted;
 use crate::diag::{Sources, Span};
 use crate::mapping::deciding::{Deciding, How, deciding, denying};
 use crate::mapping::dialect::DialectPlan;
+use crate::mapping::policies::Resolved;
 use crate::pipeline::Pipeline;
 use crate::trial::{Scene, Seen};
 
@@ -12,9 +13,16 @@ const HEAD: [&str; 7] = ["  #  backend event", "event", "rule", "moment", "frame
 /// Longer cells stand out of their column; they are rare.
 const WIDEST: usize = 44;
 
-pub fn table(scene: &Scene, seen: &[Seen], sources: &Sources) -> String {
-    let mut rows =
-        Rows { sources, dialect: &scene.dialect, rows: Vec::new(), next: Next::default(), frames: 0, told: Vec::new() };
+pub fn table(scene: &Scene, seen: &[Seen], resolved: &Resolved, sources: &Sources) -> String {
+    let mut rows = Rows {
+        sources,
+        dialect: &scene.dialect,
+        resolved,
+        rows: Vec::new(),
+        next: Next::default(),
+        frames: 0,
+        told: Vec::new(),
+    };
     seen.iter().for_each(|one| rows.see(one));
     rows.flush();
     let head = HEAD.map(str::to_owned);
@@ -36,6 +44,7 @@ pub fn table(scene: &Scene, seen: &[Seen], sources: &Sources) -> String {
 struct Rows<'s> {
     sources: &'s Sources,
     dialect: &'s DialectPlan,
+    resolved: &'s Resolved,
     rows: Vec<[String; 7]>,
     next: Next,
     frames: usize,
@@ -105,7 +114,7 @@ impl Rows<'_> {
             return String::new();
         }
         self.told.push(made);
-        words(deciding(self.dialect, plan, moment).iter().filter(|d| d.how == How::When || !d.default))
+        words(deciding(self.resolved, plan, moment).iter().filter(|d| d.how == How::When || !d.default))
     }
 
     fn say(&mut self, what: String) {
@@ -122,7 +131,7 @@ impl Rows<'_> {
         if self.next.moment.is_empty() {
             return;
         }
-        let denied = self.next.kind.map(|kind| denying(self.dialect, kind)).unwrap_or_default();
+        let denied = self.next.kind.map(|kind| denying(self.resolved, self.dialect, kind)).unwrap_or_default();
         match denied.first().filter(|(span, _)| !self.told.contains(span)) {
             Some((span, policies)) => {
                 self.told.push(*span);

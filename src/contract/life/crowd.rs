@@ -25,24 +25,46 @@ enum Count {
 /// More points than these are not told apart: the number of crowds would grow with their power.
 const POINTS: usize = 6;
 
+/// Is all that a model holds what can happen, or more?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Holds {
+    Exact,
+    More,
+}
+
 /// `sees`: the moments that the reader of this turn can see at all; fewer of them make smaller crowds.
-pub(super) fn model(life: &Life, sees: &dyn Fn(M) -> bool) -> Model {
-    let one = machine(life, sees);
+pub(super) fn model(life: &Life, sees: &dyn Fn(M) -> bool) -> (Model, Holds) {
+    let (one, holds) = machine(life, sees);
     let start = Crowd { stage: Stage::New, counts: vec![Count::None; one.states.len()], growing: true };
     let next = |crowd: &Crowd| crowd.steps(life, &one);
-    Model::explore(start, next, |crowd| crowd.stage == Stage::Over).seen_by(sees)
+    (Model::explore(start, next, |crowd| crowd.stage == Stage::Over).seen_by(sees), holds)
 }
 
 /// The life of one of them.
-fn machine(life: &Life, sees: &dyn Fn(M) -> bool) -> Machine {
+fn machine(life: &Life, sees: &dyn Fn(M) -> bool) -> (Machine, Holds) {
     let lane = life.lane().seen_by(sees);
-    if let Some(exact) = Machine::of(&lane, POINTS) {
-        return exact;
+    if let Some(machine) = Machine::of(&lane, POINTS) {
+        // Here each goes on moment by moment. What `turn/` tells of one event nobody comes between, so that is exact where
+        // an event tells one of them at most.
+        let holds = if lane.moments().into_iter().all(alone) { Holds::Exact } else { Holds::More };
+        return (machine, holds);
     }
     // Any moment at any time, until the finish: more than can happen, never less.
     let speaking = lane.moments().into_iter().map(|m| (m, usize::from(m == M::ChoiceFinish))).collect();
     let ends = !sees(M::ChoiceFinish);
-    Machine { states: vec![MachineState { next: speaking, ends }, MachineState { ends: true, ..Default::default() }] }
+    let states = vec![MachineState { next: speaking, ends }, MachineState { ends: true, ..Default::default() }];
+    (Machine { states }, Holds::More)
+}
+
+/// Is it told without another one of its kind, so that those who see nothing else see one at a time?
+fn alone(moment: M) -> bool {
+    match moment {
+        M::TextDelta | M::RefusalDelta | M::Annotation | M::SummaryDelta | M::ThoughtDelta | M::ChoiceFinish => true,
+        M::TurnOpen | M::TurnFinish | M::TurnClose | M::TurnFail | M::TurnEnd | M::Usage | M::ChoiceOpen => false,
+        M::MessageOpen | M::MessageClose | M::PartOpen | M::PartClose => false,
+        M::ReasoningOpen | M::ReasoningClose | M::SummaryOpen | M::SummaryClose => false,
+        M::ThoughtOpen | M::ThoughtClose | M::ToolOpen | M::ToolArgs | M::ToolClose => false,
+    }
 }
 
 impl Crowd {

@@ -41,6 +41,11 @@ impl Lane {
         self.phase == Phase::Finished
     }
 
+    /// What is left of it is told at once.
+    pub fn is_closing(&self) -> bool {
+        self.phase == Phase::Closing
+    }
+
     pub fn steps(&self, life: &Life) -> Steps {
         let mut steps = Vec::new();
         match self.phase {

@@ -5,10 +5,13 @@
 mod crowd;
 mod items;
 mod lane;
+mod pair;
 
-use super::model::Model;
+use super::Automaton;
+use super::model::{Escape, Model};
 use crate::canon::policy::{BodyUsage, EmptyMessageItem, OnEmpty, TerminalOrder, UsagePolicy};
 use crate::canon::{MomentKind as M, Policies, Scope};
+use crowd::Holds;
 use items::{Message, Reasoning};
 use lane::Lane;
 
@@ -64,9 +67,25 @@ impl Life<'_> {
     pub fn model(&self, scope: Scope, sees: &dyn Fn(M) -> bool) -> Model {
         match (scope, self.choices) {
             (Scope::Turn, Choices::One) => self.turn().seen_by(sees),
-            (Scope::Turn, Choices::Several) => crowd::model(self, sees),
+            (Scope::Turn, Choices::Several) => crowd::model(self, sees).0,
             (Scope::Choice, _) => self.choice().seen_by(sees),
             (Scope::Item, _) => self.item().seen_by(sees),
+        }
+    }
+
+    /// The shortest way out of an order; none where there is none, or where it is not certain that it can be gone.
+    pub fn escape(&self, scope: Scope, order: &Automaton) -> Option<Escape> {
+        let sees = |moment: M| order.mentions(moment);
+        match (scope, self.choices) {
+            (Scope::Turn, Choices::Several) => {
+                let (crowd, holds) = crowd::model(self, &sees);
+                let escape = crowd.escape(order)?;
+                match holds {
+                    Holds::Exact => Some(escape),
+                    Holds::More => pair::model(self, &sees).escape(order),
+                }
+            }
+            (Scope::Turn, Choices::One) | (Scope::Choice | Scope::Item, _) => self.model(scope, &sees).escape(order),
         }
     }
 
@@ -237,8 +256,8 @@ mod tests {
     fn escape(settings: &[(&str, &str)], can: Abilities, choices: Choices, scope: Scope, order: &str) -> String {
         let policies = policies(settings);
         let order = Automaton::parse(order).unwrap();
-        let model = Life { policies: &policies, can, choices }.model(scope, &|m| order.mentions(m));
-        let Some(escape) = model.escape(&order) else { return String::new() };
+        let life = Life { policies: &policies, can, choices };
+        let Some(escape) = life.escape(scope, &order) else { return String::new() };
         let last = match escape.then {
             Then::Moment(moment) => moment.word(),
             Then::End => "end",
@@ -312,6 +331,25 @@ mod tests {
         let three = "choice.open choice.open? choice.open? choice.finish*";
         let found = escape(&[], TEXT, Choices::Several, Scope::Turn, three);
         assert_eq!(found, "choice.open choice.finish choice.open");
+    }
+
+    #[test]
+    fn a_turn_of_several_choices_that_cannot_happen_is_no_way_out() {
+        // More points than are told apart: any moment may then come at any time, and arguments before their call.
+        let rest = "choice.open | choice.finish | message.open | message.close | reasoning.open | reasoning.close";
+        let call_first =
+            format!("turn.open ({rest})* (tool.open ({rest} | tool.open | tool.args | tool.close)*)? turn.end");
+        let (policies, order) = (policies(&[]), Automaton::parse(&call_first).unwrap());
+        let life = Life { policies: &policies, can: ALL, choices: Choices::Several };
+        assert!(life.model(Scope::Turn, &|m| order.mentions(m)).escape(&order).is_some());
+        assert_eq!(escape(&[], ALL, Choices::Several, Scope::Turn, &call_first), "");
+        // What is told of one event stays together.
+        let opened = "turn.open (choice.open | message.open? part.open | text.delta | choice.finish)+ turn.end";
+        assert_eq!(escape(&[], TEXT, Choices::Several, Scope::Turn, opened), "");
+        // What two of them can do is found all the same.
+        let serial = format!("turn.open ({rest} | tool.open tool.args* tool.close)* turn.end");
+        let found = escape(&[], ALL, Choices::Several, Scope::Turn, &serial);
+        assert_eq!(found, "turn.open choice.open tool.open choice.open");
     }
 
     #[test]

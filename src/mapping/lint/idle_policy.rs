@@ -29,7 +29,8 @@ use crate::canon::Policies;
 use crate::canon::policy::{BUILT_IN, Shows};
 use crate::diag::{Code, Diagnostic, Span};
 use crate::mapping::dialect::DialectPlan;
-use crate::mapping::yaml::{Kind, Node};
+use crate::mapping::variants::Group;
+use crate::mapping::yaml::{Entry, Kind, Node};
 use std::collections::HashSet;
 use std::rc::Rc;
 
@@ -60,27 +61,68 @@ pub(super) fn check(set: &Set) {
             }
         }
     }
+    by_clients(set, &sights);
     for profile in set.profiles {
         let spoken: Vec<&Sight> =
             sights.iter().filter(|s| s.dialect.profile.as_deref() == Some(profile.name)).collect();
-        for entry in profile.policies {
-            let policy = entry.key.as_str();
-            let is_idle = |sights: &[&Sight]| {
-                sights.iter().any(|s| s.differs(set, policy)) && !sights.iter().any(|s| s.shows(policy))
-            };
-            match &entry.value.kind {
-                // `role_content: { chat: absent }`
-                Kind::Map(by_dialect) => {
-                    for one in by_dialect {
-                        let of = |s: &&&Sight| s.dialect.name == one.key && !s.declares(policy);
-                        if is_idle(&spoken.iter().filter(of).copied().collect::<Vec<_>>()) {
-                            say(set, one.key_span, policy, &format!("in `{}`", one.key));
-                        }
+        let plain = |s: &Sight| set.plan.dialect(&s.dialect.name, None).map(|d| &**d);
+        idle(set, profile.policies, &spoken, &plain, "in any dialect");
+    }
+}
+
+/// Those that a route sets, or a rule by user agent, in what their clients get.
+fn by_clients(set: &Set, sights: &[Sight]) {
+    let gateway = &set.plan.gateway;
+    // Without what is laid over a dialect and its profile.
+    let files = |s: &Sight| set.plan.dialect(&s.dialect.name, s.dialect.profile.as_deref()).map(|d| &**d);
+    for route in &gateway.routes {
+        let own: Vec<Sight> = route.variants.0.iter().flat_map(|g| laid(g, sights)).collect();
+        idle(set, &route.policies, &own.iter().collect::<Vec<_>>(), &files, &format!("in `{}`", route.dialect));
+    }
+    let groups = || gateway.routes.iter().flat_map(|r| &r.variants.0);
+    for (at, rule) in gateway.by_user_agent.iter().enumerate() {
+        let is_its = |g: &&Group| g.agent.as_ref().is_some_and(|agent| agent.rule == at);
+        let its: Vec<Sight> = groups().filter(is_its).flat_map(|g| laid(g, sights)).collect();
+        idle(set, &rule.policies, &its.iter().collect::<Vec<_>>(), &files, "at any route");
+    }
+}
+
+/// What the clients of a group get.
+fn laid<'s>(group: &'s Group, sights: &[Sight]) -> impl Iterator<Item = Sight<'s>> {
+    group.variants.iter().filter_map(|variant| {
+        let dialect = &*variant.plan;
+        let of = |s: &&Sight| (&s.dialect.name, &s.dialect.profile) == (&dialect.name, &dialect.profile);
+        sights.iter().find(of).map(|s| Sight { dialect, paths: s.paths.clone() })
+    })
+}
+
+/// Says which of these change something, and nothing that is shown. `before`: without them.
+fn idle<'s>(
+    set: &'s Set,
+    policies: &[Entry],
+    spoken: &[&Sight<'s>],
+    before: &dyn Fn(&Sight<'s>) -> Option<&'s DialectPlan>,
+    wherever: &str,
+) {
+    for entry in policies {
+        let policy = entry.key.as_str();
+        let is_idle = |sights: &[&Sight<'s>]| {
+            // Of one that nobody reads it is said where it is declared.
+            let set_here = |s: &&Sight<'s>| !s.declares(policy) && s.differs(before(s), policy);
+            sights.iter().any(set_here) && !sights.iter().any(|s| s.shows(policy))
+        };
+        match &entry.value.kind {
+            // `role_content: { chat: absent }`
+            Kind::Map(by_dialect) => {
+                for one in by_dialect {
+                    let of = |s: &&&Sight| s.dialect.name == one.key;
+                    if is_idle(&spoken.iter().filter(of).copied().collect::<Vec<_>>()) {
+                        say(set, one.key_span, policy, &format!("in `{}`", one.key));
                     }
                 }
-                _ if is_idle(&spoken) => say(set, entry.key_span, policy, "in any dialect"),
-                _ => {}
             }
+            _ if is_idle(spoken) => say(set, entry.key_span, policy, wherever),
+            _ => {}
         }
     }
 }
@@ -145,9 +187,9 @@ impl Sight<'_> {
             }
     }
 
-    /// Is the value another one than without the profile?
-    fn differs(&self, set: &Set, policy: &str) -> bool {
-        let Some(plain) = set.plan.dialect(&self.dialect.name, None) else { return true };
+    /// Is the value another one than before?
+    fn differs(&self, before: Option<&DialectPlan>, policy: &str) -> bool {
+        let Some(plain) = before else { return true };
         let (plain, now): (&Policies, &Policies) = (&plain.resolved.policies, &self.dialect.resolved.policies);
         match BUILT_IN.iter().find(|p| p.name == policy) {
             Some(spec) if spec.list => plain.finish_precedence != now.finish_precedence,

@@ -23,6 +23,7 @@ use crate::mapping::backend::{BackendPlan, Transport};
 use crate::mapping::dialect::DialectPlan;
 use crate::mapping::loss;
 use crate::mapping::manners::{Fate, OPTIONAL};
+use crate::mapping::route::RoutePlan;
 
 /// What is lost between a backend and what a route speaks.
 #[derive(Debug)]
@@ -30,6 +31,8 @@ pub struct Loss {
     pub backend: String,
     pub dialect: String,
     pub profile: Option<String>,
+    /// ` at …`, ` for a client that …`; empty for those that the first route speaks so to, if nothing else is said.
+    pub whose: String,
     /// Of the answer, in words that a person understands.
     pub lost: Vec<&'static str>,
     /// Of the request: our name of what is asked, and what becomes of it.
@@ -41,7 +44,8 @@ pub struct Loss {
 impl Loss {
     /// `openai-responses × chat@openai: reasoning summaries; of a request: n (refused), seed`
     pub fn sentence(&self) -> String {
-        let between = format!("{} × {}", self.backend, shown(&self.dialect, self.profile.as_deref()));
+        let spoken = shown(&self.dialect, self.profile.as_deref());
+        let between = format!("{} × {spoken}{}", self.backend, self.whose);
         let asked = self.unasked.iter().map(|(name, fate)| match fate {
             Fate::Reject => format!("{name} (refused)"),
             Fate::Forward | Fate::Drop | Fate::AsTool | Fate::Wrap => (*name).to_owned(),
@@ -55,26 +59,53 @@ impl Loss {
         }
     }
 
+    fn is_nothing(&self) -> bool {
+        self.lost.is_empty() && self.unasked.is_empty()
+    }
+
+    /// Is it the same between the same two?
+    fn holds(&self, other: &Loss) -> bool {
+        let between = |l: &Loss| (l.backend.clone(), l.dialect.clone(), l.profile.clone());
+        between(self) == between(other) && self.lost == other.lost && self.unasked == other.unasked
+    }
+
     /// For whoever knows nothing but findings.
     pub fn note(&self) -> Diagnostic {
         Diagnostic::new(Code::Loss, self.span, format!("lost between {}", self.sentence()))
     }
 }
 
-/// Every backend with all that routes speak.
+/// Every backend with all that routes speak. What is the same for another client is said once.
 pub fn check(plan: &Plan) -> Vec<Loss> {
+    let routes = &plan.gateway.routes;
+    // First what clients get that send nothing of interest: most of the others lose the same.
+    let plain = routes.iter().filter_map(|r| Some((r, r.variants.base()?, String::new())));
+    let chosen = routes.iter().flat_map(|r| r.variants.reachable().into_iter().map(move |(d, client)| (r, d, client)));
     let mut losses: Vec<Loss> = Vec::new();
-    let mut told: Vec<(&str, Option<&str>)> = Vec::new();
-    for route in &plan.gateway.routes {
-        let pair = (route.dialect.as_str(), route.profile.as_deref());
-        let Some(dialect) = plan.dialect(pair.0, pair.1).filter(|_| !told.contains(&pair)) else { continue };
-        told.push(pair);
+    let mut seen: Vec<(&RoutePlan, &DialectPlan)> = Vec::new();
+    for (route, dialect, client) in plain.chain(chosen) {
+        if seen.iter().any(|(_, known)| std::ptr::eq(*known, &**dialect)) {
+            continue;
+        }
+        let same = |d: &DialectPlan| d.name == dialect.name && d.profile == dialect.profile;
+        let first = seen.iter().find(|(_, d)| same(d)).map_or(route, |(first, _)| first);
+        seen.push((route, dialect));
+        let whose = match std::ptr::eq(first, route) {
+            true => client,
+            false => format!(" at {} {}{client}", route.method, route.path),
+        };
         for backend in plan.backends.iter().filter(|b| b.transport != Transport::Replay) {
-            let (lost, unasked) = (loss::lost(backend, dialect), unasked(backend, dialect));
-            if !(lost.is_empty() && unasked.is_empty()) {
-                let (backend, dialect) = (backend.name.clone(), dialect.name.clone());
-                let (profile, span) = (route.profile.clone(), route.span);
-                losses.push(Loss { backend, dialect, profile, lost, unasked, span });
+            let found = Loss {
+                backend: backend.name.clone(),
+                dialect: dialect.name.clone(),
+                profile: dialect.profile.clone(),
+                whose: whose.clone(),
+                lost: loss::lost(backend, dialect),
+                unasked: unasked(backend, dialect),
+                span: route.span,
+            };
+            if !found.is_nothing() && !losses.iter().any(|known| known.holds(&found)) {
+                losses.push(found);
             }
         }
     }

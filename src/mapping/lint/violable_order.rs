@@ -7,6 +7,9 @@
 //! whether a request can ask for several choices. So each order is proven: all that can come has a place in it, and a turn
 //! that ends well may end there. This one is not, and the message has the shortest turn that breaks it.
 //!
+//! Of several choices nobody knows how many there are, and how they go on beside each other. Where that cannot be followed
+//! as a whole, only what two of them can do is warned of: a warning is a turn that can happen.
+//!
 //! ## Example
 //!
 //! ```yaml
@@ -41,8 +44,7 @@ pub(super) fn check(set: &Set) {
         let life = Life { policies: &dialect.resolved.policies, can, choices: choices(dialect) };
         for scope in Scope::ALL {
             let Some(order) = dialect.orders.of(*scope) else { continue };
-            let model = life.model(*scope, &|moment| order.mentions(moment));
-            let Some(escape) = model.escape(order) else { continue };
+            let Some(escape) = life.escape(*scope, order) else { continue };
             let Some(node) = variant.stream("order").and_then(|n| n.get(scope.word())) else { continue };
             let message = format!("{} can violate this order: {}", noun(*scope), sentence(&escape));
             let name = shown(&dialect.name, dialect.profile.as_deref());
