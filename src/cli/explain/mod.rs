@@ -6,7 +6,7 @@ mod policies;
 mod subject;
 mod table;
 
-use super::{COULD_NOT_RUN, FINDINGS, FINE, colour};
+use super::{COULD_NOT_RUN, FINDINGS, FINE, colour, say};
 use crate::canon::FaultKind;
 use crate::diag::render_all;
 use crate::mapping::{Overrides, load_after};
@@ -14,7 +14,6 @@ use crate::reload::{Layers, read};
 use crate::trial::{Keep, Seen};
 use clap::Args;
 use policies::{Client, ClientArgs};
-use std::io::{self, Write};
 use subject::Subject;
 
 #[derive(Args)]
@@ -47,11 +46,7 @@ pub struct ExplainArgs {
 
 pub fn run(args: &ExplainArgs, layers: &Layers, overrides: &Overrides) -> u8 {
     match explain(args, layers, overrides) {
-        Ok((text, code)) => {
-            // Who reads only the first lines closes the pipe; that is no reason to fall over.
-            let _ = io::stdout().write_all(text.as_bytes());
-            code
-        }
+        Ok((text, code)) => say(&text, code),
         Err(message) => {
             eprintln!("{message}");
             COULD_NOT_RUN
