@@ -71,7 +71,7 @@ fn explain(args: &ExplainArgs, layers: &Layers, overrides: &Overrides) -> Result
             text.push('\n');
         }
         // Before whatever else is asked for.
-        let _ = io::stdout().write_all(text.as_bytes());
+        say(&text, FINE);
     }
     let Some(scene) = &subject.scene else {
         let text = if args.loss { loss::of_all(&plan, subject.spoken.dialect) } else { String::new() };
