@@ -250,7 +250,8 @@ fn the_list_of_diagnostics_is_current() {
 
 fn reference() -> String {
     let mut text = String::from(
-        "# Diagnostics\n\nEverything that `reframe check` can find. `reframe check --explain CODE` prints the same pages. \
+        "# Diagnostics\n\nEverything that `reframe check` can find. `reframe check --explain CODE` prints the same pages, without \
+         \"What is printed\". \
          A code is never used again for something else.\nMade from `src/diag/pages/`, the lints in `src/mapping/lint/` \
          and `tests/diagnostics/`: do not edit.\n\n| code | severity | phase | about |\n|---|---|---|---|\n",
     );
