@@ -56,7 +56,9 @@ impl<'d> Dialects<'d> {
     pub fn not_for_a_variable(&self, policy: &str, span: Span, base: &Resolved, cx: Cx) {
         let dotted: Vec<String> = self.owners(policy).iter().map(|own| format!("`{policy}.{}`", own.dialect)).collect();
         let write = dotted.join(" or ");
-        self.say(policy, span, base, format!("not every dialect has a policy `{policy}`"), &write, cx);
+        // Another sentence than above: those that are the same are said once, with one help.
+        let message = format!("not every dialect has a policy `{policy}` that a variable could set");
+        self.say(policy, span, base, message, &write, cx);
     }
 
     /// A dialect is named, and another one has that policy.
