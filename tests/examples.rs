@@ -27,6 +27,7 @@ use reframe::trial;
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -202,6 +203,29 @@ fn the_edits_in_the_readme_do_what_it_says() {
     let refused = edit("choice.refusal", "choice.refusl").unwrap_err();
     assert!(refused.starts_with("1 error in ") && refused.contains("RF104"), "{refused}");
     assert!(refused.ends_with("no variable `choice.refusl` in the body"), "{refused}");
+}
+
+/// The first block of `docs/check.md` is what a slip in the shipped set really prints, with its counts.
+#[test]
+fn the_example_in_the_docs_of_check_is_what_is_printed() {
+    let place = TempDir::new().unwrap();
+    fs::create_dir(place.path().join("mappings")).unwrap();
+    copy_folder(&root().join("mappings"), &place.path().join("mappings"));
+    let chat = place.path().join("mappings/dialects/chat.yaml");
+    let slip = fs::read_to_string(&chat).unwrap().replace("{{ choice.refusal }}", "{{ choice.refusl }}");
+    fs::write(&chat, slip).unwrap();
+    let program = Command::new(env!("CARGO_BIN_EXE_reframe")).arg("check").current_dir(place.path()).output().unwrap();
+    let printed = format!("$ reframe check\n{}", String::from_utf8(program.stdout).unwrap());
+
+    let path = root().join("docs/check.md");
+    let text = fs::read_to_string(&path).unwrap();
+    let (before, rest) = text.split_once("```console\n").unwrap();
+    let (shown, after) = rest.split_once("```\n").unwrap();
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        fs::write(&path, format!("{before}```console\n{printed}```\n{after}")).unwrap();
+        return;
+    }
+    assert_eq!(shown, printed, "UPDATE_GOLDEN=1 cargo test --test examples writes it");
 }
 
 /// `docs/mappings.md` has a whole set in it: the blocks that say `file=NAME`. The other YAML in it is at least YAML.

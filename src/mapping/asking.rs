@@ -3,6 +3,7 @@
 use super::expr::{Expr, Path, Pool, PoolBuilder};
 use super::fields::{Cx, Fields, text_of};
 use super::manners::Manners;
+use super::names::Names;
 use super::select::Selector;
 use super::skeleton::{Parts, Skeleton, SkeletonCx, TextSegment};
 use super::table::Tables;
@@ -161,7 +162,7 @@ impl AskPlan {
         known.add(parts);
         known.add(shared_parts);
         let pool = PoolBuilder::new(tables.clone());
-        let scx = SkeletonCx { cx, pool: &pool, parts: &known, names: &[] };
+        let scx = SkeletonCx { cx, pool: &pool, parts: &known, names: &Names::default() };
         let method = fields.get("method").and_then(|n| cx.word(n, METHODS)).unwrap_or("POST");
         let upstream = ("upstream", Type::Record(Shape::Upstream));
         let path_env = Env::new("`path:`", [("model", Type::Text), upstream]);

@@ -1,8 +1,10 @@
 //! A dialect file, with a profile laid over it, compiled: request rules, frames by moment, body, errors, order.
 
 use super::capture::CapturePlan;
+use super::dialects::Dialects;
 use super::expr::{Expr, Pool, PoolBuilder};
 use super::fields::{Cx, Fields, text_of};
+use super::names::Names;
 use super::order;
 use super::patch;
 use super::policies::{Resolved, SetBy};
@@ -113,7 +115,7 @@ pub struct DialectCx<'c> {
     pub shared_parts: &'c [Entry],
     pub schemas: &'c SchemaCache<'c>,
     /// All dialects there are, for profiles that name them.
-    pub dialects: &'c [&'c str],
+    pub dialects: &'c Dialects<'c>,
 }
 
 /// `settled`: the policies, where more is laid over the dialect than the profile.
@@ -132,13 +134,10 @@ pub fn compile(
     let own_schemas = node.get("schemas").and_then(Node::as_text).map(str::to_owned);
     let mut patched;
     let mut node = node;
-    let mut names: Vec<(String, String)> = Vec::new();
+    let mut names = Names::default();
     if let Some(profile) = profile {
         for entry in profile.patch.iter().chain(profile.names) {
-            if !dcx.dialects.contains(&entry.key.as_str()) {
-                let message = format!("no dialect is called `{}`", entry.key);
-                cx.unknown(Code::UnknownReference, entry.key_span, message, &entry.key, dcx.dialects.iter().copied());
-            }
+            dcx.dialects.knows(entry, cx);
         }
         if let Some(entry) = profile.patch.iter().find(|e| e.key == name) {
             patched = node.clone();
@@ -184,7 +183,7 @@ pub fn compile(
     let capture = CapturePlan::parse(fields.get("capture"), &tables, named, cx);
     fields.done();
     let (wire, frames, denied, orders) = stream?;
-    Some(DialectPlan {
+    let plan = DialectPlan {
         name,
         profile: profile.map(|p| p.name.to_owned()),
         resolved,
@@ -197,7 +196,9 @@ pub fn compile(
         errors: errors?,
         capture: capture?,
         pool: pool.build()?,
-    })
+    };
+    names.check(&plan.name, cx);
+    Some(plan)
 }
 
 /// Do the policies let a frame be?
@@ -272,11 +273,10 @@ impl Compiler<'_, '_> {
         let base = fields.get("base");
         let mut frames: Vec<Vec<FramePlan>> = MomentKind::ALL.iter().map(|_| Vec::new()).collect();
         let (mut framed, mut denied) = (Vec::new(), Vec::new());
-        fields.required("frames");
+        let within = fields.required("frames");
         for entry in fields.map("frames") {
             let Some(moment) = MomentKind::from_word(&entry.key) else {
-                let message = format!("no moment is called `{}`", entry.key);
-                cx.unknown(Code::UnknownMoment, entry.key_span, message, &entry.key, MomentKind::WORDS.iter().copied());
+                order::no_moment(&entry.key, entry.key_span, cx);
                 continue;
             };
             framed.push((moment, entry.key_span));
@@ -301,7 +301,9 @@ impl Compiler<'_, '_> {
                 }
             }
         }
-        let orders = fields.required("order").map(|n| order::parse(n, &framed, cx)).unwrap_or_default();
+        let too_deep = within.is_some_and(|frames| frames.get("order").is_some());
+        let order = if too_deep { fields.get("order") } else { fields.required("order") };
+        let orders = order.map(|n| order::parse(n, &framed, cx)).unwrap_or_default();
         fields.done();
         Some((wire?, frames, denied, orders))
     }
@@ -416,14 +418,14 @@ impl Compiler<'_, '_> {
     fn with_base(&self, base: Option<&Node>, data: &Node, env: &Env) -> Option<Skeleton> {
         let own = self.scx.compile(data, env)?;
         let Some(base) = base else { return Some(own) };
-        let mut merged = match as_map(self.scx.compile(base, env)?) {
+        let mut merged = match self.scx.compile(base, env)?.into_map() {
             Some(entries) => entries,
             None => {
                 self.dcx.cx.wrong_type(base, "a map of the fields that every frame has");
                 return None;
             }
         };
-        match as_map(own) {
+        match own.into_map() {
             Some(entries) => {
                 merged.retain(|(k, _)| !entries.iter().any(|(own, _)| own == k));
                 merged.extend(entries);
@@ -437,15 +439,5 @@ impl Compiler<'_, '_> {
                 None
             }
         }
-    }
-}
-
-fn as_map(skeleton: Skeleton) -> Option<Vec<(Arc<str>, Skeleton)>> {
-    match skeleton {
-        Skeleton::Map(entries) => Some(entries),
-        Skeleton::Constant(Tree::Map(entries)) => {
-            Some(entries.into_iter().map(|(k, v)| (k, Skeleton::Constant(v))).collect())
-        }
-        _ => None,
     }
 }

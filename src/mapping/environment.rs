@@ -1,5 +1,6 @@
 //! `environment:` of a profile: variables of the process that set policies.
 
+use super::dialects::Dialects;
 use super::fields::{Cx, text_of};
 use super::policies::{Allowed, Resolved, SetBy, Setting};
 use super::yaml::{Entry, Node};
@@ -16,7 +17,7 @@ pub struct Environment(Vec<(String, String)>);
 pub struct Reader<'r> {
     pub dialect: &'r str,
     /// All there are.
-    pub dialects: &'r [&'r str],
+    pub dialects: &'r Dialects<'r>,
     pub environment: &'r Environment,
 }
 
@@ -78,24 +79,24 @@ impl Reader<'_> {
             return Some(text);
         }
         match text.rsplit_once('.') {
-            Some((name, dialect)) if self.dialects.contains(&dialect) => {
+            Some((name, dialect)) if self.dialects.names.contains(&dialect) => {
                 if dialect != self.dialect {
                     return None;
                 }
                 if base.allowed(name).is_none() {
-                    base.unknown(name, cx.sources.within(node.span, name), cx);
+                    self.dialects.not_in(dialect, name, cx.sources.within(node.span, name), base, cx);
                     return None;
                 }
                 Some(name)
             }
             Some((name, dialect)) if base.allowed(name).is_some() => {
                 let message = format!("no dialect is called `{dialect}`");
-                let known = self.dialects.iter().copied();
+                let known = self.dialects.names.iter().copied();
                 cx.unknown(Code::UnknownReference, cx.sources.within(node.span, dialect), message, dialect, known);
                 None
             }
             Some(_) | None => {
-                base.unknown(text, node.span, cx);
+                self.dialects.not_for_a_variable(text, node.span, base, cx);
                 None
             }
         }

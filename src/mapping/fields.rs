@@ -21,6 +21,12 @@ impl Cx<'_> {
         self.findings.add(Diagnostic::new(code, span, message));
     }
 
+    /// A name that something before it has.
+    pub fn twice(&self, span: Span, message: String, first: Span) {
+        let help = format!("the other one is {}", self.sources.show(first));
+        self.add(Diagnostic::new(Code::DuplicateName, span, message).help(help));
+    }
+
     pub fn wrong_type(&self, node: &Node, expected: &str) {
         let found = node.noun();
         let mut diagnostic = Diagnostic::new(Code::WrongType, node.span, format!("expected {expected}, found {found}"));

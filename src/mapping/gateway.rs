@@ -100,6 +100,8 @@ pub struct Model {
     pub matches: Match,
     /// Position in `GatewayPlan::backends`.
     pub backend: usize,
+    /// Of its name or pattern.
+    pub span: Span,
 }
 
 #[derive(Debug)]
@@ -198,21 +200,19 @@ pub fn parse(node: &Node, known: &Known, cx: Cx) -> Option<GatewayPlan> {
     for node in fields.required_list("models") {
         let named = fields.map("backends").iter().map(|e| e.key.as_str()).collect();
         let model = model(node, named, &plan.backends, cx);
-        if let Some(Model { matches: Match::Id(id), .. }) = &model
-            && plan.models.iter().any(|m| matches!(&m.matches, Match::Id(other) if other == id))
+        if let Some(Model { matches: Match::Id(id), span, .. }) = &model
+            && let Some(first) = plan.models.iter().find(|m| matches!(&m.matches, Match::Id(other) if other == id))
         {
-            let span = node.get("id").map_or(node.span, |n| n.span);
-            cx.error(Code::DuplicateName, span, format!("two models are called `{id}`"));
+            cx.twice(*span, format!("two models are called `{id}`"), first.span);
         }
         plan.models.extend(model);
     }
     for node in fields.required_list("routes") {
         let route = RoutePlan::parse(node, known, plan.validation, cx);
         if let Some(route) = &route
-            && plan.routes.iter().any(|r| (&r.method, &r.path) == (&route.method, &route.path))
+            && let Some(first) = plan.routes.iter().find(|r| (&r.method, &r.path) == (&route.method, &route.path))
         {
-            let message = format!("two routes serve `{} {}`", route.method, route.path);
-            cx.error(Code::DuplicateName, route.span, message);
+            cx.twice(route.span, format!("two routes serve `{} {}`", route.method, route.path), first.span);
         }
         plan.routes.extend(route);
     }
@@ -343,7 +343,8 @@ fn model(node: &Node, named: Vec<&str>, backends: &[Backend], cx: Cx) -> Option<
         let message = format!("no backend is called `{text}`");
         cx.unknown(Code::UnknownReference, backend.span, message, text, named);
     }
-    Some(Model { matches, backend: found? })
+    let span = node.get("id").or(pattern).map_or(node.span, |n| n.span);
+    Some(Model { matches, backend: found?, span })
 }
 
 fn client_key(node: &Node, cx: Cx) -> Option<ClientKey> {

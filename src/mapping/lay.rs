@@ -2,6 +2,7 @@
 //! user-agent rule < header. The profile of a rule takes the place of the route's, and comes after the route's policies.
 
 use super::dialect::DialectPlan;
+use super::dialects::Dialects;
 use super::environment::{Environment, Reader};
 use super::fields::Cx;
 use super::gateway::GatewayPlan;
@@ -24,7 +25,7 @@ pub struct FromOutside {
 pub struct Layers<'l> {
     /// Each dialect under each profile.
     pub bases: &'l [Arc<DialectPlan>],
-    pub dialects: &'l [&'l str],
+    pub dialects: &'l Dialects<'l>,
     pub outside: &'l [FromOutside],
     /// A dialect under a profile and under these policies.
     pub compile: &'l dyn Fn(&DialectPlan, &Resolved) -> Option<DialectPlan>,
@@ -38,7 +39,7 @@ const MOST: usize = 64;
 pub fn from_outside(
     bases: &[Arc<DialectPlan>],
     profiles: &[Profile],
-    dialects: &[&str],
+    dialects: &Dialects,
     environment: &Environment,
     cx: Cx,
 ) -> Vec<FromOutside> {

@@ -2,6 +2,7 @@
 
 use super::backend::BackendPlan;
 use super::dialect::{self, DialectCx, DialectPlan};
+use super::dialects::Dialects;
 use super::fields::{Cx, Fields};
 use super::files::Files;
 use super::gateway::{self, GatewayPlan};
@@ -145,15 +146,15 @@ fn compile(
     let scripts: Vec<Arc<ScriptPlan>> =
         files.scripts.iter().filter_map(|n| script::parse(n, &played, cx)).map(Arc::new).collect();
     let profiles: Vec<Profile> = files.profiles.iter().filter_map(|n| Profile::parse(n, cx)).collect();
-    let dialect_names = files.names("dialect");
-    let dcx = DialectCx { cx, shared_tables: &shared_tables, shared_parts, schemas: &cache, dialects: &dialect_names };
+    let named = Dialects::new(files.names("dialect"), &files.dialects);
+    let dcx = DialectCx { cx, shared_tables: &shared_tables, shared_parts, schemas: &cache, dialects: &named };
     let mut dialects = Vec::new();
     for node in &files.dialects {
         for profile in std::iter::once(None).chain(profiles.iter().copied().map(Some)) {
             dialects.extend(dialect::compile(node, profile, None, &dcx).map(Arc::new));
         }
     }
-    let outside = lay::from_outside(&dialects, &profiles, &dialect_names, &overrides.environment, cx);
+    let outside = lay::from_outside(&dialects, &profiles, &named, &overrides.environment, cx);
     let Some(gateway) = &files.gateway else {
         if !files.broken.gateway {
             cx.add(
@@ -168,7 +169,7 @@ fn compile(
         backend_names: &files.names("backend"),
         scripts: &scripts,
         script_names: &files.names("script"),
-        dialects: &dialect_names,
+        dialects: &named.names,
         profiles: &files.names("profile"),
         tables: &shared_tables,
         parts: shared_parts,
@@ -180,8 +181,7 @@ fn compile(
         let profile = profiles.iter().copied().find(|p| Some(p.name) == base.profile.as_deref());
         dialect::compile(node, profile, Some(policies), &dcx)
     };
-    lay::Layers { bases: &dialects, dialects: &dialect_names, outside: &outside, compile: &compile, cx }
-        .lay(&mut gateway);
+    lay::Layers { bases: &dialects, dialects: &named, outside: &outside, compile: &compile, cx }.lay(&mut gateway);
     let plan = Plan {
         gateway,
         backends,
@@ -203,10 +203,7 @@ fn unique(nodes: &[Node], key: &'static str, cx: Cx) {
     for name in nodes.iter().filter_map(|n| n.get(key)) {
         let Some(text) = name.as_text() else { continue };
         match seen.iter().find(|(n, _)| *n == text) {
-            Some((_, first)) => cx.add(
-                Diagnostic::new(Code::DuplicateName, name.span, format!("two files say `{key}: {text}`"))
-                    .help(format!("the other one is {}", cx.sources.show(*first))),
-            ),
+            Some((_, first)) => cx.twice(name.span, format!("two files say `{key}: {text}`"), *first),
             None => seen.push((text, name.span)),
         }
     }

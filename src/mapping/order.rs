@@ -17,8 +17,7 @@ pub fn parse(node: &Node, framed: &[(MomentKind, Span)], cx: Cx) -> Orders {
             Ok(automaton) => Some(automaton),
             Err(OrderError::UnknownMoment(word)) => {
                 let at = cx.sources.within(node.span, &word);
-                let message = format!("no moment is called `{word}`");
-                cx.unknown(Code::UnknownMoment, at, message, &word, MomentKind::WORDS.iter().copied());
+                no_moment(&word, at, cx);
                 sound = false;
                 None
             }
@@ -52,4 +51,21 @@ pub fn parse(node: &Node, framed: &[(MomentKind, Span)], cx: Cx) -> Orders {
         }
     }
     orders
+}
+
+/// The keys that stand beside `frames:`.
+const BESIDE: &[&str] = &["framing", "schema", "base", "order"];
+
+/// Says that no moment has this name. A key of `stream:` below `frames:` is right, and stands too deep.
+pub fn no_moment(word: &str, span: Span, cx: Cx) {
+    let message = format!("no moment is called `{word}`");
+    if BESIDE.contains(&word) {
+        cx.add(
+            Diagnostic::new(Code::UnknownMoment, span, message)
+                .label("this stands one level too deep")
+                .help(format!("`{word}:` is a key of `stream:`, beside `frames:` and not below it")),
+        );
+        return;
+    }
+    cx.unknown(Code::UnknownMoment, span, message, word, MomentKind::WORDS.iter().copied());
 }

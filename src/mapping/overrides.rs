@@ -43,7 +43,7 @@ impl Overrides {
             && let Some(backend) = at.resolve(gateway.timeouts, known, cx)
         {
             gateway.backends = vec![backend];
-            gateway.models = vec![Model { matches: Match::Prefix(String::new()), backend: 0 }];
+            gateway.models = vec![Model { matches: Match::Prefix(String::new()), backend: 0, span: Span::NOWHERE }];
             gateway.example = None;
         }
         if let Some(profile) = &self.profile {

@@ -3,6 +3,7 @@
 use super::expr::{Pool, PoolBuilder};
 use super::fields::{Cx, Fields};
 use super::gateway::{Known, endpoint};
+use super::names::Names;
 use super::skeleton::{Parts, Skeleton, SkeletonCx};
 use super::types::Env;
 use super::yaml::Node;
@@ -32,7 +33,7 @@ impl Page {
         let mut parts = Parts::default();
         parts.add(known.parts);
         let pool = PoolBuilder::new(known.tables.clone());
-        let scx = SkeletonCx { cx, pool: &pool, parts: &parts, names: &[] };
+        let scx = SkeletonCx { cx, pool: &pool, parts: &parts, names: &Names::default() };
         let (method, path) = endpoint?;
         let mut env = Env::new("a page", [("models", Type::List(Shape::Model)), ("build", Type::Record(Shape::Build))]);
         if path.ends_with("{model}") {

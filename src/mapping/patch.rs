@@ -6,6 +6,10 @@ use super::fields::Cx;
 use super::yaml::{Entry, Kind, Node};
 use crate::diag::{Code, Diagnostic, Span, did_you_mean, there_is};
 
+const REMOVE: &str = "$remove";
+/// The words of a patch that are keys.
+const WORDS: &[&str] = &["$add", "$before", "$replace"];
+
 /// `name` is the dialect's, for the sentence about what it does not have.
 pub fn apply(base: &mut Node, patch: &Node, name: &str, cx: Cx) {
     if !matches!(patch.kind, Kind::Map(_)) {
@@ -33,7 +37,7 @@ fn merge<'p>(base: &mut Node, patch: &'p Node, path: &mut Vec<&'p str>, cx: Cx) 
     };
     for change in changes {
         let at = entries.iter().position(|e| e.key == change.key);
-        let removed = matches!(&change.value.kind, Kind::Text(text) if text == "$remove");
+        let removed = is_removal(change, cx);
         match at {
             Some(at) if removed => {
                 entries.remove(at);
@@ -47,6 +51,18 @@ fn merge<'p>(base: &mut Node, patch: &'p Node, path: &mut Vec<&'p str>, cx: Cx) 
             None => add(entries, change, path, cx),
         }
     }
+}
+
+/// `$remove`. A slip in it is told, and taken for what it was meant to be.
+fn is_removal(change: &Entry, cx: Cx) -> bool {
+    let Some(text) = change.value.as_text() else { return false };
+    let slip = text != REMOVE && text.starts_with('$') && did_you_mean(text, [REMOVE]).is_some();
+    if slip {
+        let message = format!("a patch knows no `{text}`");
+        let label = format!("did you mean `{REMOVE}`?");
+        cx.add(Diagnostic::new(Code::BadPatch, change.value.span, message).label(label));
+    }
+    slip || text == REMOVE
 }
 
 fn add(entries: &mut Vec<Entry>, change: &Entry, path: &[&str], cx: Cx) {
@@ -74,7 +90,8 @@ fn missing(key: &str, span: Span, consequence: &str, entries: &[Entry], path: &[
     let known = || entries.iter().map(|e| e.key.as_str());
     let message = format!("`{}` has no `{key}`", path.join(" → "));
     let mut diagnostic = Diagnostic::new(Code::BadPatch, span, message);
-    if let Some(near) = did_you_mean(key, known()) {
+    let words: &[&str] = if key.starts_with('$') { WORDS } else { &[] };
+    if let Some(near) = did_you_mean(key, known().chain(words.iter().copied())) {
         diagnostic = diagnostic.label(format!("did you mean `{near}`?"));
     }
     cx.add(diagnostic.help(format!("{consequence}; {}", there_is(known()))));

@@ -1,12 +1,13 @@
 //! Which policies hold, and who said so: built-in < dialect < profile < environment that the profile names < route <
 //! user-agent rule < header that the route allows.
 
+use super::dialects::Dialects;
 use super::fields::{Cx, constant};
 use super::read::scalar_text;
 use super::yaml::{Entry, Kind, Node};
 use crate::canon::policy::BUILT_IN;
 use crate::canon::{Finish, Policies};
-use crate::diag::{Code, Span};
+use crate::diag::{Code, Diagnostic, Span};
 
 /// A policy that a dialect declares for its own shapes; the first value is its default.
 #[derive(Clone, Debug)]
@@ -35,6 +36,17 @@ pub enum SetBy {
     UserAgent,
     /// A header that a route allows.
     Header(String),
+}
+
+impl SetBy {
+    /// Who speaks for one dialect only, and so names a plain value.
+    fn of_one_dialect(&self) -> Option<&'static str> {
+        match self {
+            SetBy::Dialect => Some("a dialect"),
+            SetBy::Route => Some("a route"),
+            SetBy::Profile | SetBy::Environment(_) | SetBy::UserAgent | SetBy::Header(_) => None,
+        }
+    }
 }
 
 /// What a policy may be.
@@ -93,19 +105,25 @@ impl Resolved {
     }
 
     /// The same for several dialects: a policy is set for all of them, or a map gives it for some.
-    pub fn read_for(&self, dialect: &str, dialects: &[&str], entries: &[Entry], by: &SetBy, cx: Cx) -> Vec<Setting> {
+    pub fn read_for(&self, dialect: &str, dialects: &Dialects, entries: &[Entry], by: &SetBy, cx: Cx) -> Vec<Setting> {
         let mut settings = Vec::new();
         for entry in entries {
             let Kind::Map(by_dialect) = &entry.value.kind else {
+                if self.allowed(&entry.key).is_none() {
+                    let said = scalar_text(&constant(&entry.value));
+                    dialects.not_in_all(&entry.key, said.as_deref(), entry.key_span, self, cx);
+                    continue;
+                }
                 settings.extend(self.setting(&entry.key, entry.key_span, &entry.value, by, cx));
                 continue;
             };
             for one in by_dialect {
-                if !dialects.contains(&one.key.as_str()) {
-                    let message = format!("no dialect is called `{}`", one.key);
-                    let known = dialects.iter().copied();
-                    cx.unknown(Code::UnknownReference, one.key_span, message, &one.key, known);
-                } else if one.key == dialect {
+                if !dialects.knows(one, cx) || one.key != dialect {
+                    continue;
+                }
+                if self.allowed(&entry.key).is_none() {
+                    dialects.not_in(dialect, &entry.key, entry.key_span, self, cx);
+                } else {
                     settings.extend(self.setting(&entry.key, entry.key_span, &one.value, by, cx));
                 }
             }
@@ -153,12 +171,19 @@ impl Resolved {
     }
 
     fn setting(&self, name: &str, name_span: Span, node: &Node, by: &SetBy, cx: Cx) -> Option<Setting> {
-        let value = match self.allowed(name) {
+        let allowed = self.allowed(name);
+        if let (Some(allowed), Kind::Map(by_dialect), Some(who)) = (&allowed, &node.kind, by.of_one_dialect()) {
+            cx.add(by_dialect_here(name, allowed, by_dialect, node.span, who));
+            return None;
+        }
+        let value = match allowed {
             Some(Allowed::List) => self.listed(name, node, cx)?,
             Some(Allowed::One(values)) => {
-                let said = scalar_text(&constant(node)).unwrap_or_default();
+                let written = scalar_text(&constant(node));
+                let shown = written.as_ref().map_or(node.noun().to_owned(), |said| format!("`{said}`"));
+                let said = written.unwrap_or_default();
                 if !values.contains(&said) {
-                    let message = format!("`{name}` cannot be `{said}`");
+                    let message = format!("`{name}` cannot be {shown}");
                     cx.unknown(Code::BadPolicyValue, node.span, message, &said, values.iter().map(String::as_str));
                     return None;
                 }
@@ -190,6 +215,20 @@ impl Resolved {
         }
         Some(self.precedence(order))
     }
+}
+
+/// `reasoning: { chat: drop }` where there is only one dialect.
+fn by_dialect_here(name: &str, allowed: &Allowed, by_dialect: &[Entry], span: Span, who: &str) -> Diagnostic {
+    let value = match allowed {
+        Allowed::One(values) => {
+            let mut said = by_dialect.iter().filter_map(|e| scalar_text(&constant(&e.value)));
+            said.find(|s| values.contains(s)).or_else(|| values.first().cloned()).unwrap_or_default()
+        }
+        Allowed::List => "[ … ]".to_owned(),
+    };
+    Diagnostic::new(Code::BadPolicyValue, span, format!("{who} gives `{name}` a plain value, not one for each dialect"))
+        .label(format!("write `{name}: {value}`"))
+        .help("`{ DIALECT: value }` is for profiles and rules by user agent, which may be for several dialects")
 }
 
 fn finishes(list: &str) -> Vec<Finish> {

@@ -1,6 +1,7 @@
 //! A profile file: policies, the variables that set some, names and patches that are laid over dialects.
 
 use super::fields::{Cx, Fields, text_of};
+use super::names::{Names, Rename};
 use super::yaml::{Entry, Kind, Node};
 
 #[derive(Clone, Copy)]
@@ -28,13 +29,17 @@ impl<'n> Profile<'n> {
         Some(profile)
     }
 
-    /// What fields of a dialect are called instead: the old name and the new one.
-    pub fn renames(&self, dialect: &str, cx: Cx) -> Vec<(String, String)> {
-        let Some(entry) = self.names.iter().find(|e| e.key == dialect) else { return Vec::new() };
+    /// What fields of a dialect are called instead.
+    pub fn renames(&self, dialect: &str, cx: Cx) -> Names {
+        let Some(entry) = self.names.iter().find(|e| e.key == dialect) else { return Names::default() };
         let Kind::Map(renames) = &entry.value.kind else {
             cx.wrong_type(&entry.value, "a map from the old name to the new one");
-            return Vec::new();
+            return Names::default();
         };
-        renames.iter().filter_map(|e| Some((e.key.clone(), text_of(&e.value, cx)?.to_owned()))).collect()
+        let rename = |e: &Entry| {
+            let to = text_of(&e.value, cx)?.to_owned();
+            Some(Rename { from: e.key.clone(), to, span: e.key_span })
+        };
+        Names::new(renames.iter().filter_map(rename).collect())
     }
 }

@@ -3,6 +3,7 @@
 
 use super::expr::{Expr, PoolBuilder};
 use super::fields::{Cx, Fields, constant, text_of};
+use super::names::Names;
 use super::template::{Segment, Template};
 use super::types::{self, Env};
 use super::yaml::{Entry, Kind, Node};
@@ -52,6 +53,19 @@ pub enum TextSegment {
     Hole(Expr),
 }
 
+impl Skeleton {
+    /// Its fields, if it is a map and no directive.
+    pub fn into_map(self) -> Option<Vec<(Arc<str>, Skeleton)>> {
+        match self {
+            Skeleton::Map(entries) => Some(entries),
+            Skeleton::Constant(Tree::Map(entries)) => {
+                Some(entries.into_iter().map(|(k, v)| (k, Skeleton::Constant(v))).collect())
+            }
+            _ => None,
+        }
+    }
+}
+
 /// The named parts that a file can `$use`: its own, then the shared ones.
 #[derive(Clone, Debug, Default)]
 pub struct Parts<'n>(pub Vec<(&'n str, &'n Node)>);
@@ -75,7 +89,7 @@ pub struct SkeletonCx<'c, 'n> {
     pub pool: &'c PoolBuilder,
     pub parts: &'c Parts<'n>,
     /// Field names that the profile renames in everything that leaves.
-    pub names: &'c [(String, String)],
+    pub names: &'c Names,
 }
 
 const DIRECTIVES: &[&str] = &["$each", "$switch", "$if", "$use"];
@@ -106,18 +120,13 @@ impl SkeletonCx<'_, '_> {
             Kind::Map(entries) => match entries.iter().find(|e| e.key.starts_with('$')) {
                 Some(directive) => self.directive(&directive.key, directive.key_span, node, env, used),
                 None => {
-                    let compiled: Vec<_> =
-                        entries.iter().map(|e| self.at(&e.value, env, used).map(|s| (self.name(&e.key), s))).collect();
+                    let compiled: Vec<_> = entries
+                        .iter()
+                        .map(|e| self.at(&e.value, env, used).map(|s| (self.names.of(&e.key), s)))
+                        .collect();
                     compiled.into_iter().collect::<Option<Vec<_>>>().map(Skeleton::Map).map(fold)
                 }
             },
-        }
-    }
-
-    fn name(&self, key: &str) -> Arc<str> {
-        match self.names.iter().find(|(from, _)| from == key) {
-            Some((_, to)) => Arc::from(to.as_str()),
-            None => Arc::from(key),
         }
     }
 

@@ -4,7 +4,7 @@
 
 use super::fields::Cx;
 use crate::canon::Tree;
-use crate::diag::{Code, Diagnostic, FileId, Span};
+use crate::diag::{Code, Diagnostic, FileId, Span, did_you_mean};
 
 #[derive(Debug)]
 pub struct Transcript {
@@ -76,8 +76,18 @@ pub fn parse(name: &str, file: FileId, text: &str, cx: Cx) -> Option<Transcript>
     sound.then(|| Transcript { name: name.to_owned(), backend, backend_span, lines: arrivals })
 }
 
+const MEMBERS: &[&str] = &["at", "raw", "end", "cut"];
+
 fn arrival(tree: &Tree) -> Result<Line, String> {
-    let at_ms = tree.get("at").and_then(Tree::as_u64).unwrap_or(0);
+    let members: Vec<&str> = tree.as_map().into_iter().flatten().map(|(key, _)| &**key).collect();
+    if let Some(unknown) = members.iter().find(|key| !MEMBERS.contains(key)) {
+        let near = did_you_mean(unknown, MEMBERS.iter().copied()).map(|near| format!(": did you mean `{near}`?"));
+        return Err(format!("a line of a transcript has no `{unknown}`{}", near.unwrap_or_default()));
+    }
+    let at_ms = match tree.get("at") {
+        None => 0,
+        Some(at) => at.as_u64().ok_or("`at` is a whole number of milliseconds, 0 or more")?,
+    };
     let what = match (tree.get("raw"), tree.get("end"), tree.get("cut")) {
         (Some(raw), None, None) => Arrival::Raw(raw.clone()),
         (None, Some(_), None) => Arrival::End,

@@ -147,6 +147,9 @@ impl Env {
                 names.push(shown);
             }
         }
+        if !self.policies.is_empty() {
+            names.push("policy.*".to_owned());
+        }
         format!("{} offers {}", self.place, names.join(", "))
     }
 }

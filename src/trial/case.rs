@@ -2,7 +2,7 @@
 
 use super::expect::Expect;
 use crate::canon::Tree;
-use crate::diag::{Code, Diagnostic, Findings, Span};
+use crate::diag::{Code, Diagnostic, Findings, Span, did_you_mean, there_is};
 use crate::mapping::Plan;
 use crate::mapping::backend::BackendPlan;
 use crate::mapping::dialect::DialectPlan;
@@ -101,7 +101,24 @@ impl Said<'_> {
     }
 
     fn unknown<'k>(&self, key: &str, word: &str, message: String, known: impl IntoIterator<Item = &'k str>) {
+        if self.node.get(key).is_none() {
+            self.misnamed(key, word, &message, known.into_iter().collect());
+            return;
+        }
         self.cx.unknown(Code::UnknownReference, self.at(key), message, word, known);
+    }
+
+    /// The name is the file's, so it is wrong for all of its tests, and said once.
+    fn misnamed(&self, key: &str, word: &str, message: &str, mut known: Vec<&str>) {
+        known.dedup();
+        let meant = match did_you_mean(word, known.iter().copied()) {
+            Some(near) => format!("did you mean `{near}.test.yaml`? "),
+            None => String::new(),
+        };
+        let file = Span::new(self.node.span.file, 0, 0);
+        let message = format!("{message}, and `{word}.test.yaml` is named after it");
+        let help = format!("{meant}{}; or let each test say `{key}: NAME`", there_is(known));
+        self.cx.add(Diagnostic::new(Code::UnknownReference, file, message).help(help));
     }
 
     fn transcript(&mut self, wanted: &str) -> Option<()> {

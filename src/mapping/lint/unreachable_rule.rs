@@ -4,7 +4,7 @@
 //!
 //! It looks as if it did something. Either it asks for two things that cannot both be, or another rule takes all that it
 //! would: `drop:` and `fail:` are looked at only when nothing else held, `otherwise: true` only when no earlier rule of its
-//! group did.
+//! group did; of models, of the steps of a script and of rules by user agent the first that matches is taken.
 //!
 //! ## Example
 //!
@@ -23,9 +23,10 @@
 //! ## Mend
 //!
 //! Take out the condition that is too much, or make two rules of it. Where another rule covers this one, narrow that one, or
-//! remove this one.
+//! remove this one. In a list of which the first match counts, what is special stands before what is general.
 
 mod demand;
+mod first_match;
 
 use super::Set;
 use crate::diag::{Code, Diagnostic, Sources, Span};
@@ -42,6 +43,7 @@ pub(super) fn check(set: &Set) {
         rules(&dialect.request.tools, 0, set);
         rules(&dialect.capture.rules, 0, set);
     }
+    first_match::check(set);
 }
 
 /// Rules for the parts of a message stand somewhere within it: deeper than anything that other rules can name.
