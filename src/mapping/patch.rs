@@ -39,6 +39,10 @@ fn merge<'p>(base: &mut Node, patch: &'p Node, path: &mut Vec<&'p str>, cx: Cx) 
                 entries.remove(at);
             }
             Some(at) => {
+                // What is put in the place of something else stands where the patch says it.
+                if replaces(&entries[at].value, &change.value) {
+                    entries[at].key_span = change.key_span;
+                }
                 path.push(&change.key);
                 merge(&mut entries[at].value, &change.value, path, cx);
                 path.pop();
@@ -47,6 +51,10 @@ fn merge<'p>(base: &mut Node, patch: &'p Node, path: &mut Vec<&'p str>, cx: Cx) 
             None => add(entries, change, path, cx),
         }
     }
+}
+
+fn replaces(base: &Node, patch: &Node) -> bool {
+    patch.get("$replace").is_some() || !matches!((&base.kind, &patch.kind), (Kind::Map(_), Kind::Map(_)))
 }
 
 fn add(entries: &mut Vec<Entry>, change: &Entry, path: &[&str], cx: Cx) {

@@ -235,7 +235,7 @@ fn nothing(what: &str, played: &Played) -> Difference {
 fn failed(fault: &Fault, seen: &[Seen]) -> Difference {
     let breach = seen.iter().find_map(|s| match s {
         Seen::Breach(breach) => Some(breach),
-        Seen::Raw(_) | Seen::Event(..) | Seen::Dropped(_) | Seen::Puzzling(_) | Seen::Late => None,
+        Seen::Raw(_) | Seen::Event(..) | Seen::Dropped(..) | Seen::Puzzling(_) | Seen::Late => None,
         Seen::Moment(..) | Seen::Frame(..) => None,
     });
     let why = breach.and_then(|b| b.why.as_ref()).map_or(String::new(), |why| format!(": {why}"));

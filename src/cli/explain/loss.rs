@@ -23,7 +23,7 @@ pub fn of_turn(scene: &Scene, seen: &[Seen], late: u64) -> String {
     let mut untold: Option<MomentKind> = None;
     for one in seen {
         match one {
-            Seen::Dropped(why) => counts.add(0, format!("dropped: {why}")),
+            Seen::Dropped(why, _) => counts.add(0, format!("dropped: {why}")),
             Seen::Puzzling(what) => counts.add(1, format!("not understood: {what}")),
             Seen::Moment(moment, _) => {
                 counts.moment(untold.take());

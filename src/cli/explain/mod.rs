@@ -61,6 +61,7 @@ pub fn run(args: &ExplainArgs, layers: &Layers, overrides: &Overrides) -> u8 {
 
 /// What is printed, and the exit code.
 fn explain(args: &ExplainArgs, layers: &Layers, overrides: &Overrides) -> Result<(String, u8), String> {
+    args.client.routed()?;
     let files = read(layers).map_err(|refusal| refusal.render(colour()))?;
     let loaded = load_after(&files, None, overrides);
     let Some(plan) = loaded.plan else {

@@ -65,7 +65,10 @@ impl Rows<'_> {
                 self.next.event = event.clone();
                 self.next.rule = self.sources.show_short(*span);
             }
-            Seen::Dropped(why) => self.say(format!("dropped: {why}")),
+            Seen::Dropped(why, rule) => {
+                self.next.rule = self.sources.show_short(*rule);
+                self.say(format!("dropped: {why}"));
+            }
             Seen::Puzzling(what) => self.say(format!("not understood: {what}")),
             Seen::Late => {
                 self.next.moment = "–".into();
@@ -122,14 +125,24 @@ impl Rows<'_> {
         if self.next.moment.is_empty() {
             return;
         }
-        let denied = self.next.kind.map(|kind| denying(self.dialect, kind)).unwrap_or_default();
-        match denied.first().filter(|(span, _)| !self.told.contains(span)) {
+        let silent = self.next.kind.and_then(|kind| self.silent(kind));
+        match silent.filter(|(span, _)| !self.told.contains(span)) {
             Some((span, policies)) => {
-                self.told.push(*span);
-                self.row("–".into(), self.sources.show_short(*span), words(policies.iter()));
+                self.told.push(span);
+                self.row("–".into(), self.sources.show_short(span), policies);
             }
             None => self.say("–".into()),
         }
+    }
+
+    /// The frame that a policy turned off, be it for this request only.
+    fn silent(&self, kind: MomentKind) -> Option<(Span, String)> {
+        let off = denying(self.dialect, kind).into_iter().map(|(span, policies)| (span, words(policies.iter())));
+        let asking = self.dialect.frames(kind).iter().map(|plan| {
+            let asked = deciding(self.dialect, plan, kind);
+            (plan.span, words(asked.iter().filter(|d| d.how == How::When)))
+        });
+        off.chain(asking.filter(|(_, policies)| !policies.is_empty())).next()
     }
 
     fn flush_event(&mut self) {
@@ -155,8 +168,15 @@ fn words<'d>(policies: impl Iterator<Item = &'d Deciding<'d>>) -> String {
         None if value.is_empty() => "\"\"".to_owned(),
         None => value.to_owned(),
     };
-    let words = policies.map(|d| format!("{}={}", d.name, value(&d.value)));
-    words.collect::<Vec<_>>().join(" ")
+    let mut words: Vec<String> = policies.map(|d| format!("{}={}", d.name, value(&d.value))).collect();
+    // A policy may be asked in two places.
+    let mut told: Vec<String> = Vec::new();
+    words.retain(|word| {
+        let new = !told.contains(word);
+        told.push(word.clone());
+        new
+    });
+    words.join(" ")
 }
 
 /// `7 frames · schema ok · order ok · usage 58+15 · finish tool_calls (backend said stop)`
