@@ -130,7 +130,7 @@ pub fn told(seen: &[Seen]) -> Vec<Told<'_>> {
 
 /// What a person recognises a raw event by: where the backend's rules look for its name, its type or method, else its
 /// first keys.
-fn name_of(backend: &BackendPlan, raw: &Tree) -> String {
+pub fn name_of(backend: &BackendPlan, raw: &Tree) -> String {
     let named = || ["type", "method", "event", "object"].iter().find_map(|k| raw.get(k).and_then(Tree::as_str));
     match (backend.rules.key_of(raw), raw.as_map()) {
         (Some(name), _) => name,

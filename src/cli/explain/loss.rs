@@ -2,21 +2,23 @@
 
 use crate::canon::MomentKind;
 use crate::cli::check::counted;
+use crate::diag::Span;
 use crate::mapping::Plan;
 use crate::mapping::backend::{BackendPlan, Transport};
 use crate::mapping::dialect::DialectPlan;
+use crate::mapping::lint::{self, loss::Loss};
 use crate::mapping::loss;
 use crate::trial::{Scene, Seen};
 
 /// Every backend of the set with this dialect.
 pub fn of_all(plan: &Plan, dialect: &DialectPlan) -> String {
     let backends = plan.backends.iter().filter(|b| b.transport != Transport::Replay);
-    backends.map(|backend| by_files(backend, dialect)).collect()
+    backends.map(|backend| by_files(backend, dialect, plan)).collect()
 }
 
 /// One turn: what the files cannot say, and what was not told of these events.
-pub fn of_turn(scene: &Scene, seen: &[Seen], late: u64) -> String {
-    let mut text = by_files(&scene.backend, &scene.dialect);
+pub fn of_turn(scene: &Scene, seen: &[Seen], late: u64, plan: &Plan) -> String {
+    let mut text = by_files(&scene.backend, &scene.dialect, plan);
     let raws = seen.iter().filter(|s| matches!(s, Seen::Raw(_))).count();
     text.push_str(&format!("\nof {}:\n", counted(raws, "raw event")));
     let mut counts = Counts::default();
@@ -47,11 +49,30 @@ pub fn of_turn(scene: &Scene, seen: &[Seen], late: u64) -> String {
     text
 }
 
-fn by_files(backend: &BackendPlan, dialect: &DialectPlan) -> String {
-    let profile = dialect.profile.as_ref().map_or(String::new(), |p| format!("@{p}"));
-    let lost = loss::lost(backend, dialect);
-    let what = if lost.is_empty() { "nothing is lost".to_owned() } else { format!("no frame for {}", lost.join(", ")) };
-    format!("{} × {}{profile}: {what}\n", backend.name, dialect.name)
+/// In the words of `check`.
+fn by_files(backend: &BackendPlan, dialect: &DialectPlan, plan: &Plan) -> String {
+    let losses = lint::loss::check(plan);
+    let pair = |loss: &&Loss| loss.backend == backend.name && loss.dialect == dialect.name;
+    let routed = |profile: &Option<String>| {
+        plan.gateway.routes.iter().any(|r| r.dialect == dialect.name && (profile.is_none() || r.profile == *profile))
+    };
+    // A request is read alike under the profiles that no route names.
+    let asked = losses.iter().filter(pair).find(|l| l.profile == dialect.profile);
+    let asked = asked.or_else(|| losses.iter().find(pair).filter(|_| !routed(&dialect.profile)));
+    let loss = Loss {
+        backend: backend.name.clone(),
+        dialect: dialect.name.clone(),
+        profile: dialect.profile.clone(),
+        lost: loss::lost(backend, dialect),
+        unasked: asked.map(|l| l.unasked.clone()).unwrap_or_default(),
+        span: Span::NOWHERE,
+    };
+    let nothing = match (loss.lost.is_empty() && loss.unasked.is_empty(), routed(&None)) {
+        (false, _) => "",
+        (true, true) => "nothing is lost",
+        (true, false) => "nothing of an answer is lost",
+    };
+    format!("{}{nothing}\n", loss.sentence())
 }
 
 /// What was not told, how often, in the order of how much it matters.

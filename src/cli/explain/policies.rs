@@ -84,7 +84,9 @@ impl<'p> Client<'p> {
                     Some(rule) => format!("is known by the rule at {}", plan.sources.show(rule.span)),
                     None => "is known by no rule".to_owned(),
                 },
-                Some(choice) if value.is_empty() => format!("says nothing: it is empty, and may choose `{}`", choice.policy),
+                Some(choice) if value.is_empty() => {
+                    format!("says nothing: it is empty, and may choose `{}`", choice.policy)
+                }
                 Some(choice) => format!("chooses `{}`", choice.policy),
                 None => "changes nothing: this route does not allow it".to_owned(),
             };
