@@ -20,7 +20,8 @@ pub fn table(scene: &Scene, seen: &[Seen], sources: &Sources) -> String {
     let head = HEAD.map(str::to_owned);
     let width = |column: usize| {
         let widths = rows.rows.iter().chain([&head]).map(|r| r[column].chars().count());
-        widths.max().unwrap_or(0).min(WIDEST)
+        // By the names of its events a backend is known: they have all the room they need.
+        widths.max().unwrap_or(0).min(if column == 0 { usize::MAX } else { WIDEST })
     };
     let widths: Vec<usize> = (0..HEAD.len()).map(width).collect();
     let mut text = String::new();
