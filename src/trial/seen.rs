@@ -94,7 +94,7 @@ impl Observer for Recorder {
             Sight::Moment(moment, state) => Seen::Moment(moment.clone(), states.then(|| Box::new(state.clone()))),
             Sight::Frame(frame, span) => Seen::Frame(frame.clone(), span),
             Sight::Breach(fault, made, broken) => {
-                let why = broken.map(|b| sentence::of(b.breach, b.data));
+                let why = broken.map(|b| sentence::with_value(b.breach, b.data));
                 Seen::Breach(Breach { what: fault.message.clone(), why, made })
             }
             Sight::Body(..) => return,

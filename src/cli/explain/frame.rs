@@ -114,7 +114,7 @@ fn schema(plan: Option<&FramePlan>, data: &Tree) -> String {
         Some(named) => match named.schema.check(data) {
             Ok(()) => format!("schema: {}, holds", named.name),
             Err(breach) => {
-                format!("schema: {}, does not hold: {}", named.name, sentence::of(&breach, data))
+                format!("schema: {}, does not hold: {}", named.name, sentence::with_value(&breach, data))
             }
         },
     }
