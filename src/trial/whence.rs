@@ -6,6 +6,7 @@ use super::seen::{Breach, Raw, Seen, Told};
 use super::want::Want;
 use crate::canon::{Fault, Tree};
 use crate::diag::Span;
+use crate::mapping::select::Cursor;
 
 impl Made {
     pub fn frame(at: usize, told: &Told) -> Made {
@@ -60,14 +61,31 @@ pub fn of_events(difference: Difference, expected: &[String], played: &Played) -
     }
 }
 
-/// `stream[3].a` was made by frame 3; a list of another length differs from its first frame that does.
+/// `stream[3].a` was made by frame 3, and what a path finds by the frame that it finds it in; a list of another length
+/// differs from its first element that does.
 pub fn of_stream(differences: &mut [Difference], want: &Want, told: &[Told]) {
-    let all: Vec<Tree> = told.iter().map(|t| t.data.clone()).collect();
+    let all = Tree::from(told.iter().map(|t| t.data.clone()).collect::<Vec<_>>());
     for difference in differences {
-        let index = difference.path.strip_prefix("stream[").and_then(|rest| rest.split(']').next()?.parse().ok());
-        let at: Option<usize> = index.or_else(|| want.first_that_differs(&all).filter(|_| difference.path == "stream"));
+        let at = frame_of(difference.path.strip_prefix("stream").unwrap_or_default(), want, &all);
         difference.or_made(at.and_then(|at| told.get(at).map(|one| Made::frame(at, one))));
     }
+}
+
+fn frame_of(path: &str, want: &Want, all: &Tree) -> Option<usize> {
+    let Some(path) = path.strip_prefix(' ') else {
+        return index(path).or_else(|| want.first_that_differs(all.as_list()?));
+    };
+    let Want::Map(_, paths) = want else { return None };
+    let (rest, selector, want) = paths.iter().find_map(|(s, w)| Some((path.strip_prefix(&*s.text)?, s, w)))?;
+    let (values, places): (Vec<Tree>, Vec<String>) =
+        selector.many(&Cursor::new(all)).into_iter().map(|(value, place)| (value.clone(), place)).unzip();
+    let found = index(rest).or_else(|| want.first_that_differs(&values)).unwrap_or(0);
+    index(places.get(found)?)
+}
+
+/// `[3].a` → 3
+fn index(path: &str) -> Option<usize> {
+    path.strip_prefix('[')?.split(']').next()?.parse().ok()
 }
 
 pub fn of_fault(differences: &mut [Difference], seen: &[Seen]) {
