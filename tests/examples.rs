@@ -252,6 +252,35 @@ fn the_mappings_in_the_docs_load_and_pass_their_tests() {
     assert!(reports.iter().map(|r| r.passed).sum::<usize>() >= 8);
 }
 
+/// What `reframe test` prints of that set, if its first test expects another stamp.
+#[test]
+fn the_failing_test_in_the_docs_is_printed_as_it_stands_there() {
+    let text = fs::read_to_string(root().join("docs/mappings.md")).unwrap();
+    let folder = TempDir::new().unwrap();
+    for block in text.split("\n```").skip(1).step_by(2) {
+        let (info, body) = block.split_once('\n').unwrap();
+        let Some((_, name)) = info.split_once(" file=") else { continue };
+        let file = folder.path().join("mappings").join(name);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        let changed =
+            body.replacen("\"$.stamp\": signed", "\"$.stamp\": sealed", usize::from(name == "dialects/memo.test.yaml"));
+        fs::write(file, changed).unwrap();
+    }
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_reframe"));
+    let output = command.arg("test").current_dir(folder.path()).env("NO_COLOR", "1").output().unwrap();
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let (_, sample) = text.split_once("```console\n$ reframe test\n").unwrap();
+    let (sample, _) = sample.split_once("```").unwrap();
+    // Times differ.
+    let timeless = |text: &str| {
+        let cut = |line: &str| {
+            line.split_once(" failed (").or(line.split_once(" failed in ")).map(|(head, _)| head.to_owned())
+        };
+        text.lines().map(|line| cut(line).unwrap_or_else(|| line.to_owned())).collect::<Vec<_>>()
+    };
+    assert_eq!(timeless(&printed), timeless(sample));
+}
+
 /// A word that is added to the language is added to its reference.
 #[test]
 fn every_word_of_the_language_is_in_the_docs() {

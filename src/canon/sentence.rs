@@ -40,6 +40,15 @@ pub fn of(breach: &Breach, tree: &Tree) -> String {
     }
 }
 
+/// The same, with the value where the sentence names its type only: for whoever may see what was said.
+pub fn with_value(breach: &Breach, tree: &Tree) -> String {
+    let sentence = of(breach, tree);
+    match at(tree, &breach.pointer).filter(|_| breach.keyword == "type") {
+        Some(value) => format!("{sentence} ({})", brief(&value.to_json())),
+        None => sentence,
+    }
+}
+
 /// `/choices/0/delta` → `choices[0].delta`
 fn dotted(pointer: &str) -> String {
     let mut path = String::new();

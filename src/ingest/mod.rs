@@ -11,8 +11,8 @@ use crate::mapping::rules::Emission;
 pub struct Heard {
     /// Each with the rule that said it.
     pub events: Vec<(Event, Span)>,
-    /// A rule dropped it, and why.
-    pub dropped: Option<String>,
+    /// Why it was dropped, and what says so.
+    pub dropped: Option<(String, Span)>,
     /// Something in it was not understood: worth a line in the log and a count.
     pub puzzling: Option<String>,
 }
@@ -20,8 +20,8 @@ pub struct Heard {
 pub fn hear(backend: &BackendPlan, raw: &Tree) -> Heard {
     let said = backend.rules.apply(raw);
     let mut heard = Heard { dropped: said.dropped, ..Heard::default() };
-    if let Some(message) = said.failed {
-        heard.events.push((fault(message), backend.span));
+    if let Some((message, rule)) = said.failed {
+        heard.events.push((fault(message), rule));
         return heard;
     }
     for emission in said.emissions {
@@ -35,7 +35,7 @@ pub fn hear(backend: &BackendPlan, raw: &Tree) -> Heard {
     } else if !said.matched {
         match backend.unmatched {
             Unmatched::Warn => heard.puzzling = Some("no rule knows this event".into()),
-            Unmatched::Drop => heard.dropped = Some("no rule knows this event".into()),
+            Unmatched::Drop => heard.dropped = Some(("no rule knows this event".into(), backend.span)),
             Unmatched::Fail => {
                 let message = "the backend sent an event that its mapping does not know";
                 heard.events.push((fault(message.into()), backend.span));

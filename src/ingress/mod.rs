@@ -81,7 +81,7 @@ fn emissions(rules: &RuleSet, body: &Tree) -> Result<Vec<Emission>, Fault> {
     if let Some(mismatch) = mismatches.into_iter().next() {
         return Err(invalid(mismatch));
     }
-    if let Some(message) = failed {
+    if let Some((message, _)) = failed {
         return Err(Fault::new(FaultKind::Unsupported, message));
     }
     if let Some(param) = unknown.into_iter().next() {

@@ -358,6 +358,7 @@ impl Compiler<'_, '_> {
         }
         let on_base = fields.flag("base").unwrap_or(true);
         let (data, text, comment) = (fields.get("data"), fields.get("text"), fields.get("comment"));
+        let said = ["data", "text", "comment"].into_iter().find_map(|key| fields.entry(key)).map(|e| e.key_span);
         let own_schema = fields.get("schema").or(schema);
         let (content, schema) = match (data, text, comment) {
             (Some(data), None, None) => {
@@ -395,8 +396,9 @@ impl Compiler<'_, '_> {
         fields.done();
         let name = Arc::from(entry.key.as_str());
         let steady = matches!(&content, Content::Data(data) if is_steady(when.as_ref(), data));
-        let place = Arc::from(cx.sources.show(entry.key_span));
-        let span = entry.key_span;
+        // A patch may have put other content into the frame: that is the line that makes it.
+        let span = said.filter(|s| s.file != entry.key_span.file).unwrap_or(entry.key_span);
+        let place = Arc::from(cx.sources.show(span));
         // What is not there was decided by its `when:` alone.
         let (say, shape) = if off { (Say::No, Vec::new()) } else { (Say::Yes, self.scx.pool.asked()) };
         let policies = [asked, shape].concat();

@@ -43,6 +43,10 @@ fn merge<'p>(base: &mut Node, patch: &'p Node, path: &mut Vec<&'p str>, cx: Cx) 
                 entries.remove(at);
             }
             Some(at) => {
+                // What is put in the place of something else stands where the patch says it.
+                if replaces(&entries[at].value, &change.value) {
+                    entries[at].key_span = change.key_span;
+                }
                 path.push(&change.key);
                 merge(&mut entries[at].value, &change.value, path, cx);
                 path.pop();
@@ -63,6 +67,10 @@ fn is_removal(change: &Entry, cx: Cx) -> bool {
         cx.add(Diagnostic::new(Code::BadPatch, change.value.span, message).label(label));
     }
     slip || text == REMOVE
+}
+
+fn replaces(base: &Node, patch: &Node) -> bool {
+    patch.get("$replace").is_some() || !matches!((&base.kind, &patch.kind), (Kind::Map(_), Kind::Map(_)))
 }
 
 fn add(entries: &mut Vec<Entry>, change: &Entry, path: &[&str], cx: Cx) {

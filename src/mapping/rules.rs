@@ -82,8 +82,9 @@ pub struct Said {
     pub emissions: Vec<Emission>,
     /// At least one rule held, be it to drop.
     pub matched: bool,
-    pub dropped: Option<String>,
-    pub failed: Option<String>,
+    /// Why, and the rule that says so.
+    pub dropped: Option<(String, Span)>,
+    pub failed: Option<(String, Span)>,
     /// Fields that could not be filled.
     pub mismatches: Vec<Mismatch>,
     /// Elements of a list that no rule of their group knew.
@@ -189,8 +190,8 @@ impl RuleSet {
             }
             match &rule.action {
                 Action::Emit(_) => continue,
-                Action::Drop(why) => said.dropped = Some(why.clone()),
-                Action::Fail(why) => said.failed = Some(why.clone()),
+                Action::Drop(why) => said.dropped = Some((why.clone(), rule.span)),
+                Action::Fail(why) => said.failed = Some((why.clone(), rule.span)),
             }
             said.matched = true;
             return;
@@ -208,7 +209,7 @@ impl RuleSet {
         if let Some(mismatch) = said.mismatches.into_iter().next() {
             return Err(mismatch);
         }
-        if let Some(message) = said.failed {
+        if let Some((message, _)) = said.failed {
             return Err(Mismatch { param: path, message });
         }
         if let Some(unknown) = said.unknown.into_iter().next() {
@@ -247,12 +248,12 @@ impl Group {
                 Action::Drop(why) if self.each.is_some() && !held => {
                     held = true;
                     said.matched = true;
-                    said.dropped = Some(why.clone());
+                    said.dropped = Some((why.clone(), rule.span));
                 }
                 Action::Fail(why) if self.each.is_some() && !held => {
                     held = true;
                     said.matched = true;
-                    said.failed = Some(why.clone());
+                    said.failed = Some((why.clone(), rule.span));
                 }
                 Action::Drop(_) | Action::Fail(_) => {}
             }

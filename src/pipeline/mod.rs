@@ -142,8 +142,8 @@ impl Pipeline {
     pub fn push(&mut self, raw: &Tree, now_ms: u64) -> Step {
         self.stage.see(Sight::Raw(raw));
         let heard = ingest::hear(&self.backend, raw);
-        if let Some(why) = &heard.dropped {
-            self.stage.see(Sight::Dropped(why));
+        if let Some((why, rule)) = &heard.dropped {
+            self.stage.see(Sight::Dropped(why, *rule));
         }
         if let Some(what) = &heard.puzzling {
             tracing::warn!(backend = self.backend.name, what, "a backend event was not fully understood");

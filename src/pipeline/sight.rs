@@ -13,7 +13,8 @@ pub trait Observer: Send {
 pub enum Sight<'a> {
     Raw(&'a Tree),
     Event(&'a Event, Span),
-    Dropped(&'a str),
+    /// Why, and what says so.
+    Dropped(&'a str, Span),
     Puzzling(&'a str),
     /// An event came after its time.
     Late,

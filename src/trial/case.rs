@@ -63,6 +63,11 @@ fn parse_case(file: &str, node: &Node, plan: &Plan, cx: Cx) -> Option<Case> {
     let mut said = Said { node, span, plan, cx, backend, given: Vec::new() };
     said.given.extend(fields.list("given").iter().map(|n| Arrival::Raw(constant(n))));
     if let Some(wanted) = fields.text("transcript") {
+        if let Some(entry) = fields.entry("given") {
+            let message = "`given:` beside `transcript:`: a transcript stands in place of given events";
+            cx.add(Diagnostic::new(Code::UnknownKey, entry.key_span, message).help("keep one of the two"));
+            return None;
+        }
         said.transcript(wanted)?;
     }
     if let Some(why) = fields.text("cut") {

@@ -4,6 +4,10 @@ use super::diff::unified;
 use crate::canon::Tree;
 use crate::diag::Span;
 
+/// More is cut: whoever needs all of it asks for JSON.
+const WIDEST: usize = 240;
+const MOST_LINES: usize = 80;
+
 #[derive(Debug)]
 pub struct Difference {
     /// ``frame 2 `tool` $.index``, `body.choices[0]`.
@@ -17,6 +21,8 @@ pub enum What {
     Value {
         expected: Tree,
         got: Option<Tree>,
+        /// What came, as it is best read beside what was expected.
+        beside: Option<Tree>,
     },
     Kind {
         expected: &'static str,
@@ -50,7 +56,15 @@ impl Difference {
     }
 
     pub fn value(path: &str, expected: Tree, got: Option<Tree>) -> Difference {
-        Difference::new(path, What::Value { expected, got })
+        Difference::new(path, What::Value { expected, got, beside: None })
+    }
+
+    /// For a diff: what came, without what would hide the difference.
+    pub fn beside(mut self, tree: Option<Tree>) -> Difference {
+        if let What::Value { beside, .. } = &mut self.what {
+            *beside = tree;
+        }
+        self
     }
 
     pub fn kind(path: &str, expected: &'static str, got: Option<Tree>) -> Difference {
@@ -77,11 +91,13 @@ impl Difference {
     /// In one line: `body.index: expected 1, got 0`.
     pub fn brief(&self) -> String {
         let path = &self.path;
-        let shown = |tree: &Option<Tree>| tree.as_ref().map_or("nothing".to_owned(), Tree::to_json);
+        let shown = |tree: &Option<Tree>| tree.as_ref().map_or("nothing".to_owned(), in_short);
         match &self.what {
-            What::Value { expected, got } => format!("{path}: expected {expected}, got {}", shown(got)),
+            What::Value { expected, got, .. } => {
+                format!("{path}: expected {}, got {}", in_short(expected), shown(got))
+            }
             What::Kind { expected, got } => format!("{path}: expected {}, got {}", a_kind(expected), shown(got)),
-            What::Unexpected(got) => format!("{path}: expected nothing, got {got}"),
+            What::Unexpected(got) => format!("{path}: expected nothing, got {}", in_short(got)),
             What::Names { expected, got } => {
                 let same = expected.iter().zip(got).take_while(|(e, g)| e == g).count();
                 let at = |list: &[String]| list.get(same).map_or("nothing".to_owned(), |n| format!("`{n}`"));
@@ -96,10 +112,12 @@ impl Difference {
     pub fn lines(&self) -> Vec<String> {
         let composite = |t: &Tree| matches!(t, Tree::Map(_) | Tree::List(_));
         match &self.what {
-            What::Value { expected, got: Some(got) } if composite(expected) || composite(got) => {
-                let below = unified(&in_lines(expected), &in_lines(got));
+            What::Value { expected, got: Some(got), beside } if composite(expected) || composite(got) => {
+                let below = unified(&in_lines(expected), &in_lines(beside.as_ref().unwrap_or(got)));
                 let mut lines = vec![format!("{}   - expected   + got", self.path)];
-                lines.extend(below.into_iter().map(|l| format!("  {l}")));
+                let more = below.len().saturating_sub(MOST_LINES);
+                lines.extend(below.into_iter().take(MOST_LINES).map(|l| format!("  {}", cut(&l))));
+                lines.extend((more > 0).then(|| format!("  … and {more} lines more")));
                 lines
             }
             What::Names { expected, got } => {
@@ -111,6 +129,14 @@ impl Difference {
             What::Value { .. } | What::Kind { .. } | What::Unexpected(_) | What::Said(_) => vec![self.brief()],
         }
     }
+}
+
+fn in_short(tree: &Tree) -> String {
+    cut(&tree.to_json())
+}
+
+fn cut(line: &str) -> String {
+    if line.chars().count() <= WIDEST { line.to_owned() } else { line.chars().take(WIDEST).chain(['…']).collect() }
 }
 
 /// Without the commas: whether another line follows is no difference of this one.

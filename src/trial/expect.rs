@@ -2,8 +2,9 @@
 
 use super::difference::{Difference, Made};
 use super::play::Played;
-use super::seen::{Seen, Told, told};
+use super::seen::{Told, told};
 use super::want::{Extent, Want, compare_path};
+use super::whence;
 use crate::canon::{Fault, FaultKind, Tree};
 use crate::diag::{Code, Diagnostic, Span};
 use crate::mapping::fields::{Cx, Fields, text_of};
@@ -77,28 +78,29 @@ impl Expect {
             compare_frames(expected, &told, &mut out);
         }
         if let Some(expected) = &self.events
-            && *expected != played.events
+            && !expected.iter().eq(played.events.iter().map(|said| &said.brief))
         {
-            out.push(Difference::names("events", expected.clone(), played.events.clone()));
+            let got = played.events.iter().map(|said| said.brief.clone()).collect();
+            let difference = Difference::names("events", expected.clone(), got);
+            out.push(whence::of_events(difference, expected, played));
         }
         for place in &self.places {
             place.compare(&told, &mut out);
         }
         if let Some(want) = &self.stream {
             let all: Vec<Tree> = told.iter().map(|t| t.data.clone()).collect();
+            let from = out.len();
             want.compare(Some(&Tree::from(all)), "stream", Extent::Part, &mut out);
+            whence::of_stream(&mut out[from..], want, &told);
         }
         if let Some(want) = &self.body {
-            match &played.body {
-                Some((Ok(body), span)) => {
+            match played.body.as_ref().map(|body| (&body.answer, body)) {
+                Some((Ok(answer), body)) => {
                     let from = out.len();
-                    want.compare(Some(body), "body", Extent::Part, &mut out);
-                    let made = Made { span: *span, frame: None, moment: None, raw: None };
-                    out[from..].iter_mut().for_each(|d| d.made = Some(made.clone()));
+                    want.compare(Some(answer), "body", Extent::Part, &mut out);
+                    out[from..].iter_mut().for_each(|d| d.made = Some(Made::body(body.span)));
                 }
-                Some((Err(fault), _)) => {
-                    out.push(Difference::said("body", format!("there is none, but a fault: {}", fault.message)));
-                }
+                Some((Err(fault), body)) => out.push(whence::no_body(fault, &body.seen)),
                 None => out.push(nothing("body", played)),
             }
         }
@@ -115,11 +117,15 @@ impl Expect {
             }
         }
         match (&self.fault, &played.fault) {
-            (Some(want), Some(fault)) => want.compare(Some(&shown(fault)), "fault", Extent::Part, &mut out),
+            (Some(want), Some(fault)) => {
+                let from = out.len();
+                want.compare(Some(&shown(fault)), "fault", Extent::Part, &mut out);
+                whence::of_fault(&mut out[from..], &played.seen);
+            }
             (Some(_), None) => out.push(Difference::said("fault", "there is none")),
             (None, Some(fault)) if self.asks_of_frames() && self.body.is_none() => {
                 // It is why the rest differs.
-                out.insert(0, failed(fault, &played.seen));
+                out.insert(0, whence::failed(fault, &played.seen));
             }
             (None, _) => {}
         }
@@ -191,7 +197,7 @@ fn compare_frames(expected: &[(String, Option<Want>)], told: &[Told], out: &mut 
         let same = names.iter().zip(&got).take_while(|(e, g)| e == g).count();
         let difference = Difference::names("frames", names, got);
         out.push(match told.get(same) {
-            Some(one) => difference.made(made(same, one)),
+            Some(one) => difference.made(Made::frame(same, one)),
             None => difference,
         });
         return;
@@ -210,16 +216,7 @@ fn name(at: usize, told: &Told) -> String {
 
 fn mark(differences: &mut [Difference], at: usize, told: &Told) {
     for difference in differences {
-        difference.made = Some(made(at, told));
-    }
-}
-
-fn made(at: usize, told: &Told) -> Made {
-    Made {
-        span: told.made,
-        frame: Some(at),
-        moment: Some(told.frame.moment.word()),
-        raw: told.raw.map(|raw| (raw.number, raw.name.clone())),
+        difference.made = Some(Made::frame(at, told));
     }
 }
 
@@ -228,21 +225,6 @@ fn nothing(what: &str, played: &Played) -> Difference {
     match &played.fault {
         Some(fault) => Difference::said(what, format!("there is none, but a fault: {}", fault.message)),
         None => Difference::said(what, "there is none"),
-    }
-}
-
-/// The turn failed, and nobody expected it; where it broke its contract, with the line that did.
-fn failed(fault: &Fault, seen: &[Seen]) -> Difference {
-    let breach = seen.iter().find_map(|s| match s {
-        Seen::Breach(breach) => Some(breach),
-        Seen::Raw(_) | Seen::Event(..) | Seen::Dropped(_) | Seen::Puzzling(_) | Seen::Late => None,
-        Seen::Moment(..) | Seen::Frame(..) => None,
-    });
-    let why = breach.and_then(|b| b.why.as_ref()).map_or(String::new(), |why| format!(": {why}"));
-    let said = Difference::said("", format!("the turn failed: {}{why}", fault.message));
-    match breach.filter(|b| b.made != Span::NOWHERE) {
-        Some(breach) => said.made(Made { span: breach.made, frame: None, moment: None, raw: None }),
-        None => said,
     }
 }
 

@@ -4,16 +4,19 @@ mod case;
 mod diff;
 mod difference;
 mod expect;
+mod member;
 mod play;
 mod rehearsal;
 mod seen;
 mod want;
+mod whence;
 mod witness;
 
 pub use case::Case;
 pub use difference::{Difference, Made, What};
 pub use play::Scene;
 pub use seen::{Keep, Seen, Told, told};
+pub use whence::in_words;
 
 use crate::diag::{Code, Diagnostic, Sources, Span};
 use crate::mapping::Plan;
@@ -71,8 +74,10 @@ pub fn suites(plan: &Plan) -> Vec<Suite> {
 }
 
 /// What differs; nothing when the test holds.
-pub fn run(case: &Case) -> Vec<Difference> {
-    case.expect.compare(&play::play(case))
+pub fn run(case: &Case, sources: &Sources) -> Vec<Difference> {
+    let mut differences = case.expect.compare(&play::play(case));
+    member::locate(case, &mut differences, sources);
+    differences
 }
 
 /// The outcome of one test file.
@@ -93,7 +98,7 @@ pub fn run_all(plan: &Plan) -> Vec<Report> {
     let report = |suite: Suite| {
         let (mut passed, mut failures) = (0, suite.mistakes);
         for case in &suite.cases {
-            match failure(case, &run(case), &plan.sources) {
+            match failure(case, &run(case, &plan.sources), &plan.sources) {
                 Some(failure) => failures.push(failure),
                 None => passed += 1,
             }

@@ -1,7 +1,7 @@
 //! What comes of a test: the same pipeline that serves, with ids that count and a clock that stands.
 
 use super::case::Case;
-use super::seen::{Keep, Recorder, Seen, taken};
+use super::seen::{Keep, Raw, Recorder, Seen, name_of, taken};
 use crate::canon::{Fault, Tree, TurnRequest};
 use crate::diag::Span;
 use crate::fill;
@@ -18,15 +18,28 @@ use std::sync::Arc;
 /// What came out.
 #[derive(Default)]
 pub struct Played {
-    /// What the rules made of the raw events, a line each.
-    pub events: Vec<String>,
+    /// What the rules made of the raw events.
+    pub events: Vec<Said>,
     pub seen: Vec<Seen>,
-    /// The JSON answer, and where it is made.
-    pub body: Option<(Result<Tree, Fault>, Span)>,
+    pub body: Option<Body>,
     pub request: Option<Tree>,
     /// The transcript that the script would play.
     pub plays: Option<String>,
     pub fault: Option<Fault>,
+}
+
+/// An event in a line, the rule that said it, and what the rule read.
+pub struct Said {
+    pub brief: String,
+    pub rule: Span,
+    pub raw: Raw,
+}
+
+/// The JSON answer, where it is made, and what was seen on the way.
+pub struct Body {
+    pub answer: Result<Tree, Fault>,
+    pub span: Span,
+    pub seen: Vec<Seen>,
 }
 
 /// What is played: whose events, to whom, for which request.
@@ -39,10 +52,14 @@ pub struct Scene {
 
 pub fn play(case: &Case) -> Played {
     let mut played = Played::default();
-    for arrival in &case.given {
-        if let Arrival::Raw(raw) = arrival {
-            let heard = ingest::hear(&case.backend, raw).events;
-            played.events.extend(heard.into_iter().map(|(event, _)| event.brief()));
+    let raws = case.given.iter().filter_map(|arrival| match arrival {
+        Arrival::Raw(raw) => Some(raw),
+        Arrival::End | Arrival::Cut(_) => None,
+    });
+    for (at, raw) in raws.enumerate() {
+        for (event, rule) in ingest::hear(&case.backend, raw).events {
+            let raw = Raw { number: at + 1, name: name_of(&case.backend, raw), data: None };
+            played.events.push(Said { brief: event.brief(), rule, raw });
         }
     }
     let scene = match case.scene() {
@@ -66,7 +83,8 @@ pub fn play(case: &Case) -> Played {
     let (pipeline, seen) = scene.stream(Keep::Places);
     played.fault = pipeline.fault().cloned();
     played.seen = seen;
-    played.body = Some((scene.body(), scene.dialect.body.span));
+    let (answer, seen) = scene.body();
+    played.body = Some(Body { answer, span: scene.dialect.body.span, seen });
     played
 }
 
@@ -97,11 +115,12 @@ impl Scene {
         (pipeline, seen)
     }
 
-    /// The same turn as one JSON answer.
-    pub fn body(&self) -> Result<Tree, Fault> {
-        let mut pipeline = self.pipeline(Answer::Body);
+    /// The same turn as one JSON answer, and all that was seen of it.
+    pub fn body(&self) -> (Result<Tree, Fault>, Vec<Seen>) {
+        let (recorder, shared) = Recorder::new(self.backend.clone(), Keep::Places);
+        let mut pipeline = self.pipeline(Answer::Body).observe(Box::new(recorder));
         pipeline.play(&self.given, 0);
-        pipeline.body()
+        (pipeline.body(), taken(&shared))
     }
 
     fn pipeline(&self, answer: Answer) -> Pipeline {

@@ -1,6 +1,6 @@
 //! A turn as it went by, kept: what `test` says of a frame that differs, and what `explain` shows.
 
-use crate::canon::{Frame, FrameBody, Moment, Tree, TurnState};
+use crate::canon::{Frame, FrameBody, Moment, Tree, TurnState, sentence};
 use crate::diag::Span;
 use crate::mapping::backend::BackendPlan;
 use crate::pipeline::{Observer, Sight};
@@ -12,7 +12,8 @@ pub enum Seen {
     Raw(Raw),
     /// As a line of text, and the rule that made it.
     Event(String, Span),
-    Dropped(String),
+    /// Why, and what says so.
+    Dropped(String, Span),
     Puzzling(String),
     Late,
     Moment(Moment, Option<Box<TurnState>>),
@@ -35,7 +36,7 @@ pub struct Raw {
 pub struct Breach {
     /// In a sentence.
     pub what: String,
-    /// In the schema's words.
+    /// What the schema says, in plain words.
     pub why: Option<String>,
     /// What made it; nowhere, where a moment was out of order.
     pub made: Span,
@@ -87,13 +88,13 @@ impl Observer for Recorder {
                 Seen::Raw(Raw { number: self.count, name, data: states.then(|| raw.clone()) })
             }
             Sight::Event(event, span) => Seen::Event(event.brief(), span),
-            Sight::Dropped(why) => Seen::Dropped(why.to_owned()),
+            Sight::Dropped(why, rule) => Seen::Dropped(why.to_owned(), rule),
             Sight::Puzzling(what) => Seen::Puzzling(what.to_owned()),
             Sight::Late => Seen::Late,
             Sight::Moment(moment, state) => Seen::Moment(moment.clone(), states.then(|| Box::new(state.clone()))),
             Sight::Frame(frame, span) => Seen::Frame(frame.clone(), span),
             Sight::Breach(fault, made, broken) => {
-                let why = broken.map(|b| b.breach.message.clone());
+                let why = broken.map(|b| sentence::with_value(b.breach, b.data));
                 Seen::Breach(Breach { what: fault.message.clone(), why, made })
             }
             Sight::Body(..) => return,
@@ -121,7 +122,7 @@ pub fn told(seen: &[Seen]) -> Vec<Told<'_>> {
                     frames.push(Told { frame, data, made: *made, moment, event, raw });
                 }
             }
-            Seen::Dropped(_) | Seen::Puzzling(_) | Seen::Late | Seen::Breach(_) => {}
+            Seen::Dropped(..) | Seen::Puzzling(_) | Seen::Late | Seen::Breach(_) => {}
         }
     }
     frames
@@ -129,17 +130,16 @@ pub fn told(seen: &[Seen]) -> Vec<Told<'_>> {
 
 /// What a person recognises a raw event by: where the backend's rules look for its name, its type or method, else its
 /// first keys.
-fn name_of(backend: &BackendPlan, raw: &Tree) -> String {
+pub fn name_of(backend: &BackendPlan, raw: &Tree) -> String {
     let named = || ["type", "method", "event", "object"].iter().find_map(|k| raw.get(k).and_then(Tree::as_str));
-    let short = |name: &str| name.chars().take(32).collect();
     match (backend.rules.key_of(raw), raw.as_map()) {
-        (Some(name), _) => short(&name),
+        (Some(name), _) => name,
         (None, Some(members)) => named().map_or_else(
             || {
                 let keys: Vec<&str> = members.iter().take(3).map(|(k, _)| &**k).collect();
                 format!("{{{}}}", keys.join(", "))
             },
-            short,
+            str::to_owned,
         ),
         (None, None) => raw.type_name().to_owned(),
     }

@@ -5,11 +5,11 @@
 
 use super::difference::Difference;
 use crate::canon::Tree;
-use crate::diag::Code;
+use crate::diag::{Code, Diagnostic, did_you_mean};
 use crate::mapping::condition::{ABSENT, EXISTS, TYPES};
 use crate::mapping::fields::{Cx, constant};
 use crate::mapping::select::{Cursor, Selector};
-use crate::mapping::yaml::{Kind, Node};
+use crate::mapping::yaml::{Entry, Kind, Node};
 
 #[derive(Debug)]
 pub enum Want {
@@ -60,7 +60,10 @@ impl Want {
                 let (mut members, mut paths, mut sound) = (Vec::new(), Vec::new(), true);
                 for entry in entries {
                     let want = Want::parse(&entry.value, cx);
-                    if is_path(&entry.key) {
+                    if entry.key.starts_with('$') && !is_path(&entry.key) {
+                        unknown(entry, cx);
+                        sound = false;
+                    } else if is_path(&entry.key) {
                         match (Selector::parse(&entry.key, entry.key_span, cx), want) {
                             (Some(selector), Some(want)) => paths.push((selector, want)),
                             _ => sound = false,
@@ -109,8 +112,7 @@ impl Want {
                         want.compare(Some(item), &format!("{at}[{i}]"), extent, out);
                     }
                 }
-                // Members that nobody asked for would only hide what differs.
-                _ => out.push(Difference::value(at, self.shown(), got.map(|g| self.pruned(g, extent)))),
+                _ => out.push(differs(self.shown()).beside(got.map(|g| self.pruned(g, extent)))),
             },
             Want::Map(members, paths) => {
                 let Tree::Map(found) = value else {
@@ -152,7 +154,20 @@ impl Want {
         }
     }
 
-    /// What came, without the members that do not matter.
+    /// In a list: the first element that is not as expected, or not expected.
+    pub fn first_that_differs(&self, items: &[Tree]) -> Option<usize> {
+        let Want::List(wants) = self else { return None };
+        let same = wants.iter().zip(items).take_while(|(want, item)| want.holds(item, Extent::Part)).count();
+        (same < items.len()).then_some(same)
+    }
+
+    fn holds(&self, got: &Tree, extent: Extent) -> bool {
+        let mut out = Vec::new();
+        self.compare(Some(got), "", extent, &mut out);
+        out.is_empty()
+    }
+
+    /// What came; where it is as expected, without the members that nobody asked for: they would hide what differs.
     fn pruned(&self, got: &Tree, extent: Extent) -> Tree {
         match (self, got) {
             (Want::Map(members, _), Tree::Map(found)) if extent == Extent::Part => {
@@ -161,9 +176,10 @@ impl Want {
                 Tree::map(kept)
             }
             (Want::List(wants), Tree::List(items)) => {
-                // What came beyond the list is like its last element.
-                let like = |i: usize| wants.get(i).or(wants.last());
-                let kept = items.iter().enumerate().map(|(i, v)| like(i).map_or(v.clone(), |w| w.pruned(v, extent)));
+                let like = |(i, v): (usize, &Tree)| {
+                    wants.get(i).filter(|want| want.holds(v, extent)).map(|w| w.pruned(v, extent))
+                };
+                let kept = items.iter().enumerate().map(|(i, v)| like((i, v)).unwrap_or_else(|| v.clone()));
                 Tree::from(kept.collect::<Vec<_>>())
             }
             _ => got.clone(),
@@ -188,6 +204,15 @@ pub fn compare_path(
         let found: Vec<Tree> = selector.many(&cursor).into_iter().map(|(node, _)| node.clone()).collect();
         want.compare(Some(&Tree::from(found)), &at, extent, out);
     }
+}
+
+/// A member that really begins so can be said below `$exactly`.
+fn unknown(entry: &Entry, cx: Cx) {
+    let message = format!("`{}` is no word of `expect:`", entry.key);
+    let diagnostic = Diagnostic::new(Code::UnknownKey, entry.key_span, message);
+    let near = did_you_mean(&entry.key, [IS, EXACTLY]).map(|near| format!("did you mean `{near}`?"));
+    let help = "there is `$is`, `$exactly` and JSONPath; a member that begins with `$` can stand below `$exactly`";
+    cx.add(near.into_iter().fold(diagnostic, Diagnostic::label).help(help));
 }
 
 fn is_path(key: &str) -> bool {

@@ -1,6 +1,6 @@
 //! `reframe explain --frame N`: all that is known of one frame, from the raw event to its bytes.
 
-use crate::canon::Tree;
+use crate::canon::{Tree, sentence};
 use crate::diag::{Sources, Span};
 use crate::fill::Scope;
 use crate::mapping::deciding::{How, deciding};
@@ -121,7 +121,7 @@ fn schema(plan: Option<&FramePlan>, data: &Tree) -> String {
         Some(named) => match named.schema.check(data) {
             Ok(()) => format!("schema: {}, holds", named.name),
             Err(breach) => {
-                format!("schema: {}, does not hold at {}: {}", named.name, breach.pointer, breach.message)
+                format!("schema: {}, does not hold: {}", named.name, sentence::with_value(&breach, data))
             }
         },
     }
@@ -132,7 +132,8 @@ fn yaml(span: Span, sources: &Sources) -> String {
     let text = sources.get(span.file).map_or("", |s| &s.text);
     let place = sources.place(span);
     let indent = |line: &str| line.len() - line.trim_start().len();
-    let own = place.column - 1;
+    // What stands in the middle of a line begins with the line.
+    let own = text.lines().nth(place.line - 1).map_or(0, indent).min(place.column - 1);
     let mut lines: Vec<&str> = Vec::new();
     for line in text.lines().skip(place.line - 1) {
         if !lines.is_empty() && !line.trim().is_empty() && indent(line) <= own {

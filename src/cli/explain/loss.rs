@@ -5,7 +5,7 @@ use crate::cli::check::counted;
 use crate::mapping::Plan;
 use crate::mapping::backend::{BackendPlan, Transport};
 use crate::mapping::dialect::DialectPlan;
-use crate::mapping::loss;
+use crate::mapping::lint::loss::between;
 use crate::trial::{Scene, Seen};
 
 /// Every backend of the set with this dialect.
@@ -23,7 +23,7 @@ pub fn of_turn(scene: &Scene, seen: &[Seen], late: u64) -> String {
     let mut untold: Option<MomentKind> = None;
     for one in seen {
         match one {
-            Seen::Dropped(why) => counts.add(0, format!("dropped: {why}")),
+            Seen::Dropped(why, _) => counts.add(0, format!("dropped: {why}")),
             Seen::Puzzling(what) => counts.add(1, format!("not understood: {what}")),
             Seen::Moment(moment, _) => {
                 counts.moment(untold.take());
@@ -47,11 +47,11 @@ pub fn of_turn(scene: &Scene, seen: &[Seen], late: u64) -> String {
     text
 }
 
+/// In the words of `check`.
 fn by_files(backend: &BackendPlan, dialect: &DialectPlan) -> String {
-    let profile = dialect.profile.as_ref().map_or(String::new(), |p| format!("@{p}"));
-    let lost = loss::lost(backend, dialect);
-    let what = if lost.is_empty() { "nothing is lost".to_owned() } else { format!("no frame for {}", lost.join(", ")) };
-    format!("{} × {}{profile}: {what}\n", backend.name, dialect.name)
+    let loss = between(backend, dialect);
+    let nothing = if loss.is_nothing() { "nothing is lost" } else { "" };
+    format!("{}{nothing}\n", loss.sentence())
 }
 
 /// What was not told, how often, in the order of how much it matters.

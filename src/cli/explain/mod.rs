@@ -3,6 +3,7 @@
 mod frame;
 mod loss;
 mod policies;
+mod request;
 mod subject;
 mod table;
 
@@ -11,7 +12,7 @@ use crate::canon::FaultKind;
 use crate::diag::render_all;
 use crate::mapping::{Overrides, load_after};
 use crate::reload::{Layers, read};
-use crate::trial::{Keep, Seen};
+use crate::trial::{Keep, Seen, in_words};
 use clap::Args;
 use policies::{Client, ClientArgs};
 use subject::Subject;
@@ -56,11 +57,17 @@ pub fn run(args: &ExplainArgs, layers: &Layers, overrides: &Overrides) -> u8 {
 
 /// What is printed, and the exit code.
 fn explain(args: &ExplainArgs, layers: &Layers, overrides: &Overrides) -> Result<(String, u8), String> {
+    args.client.routed()?;
     let files = read(layers).map_err(|refusal| refusal.render(colour()))?;
     let loaded = load_after(&files, None, overrides);
     let Some(plan) = loaded.plan else {
         return Err(render_all(&loaded.diagnostics, &loaded.sources, colour()));
     };
+    if let Some(given) = &args.given
+        && let Some(text) = request::explain(given, &plan)?
+    {
+        return Ok((text, FINE));
+    }
     let subject = Subject::find(args, &plan)?;
     if args.policies {
         let mut text = match &args.client.route {
@@ -86,12 +93,14 @@ fn explain(args: &ExplainArgs, layers: &Layers, overrides: &Overrides) -> Result
         return Ok((loss::of_turn(scene, &seen, pipeline.late()), FINE));
     }
     if args.body {
-        return Ok(match scene.body() {
+        let (answer, seen) = scene.body();
+        return Ok(match answer {
             Ok(body) => (body.to_json_pretty() + "\n", FINE),
             // What the backend did is no mistake of the mappings; what they did is.
             Err(fault) => {
                 let code = if fault.kind == FaultKind::Breach { FINDINGS } else { FINE };
-                (format!("no body, but a fault: {} ({}, {})\n", fault.message, fault.kind.word(), fault.status()), code)
+                let why = in_words(&fault, &seen);
+                (format!("no body, but a fault: {why} ({}, {})\n", fault.kind.word(), fault.status()), code)
             }
         });
     }

@@ -16,11 +16,23 @@ pub struct ClientArgs {
     #[arg(long, value_name = "ENDPOINT")]
     pub route: Option<String>,
     /// A header that it sends; may be given more than once
-    #[arg(long = "header", value_name = "NAME=VALUE", requires = "route")]
+    #[arg(long = "header", value_name = "NAME=VALUE")]
     headers: Vec<String>,
     /// Its user agent
-    #[arg(long, value_name = "TEXT", requires = "route")]
+    #[arg(long, value_name = "TEXT")]
     user_agent: Option<String>,
+}
+
+impl ClientArgs {
+    /// What a client sends means something to a route only.
+    pub fn routed(&self) -> Result<(), String> {
+        let said = match (&self.route, self.headers.as_slice(), &self.user_agent) {
+            (Some(_), ..) | (None, [], None) => return Ok(()),
+            (None, [_, ..], _) => "--header",
+            (None, [], Some(_)) => "--user-agent",
+        };
+        Err(format!("error: {said} speaks to a route: name one with --route, in place of --to"))
+    }
 }
 
 /// A client of a route: what it sends, by names in lower case.
@@ -72,6 +84,9 @@ impl<'p> Client<'p> {
                     Some(rule) => format!("is known by the rule at {}", plan.sources.show(rule.span)),
                     None => "is known by no rule".to_owned(),
                 },
+                Some(choice) if value.is_empty() => {
+                    format!("says nothing: it is empty, and may choose `{}`", choice.policy)
+                }
                 Some(choice) => format!("chooses `{}`", choice.policy),
                 None => "changes nothing: this route does not allow it".to_owned(),
             };

@@ -28,7 +28,8 @@ pub fn table(scene: &Scene, seen: &[Seen], resolved: &Resolved, sources: &Source
     let head = HEAD.map(str::to_owned);
     let width = |column: usize| {
         let widths = rows.rows.iter().chain([&head]).map(|r| r[column].chars().count());
-        widths.max().unwrap_or(0).min(WIDEST)
+        // By the names of its events a backend is known: they have all the room they need.
+        widths.max().unwrap_or(0).min(if column == 0 { usize::MAX } else { WIDEST })
     };
     let widths: Vec<usize> = (0..HEAD.len()).map(width).collect();
     let mut text = String::new();
@@ -74,7 +75,10 @@ impl Rows<'_> {
                 self.next.event = event.clone();
                 self.next.rule = self.sources.show_short(*span);
             }
-            Seen::Dropped(why) => self.say(format!("dropped: {why}")),
+            Seen::Dropped(why, rule) => {
+                self.next.rule = self.sources.show_short(*rule);
+                self.say(format!("dropped: {why}"));
+            }
             Seen::Puzzling(what) => self.say(format!("not understood: {what}")),
             Seen::Late => {
                 self.next.moment = "–".into();
@@ -131,14 +135,26 @@ impl Rows<'_> {
         if self.next.moment.is_empty() {
             return;
         }
-        let denied = self.next.kind.map(|kind| denying(self.resolved, self.dialect, kind)).unwrap_or_default();
-        match denied.first().filter(|(span, _)| !self.told.contains(span)) {
+        let silent = self.next.kind.and_then(|kind| self.silent(kind));
+        match silent.filter(|(span, _)| !self.told.contains(span)) {
             Some((span, policies)) => {
-                self.told.push(*span);
-                self.row("–".into(), self.sources.show_short(*span), words(policies.iter()));
+                self.told.push(span);
+                self.row("–".into(), self.sources.show_short(span), policies);
             }
             None => self.say("–".into()),
         }
+    }
+
+    /// The frame that a policy turned off, be it for this request only.
+    fn silent(&self, kind: MomentKind) -> Option<(Span, String)> {
+        let off = denying(self.resolved, self.dialect, kind)
+            .into_iter()
+            .map(|(span, policies)| (span, words(policies.iter())));
+        let asking = self.dialect.frames(kind).iter().map(|plan| {
+            let asked = deciding(self.resolved, plan, kind);
+            (plan.span, words(asked.iter().filter(|d| d.how == How::When)))
+        });
+        off.chain(asking.filter(|(_, policies)| !policies.is_empty())).next()
     }
 
     fn flush_event(&mut self) {
@@ -164,8 +180,15 @@ fn words<'d>(policies: impl Iterator<Item = &'d Deciding<'d>>) -> String {
         None if value.is_empty() => "\"\"".to_owned(),
         None => value.to_owned(),
     };
-    let words = policies.map(|d| format!("{}={}", d.name, value(&d.value)));
-    words.collect::<Vec<_>>().join(" ")
+    let mut words: Vec<String> = policies.map(|d| format!("{}={}", d.name, value(&d.value))).collect();
+    // A policy may be asked in two places.
+    let mut told: Vec<String> = Vec::new();
+    words.retain(|word| {
+        let new = !told.contains(word);
+        told.push(word.clone());
+        new
+    });
+    words.join(" ")
 }
 
 /// `7 frames · schema ok · order ok · usage 58+15 · finish tool_calls (backend said stop)`

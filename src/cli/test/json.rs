@@ -61,7 +61,7 @@ fn difference(difference: &Difference, sources: &Sources) -> Tree {
         Tree::map([("path", difference.path.as_str().into()), ("message", difference.brief().as_str().into())]);
     let names = |list: &[String]| Tree::from(list.iter().map(|n| Tree::from(n.as_str())).collect::<Vec<_>>());
     match &difference.what {
-        What::Value { expected, got } => {
+        What::Value { expected, got, .. } => {
             tree.insert("expected", expected.clone());
             tree.insert("got", got.clone().unwrap_or_default());
         }

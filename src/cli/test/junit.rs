@@ -1,23 +1,24 @@
 //! The outcome of tests as JUnit XML, which build machines read.
 
-use super::print::made_by;
+use super::print::told;
 use super::{FileRun, Run, TestRun};
 use crate::diag::{Diagnostic, Sources};
+use crate::reload::Layers;
 use std::time::Duration;
 
-pub fn report(run: &Run) -> String {
+pub fn report(run: &Run, layers: &Layers) -> String {
     let mut xml = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     let errors: usize = run.files.iter().map(|f| f.mistakes.len()).sum();
     let (tests, failures) = (run.passed() + run.failed(), run.failed() - errors);
     let counts = counts(tests, failures, errors, run.took);
     xml.push_str(&format!("<testsuites name=\"reframe\"{counts}>\n"));
     for file in &run.files {
-        suite(file, &run.sources, &mut xml);
+        suite(file, &run.sources, layers, &mut xml);
     }
     xml + "</testsuites>\n"
 }
 
-fn suite(file: &FileRun, sources: &Sources, xml: &mut String) {
+fn suite(file: &FileRun, sources: &Sources, layers: &Layers, xml: &mut String) {
     let errors = file.mistakes.len();
     let counts = counts(file.passed() + file.failed(), file.failed() - errors, errors, file.took());
     xml.push_str(&format!("  <testsuite name=\"{}\"{counts}>\n", escaped(&file.shown)));
@@ -26,22 +27,18 @@ fn suite(file: &FileRun, sources: &Sources, xml: &mut String) {
         error(mistake, class, &file.shown, sources, xml);
     }
     for test in &file.tests {
-        case(test, class, &file.shown, sources, xml);
+        let lines = told(test, sources, layers);
+        case(test, &lines, class, &file.shown, sources, xml);
     }
     xml.push_str("  </testsuite>\n");
 }
 
-fn case(test: &TestRun, class: &str, file: &str, sources: &Sources, xml: &mut String) {
+fn case(test: &TestRun, lines: &[String], class: &str, file: &str, sources: &Sources, xml: &mut String) {
     let head = head(&test.name, class, file, sources.place(test.span).line, test.took);
     let Some(first) = test.differences.first() else {
         xml.push_str(&format!("    <testcase{head}/>\n"));
         return;
     };
-    let mut lines: Vec<String> = Vec::new();
-    for difference in &test.differences {
-        lines.extend(difference.lines());
-        lines.extend(difference.made.as_ref().map(|m| made_by(m, sources)));
-    }
     let (message, text) = (escaped(&first.brief()), escaped_text(&lines.join("\n")));
     xml.push_str(&format!("    <testcase{head}>\n"));
     xml.push_str(&format!("      <failure type=\"difference\" message=\"{message}\">{text}</failure>\n"));

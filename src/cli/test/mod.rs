@@ -60,8 +60,8 @@ struct TestRun {
     span: Span,
     took: Duration,
     differences: Vec<Difference>,
-    /// Is there a turn to look at?
-    played: bool,
+    /// Is there a turn or a request to look at?
+    visible: bool,
 }
 
 pub fn run(args: &TestArgs, layers: &Layers) -> u8 {
@@ -94,7 +94,7 @@ fn once(args: &TestArgs, layers: &Layers, files: &[FileText]) -> u8 {
         return COULD_NOT_RUN;
     }
     if let Some(file) = &args.junit
-        && let Err(error) = fs::write(file, junit::report(&run))
+        && let Err(error) = fs::write(file, junit::report(&run, layers))
     {
         eprintln!("error: {}: {error}", file.display());
         return COULD_NOT_RUN;
@@ -102,7 +102,7 @@ fn once(args: &TestArgs, layers: &Layers, files: &[FileText]) -> u8 {
     let text = match args.format {
         Format::Human => print::report(&run, layers),
         Format::Json => json::report(&run, layers),
-        Format::Junit => junit::report(&run),
+        Format::Junit => junit::report(&run, layers),
     };
     say(&text, if run.failed() > 0 { FINDINGS } else { FINE })
 }
@@ -115,7 +115,8 @@ impl Run {
             let shown = sources.iter().find(|(_, s)| s.name == suite.file).map_or(&suite.file, |(_, s)| &s.shown);
             let wanted = |text: &str| filters.is_empty() || filters.iter().any(|f| text.contains(f.as_str()));
             let all = wanted(shown);
-            let tests: Vec<TestRun> = suite.cases.iter().filter(|c| all || wanted(&c.name)).map(TestRun::of).collect();
+            let tests: Vec<TestRun> =
+                suite.cases.iter().filter(|c| all || wanted(&c.name)).map(|c| TestRun::of(c, &sources)).collect();
             if all || !tests.is_empty() {
                 let mistakes = suite.mistakes.clone();
                 files.push(FileRun { name: suite.file.clone(), shown: shown.clone(), tests, mistakes });
@@ -149,11 +150,17 @@ impl FileRun {
 }
 
 impl TestRun {
-    fn of(case: &trial::Case) -> TestRun {
+    fn of(case: &trial::Case, sources: &Sources) -> TestRun {
         let began = Instant::now();
-        let differences = trial::run(case);
+        let differences = trial::run(case, sources);
         let took = began.elapsed();
-        TestRun { name: case.name.clone(), span: case.span, took, differences, played: !case.given.is_empty() }
+        TestRun {
+            name: case.name.clone(),
+            span: case.span,
+            took,
+            differences,
+            visible: !case.given.is_empty() || case.dialect.is_some(),
+        }
     }
 }
 

@@ -67,9 +67,9 @@ pub fn made_by(made: &Made, sources: &Sources) -> String {
     text
 }
 
-/// Ready to paste; none for a test that plays nothing.
+/// Ready to paste; none for a test in which nothing happens.
 pub fn command(test: &TestRun, sources: &Sources, layers: &Layers) -> Option<String> {
-    if !test.played {
+    if !test.visible {
         return None;
     }
     let source = sources.get(test.span.file)?;

@@ -59,7 +59,7 @@ impl Loss {
         }
     }
 
-    fn is_nothing(&self) -> bool {
+    pub fn is_nothing(&self) -> bool {
         self.lost.is_empty() && self.unasked.is_empty()
     }
 
@@ -95,21 +95,26 @@ pub fn check(plan: &Plan) -> Vec<Loss> {
             false => format!(" at {} {}{client}", route.method, route.path),
         };
         for backend in plan.backends.iter().filter(|b| b.transport != Transport::Replay) {
-            let found = Loss {
-                backend: backend.name.clone(),
-                dialect: dialect.name.clone(),
-                profile: dialect.profile.clone(),
-                whose: whose.clone(),
-                lost: loss::lost(backend, dialect),
-                unasked: unasked(backend, dialect),
-                span: route.span,
-            };
+            let found = Loss { whose: whose.clone(), span: route.span, ..between(backend, dialect) };
             if !found.is_nothing() && !losses.iter().any(|known| known.holds(&found)) {
                 losses.push(found);
             }
         }
     }
     losses
+}
+
+/// One backend and one dialect, whoever speaks it.
+pub fn between(backend: &BackendPlan, dialect: &DialectPlan) -> Loss {
+    Loss {
+        backend: backend.name.clone(),
+        dialect: dialect.name.clone(),
+        profile: dialect.profile.clone(),
+        whose: String::new(),
+        lost: loss::lost(backend, dialect),
+        unasked: unasked(backend, dialect),
+        span: Span::NOWHERE,
+    }
 }
 
 /// What the client may ask for and the body of the backend's request does not read.
