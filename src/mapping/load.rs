@@ -7,6 +7,7 @@ use super::files::Files;
 use super::gateway::{self, GatewayPlan};
 use super::lay::{self, FromOutside};
 use super::lint;
+use super::origin::Written;
 use super::overrides::Overrides;
 use super::policies::Resolved;
 use super::profile::Profile;
@@ -44,6 +45,8 @@ pub struct Plan {
     /// The `*.test.yaml` files, parsed.
     pub tests: Vec<TestFile>,
     pub sources: Arc<Sources>,
+    /// For the place of what broke its contract.
+    pub written: Written,
     schemas: KeptSchemas,
 }
 
@@ -189,7 +192,7 @@ fn compile(
     };
     lay::Layers { bases: &dialects, dialects: &dialect_names, outside: &outside, compile: &compile, cx }
         .lay(&mut gateway);
-    let plan = Plan {
+    let mut plan = Plan {
         gateway,
         backends,
         dialects,
@@ -198,11 +201,13 @@ fn compile(
         scripts,
         tests: std::mem::take(&mut files.tests),
         sources: sources.clone(),
+        written: Written::default(),
         schemas: cache.keep(schemas_hash),
     };
     if cx.findings.errors() == 0 {
         lint::run(&plan, &files, &profiles, cx);
     }
+    plan.written = Written::take(&mut files);
     Some(plan)
 }
 

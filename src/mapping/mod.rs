@@ -22,6 +22,7 @@ pub mod manners;
 pub mod model;
 pub mod operator;
 pub mod order;
+pub mod origin;
 pub mod overrides;
 pub mod pace;
 pub mod page;

@@ -1,6 +1,7 @@
 //! `*.test.yaml` beside the mappings: raw events in, frames or body out. Pure, and milliseconds each.
 
 mod case;
+mod culprit;
 mod diff;
 mod difference;
 mod expect;

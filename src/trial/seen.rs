@@ -1,6 +1,6 @@
 //! A turn as it went by, kept: what `test` says of a frame that differs, and what `explain` shows.
 
-use crate::canon::{Frame, FrameBody, Moment, Tree, TurnState};
+use crate::canon::{Frame, FrameBody, Moment, Tree, TurnState, sentence};
 use crate::diag::Span;
 use crate::mapping::backend::BackendPlan;
 use crate::pipeline::{Observer, Sight};
@@ -35,7 +35,7 @@ pub struct Raw {
 pub struct Breach {
     /// In a sentence.
     pub what: String,
-    /// In the schema's words.
+    /// In plain words, where a schema refused.
     pub why: Option<String>,
     /// What made it; nowhere, where a moment was out of order.
     pub made: Span,
@@ -93,8 +93,11 @@ impl Observer for Recorder {
             Sight::Moment(moment, state) => Seen::Moment(moment.clone(), states.then(|| Box::new(state.clone()))),
             Sight::Frame(frame, span) => Seen::Frame(frame.clone(), span),
             Sight::Breach(fault, made, broken) => {
-                let why = broken.map(|b| b.breach.message.clone());
+                let why = Some(sentence::of(broken.breach, broken.data));
                 Seen::Breach(Breach { what: fault.message.clone(), why, made })
+            }
+            Sight::OutOfOrder(fault, _) => {
+                Seen::Breach(Breach { what: fault.message.clone(), why: None, made: Span::NOWHERE })
             }
             Sight::Body(..) => return,
         };
