@@ -4,8 +4,9 @@ use crate::canon::{Scope, Tree, sentence};
 use crate::diag::{Sources, Span};
 use crate::mapping::Plan;
 use crate::mapping::dialect::DialectPlan;
-use crate::pipeline::{Broken, Sight};
+use crate::pipeline::{Broken, Observer, Sight};
 use reframe_frame::Breach;
+use std::sync::{Arc, Mutex, PoisonError};
 
 #[derive(Clone, Debug)]
 pub struct Culprit {
@@ -44,6 +45,15 @@ impl Wrong {
         }
     }
 
+    /// The frame, body or error; nowhere, where a moment was out of order.
+    pub fn made(&self) -> Span {
+        match self {
+            Wrong::Shape(culprit) => culprit.made,
+            Wrong::Order(..) => Span::NOWHERE,
+        }
+    }
+
+    /// The line that is wrong.
     pub fn place(&self, dialect: &DialectPlan, plan: &Plan) -> Span {
         match self {
             Wrong::Shape(culprit) => culprit.place(dialect, plan),
@@ -99,6 +109,24 @@ impl Culprit {
             other => other.type_name(),
         };
         Some((name.to_string(), format!("\"{name}\": {{ \"type\": \"{kind}\" }}")))
+    }
+}
+
+/// Remembers what broke first.
+#[derive(Clone, Default)]
+pub struct First(Arc<Mutex<Option<Wrong>>>);
+
+impl First {
+    pub fn taken(&self) -> Option<Wrong> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl Observer for First {
+    fn see(&mut self, sight: Sight) {
+        if let Some(wrong) = Wrong::seen(&sight) {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(wrong);
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! `expect:`, read and compared with what came.
 
+use super::culprit::Wrong;
 use super::difference::{Difference, Made};
 use super::play::Played;
 use super::seen::{Seen, Told, told};
@@ -63,6 +64,11 @@ impl Expect {
         }
         fields.done();
         Some(expect)
+    }
+
+    /// Is the turn meant to fail?
+    pub fn wants_fault(&self) -> bool {
+        self.fault.is_some()
     }
 
     fn asks_of_frames(&self) -> bool {
@@ -238,10 +244,10 @@ fn failed(fault: &Fault, seen: &[Seen]) -> Difference {
         Seen::Raw(_) | Seen::Event(..) | Seen::Dropped(_) | Seen::Puzzling(_) | Seen::Late => None,
         Seen::Moment(..) | Seen::Frame(..) => None,
     });
-    let why = breach.and_then(|b| b.why.as_ref()).map_or(String::new(), |why| format!(": {why}"));
-    let said = Difference::said("", format!("the turn failed: {}{why}", fault.message));
-    match breach.filter(|b| b.made != Span::NOWHERE) {
-        Some(breach) => said.made(Made { span: breach.made, frame: None, moment: None, raw: None }),
+    let why = breach.map_or_else(|| fault.message.clone(), Wrong::says);
+    let said = Difference::said("", format!("the turn failed: {why}"));
+    match breach.map(Wrong::made).filter(|made| *made != Span::NOWHERE) {
+        Some(span) => said.made(Made { span, frame: None, moment: None, raw: None }),
         None => said,
     }
 }

@@ -1,6 +1,7 @@
 //! What comes of a test: the same pipeline that serves, with ids that count and a clock that stands.
 
 use super::case::Case;
+use super::culprit::{First, Wrong};
 use super::seen::{Keep, Recorder, Seen, taken};
 use crate::canon::{Fault, Tree, TurnRequest};
 use crate::diag::Span;
@@ -27,6 +28,8 @@ pub struct Played {
     /// The transcript that the script would play.
     pub plays: Option<String>,
     pub fault: Option<Fault>,
+    /// What broke the contract first, in the stream or else in the body.
+    pub wrong: Option<Wrong>,
 }
 
 /// What is played: whose events, to whom, for which request.
@@ -65,8 +68,18 @@ pub fn play(case: &Case) -> Played {
     }
     let (pipeline, seen) = scene.stream(Keep::Places);
     played.fault = pipeline.fault().cloned();
+    let in_stream = seen.iter().find_map(|s| match s {
+        Seen::Breach(wrong) => Some(wrong.clone()),
+        Seen::Raw(_) | Seen::Event(..) | Seen::Dropped(_) | Seen::Puzzling(_) | Seen::Late => None,
+        Seen::Moment(..) | Seen::Frame(..) => None,
+    });
     played.seen = seen;
-    played.body = Some((scene.body(), scene.dialect.body.span));
+    let first = First::default();
+    let body = scene.told_whole(Some(first.clone()));
+    let in_body = first.taken();
+    let plainly = |fault: Fault| Fault { message: in_body.as_ref().map_or(fault.message, Wrong::says), ..fault };
+    played.body = Some((body.map_err(plainly), scene.dialect.body.span));
+    played.wrong = in_stream.or(in_body);
     played
 }
 
@@ -99,7 +112,14 @@ impl Scene {
 
     /// The same turn as one JSON answer.
     pub fn body(&self) -> Result<Tree, Fault> {
+        self.told_whole(None)
+    }
+
+    fn told_whole(&self, first: Option<First>) -> Result<Tree, Fault> {
         let mut pipeline = self.pipeline(Answer::Body);
+        if let Some(first) = first {
+            pipeline = pipeline.observe(Box::new(first));
+        }
         pipeline.play(&self.given, 0);
         pipeline.body()
     }

@@ -1,16 +1,16 @@
 //! Before a set goes live, its own transcripts are played through every route: what breaks its schema or its order
 //! there would break it in front of a client.
 
-use super::culprit::Wrong;
+use super::culprit::{First, Wrong};
 use crate::canon::{Fault, FaultKind, TurnRequest};
 use crate::diag::{Code, Diagnostic};
 use crate::mapping::Plan;
 use crate::mapping::dialect::DialectPlan;
 use crate::mapping::gateway::Validation;
 use crate::mapping::transcript::Transcript;
-use crate::pipeline::{Answer, Observer, Order, Pipeline, Sight};
+use crate::pipeline::{Answer, Order, Pipeline};
 use crate::turn::Ids;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// Longer ones show nothing that shorter ones do not.
 const MAX_LINES: usize = 64;
@@ -70,7 +70,7 @@ fn play(
     transcript: &Transcript,
     answer: Answer,
 ) -> Option<(Fault, Option<Wrong>)> {
-    let first = Arc::new(Mutex::new(None));
+    let first = First::default();
     let mut view = TurnRequest::plain("rehearsed", answer == Answer::Stream).view;
     view.insert("usage", true.into());
     let mut pipeline = Pipeline::new(Order {
@@ -84,7 +84,7 @@ fn play(
         ids: Ids::Counting(0),
         now_ms: 0,
     })
-    .observe(Box::new(Place(first.clone())));
+    .observe(Box::new(first.clone()));
     pipeline.play(transcript.lines.iter().map(|l| &l.what), 0);
     let fault = match answer {
         Answer::Stream => pipeline.fault().cloned(),
@@ -96,17 +96,5 @@ fn play(
         return None;
     }
     let ours = |f: &Fault| matches!(f.kind, FaultKind::Breach | FaultKind::Internal);
-    let wrong = first.lock().unwrap_or_else(|e| e.into_inner()).take();
-    fault.filter(ours).map(|fault| (fault, wrong))
-}
-
-/// Remembers what broke first.
-struct Place(Arc<Mutex<Option<Wrong>>>);
-
-impl Observer for Place {
-    fn see(&mut self, sight: Sight) {
-        if let Some(wrong) = Wrong::seen(&sight) {
-            self.0.lock().unwrap_or_else(|e| e.into_inner()).get_or_insert(wrong);
-        }
-    }
+    fault.filter(ours).map(|fault| (fault, first.taken()))
 }

@@ -74,6 +74,7 @@ pub fn of(outcome: &Outcome) -> Vec<Step> {
         let state = match found {
             [0, 0, 0] if !reached(*phase, &outcome.reached) => State::NotReached,
             [0, 0, _] if stopped && outcome.plan.is_none() => State::InPart,
+            [0, 0, _] if *phase == Phase::Test && waits(&outcome.reached) => State::InPart,
             [0, 0, _] => State::Passed,
             [0, ..] if outcome.warnings == Warnings::Allowed => State::Warned,
             [..] => State::Failed,
@@ -95,6 +96,14 @@ fn reached(phase: Phase, reached: &Reached) -> bool {
     }
 }
 
+/// Tests that do not hold are not told of where the reason is.
+fn waits(reached: &Reached) -> bool {
+    match reached {
+        Reached::Plan(trial) => trial.waiting > 0,
+        Reached::Nothing | Reached::Files => false,
+    }
+}
+
 fn what(phase: Phase, outcome: &Outcome) -> String {
     match (phase, &outcome.reached) {
         (_, Reached::Nothing) => String::new(),
@@ -107,7 +116,9 @@ fn what(phase: Phase, outcome: &Outcome) -> String {
         (Phase::Test, Reached::Plan(trial)) => {
             let (passed, failed) = trial.tested.unwrap_or_default();
             let wrong = outcome.findings.iter().filter(|d| outcome.phase(d) == Phase::Test).count() - failed;
-            let more = [(failed, "failed"), (wrong, "cannot be run")].into_iter().filter(|(n, _)| *n > 0);
+            let more = [(failed, "failed"), (trial.waiting, "wait"), (wrong, "cannot be run")]
+                .into_iter()
+                .filter(|(n, _)| *n > 0);
             more.fold(format!("{passed} passed"), |said, (n, what)| format!("{said}, {n} {what}"))
         }
         (Phase::Rehearse, Reached::Plan(trial)) => {
