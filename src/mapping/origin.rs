@@ -7,7 +7,7 @@ use super::files::Files;
 use super::patch;
 use super::yaml::{Entry, Kind, Node};
 use crate::canon::{Scope, Tree};
-use crate::diag::{Findings, Sources, Span};
+use crate::diag::{Findings, Sources, Span, did_you_mean};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -87,8 +87,20 @@ impl Origin<'_> {
         self.go(made, data, &path).map(|(walk, _)| walk.place)
     }
 
-    /// Where the map is written that lacks a member, or the only patch that takes one of this name away.
+    /// Where the map is written that lacks a member; or the only patch that takes one of this name away, or the name
+    /// that stands there instead.
     pub fn lack(&self, made: Span, data: &Tree, path: &[String], name: &str) -> Option<Span> {
+        let owner = path.iter().try_fold(data, |node, step| match step.parse::<usize>() {
+            Ok(index) if node.as_list().is_some() => node.at(index),
+            _ => node.get(step),
+        });
+        let instead = |rename: &&Entry| {
+            let new = rename.value.as_text().filter(|new| owner.is_some_and(|o| o.get(new).is_some()));
+            new.is_some_and(|new| rename.key == name || did_you_mean(new, [name]).is_some())
+        };
+        if let Some(rename) = self.renames.iter().find(instead) {
+            return Some(rename.value.span);
+        }
         let mut removals = Vec::new();
         self.patch.iter().for_each(|patch| removed(patch, name, &mut removals));
         match removals[..] {

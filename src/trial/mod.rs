@@ -35,12 +35,15 @@ pub fn try_out(plan: &Plan) -> Trial {
     }
     let rehearsal = rehearsal::rehearse(plan);
     let reports = run_all(plan);
-    for failure in reports.iter().flat_map(|r| &r.failures) {
-        match failure.wrong {
-            // The line is told of by the transcript that it breaks.
-            Some(place) if rehearsal.found.iter().any(|d| d.span == place) => trial.waiting += 1,
-            Some(_) | None => trial.found.push(failure.diagnostic.clone()),
+    // One wrong line is told of once: by the transcript that it breaks, else by the first test.
+    let mut told: Vec<Span> = rehearsal.found.iter().map(|d| d.span).collect();
+    for Failure { diagnostic, wrong } in reports.iter().flat_map(|r| &r.failures) {
+        if wrong.is_some_and(|place| told.contains(&place)) {
+            trial.waiting += 1;
+            continue;
         }
+        told.extend(wrong);
+        trial.found.push(diagnostic.clone());
     }
     let failed = trial.found.iter().filter(|d| d.code == Code::FailedTest).count();
     trial.tested = Some((reports.iter().map(|r| r.passed).sum(), failed));

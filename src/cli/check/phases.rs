@@ -51,6 +51,8 @@ impl Step {
         let found = SEVERITIES.iter().zip(self.found).filter(|(_, n)| *n > 0);
         let found: Vec<String> = found.map(|(severity, n)| counted(n, severity.as_str())).collect();
         match (self.state, self.phase) {
+            // How many hold is known all the same.
+            (State::InPart, Phase::Test) if !self.what.is_empty() => self.what.clone(),
             (State::InPart, _) => "only in part".to_owned(),
             (State::NotReached, _) => "not reached".to_owned(),
             // How many failed is already said.
