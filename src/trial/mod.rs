@@ -131,6 +131,7 @@ fn failure(case: &Case, plan: &Plan) -> Option<Failure> {
     let (first, rest) = differences.split_first()?;
     let wrong = played.wrong.as_ref().filter(|_| !case.expect.wants_fault());
     let place = wrong.zip(case.dialect.as_ref()).map(|(wrong, dialect)| wrong.place(dialect, plan));
+    let place = place.filter(|place| *place != Span::NOWHERE);
     let made = place.or_else(|| first.made.as_ref().map(|m| m.span));
     let made = made.map_or(String::new(), |span| format!(" (made by {})", plan.sources.show_short(span)));
     let why = wrong.map_or_else(|| first.brief(), Wrong::says);
