@@ -20,8 +20,8 @@ use std::time::{Duration, Instant};
 const SET: &str = "mappings";
 /// The cases that are not about one mistake: several, or none.
 const SEVERAL: &[&str] = &[
-    "an-order-that-a-transcript-violates",
     "eight-mistakes-in-three-files",
+    "an-order-that-a-transcript-violates",
     "nothing-is-wrong",
     "what-a-dialect-cannot-say",
     "what-is-meant-is-not-warned-of",

@@ -109,9 +109,9 @@ impl<'p> Hopeless<'p> {
         let Some(DialectPlan { name, profile: Some(profile), .. }) = self.dialects.first().map(|d| &***d) else {
             return String::new();
         };
-        let alike = tried.iter().filter(|d| d.name == *name);
+        let mut alike = tried.iter().filter(|d| d.name == *name);
         let right = |d: &&Arc<DialectPlan>| !self.dialects.iter().any(|wrong| wrong.profile == d.profile);
-        let makes_the_difference = alike.clone().any(|d| right(d)) || in_profile(self.place, sources);
+        let makes_the_difference = alike.any(right) || in_profile(self.place, sources);
         if makes_the_difference { format!(" with the profile `{profile}`") } else { String::new() }
     }
 }
