@@ -21,6 +21,7 @@ const SET: &str = "mappings";
 /// The cases that are not about one mistake: several, or none.
 const SEVERAL: &[&str] = &[
     "eight-mistakes-in-three-files",
+    "an-order-that-a-transcript-violates",
     "nothing-is-wrong",
     "what-a-client-is-not-told-by-its-own-choice",
     "what-a-dialect-cannot-say",

@@ -74,29 +74,6 @@ impl Sources {
         self.place(Span { start: span.end, ..span })
     }
 
-    /// Where `key:` stands in a file, if it stands there once.
-    pub fn only_key(&self, file: FileId, key: &str) -> Option<Span> {
-        let length = self.get(file)?.text.len();
-        self.key_within(Span::new(file, 0, length), key)
-    }
-
-    /// The same on the line of `span`, and behind it.
-    pub fn key_on_line(&self, span: Span, key: &str) -> Option<Span> {
-        let text = self.get(span.file)?.text.get(span.end as usize..)?;
-        let line = text.lines().next()?;
-        self.key_within(Span::new(span.file, span.end as usize, span.end as usize + line.len()), key)
-    }
-
-    fn key_within(&self, span: Span, key: &str) -> Option<Span> {
-        let (file, text) = (span.file, self.text(span));
-        let begins = |at: usize| text[..at].ends_with([' ', '\n', '{', ',', '"', '\'']);
-        let ends = |at: usize| text[at..].trim_start_matches(['"', '\'']).starts_with(':');
-        let mut found = text.match_indices(key).map(|(at, _)| at).filter(|at| begins(*at) && ends(at + key.len()));
-        let at = found.next()?;
-        let start = span.start as usize + at;
-        found.next().is_none().then(|| Span::new(file, start, start + key.len()))
-    }
-
     /// `mappings/dialects/chat.yaml:10:69`
     pub fn show(&self, span: Span) -> String {
         let place = self.place(span);

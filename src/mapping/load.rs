@@ -8,6 +8,7 @@ use super::files::Files;
 use super::gateway::{self, GatewayPlan};
 use super::lay;
 use super::lint;
+use super::origin::Written;
 use super::overrides::Overrides;
 use super::policies::Resolved;
 use super::profile::Profile;
@@ -44,6 +45,8 @@ pub struct Plan {
     /// The `*.test.yaml` files, parsed.
     pub tests: Vec<TestFile>,
     pub sources: Arc<Sources>,
+    /// For the place of what broke its contract.
+    pub written: Written,
     schemas: KeptSchemas,
 }
 
@@ -182,7 +185,7 @@ fn compile(
         dialect::compile(node, profile, Some(policies), &dcx)
     };
     lay::Layers { bases: &dialects, dialects: &named, outside: &outside, compile: &compile, cx }.lay(&mut gateway);
-    let plan = Plan {
+    let mut plan = Plan {
         gateway,
         backends,
         dialects,
@@ -190,11 +193,13 @@ fn compile(
         scripts,
         tests: std::mem::take(&mut files.tests),
         sources: sources.clone(),
+        written: Written::default(),
         schemas: cache.keep(schemas_hash),
     };
     if cx.findings.errors() == 0 {
         lint::run(&plan, &files, &profiles, cx);
     }
+    plan.written = Written::take(&mut files);
     Some(plan)
 }
 

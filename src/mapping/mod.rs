@@ -24,6 +24,7 @@ pub mod model;
 mod names;
 pub mod operator;
 pub mod order;
+pub mod origin;
 pub mod overrides;
 pub mod pace;
 pub mod page;

@@ -1,6 +1,6 @@
 //! What goes by in a turn, for those who watch: `explain`, the proof at load, the tests.
 
-use crate::canon::{Event, Fault, Frame, Moment, Tree, TurnState};
+use crate::canon::{Event, Fault, Frame, Moment, Scope, Tree, TurnState};
 use crate::diag::Span;
 use reframe_frame::Breach;
 
@@ -24,10 +24,13 @@ pub enum Sight<'a> {
     Body(&'a Tree, Span),
     /// A frame or a body broke the contract, where it is made, and what its schema says. It may leave all the same
     /// (`validation: report`), and is then seen next.
-    Breach(&'a Fault, Span, Option<Broken<'a>>),
+    Breach(&'a Fault, Span, Broken<'a>),
+    /// A moment came that has no place in the order of its scope.
+    OutOfOrder(&'a Fault, Scope),
 }
 
 /// What a schema refused.
+#[derive(Clone, Copy)]
 pub struct Broken<'a> {
     /// "the frame `x`", "the body of `x`".
     pub what: &'a str,

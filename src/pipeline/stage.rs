@@ -2,7 +2,7 @@
 
 use super::sight::{Broken, Observer, Sight};
 use super::{Answer, Filling};
-use crate::canon::{Fault, FaultKind, Frame, FrameBody, Moment, MomentKind, Tree, TurnRequest, TurnState};
+use crate::canon::{Fault, FaultKind, Frame, FrameBody, Moment, MomentKind, Scope, Tree, TurnRequest, TurnState};
 use crate::contract::OrderCheck;
 use crate::diag::Span;
 use crate::egress::{self, Patch};
@@ -69,9 +69,7 @@ impl Stage {
         }
         self.see(Sight::Moment(moment, state));
         if let Err(out_of_order) = self.order.see(&self.dialect.orders, moment) {
-            let (word, scope) = (out_of_order.moment.word(), out_of_order.scope.word());
-            let why = format!("`{word}` is out of order in its {scope}");
-            self.breach = self.out_of_order(word, &why);
+            self.breach = self.out_of_order(out_of_order.moment.word(), out_of_order.scope);
             if self.breach.is_some() {
                 return;
             }
@@ -211,17 +209,18 @@ impl Stage {
         let message = format!("{what} breaks its schema{at} ({})", breach.keyword);
         let fault = Fault::new(FaultKind::Breach, message);
         let broken = Broken { what, schema: &named.name, breach: &breach, data };
-        self.see(Sight::Breach(&fault, made.0, Some(broken)));
+        self.see(Sight::Breach(&fault, made.0, broken));
         self.note(name, &breach.pointer, &breach.keyword, made.1);
         if self.validation == Validation::Strict { Err(fault) } else { Ok(()) }
     }
 
-    fn out_of_order(&mut self, moment: &str, why: &str) -> Option<Fault> {
+    fn out_of_order(&mut self, moment: &str, scope: Scope) -> Option<Fault> {
         if self.validation == Validation::Off {
             return None;
         }
+        let why = format!("`{moment}` is out of order in its {}", scope.word());
         let fault = Fault::new(FaultKind::Breach, why);
-        self.see(Sight::Breach(&fault, Span::NOWHERE, None));
+        self.see(Sight::OutOfOrder(&fault, scope));
         self.note(moment, "", "order", "");
         (self.validation == Validation::Strict).then_some(fault)
     }

@@ -66,6 +66,11 @@ impl Expect {
         Some(expect)
     }
 
+    /// Is the turn meant to fail?
+    pub fn wants_fault(&self) -> bool {
+        self.fault.is_some()
+    }
+
     fn asks_of_frames(&self) -> bool {
         self.frames.is_some() || self.stream.is_some() || !self.places.is_empty()
     }

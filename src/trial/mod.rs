@@ -1,6 +1,7 @@
 //! `*.test.yaml` beside the mappings: raw events in, frames or body out. Pure, and milliseconds each.
 
 mod case;
+mod culprit;
 mod diff;
 mod difference;
 mod expect;
@@ -13,6 +14,7 @@ mod whence;
 mod witness;
 
 pub use case::Case;
+pub use culprit::Wrong;
 pub use difference::{Difference, Made, What};
 pub use play::Scene;
 pub use seen::{Keep, Seen, Told, told};
@@ -30,15 +32,24 @@ pub fn findings(plan: &Plan) -> Vec<Diagnostic> {
 /// said once, and the rest waits until it is mended.
 pub fn try_out(plan: &Plan) -> Trial {
     let proof = witness::prove(plan);
-    let mut trial = Trial { found: proof.found, shapes: proof.shapes, tested: None, rehearsed: None };
+    let mut trial = Trial { found: proof.found, shapes: proof.shapes, tested: None, waiting: 0, rehearsed: None };
     if !trial.found.is_empty() {
         return trial;
     }
+    let rehearsal = rehearsal::rehearse(plan);
     let reports = run_all(plan);
-    trial.found.extend(reports.iter().flat_map(Report::diagnostics));
+    // One wrong line is told of once: by the transcript that it breaks, else by the first test.
+    let mut told: Vec<Span> = rehearsal.found.iter().map(|d| d.span).collect();
+    for Failure { diagnostic, wrong } in reports.iter().flat_map(|r| &r.failures) {
+        if wrong.is_some_and(|place| told.contains(&place)) {
+            trial.waiting += 1;
+            continue;
+        }
+        told.extend(wrong);
+        trial.found.push(diagnostic.clone());
+    }
     let failed = trial.found.iter().filter(|d| d.code == Code::FailedTest).count();
     trial.tested = Some((reports.iter().map(|r| r.passed).sum(), failed));
-    let rehearsal = rehearsal::rehearse(plan);
     trial.found.extend(rehearsal.found);
     trial.rehearsed = Some((rehearsal.transcripts, rehearsal.routes));
     trial
@@ -52,6 +63,8 @@ pub struct Trial {
     pub shapes: usize,
     /// How many tests hold, and how many do not.
     pub tested: Option<(usize, usize)>,
+    /// How many more do not hold for a reason that is already found.
+    pub waiting: usize,
     /// How many transcripts were played through how many routes.
     pub rehearsed: Option<(usize, usize)>,
 }
@@ -85,20 +98,28 @@ pub fn run(case: &Case, sources: &Sources) -> Vec<Difference> {
 pub struct Report {
     pub file: String,
     pub passed: usize,
-    failures: Vec<Diagnostic>,
+    failures: Vec<Failure>,
+}
+
+#[derive(Debug)]
+struct Failure {
+    diagnostic: Diagnostic,
+    /// The line that breaks its contract, if that is why.
+    wrong: Option<Span>,
 }
 
 impl Report {
     pub fn diagnostics(&self) -> Vec<Diagnostic> {
-        self.failures.clone()
+        self.failures.iter().map(|f| f.diagnostic.clone()).collect()
     }
 }
 
 pub fn run_all(plan: &Plan) -> Vec<Report> {
     let report = |suite: Suite| {
-        let (mut passed, mut failures) = (0, suite.mistakes);
+        let mistakes = suite.mistakes.into_iter().map(|diagnostic| Failure { diagnostic, wrong: None });
+        let (mut passed, mut failures) = (0, mistakes.collect::<Vec<_>>());
         for case in &suite.cases {
-            match failure(case, &run(case, &plan.sources), &plan.sources) {
+            match failure(case, plan) {
                 Some(failure) => failures.push(failure),
                 None => passed += 1,
             }
@@ -108,14 +129,23 @@ pub fn run_all(plan: &Plan) -> Vec<Report> {
     suites(plan).into_iter().map(report).collect()
 }
 
-/// In a sentence, with the first difference in it and the others below.
-fn failure(case: &Case, differences: &[Difference], sources: &Sources) -> Option<Diagnostic> {
+/// In a sentence, with the first difference in it and the others below. What broke its contract is why the rest differs.
+fn failure(case: &Case, plan: &Plan) -> Option<Failure> {
+    let played = play::play(case);
+    let mut differences = case.expect.compare(&played);
+    member::locate(case, &mut differences, &plan.sources);
     let (first, rest) = differences.split_first()?;
-    let made = first.made.as_ref().map_or(String::new(), |m| format!(" (made by {})", sources.show_short(m.span)));
-    let message = format!("the test \"{}\" does not hold: {}{made}", case.name, first.brief());
+    let wrong = played.wrong.as_ref().filter(|_| !case.expect.wants_fault());
+    let place = wrong.zip(case.dialect.as_ref()).map(|(wrong, dialect)| wrong.place(dialect, plan));
+    let place = place.filter(|place| *place != Span::NOWHERE);
+    let made = place.or_else(|| first.made.as_ref().map(|m| m.span));
+    let made = made.map_or(String::new(), |span| format!(" (made by {})", plan.sources.show_short(span)));
+    let why = wrong.map_or_else(|| first.brief(), Wrong::says);
+    let message = format!("the test \"{}\" does not hold: {why}{made}", case.name);
     let diagnostic = Diagnostic::new(Code::FailedTest, case.span, message);
-    let rest: Vec<String> = rest.iter().map(Difference::brief).collect();
-    Some(if rest.is_empty() { diagnostic } else { diagnostic.help(format!("and {}", rest.join("; "))) })
+    let rest: Vec<String> = rest.iter().filter(|_| wrong.is_none()).map(Difference::brief).collect();
+    let help = |d: Diagnostic| if rest.is_empty() { d } else { d.help(format!("and {}", rest.join("; "))) };
+    Some(Failure { diagnostic: help(diagnostic), wrong: place })
 }
 
 /// The test that stands at a line, or is called so: `chat.test.yaml:31`, `a tool call after text`.

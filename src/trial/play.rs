@@ -1,7 +1,9 @@
 //! What comes of a test: the same pipeline that serves, with ids that count and a clock that stands.
 
 use super::case::Case;
+use super::culprit::Wrong;
 use super::seen::{Keep, Raw, Recorder, Seen, name_of, taken};
+use super::whence;
 use crate::canon::{Fault, Tree, TurnRequest};
 use crate::diag::Span;
 use crate::fill;
@@ -26,6 +28,8 @@ pub struct Played {
     /// The transcript that the script would play.
     pub plays: Option<String>,
     pub fault: Option<Fault>,
+    /// What broke the contract first, in the stream or else in the body.
+    pub wrong: Option<Wrong>,
 }
 
 /// An event in a line, the rule that said it, and what the rule read.
@@ -82,8 +86,10 @@ pub fn play(case: &Case) -> Played {
     }
     let (pipeline, seen) = scene.stream(Keep::Places);
     played.fault = pipeline.fault().cloned();
+    let in_stream = first_wrong(&seen);
     played.seen = seen;
     let (answer, seen) = scene.body();
+    played.wrong = in_stream.or_else(|| first_wrong(&seen));
     played.body = Some(Body { answer, span: scene.dialect.body.span, seen });
     played
 }
@@ -103,6 +109,10 @@ impl Case {
             given: self.given.clone(),
         }))
     }
+}
+
+fn first_wrong(seen: &[Seen]) -> Option<Wrong> {
+    whence::breach(seen).cloned()
 }
 
 impl Scene {

@@ -1,18 +1,23 @@
 //! Before a set goes live, its own transcripts are played through every route: what breaks its schema or its order
 //! there would break it in front of a client.
 
-use crate::canon::{Fault, FaultKind, TurnRequest, sentence};
-use crate::diag::{Code, Diagnostic, Span};
+use super::culprit::{First, Wrong};
+use crate::canon::{Fault, FaultKind, TurnRequest};
+use crate::diag::{Code, Diagnostic};
 use crate::mapping::Plan;
 use crate::mapping::dialect::DialectPlan;
 use crate::mapping::gateway::Validation;
 use crate::mapping::transcript::Transcript;
-use crate::pipeline::{Answer, Observer, Order, Pipeline, Sight};
+use crate::pipeline::{Answer, Order, Pipeline};
 use crate::turn::Ids;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// Longer ones show nothing that shorter ones do not.
 const MAX_LINES: usize = 64;
+
+const SHAPE_HELP: &str = "a shape is two files: the mapping that makes it and the schema that allows it";
+const ORDER_HELP: &str =
+    "give the moment a place in this order; `reframe check --explain RF203` says how an order is widened";
 
 pub struct Rehearsal {
     /// One finding for each route and place at most.
@@ -33,16 +38,22 @@ pub fn rehearse(plan: &Plan) -> Rehearsal {
         seen.push(Arc::as_ptr(dialect));
         for transcript in short(plan) {
             for answer in [Answer::Stream, Answer::Body] {
-                let Some((fault, span)) = play(plan, dialect, transcript, answer) else { continue };
-                let shown = dialect.profile.as_ref().map_or(String::new(), |p| format!(" with the profile `{p}`"));
-                let message = format!(
-                    "played as `{}`{shown}{client}, the transcript `{}` goes wrong: {}",
-                    dialect.name, transcript.name, fault.message
-                );
-                if !found.iter().any(|d| d.span == span) {
-                    let help = "a shape is two files: the mapping that makes it and the schema that allows it";
-                    found.push(Diagnostic::new(Code::FailedRehearsal, span, message).help(help));
+                let Some((fault, wrong)) = play(plan, dialect, transcript, answer) else { continue };
+                let span = wrong.as_ref().map_or(dialect.body.span, |wrong| wrong.place(dialect, plan));
+                if found.iter().any(|d| d.span == span) {
+                    continue;
                 }
+                let shown = dialect.profile.as_ref().map_or(String::new(), |p| format!(" with the profile `{p}`"));
+                let why = wrong.as_ref().map_or(fault.message, Wrong::says);
+                let message = format!(
+                    "played as `{}`{shown}{client}, the transcript `{}` goes wrong: {why}",
+                    dialect.name, transcript.name
+                );
+                let help = match &wrong {
+                    Some(Wrong::Order(..)) => ORDER_HELP,
+                    Some(Wrong::Shape(_)) | None => SHAPE_HELP,
+                };
+                found.push(Diagnostic::new(Code::FailedRehearsal, span, message).help(help));
             }
         }
     }
@@ -53,8 +64,13 @@ fn short(plan: &Plan) -> impl Iterator<Item = &Arc<Transcript>> {
     plan.transcripts.iter().filter(|t| t.lines.len() <= MAX_LINES)
 }
 
-fn play(plan: &Plan, dialect: &Arc<DialectPlan>, transcript: &Transcript, answer: Answer) -> Option<(Fault, Span)> {
-    let places = Arc::new(Mutex::new(None));
+fn play(
+    plan: &Plan,
+    dialect: &Arc<DialectPlan>,
+    transcript: &Transcript,
+    answer: Answer,
+) -> Option<(Fault, Option<Wrong>)> {
+    let first = First::default();
     let mut view = TurnRequest::plain("rehearsed", answer == Answer::Stream).view;
     view.insert("usage", true.into());
     let mut pipeline = Pipeline::new(Order {
@@ -68,7 +84,7 @@ fn play(plan: &Plan, dialect: &Arc<DialectPlan>, transcript: &Transcript, answer
         ids: Ids::Counting(0),
         now_ms: 0,
     })
-    .observe(Box::new(Place(places.clone())));
+    .observe(Box::new(first.clone()));
     pipeline.play(transcript.lines.iter().map(|l| &l.what), 0);
     let fault = match answer {
         Answer::Stream => pipeline.fault().cloned(),
@@ -80,22 +96,5 @@ fn play(plan: &Plan, dialect: &Arc<DialectPlan>, transcript: &Transcript, answer
         return None;
     }
     let ours = |f: &Fault| matches!(f.kind, FaultKind::Breach | FaultKind::Internal);
-    let (place, why) = places.lock().unwrap_or_else(|e| e.into_inner()).take().unwrap_or((dialect.body.span, None));
-    let told = |fault: Fault| Fault { message: why.unwrap_or(fault.message), ..fault };
-    fault.filter(ours).map(|fault| (told(fault), place))
-}
-
-/// Remembers where the first frame was made that broke something.
-struct Place(Arc<Mutex<First>>);
-
-/// The first breach: where it was made, and why.
-type First = Option<(Span, Option<String>)>;
-
-impl Observer for Place {
-    fn see(&mut self, sight: Sight) {
-        if let Sight::Breach(_, span, broken) = sight {
-            let why = broken.map(|b| format!("{} breaks its schema: {}", b.what, sentence::of(b.breach, b.data)));
-            self.0.lock().unwrap_or_else(|e| e.into_inner()).get_or_insert((span, why));
-        }
-    }
+    fault.filter(ours).map(|fault| (fault, first.taken()))
 }

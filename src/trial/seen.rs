@@ -1,6 +1,7 @@
 //! A turn as it went by, kept: what `test` says of a frame that differs, and what `explain` shows.
 
-use crate::canon::{Frame, FrameBody, Moment, Tree, TurnState, sentence};
+use super::culprit::Wrong;
+use crate::canon::{Frame, FrameBody, Moment, Tree, TurnState};
 use crate::diag::Span;
 use crate::mapping::backend::BackendPlan;
 use crate::pipeline::{Observer, Sight};
@@ -18,7 +19,7 @@ pub enum Seen {
     Late,
     Moment(Moment, Option<Box<TurnState>>),
     Frame(Frame, Span),
-    Breach(Breach),
+    Breach(Wrong),
 }
 
 #[derive(Clone, Debug)]
@@ -29,17 +30,6 @@ pub struct Raw {
     pub name: String,
     /// Only when states are kept.
     pub data: Option<Tree>,
-}
-
-/// A frame or a body broke the contract.
-#[derive(Debug)]
-pub struct Breach {
-    /// In a sentence.
-    pub what: String,
-    /// What the schema says, in plain words.
-    pub why: Option<String>,
-    /// What made it; nowhere, where a moment was out of order.
-    pub made: Span,
 }
 
 /// A data frame, and how it came about.
@@ -93,10 +83,10 @@ impl Observer for Recorder {
             Sight::Late => Seen::Late,
             Sight::Moment(moment, state) => Seen::Moment(moment.clone(), states.then(|| Box::new(state.clone()))),
             Sight::Frame(frame, span) => Seen::Frame(frame.clone(), span),
-            Sight::Breach(fault, made, broken) => {
-                let why = broken.map(|b| sentence::with_value(b.breach, b.data));
-                Seen::Breach(Breach { what: fault.message.clone(), why, made })
-            }
+            Sight::Breach(..) | Sight::OutOfOrder(..) => match Wrong::seen(&sight) {
+                Some(wrong) => Seen::Breach(wrong),
+                None => return,
+            },
             Sight::Body(..) => return,
         };
         self.seen.lock().unwrap_or_else(|e| e.into_inner()).push(seen);

@@ -1,8 +1,9 @@
 //! Where what differs was made: the frame, the rule or the body in the mapping.
 
+use super::culprit::Wrong;
 use super::difference::{Difference, Made};
 use super::play::Played;
-use super::seen::{Breach, Raw, Seen, Told};
+use super::seen::{Raw, Seen, Told};
 use super::want::Want;
 use crate::canon::{Fault, Tree};
 use crate::diag::Span;
@@ -30,7 +31,7 @@ impl Made {
     /// What ended the turn: the rule that told of the fault, or what broke its contract.
     fn fault(seen: &[Seen]) -> Option<Made> {
         if let Some(breach) = breach(seen) {
-            return (breach.made != Span::NOWHERE).then(|| Made::body(breach.made));
+            return Some(breach.made()).filter(|made| *made != Span::NOWHERE).map(Made::body);
         }
         let (mut raw, mut found) = (None, None);
         for one in seen {
@@ -108,11 +109,11 @@ pub fn no_body(fault: &Fault, seen: &[Seen]) -> Difference {
 
 /// With what the schema says.
 pub fn in_words(fault: &Fault, seen: &[Seen]) -> String {
-    let why = breach(seen).and_then(|b| b.why.as_ref()).map_or(String::new(), |why| format!(": {why}"));
-    format!("{}{why}", fault.message)
+    breach(seen).map_or_else(|| fault.message.clone(), Wrong::says)
 }
 
-fn breach(seen: &[Seen]) -> Option<&Breach> {
+/// What broke its contract first.
+pub fn breach(seen: &[Seen]) -> Option<&Wrong> {
     seen.iter().find_map(|s| match s {
         Seen::Breach(breach) => Some(breach),
         Seen::Raw(_) | Seen::Event(..) | Seen::Dropped(..) | Seen::Puzzling(_) | Seen::Late => None,

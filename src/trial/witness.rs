@@ -1,8 +1,9 @@
 //! Before a set goes live, every frame of its routes is filled with witness values: turns that say everything that a
 //! backend can say, in our words. A frame that satisfies its schema in none of them never will.
 
+use super::culprit::{Culprit, in_profile};
 use crate::canon::{
-    CallKind, Ended, Event, Fault, FaultKind, Finish, Merge, Piece, ReasoningKind, Tree, TurnRequest, Usage, sentence,
+    CallKind, Ended, Event, Fault, FaultKind, Finish, Merge, Piece, ReasoningKind, Tree, TurnRequest, Usage,
 };
 use crate::diag::{Code, Diagnostic, Sources, Span};
 use crate::egress;
@@ -25,14 +26,14 @@ pub struct Proof {
 pub fn prove(plan: &Plan) -> Proof {
     let mut proof = Proof::default();
     let Some(backend) = plan.backends.first() else { return proof };
-    let mut hopeless: Vec<(Span, Found, String, Vec<String>)> = Vec::new();
-    let mut seen: Vec<*const DialectPlan> = Vec::new();
+    let mut hopeless: Vec<Hopeless> = Vec::new();
+    let mut seen: Vec<&Arc<DialectPlan>> = Vec::new();
     let routes = plan.gateway.routes.iter().filter(|r| r.validation != Validation::Off);
     for (dialect, client) in routes.flat_map(|r| r.variants.reachable()) {
-        if seen.contains(&Arc::as_ptr(dialect)) {
+        if seen.iter().any(|known| Arc::ptr_eq(known, dialect)) {
             continue;
         }
-        seen.push(Arc::as_ptr(dialect));
+        seen.push(dialect);
         let tried = Arc::new(Mutex::new(Tried::default()));
         for story in stories() {
             tell(backend, dialect, &story, &tried);
@@ -44,68 +45,87 @@ pub fn prove(plan: &Plan) -> Proof {
         }
         let tried = std::mem::take(&mut *tried.lock().unwrap_or_else(PoisonError::into_inner));
         proof.shapes += tried.frames.len();
-        for (span, broken) in tried.hopeless() {
+        for culprit in tried.hopeless() {
+            let place = culprit.place(dialect, plan);
             // What stands in `base:` or in a part breaks every frame that it stands in, and is one mistake.
-            match hopeless.iter_mut().find(|(_, first, ..)| first.is_like(&broken)) {
-                Some((.., others)) if !others.contains(&broken.what) => others.push(broken.what),
-                Some(_) => {}
-                None => hopeless.push((span, broken, client.clone(), Vec::new())),
+            let same = |h: &&mut Hopeless| h.place == place || h.culprit.is_like(&culprit) && h.made_as(&culprit);
+            match hopeless.iter_mut().find(same) {
+                Some(first) => first.add(culprit.what, dialect),
+                None => {
+                    let (also, dialects) = (Vec::new(), vec![dialect]);
+                    hopeless.push(Hopeless { place, culprit, client: client.clone(), also, dialects });
+                }
             }
         }
     }
-    let told =
-        hopeless.iter().map(|(span, broken, client, also)| diagnostic(*span, broken, client, also, &plan.sources));
-    proof.found = told.collect();
+    proof.found = hopeless.iter().map(|h| h.diagnostic(&seen, &plan.sources)).collect();
     proof
 }
 
-/// `client`: who would see it, if not everybody; `also`: what else breaks in the same way.
-fn diagnostic(span: Span, broken: &Found, client: &str, also: &[String], sources: &Sources) -> Diagnostic {
-    let Found { what, schema, why, member, unknown } = broken;
-    let message = format!("{what} never satisfies its schema{client}: {why}");
-    let help = match unknown {
-        Some((_, line)) => format!("allow it in schemas/{schema}: {line}"),
-        None => format!("a shape is two files: this mapping, and schemas/{schema} which allows it"),
-    };
-    let help = match also {
-        [] => help,
-        [one] => format!("{help}; the same in {one}"),
-        [one, more @ ..] => format!("{help}; the same in {one} and {} more", more.len()),
-    };
-    // The frame is right there; the member may come from `base:` or from a part.
-    let on_line = |name: &String| sources.key_on_line(span, name);
-    let anywhere = |(name, _): &(String, String)| on_line(name).or_else(|| sources.only_key(span.file, name));
-    let place = unknown.as_ref().map_or_else(|| member.as_ref().and_then(on_line), anywhere);
-    Diagnostic::new(Code::NeverValid, place.unwrap_or(span), message).help(help)
+/// What no values can make right.
+struct Hopeless<'p> {
+    place: Span,
+    culprit: Culprit,
+    /// Who would see it, if not everybody.
+    client: String,
+    /// What else breaks in the same way.
+    also: Vec<String>,
+    /// Those that it is wrong in.
+    dialects: Vec<&'p Arc<DialectPlan>>,
+}
+
+impl<'p> Hopeless<'p> {
+    /// Where no line is found, the same mistake in the same file is one.
+    fn made_as(&self, other: &Culprit) -> bool {
+        self.place == self.culprit.made && self.place.file == other.made.file
+    }
+
+    fn add(&mut self, what: String, dialect: &'p Arc<DialectPlan>) {
+        if what != self.culprit.what && !self.also.contains(&what) {
+            self.also.push(what);
+        }
+        self.dialects.push(dialect);
+    }
+
+    /// `tried`: all dialects there are.
+    fn diagnostic(&self, tried: &[&Arc<DialectPlan>], sources: &Sources) -> Diagnostic {
+        let Culprit { what, schema, why, .. } = &self.culprit;
+        let profile = self.profile(tried, sources);
+        let message = format!("{what} never satisfies its schema{profile}{}: {why}", self.client);
+        let help = match self.culprit.unknown() {
+            Some((_, line)) => format!("allow it in schemas/{schema}: {line}"),
+            None => format!("a shape is two files: this mapping, and schemas/{schema} which allows it"),
+        };
+        let help = match &self.also[..] {
+            [] => help,
+            [one] => format!("{help}; the same in {one}"),
+            [one, more @ ..] => format!("{help}; the same in {one} and {} more", more.len()),
+        };
+        Diagnostic::new(Code::NeverValid, self.place, message).help(help)
+    }
+
+    /// The profile without which it would be right.
+    fn profile(&self, tried: &[&Arc<DialectPlan>], sources: &Sources) -> String {
+        let Some(DialectPlan { name, profile: Some(profile), .. }) = self.dialects.first().map(|d| &***d) else {
+            return String::new();
+        };
+        let mut alike = tried.iter().filter(|d| d.name == *name);
+        let right = |d: &&Arc<DialectPlan>| !self.dialects.iter().any(|wrong| wrong.profile == d.profile);
+        let makes_the_difference = alike.any(right) || in_profile(self.place, sources);
+        if makes_the_difference { format!(" with the profile `{profile}`") } else { String::new() }
+    }
 }
 
 /// What came of each frame, by its place in the mapping.
 #[derive(Default)]
 struct Tried {
-    frames: Vec<(Span, bool, Option<Found>)>,
+    frames: Vec<(Span, bool, Option<Culprit>)>,
     /// The frame that comes next was told of before it: it broke its schema.
     broken: Option<Span>,
 }
 
-#[derive(Clone)]
-struct Found {
-    what: String,
-    schema: String,
-    why: String,
-    /// What is wrong with it, by its last name.
-    member: Option<String>,
-    /// The member that the schema does not know, and the line that would allow it.
-    unknown: Option<(String, String)>,
-}
-
-impl Found {
-    fn is_like(&self, other: &Found) -> bool {
-        (&self.schema, &self.why) == (&other.schema, &other.why)
-    }
-}
-
 impl Tried {
-    fn note(&mut self, span: Span, found: Option<Found>) {
+    fn note(&mut self, span: Span, found: Option<Culprit>) {
         let at = match self.frames.iter().position(|(s, ..)| *s == span) {
             Some(at) => at,
             None => {
@@ -120,8 +140,8 @@ impl Tried {
         }
     }
 
-    fn hopeless(self) -> impl Iterator<Item = (Span, Found)> {
-        self.frames.into_iter().filter(|(_, good, _)| !good).filter_map(|(span, _, bad)| Some((span, bad?)))
+    fn hopeless(self) -> impl Iterator<Item = Culprit> {
+        self.frames.into_iter().filter(|(_, good, _)| !good).filter_map(|(.., bad)| bad)
     }
 }
 
@@ -131,41 +151,14 @@ impl Observer for Notes {
     fn see(&mut self, sight: Sight) {
         let mut tried = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match sight {
-            Sight::Breach(_, span, Some(broken)) => {
+            Sight::Breach(_, span, broken) => {
                 tried.broken = Some(span);
-                tried.note(span, Some(found(&broken)));
+                tried.note(span, Some(Culprit::new(&broken, span)));
             }
             Sight::Frame(_, span) | Sight::Body(_, span) if tried.broken.take() != Some(span) => tried.note(span, None),
             _ => {}
         }
     }
-}
-
-fn found(broken: &Broken) -> Found {
-    let Broken { what, schema, breach, data } = broken;
-    Found {
-        what: (*what).to_owned(),
-        schema: (*schema).to_owned(),
-        why: sentence::of(breach, data),
-        member: sentence::steps(&breach.pointer).filter(|step| step.parse::<usize>().is_err()).last(),
-        unknown: (breach.keyword == "additionalProperties" || breach.keyword == "unevaluatedProperties")
-            .then(|| line(data, &breach.pointer, &breach.message))
-            .flatten(),
-    }
-}
-
-/// The member that the schema does not know, and the line that it lacks.
-fn line(data: &Tree, pointer: &str, message: &str) -> Option<(String, String)> {
-    let owner = pointer.split('/').skip(1).try_fold(data, |node, step| match node {
-        Tree::List(items) => items.get(step.parse::<usize>().ok()?),
-        _ => node.get(step),
-    })?;
-    let (name, value) = owner.as_map()?.iter().find(|(name, _)| message.contains(&format!("'{name}'")))?;
-    let kind = match value {
-        Tree::Num(n) if n.as_i64().is_some() => "integer",
-        other => other.type_name(),
-    };
-    Some((name.to_string(), format!("\"{name}\": {{ \"type\": \"{kind}\" }}")))
 }
 
 fn tell(backend: &Arc<BackendPlan>, dialect: &Arc<DialectPlan>, story: &Story, tried: &Arc<Mutex<Tried>>) {
@@ -204,7 +197,10 @@ fn envelope(dialect: &DialectPlan, fault: &Fault, tried: &Arc<Mutex<Tried>>) {
     let what = format!("the error of `{}`", dialect.name);
     let mut tried = tried.lock().unwrap_or_else(PoisonError::into_inner);
     let broken = named.schema.check(&data).err();
-    let broken = broken.map(|breach| found(&Broken { what: &what, schema: &named.name, breach: &breach, data: &data }));
+    let broken = broken.map(|breach| {
+        let broken = Broken { what: &what, schema: &named.name, breach: &breach, data: &data };
+        Culprit::new(&broken, dialect.errors.span)
+    });
     tried.note(dialect.errors.span, broken);
 }
 

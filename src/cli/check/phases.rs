@@ -51,6 +51,8 @@ impl Step {
         let found = SEVERITIES.iter().zip(self.found).filter(|(_, n)| *n > 0);
         let found: Vec<String> = found.map(|(severity, n)| counted(n, severity.as_str())).collect();
         match (self.state, self.phase) {
+            // How many hold is known all the same.
+            (State::InPart, Phase::Test) if !self.what.is_empty() => self.what.clone(),
             (State::InPart, _) => "only in part".to_owned(),
             (State::NotReached, _) => "not reached".to_owned(),
             // How many failed is already said.
@@ -74,6 +76,7 @@ pub fn of(outcome: &Outcome) -> Vec<Step> {
         let state = match found {
             [0, 0, 0] if !reached(*phase, &outcome.reached) => State::NotReached,
             [0, 0, _] if stopped && outcome.plan.is_none() => State::InPart,
+            [0, 0, _] if *phase == Phase::Test && waits(&outcome.reached) => State::InPart,
             [0, 0, _] => State::Passed,
             [0, ..] if outcome.warnings == Warnings::Allowed => State::Warned,
             [..] => State::Failed,
@@ -95,6 +98,14 @@ fn reached(phase: Phase, reached: &Reached) -> bool {
     }
 }
 
+/// Tests that do not hold are not told of where the reason is.
+fn waits(reached: &Reached) -> bool {
+    match reached {
+        Reached::Plan(trial) => trial.waiting > 0,
+        Reached::Nothing | Reached::Files => false,
+    }
+}
+
 fn what(phase: Phase, outcome: &Outcome) -> String {
     match (phase, &outcome.reached) {
         (_, Reached::Nothing) => String::new(),
@@ -107,7 +118,9 @@ fn what(phase: Phase, outcome: &Outcome) -> String {
         (Phase::Test, Reached::Plan(trial)) => {
             let (passed, failed) = trial.tested.unwrap_or_default();
             let wrong = outcome.findings.iter().filter(|d| outcome.phase(d) == Phase::Test).count() - failed;
-            let more = [(failed, "failed"), (wrong, "cannot be run")].into_iter().filter(|(n, _)| *n > 0);
+            let more = [(failed, "failed"), (trial.waiting, "wait"), (wrong, "cannot be run")]
+                .into_iter()
+                .filter(|(n, _)| *n > 0);
             more.fold(format!("{passed} passed"), |said, (n, what)| format!("{said}, {n} {what}"))
         }
         (Phase::Rehearse, Reached::Plan(trial)) => {

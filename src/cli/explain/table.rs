@@ -102,10 +102,9 @@ impl Rows<'_> {
                 self.row(name, rule, policies);
             }
             Seen::Breach(breach) => {
-                let why = breach.why.as_ref().map_or(String::new(), |w| format!(": {w}"));
-                let rule =
-                    if breach.made == Span::NOWHERE { String::new() } else { self.sources.show_short(breach.made) };
-                self.row(format!("breach: {}{why}", breach.what), rule, String::new());
+                let made = Some(breach.made()).filter(|made| *made != Span::NOWHERE);
+                let rule = made.map_or(String::new(), |made| self.sources.show_short(made));
+                self.row(format!("breach: {}", breach.says()), rule, String::new());
             }
         }
     }
