@@ -134,16 +134,26 @@ impl Scene {
     }
 
     fn pipeline(&self, answer: Answer) -> Pipeline {
-        Pipeline::new(Order {
-            backend: self.backend.clone(),
-            dialect: self.dialect.clone(),
-            request: self.request.clone(),
-            validation: Validation::Strict,
-            answer,
-            masks: Default::default(),
-            hidden: None,
-            ids: Ids::Counting(0),
-            now_ms: 0,
-        })
+        Pipeline::new(tried(&self.backend, &self.dialect, self.request.clone(), answer))
+    }
+}
+
+/// A turn that nobody waits for: ids count, the clock stands, every breach counts.
+pub fn tried(
+    backend: &Arc<BackendPlan>,
+    dialect: &Arc<DialectPlan>,
+    request: Arc<TurnRequest>,
+    answer: Answer,
+) -> Order {
+    Order {
+        backend: backend.clone(),
+        dialect: dialect.clone(),
+        request,
+        validation: Validation::Strict,
+        answer,
+        masks: Default::default(),
+        hidden: None,
+        ids: Ids::Counting(0),
+        now_ms: 0,
     }
 }

@@ -2,14 +2,14 @@
 //! there would break it in front of a client.
 
 use super::culprit::{First, Wrong};
+use super::play::tried;
 use crate::canon::{Fault, FaultKind, TurnRequest};
 use crate::diag::{Code, Diagnostic};
 use crate::mapping::Plan;
 use crate::mapping::dialect::DialectPlan;
 use crate::mapping::gateway::Validation;
 use crate::mapping::transcript::Transcript;
-use crate::pipeline::{Answer, Order, Pipeline};
-use crate::turn::Ids;
+use crate::pipeline::{Answer, Pipeline};
 use std::sync::Arc;
 
 /// Longer ones show nothing that shorter ones do not.
@@ -73,18 +73,9 @@ fn play(
     let first = First::default();
     let mut view = TurnRequest::plain("rehearsed", answer == Answer::Stream).view;
     view.insert("usage", true.into());
-    let mut pipeline = Pipeline::new(Order {
-        backend: plan.backend(&transcript.backend)?.clone(),
-        dialect: dialect.clone(),
-        request: Arc::new(TurnRequest::new(view)),
-        validation: Validation::Strict,
-        answer,
-        masks: Default::default(),
-        hidden: None,
-        ids: Ids::Counting(0),
-        now_ms: 0,
-    })
-    .observe(Box::new(first.clone()));
+    let request = Arc::new(TurnRequest::new(view));
+    let order = tried(plan.backend(&transcript.backend)?, dialect, request, answer);
+    let mut pipeline = Pipeline::new(order).observe(Box::new(first.clone()));
     pipeline.play(transcript.lines.iter().map(|l| &l.what), 0);
     let fault = match answer {
         Answer::Stream => pipeline.fault().cloned(),

@@ -2,6 +2,7 @@
 //! backend can say, in our words. A frame that satisfies its schema in none of them never will.
 
 use super::culprit::{Culprit, in_profile};
+use super::play;
 use crate::canon::{
     CallKind, Ended, Event, Fault, FaultKind, Finish, Merge, Piece, ReasoningKind, Tree, TurnRequest, Usage,
 };
@@ -12,7 +13,6 @@ use crate::mapping::backend::BackendPlan;
 use crate::mapping::dialect::DialectPlan;
 use crate::mapping::gateway::Validation;
 use crate::pipeline::{Answer, Broken, Observer, Order, Pipeline, Sight};
-use crate::turn::Ids;
 use std::sync::{Arc, Mutex, PoisonError};
 
 #[derive(Default)]
@@ -166,18 +166,13 @@ fn tell(backend: &Arc<BackendPlan>, dialect: &Arc<DialectPlan>, story: &Story, t
         let mut view = TurnRequest::plain("witness", answer == Answer::Stream).view;
         view.insert("usage", Tree::from(story.usage));
         view.insert("n", Tree::from(story.choices as i64));
-        let mut pipeline = Pipeline::new(Order {
-            backend: backend.clone(),
-            dialect: dialect.clone(),
-            request: Arc::new(TurnRequest::new(view)),
+        let request = Arc::new(TurnRequest::new(view));
+        let order = Order {
             validation: Validation::Report,
-            answer,
-            masks: Default::default(),
-            hidden: None,
-            ids: Ids::Counting(0),
             now_ms: 1_767_225_600_000,
-        })
-        .observe(Box::new(Notes(tried.clone())));
+            ..play::tried(backend, dialect, request, answer)
+        };
+        let mut pipeline = Pipeline::new(order).observe(Box::new(Notes(tried.clone())));
         pipeline.begin();
         for event in &story.events {
             pipeline.hear(event.clone(), 1_767_225_600_007);
