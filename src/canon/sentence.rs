@@ -66,7 +66,8 @@ pub fn steps(pointer: &str) -> impl Iterator<Item = String> {
     pointer.split('/').skip(1).map(|step| step.replace("~1", "/").replace("~0", "~"))
 }
 
-fn at<'t>(tree: &'t Tree, pointer: &str) -> Option<&'t Tree> {
+/// What stands at a pointer.
+pub fn at<'t>(tree: &'t Tree, pointer: &str) -> Option<&'t Tree> {
     steps(pointer).try_fold(tree, |node, step| match step.parse::<usize>() {
         Ok(index) if node.as_list().is_some() => node.at(index),
         _ => node.get(&step),

@@ -119,19 +119,6 @@ pub fn hash(files: &[FileText]) -> u64 {
     hasher.finish()
 }
 
-/// A set that had schemas of its own and has none is half of one: with those of the binary it would mean something else.
-pub fn lost_schemas(files: &[FileText], now: &Generation) -> Option<Refusal> {
-    let own = |name: &str, shown: &str| name.starts_with("schemas/") && !shown.starts_with(embedded::SHOWN);
-    let had = now.plan.sources.iter().any(|(_, s)| own(&s.name, &s.shown));
-    if !had || files.iter().any(|f| own(&f.name, &f.shown)) {
-        return None;
-    }
-    let message = "the set had schemas of its own, and has none any more";
-    let help = "put the folder schemas/ back, or restart to go on with those in the binary";
-    let diagnostic = Diagnostic::new(Code::Unreadable, Span::NOWHERE, message).help(help);
-    Some(Refusal { diagnostics: vec![diagnostic], sources: Arc::default() })
-}
-
 /// The same for files that cannot be read: what is wrong with them.
 pub fn hash_of(refusal: &Refusal) -> u64 {
     let mut hasher = DefaultHasher::new();
@@ -148,6 +135,19 @@ pub fn digest(files: &[FileText]) -> String {
         hasher.update([0]);
     }
     hasher.finalize().iter().take(8).map(|b| format!("{b:02x}")).collect()
+}
+
+/// A set that had schemas of its own and has none is half of one: with those of the binary it would mean something else.
+pub fn lost_schemas(files: &[FileText], now: &Generation) -> Option<Refusal> {
+    let own = |name: &str, shown: &str| name.starts_with("schemas/") && !shown.starts_with(embedded::SHOWN);
+    let had = now.plan.sources.iter().any(|(_, s)| own(&s.name, &s.shown));
+    if !had || files.iter().any(|f| own(&f.name, &f.shown)) {
+        return None;
+    }
+    let message = "the set had schemas of its own, and has none any more";
+    let help = "put the folder schemas/ back, or restart to go on with those in the binary";
+    let diagnostic = Diagnostic::new(Code::Unreadable, Span::NOWHERE, message).help(help);
+    Some(Refusal { diagnostics: vec![diagnostic], sources: Arc::default() })
 }
 
 /// Loads, checks, and runs the tests that stand beside the mappings.

@@ -10,7 +10,7 @@ pub mod watch;
 pub use at_start::NeedsRestart;
 pub use generation::{Generation, Refusal, Turn};
 pub use read::{Base, Layers, ReadError};
-pub use status::{Reloads, time_of};
+pub use status::Reloads;
 
 use crate::diag::{Code, Diagnostic, Sources, Span};
 use crate::mapping::{FileText, Overrides};

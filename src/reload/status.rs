@@ -212,7 +212,7 @@ fn restarts(needs: &[NeedsRestart]) -> Tree {
 }
 
 /// `2026-01-01T00:00:00.007Z`
-pub fn time_of(time: SystemTime) -> String {
+fn time_of(time: SystemTime) -> String {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     let (seconds, millis) = (since.as_secs(), since.subsec_millis());
     let (days, rest) = (seconds / 86_400, seconds % 86_400);

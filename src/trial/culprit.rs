@@ -98,10 +98,7 @@ impl Culprit {
         if !matches!(self.breach.keyword.as_str(), "additionalProperties" | "unevaluatedProperties") {
             return None;
         }
-        let owner = sentence::steps(&self.breach.pointer).try_fold(&self.data, |node, step| match node {
-            Tree::List(items) => items.get(step.parse::<usize>().ok()?),
-            _ => node.get(&step),
-        })?;
+        let owner = sentence::at(&self.data, &self.breach.pointer)?;
         let message = &self.breach.message;
         let (name, value) = owner.as_map()?.iter().find(|(name, _)| message.contains(&format!("'{name}'")))?;
         let kind = match value {

@@ -151,9 +151,12 @@ fn sights<'s>(set: &'s Set) -> Vec<Sight<'s>> {
         let node: &Node = &variant.node;
         let paths = match known.iter().find(|(n, _)| std::ptr::eq(*n, node)) {
             Some((_, paths)) => paths.clone(),
-            None => Rc::new(read_by(node, set)),
+            None => {
+                let paths = Rc::new(read_by(node, set));
+                known.push((node, paths.clone()));
+                paths
+            }
         };
-        known.push((node, paths.clone()));
         sights.push(Sight { dialect, paths });
     }
     sights
