@@ -6,14 +6,14 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use divan::{AllocProfiler, Bencher, black_box};
-use reframe::canon::{Event, Piece, Tree};
-use reframe::ingress;
-use reframe::mapping::gateway::Validation;
+use reframe::domain::{Event, Piece, Tree};
+use reframe::engine::pipeline::{Answer, Filling, Order, Pipeline};
+use reframe::engine::request;
+use reframe::mapping::config::gateway::Validation;
 use reframe::mapping::{Plan, load};
-use reframe::pipeline::{Answer, Filling, Order, Pipeline};
 use reframe::reload::embedded;
 use reframe::turn::Ids;
-use reframe_frame::Limits;
+use reframe_json::Limits;
 use std::sync::{Arc, LazyLock};
 
 #[global_allocator]
@@ -34,7 +34,7 @@ fn opened(dialect: &str, filling: Filling, validation: Validation) -> Pipeline {
         "chat" => r#"{"model":"m","stream":true,"messages":[{"role":"user","content":"hi"}]}"#,
         _ => r#"{"model":"m","stream":true,"input":"hi"}"#,
     };
-    let request = ingress::read(&dialect.request, body.as_bytes()).unwrap();
+    let request = request::read(&dialect.request, body.as_bytes()).unwrap();
     let mut pipeline = Pipeline::new(Order {
         backend: PLAN.backend("openai-chat").unwrap().clone(),
         dialect,

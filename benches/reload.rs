@@ -5,7 +5,7 @@
 use divan::{Bencher, black_box};
 use reframe::mapping::{FileText, Overrides, Plan, load, load_after};
 use reframe::reload::{Base, Layers, embedded, read};
-use reframe::trial;
+use reframe::verify;
 use std::sync::LazyLock;
 
 static FILES: LazyLock<Vec<FileText>> = LazyLock::new(embedded::files);
@@ -40,12 +40,12 @@ fn load_again(bencher: Bencher) {
 #[divan::bench]
 fn run_its_tests(bencher: Bencher) {
     let plan = &*PLAN;
-    bencher.bench(|| trial::run_all(plan));
+    bencher.bench(|| verify::run_all(plan));
 }
 
 /// Frames proven, tests run, transcripts rehearsed.
 #[divan::bench]
 fn try_it_out(bencher: Bencher) {
     let plan = &*PLAN;
-    bencher.bench(|| trial::findings(plan));
+    bencher.bench(|| verify::findings(plan));
 }

@@ -2,26 +2,17 @@
 //!
 //! The modules, in the order of the data. Read [`pipeline`] first.
 
-pub mod canon;
-pub mod diag;
-pub mod mapping;
-
-pub mod ingress;
-pub mod upstream;
-
-pub mod contract;
-pub mod egress;
-pub mod fill;
-pub mod ingest;
-pub mod openapi;
-pub mod pipeline;
-pub mod turn;
-pub mod wire;
-
 pub mod capture;
-
 pub mod cli;
-pub mod observe;
+pub mod diagnostics;
+pub mod domain;
+pub mod engine;
+pub mod mapping;
+pub mod openapi;
+pub mod order;
 pub mod reload;
-pub mod serve;
-pub mod trial;
+pub mod server;
+pub mod telemetry;
+pub mod turn;
+pub mod upstream;
+pub mod verify;

@@ -6,8 +6,8 @@ mod support;
 
 use serde_json::{Value, json};
 use std::fs;
-use support::operator::TOKEN;
-use support::tiny::{tiny, tiny_dialect};
+use support::admin_client::TOKEN;
+use support::small_set::{tiny, tiny_dialect};
 use support::{
     Answer, Backend, Client, Disk, Launch, Operator, Request, Server, chat, edited, eventually, repo, serve,
 };

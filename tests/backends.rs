@@ -4,17 +4,17 @@
 
 mod support;
 
+#[path = "backends/backend_streams.rs"]
+mod backend_streams;
+#[path = "backends/gateway_fixture.rs"]
+mod gateway_fixture;
 #[path = "backends/matrix.rs"]
 mod matrix;
 #[path = "backends/models.rs"]
 mod models;
-#[path = "backends/rig.rs"]
-mod rig;
+#[path = "backends/received.rs"]
+mod received;
 #[path = "backends/safety.rs"]
 mod safety;
-#[path = "backends/spoken.rs"]
-mod spoken;
-#[path = "backends/told.rs"]
-mod told;
 #[path = "backends/transport.rs"]
 mod transport;

@@ -8,8 +8,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use reframe::cli::check;
-use reframe::diag::{Code, FileId, Findings, Page, Phase};
-use reframe::mapping::yaml;
+use reframe::diagnostics::{Code, FileId, Findings, Page, Phase};
+use reframe::mapping::source::yaml;
 use reframe::reload::{Base, Layers};
 use serde_json::Value;
 use std::fs;

@@ -5,25 +5,26 @@
 
 #[path = "support/parrot_client.rs"]
 mod parrot_client;
-#[path = "support/play.rs"]
-mod play;
+#[path = "support/replay.rs"]
+mod replay;
 
 use parrot_client::Server;
-use play::Set;
-use reframe::canon::policy::BUILT_IN;
-use reframe::canon::shape::Shape;
-use reframe::canon::vocabulary::{EVENTS, FORMAT, ITEMS, OBSERVATIONS, PARTS, SCALARS, STRANDS, TOOL_CHOICE, TOOLS};
-use reframe::canon::{FaultKind, Finish, MomentKind, Tree, WireKind};
-use reframe::diag::{FileId, Findings, render_all};
-use reframe::mapping::backend::{Framing, Transport, Unmatched};
-use reframe::mapping::gateway::Auth;
-use reframe::mapping::gateway::Validation;
-use reframe::mapping::manners::{Fate, Instructions, StreamMode};
-use reframe::mapping::read::Convert;
-use reframe::mapping::request::Need;
-use reframe::mapping::{FileText, load, yaml};
+use reframe::diagnostics::{FileId, Findings, render_all};
+use reframe::domain::emit::{EVENTS, FORMAT, ITEMS, OBSERVATIONS, PARTS, SCALARS, STRANDS, TOOL_CHOICE, TOOLS};
+use reframe::domain::policy::BUILT_IN;
+use reframe::domain::variables::Shape;
+use reframe::domain::{FaultKind, Finish, MomentKind, Tree, WireKind};
+use reframe::mapping::config::backend::{Framing, Transport, Unmatched};
+use reframe::mapping::config::capabilities::{Fate, Instructions, StreamMode};
+use reframe::mapping::config::dialect_request::Need;
+use reframe::mapping::config::gateway::Auth;
+use reframe::mapping::config::gateway::Validation;
+use reframe::mapping::language::field::Convert;
+use reframe::mapping::source::yaml;
+use reframe::mapping::{FileText, load};
 use reframe::reload::{Base, Layers, embedded, generation};
-use reframe::trial;
+use reframe::verify;
+use replay::Set;
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -61,10 +62,10 @@ fn every_example_checks_clean_and_passes_its_own_tests() {
         let loaded = load(&files);
         let said = render_all(&loaded.diagnostics, &loaded.sources, false);
         assert!(loaded.diagnostics.is_empty(), "{shown}\n{said}");
-        let reports = trial::run_all(&loaded.plan.expect("a plan"));
+        let reports = verify::run_all(&loaded.plan.expect("a plan"));
         let failed: Vec<String> = reports.iter().flat_map(|r| r.diagnostics()).map(|d| d.message).collect();
         assert!(failed.is_empty(), "{shown}\n{}", failed.join("\n"));
-        let own = |file: &&trial::Report| folder.join(&file.file).is_file();
+        let own = |file: &&verify::Report| folder.join(&file.file).is_file();
         let passed: usize = reports.iter().filter(own).map(|r| r.passed).sum();
         assert!(passed > 0, "{shown} has tests of its own");
     }
@@ -246,7 +247,7 @@ fn the_mappings_in_the_docs_load_and_pass_their_tests() {
     let loaded = load(&set);
     let said = render_all(&loaded.diagnostics, &loaded.sources, false);
     assert!(loaded.diagnostics.is_empty(), "{said}");
-    let reports = trial::run_all(&loaded.plan.expect("a plan"));
+    let reports = verify::run_all(&loaded.plan.expect("a plan"));
     let failed: Vec<String> = reports.iter().flat_map(|r| r.diagnostics()).map(|d| d.message).collect();
     assert!(failed.is_empty(), "{}", failed.join("\n"));
     assert!(reports.iter().map(|r| r.passed).sum::<usize>() >= 8);

@@ -6,11 +6,11 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-#[path = "support/play.rs"]
-mod play;
+#[path = "support/replay.rs"]
+mod replay;
 
-use play::{Outcome, Set};
-use reframe::pipeline::Filling;
+use reframe::engine::pipeline::Filling;
+use replay::{Outcome, Set};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -38,8 +38,8 @@ fn every_transcript_gives_its_goldens() {
             wrong.push(format!("{}: a case has a README.md that says what it shows", case.display()));
             String::new()
         });
-        let transcript = play::transcript(&case.join("events.jsonl"));
-        let requests = play::requests(&case.join("request.json"));
+        let transcript = replay::transcript(&case.join("events.jsonl"));
+        let requests = replay::requests(&case.join("request.json"));
         for (dialect, profile) in set.pairs() {
             let Some(body) = requests.get(&dialect) else { continue };
             let stem = if profile == "openai" { dialect.clone() } else { format!("{dialect}@{profile}") };
@@ -71,8 +71,8 @@ fn patched_frames_are_those_of_the_interpreter() {
     let set = Set::embedded();
     let mut compared = 0;
     for case in cases() {
-        let transcript = play::transcript(&case.join("events.jsonl"));
-        let requests = play::requests(&case.join("request.json"));
+        let transcript = replay::transcript(&case.join("events.jsonl"));
+        let requests = replay::requests(&case.join("request.json"));
         for (dialect, profile) in set.pairs() {
             let Some(body) = requests.get(&dialect) else { continue };
             let frames = set.stream(&transcript, &dialect, &profile, body).bytes;

@@ -10,16 +10,16 @@ mod chat;
 mod completions;
 #[path = "laws/events.rs"]
 mod events;
-#[path = "laws/life.rs"]
-mod life;
-#[path = "support/play.rs"]
-mod play;
+#[path = "support/replay.rs"]
+mod replay;
 #[path = "laws/responses.rs"]
 mod responses;
+#[path = "laws/turn_model.rs"]
+mod turn_model;
 
 use events::Told;
 use proptest::prelude::*;
-use reframe::canon::{Event, FaultKind, Moment, MomentKind, Piece, Policies};
+use reframe::domain::{Event, FaultKind, Moment, MomentKind, Piece, Policies};
 use reframe::turn::{Ids, Turn};
 
 fn cases() -> u32 {
@@ -73,8 +73,8 @@ proptest! {
 
     /// What `check` proves of an order it proves of every turn that there can be.
     #[test]
-    fn the_model_of_a_turn_knows_every_turn(script in events::script(), way in life::way()) {
-        life::is_known(&life::Lived::by(&script, &way), &way);
+    fn the_model_of_a_turn_knows_every_turn(script in events::script(), way in turn_model::way()) {
+        turn_model::is_known(&turn_model::Lived::by(&script, &way), &way);
     }
 
     #[test]

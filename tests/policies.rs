@@ -5,13 +5,13 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-#[path = "support/play.rs"]
-mod play;
+#[path = "support/replay.rs"]
+mod replay;
 
-use play::Set;
-use reframe::canon::policy::BUILT_IN;
+use reframe::domain::policy::BUILT_IN;
 use reframe::mapping::FileText;
 use reframe::reload::embedded;
+use replay::Set;
 use std::fs;
 use std::path::Path;
 use std::sync::OnceLock;
@@ -74,9 +74,9 @@ fn tried(row: usize, value: usize) -> String {
 
 fn told(set: &Set, dialect: &str, profile: &str, case: &str) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/transcripts").join(case);
-    let transcript = play::transcript(&folder.join("events.jsonl"));
-    let requests = play::requests(&folder.join("request.json"));
-    let plain = reframe::canon::Tree::parse(br#"{"model":"m","stream":true,"input":"hi"}"#).unwrap();
+    let transcript = replay::transcript(&folder.join("events.jsonl"));
+    let requests = replay::requests(&folder.join("request.json"));
+    let plain = reframe::domain::Tree::parse(br#"{"model":"m","stream":true,"input":"hi"}"#).unwrap();
     let body = requests.get(dialect).unwrap_or(&plain);
     let stream = set.stream(&transcript, dialect, profile, body).text();
     format!("{stream}---\n{}", set.body(&transcript, dialect, profile, body))

@@ -12,7 +12,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
-use support::tiny::{tiny, tiny_dialect, tiny_frames};
+use support::small_set::{tiny, tiny_dialect, tiny_frames};
 use support::{Disk, Server, chat, chunks, edited, eventually, greeting_chunks, repo, serve, within};
 
 const CHAT: &str = "mappings/dialects/chat.yaml";
@@ -291,7 +291,7 @@ fn a_folder_that_is_deleted_and_made_again_counts() {
         fs::remove_dir_all(live.disk.path("mappings")).unwrap();
         thread::sleep(Duration::from_millis(pause));
         assert_eq!(live.answer()["system_fingerprint"], before, "nothing to load is no reason to stop");
-        support::disk::copy(&again.path("mappings"), &live.disk.path("mappings"));
+        support::temp_sets::copy(&again.path("mappings"), &live.disk.path("mappings"));
         live.becomes("the new folder", |answer| answer["system_fingerprint"] == format!("g{number}"));
         // And the new folder is watched like the old one.
         live.save(CHAT, &marked(number + 10));
@@ -308,8 +308,8 @@ fn a_config_map_that_is_swapped_counts() {
     source.edit(SCRIPT, "pace: { fixed: 5 }", "pace: none");
     let mount = disk.path("mount");
     let fill = |version: &str| {
-        support::disk::copy(&source.path("mappings"), &mount.join(version));
-        support::disk::copy(&source.path("schemas"), &mount.join(version).join("schemas"));
+        support::temp_sets::copy(&source.path("mappings"), &mount.join(version));
+        support::temp_sets::copy(&source.path("schemas"), &mount.join(version).join("schemas"));
     };
     fill("..1");
     symlink("..1", mount.join("..data")).unwrap();

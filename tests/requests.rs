@@ -6,16 +6,16 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-#[path = "support/play.rs"]
-mod play;
+#[path = "support/replay.rs"]
+mod replay;
 
-use play::Set;
-use reframe::canon::{Fault, Tree};
-use reframe::ingress;
+use reframe::domain::{Fault, Tree};
+use reframe::engine::request;
 use reframe::mapping::FileText;
 use reframe::reload::embedded;
-use reframe::upstream::compose::compose;
+use reframe::upstream::build_request::compose;
 use reframe::upstream::secrets::Secret;
+use replay::Set;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -76,7 +76,7 @@ fn asked(backend: &str, dialect: &str, body: &Tree) -> Tree {
     let backend = set.plan.gateway.backends.iter().find(|b| b.name == backend).expect("a backend of gateway.yaml");
     let (ask, reach) = (backend.plan.ask.as_ref().unwrap(), backend.reach.as_ref().unwrap());
     let key = Secret::new("KEY");
-    let composed = ingress::read_tree(client, body).and_then(|r| compose(ask, reach, key.as_ref(), &r, client));
+    let composed = request::read_tree(client, body).and_then(|r| compose(ask, reach, key.as_ref(), &r, client));
     let sent = match composed {
         Ok(sent) => sent,
         Err(fault) => return Tree::map([("fault", told(&fault))]),
@@ -114,7 +114,7 @@ fn every_request_gives_its_goldens() {
     let mut wrong = Vec::new();
     let mut compared = 0;
     for case in cases() {
-        let asks = play::requests(&case.join("request.json"));
+        let asks = replay::requests(&case.join("request.json"));
         let about = asks["about"].as_str().expect("a case says what it shows");
         for backend in BACKENDS {
             compared += 1;
@@ -349,7 +349,7 @@ fn without_a_key_there_is_no_header_for_it() {
         let backend = set().plan.gateway.backends.iter().find(|b| b.name == *name).unwrap();
         let (ask, reach) = (backend.plan.ask.as_ref().unwrap(), backend.reach.as_ref().unwrap());
         let client = &set().plan.dialect("chat", Some("openai")).unwrap().request;
-        let request = ingress::read(client, format!("{HI}}}").as_bytes()).unwrap();
+        let request = request::read(client, format!("{HI}}}").as_bytes()).unwrap();
         let sent = compose(ask, reach, None, &request, client).unwrap();
         for secret in ["authorization", "x-api-key", "x-goog-api-key"] {
             assert!(!sent.headers.contains_key(secret), "{name}: {secret}");

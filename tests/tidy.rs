@@ -7,44 +7,40 @@ use std::path::{Path, PathBuf};
 
 /// Who may use whom. A module may always use itself.
 const MAY_USE: &[(&str, &[&str])] = &[
-    ("canon", &[]),
-    ("diag", &[]),
-    ("contract", &["canon"]),
-    ("turn", &["canon"]),
-    ("wire", &["canon"]),
-    ("mapping", &["canon", "diag", "contract"]),
-    ("fill", &["canon", "mapping"]),
-    ("ingress", &["canon", "mapping"]),
-    ("ingest", &["canon", "diag", "mapping"]),
-    ("egress", &["canon", "mapping", "fill"]),
-    ("upstream", &["canon", "mapping", "fill"]),
-    ("pipeline", &["canon", "diag", "mapping", "ingest", "turn", "fill", "egress", "contract", "wire"]),
-    ("openapi", &["canon", "mapping"]),
-    ("trial", &["canon", "diag", "mapping", "fill", "ingest", "ingress", "turn", "egress", "pipeline"]),
-    ("reload", &["diag", "mapping", "trial"]),
-    ("capture", &["canon", "diag", "mapping", "fill"]),
-    ("observe", &[]),
-    (
-        "serve",
-        &[
-            "canon", "diag", "mapping", "fill", "ingress", "upstream", "turn", "egress", "wire", "pipeline", "reload",
-            "observe", "openapi",
-        ],
-    ),
+    ("domain", &[]),
+    ("diagnostics", &[]),
+    ("turn", &["domain"]),
+    ("order", &["domain"]),
+    ("mapping", &["domain", "diagnostics", "order"]),
+    ("engine", &["domain", "diagnostics", "mapping", "turn", "order"]),
+    ("upstream", &["domain", "diagnostics", "mapping", "engine"]),
+    ("verify", &["domain", "diagnostics", "mapping", "turn", "engine"]),
+    ("capture", &["domain", "diagnostics", "mapping", "engine"]),
+    ("openapi", &["domain", "mapping"]),
+    ("reload", &["diagnostics", "mapping", "verify"]),
+    ("telemetry", &[]),
+    ("server", &["domain", "diagnostics", "mapping", "engine", "turn", "upstream", "reload", "telemetry", "openapi"]),
     (
         "cli",
         &[
-            "canon", "diag", "mapping", "fill", "capture", "ingress", "turn", "wire", "pipeline", "reload", "serve",
-            "trial", "observe", "openapi", "upstream",
+            "domain",
+            "diagnostics",
+            "mapping",
+            "engine",
+            "turn",
+            "upstream",
+            "verify",
+            "capture",
+            "reload",
+            "server",
+            "telemetry",
+            "openapi",
         ],
     ),
 ];
 
 /// The modules without IO, clock or chance.
-const PURE: &[&str] = &[
-    "canon", "diag", "contract", "turn", "wire", "mapping", "fill", "ingress", "ingest", "egress", "pipeline", "trial",
-    "openapi", "capture",
-];
+const PURE: &[&str] = &["domain", "diagnostics", "turn", "order", "mapping", "engine", "verify", "capture", "openapi"];
 
 const IMPURE: &[&str] = &[
     "tokio",

@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use reframe::capture::{Verdict, fit, judge, read};
-use reframe::diag::render_all;
-use reframe::mapping::dialect::DialectPlan;
+use reframe::diagnostics::render_all;
+use reframe::mapping::config::dialect::DialectPlan;
 use reframe::mapping::{FileText, Plan, load};
 use reframe::reload::embedded;
 use std::fs;

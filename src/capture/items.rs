@@ -1,9 +1,9 @@
 //! What a stream has opened, said piece by piece, and closed again.
 
 use super::Notes;
-use crate::canon::Tree;
-use crate::mapping::read::scalar_text;
-use crate::mapping::rules::Emission;
+use crate::domain::Tree;
+use crate::engine::rules::Emission;
+use crate::mapping::language::field::scalar_text;
 
 #[derive(Debug, Default)]
 pub struct Items {

@@ -2,20 +2,22 @@
 //! frames. Nothing of a dialect stands here; its `capture:` says how its frames are read.
 
 mod items;
-mod laws;
-mod read;
-mod shapes;
+mod reader;
+mod schema_match;
+mod stream_rules;
 
-use crate::canon::{Tree, WireKind, sentence};
-use crate::diag::{FileId, Findings};
-use crate::mapping::dialect::DialectPlan;
-use crate::mapping::yaml::{self, Kind};
-use laws::Laws;
-use shapes::{Fit, Misfit, Shapes};
+use crate::diagnostics::schema_message;
+use crate::diagnostics::{FileId, Findings};
+use crate::domain::{Tree, WireKind};
+use crate::mapping::config::dialect::DialectPlan;
+use crate::mapping::source::yaml;
+use crate::mapping::source::yaml::Kind;
+use schema_match::{Fit, Misfit, Shapes};
 use std::collections::HashMap;
+use stream_rules::Laws;
 
-use read::StreamKind;
-pub use read::{Capture, Unreadable, read};
+use reader::StreamKind;
+pub use reader::{Capture, Unreadable, read};
 
 /// One thing that is wrong, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,7 +83,7 @@ pub fn judge(dialect: &DialectPlan, capture: &Capture) -> Verdict {
     let what = match capture {
         Capture::Body { tree, text, line } => {
             if let Some(breach) = shapes.body(tree) {
-                notes.add(line + place(text, &breach.pointer), sentence::of(&breach, tree));
+                notes.add(line + place(text, &breach.pointer), schema_message::of(&breach, tree));
             }
             laws.body(tree, *line, &mut notes);
             if shapes.is_error(tree) { "an error body".to_owned() } else { "a body".to_owned() }
@@ -108,7 +110,7 @@ pub fn judge(dialect: &DialectPlan, capture: &Capture) -> Verdict {
     Verdict { what, findings }
 }
 
-fn frame(shapes: &Shapes, laws: &mut Laws, data: &Tree, chunk: &read::Chunk, notes: &mut Notes) {
+fn frame(shapes: &Shapes, laws: &mut Laws, data: &Tree, chunk: &reader::Chunk, notes: &mut Notes) {
     let before = notes.count;
     laws.frame(data, chunk.line, notes);
     let lawful = notes.count == before;
@@ -116,7 +118,7 @@ fn frame(shapes: &Shapes, laws: &mut Laws, data: &Tree, chunk: &read::Chunk, not
         match misfit {
             // A schema can forbid a combination, and cannot say why. If a law has said it, that is enough.
             Misfit::Breach(breach) if breach.keyword == "not" && !lawful => {}
-            Misfit::Breach(breach) => notes.add(chunk.line, sentence::of(&breach, data)),
+            Misfit::Breach(breach) => notes.add(chunk.line, schema_message::of(&breach, data)),
             Misfit::Other(text) => notes.add(chunk.line, text),
         }
     }
@@ -126,7 +128,7 @@ fn frame(shapes: &Shapes, laws: &mut Laws, data: &Tree, chunk: &read::Chunk, not
 fn place(text: &str, pointer: &str) -> usize {
     let Some(root) = yaml::parse(FileId(0), text, &Findings::default()) else { return 0 };
     let (mut node, mut start) = (&root, 0);
-    for step in sentence::steps(pointer) {
+    for step in schema_message::steps(pointer) {
         let next = match &node.kind {
             Kind::Map(entries) => entries.iter().find(|e| e.key == step).map(|e| (&e.value, e.key_span.start)),
             Kind::List(items) => step.parse().ok().and_then(|i: usize| items.get(i)).map(|n| (n, n.span.start)),

@@ -4,7 +4,7 @@ use super::{COULD_NOT_RUN, FINDINGS, FINE, colour};
 use crate::mapping::Overrides;
 use crate::openapi;
 use crate::reload::{Layers, Store};
-use crate::serve::operations;
+use crate::server::api_docs;
 use clap::Args;
 use std::fs;
 use std::io::{self, Write};
@@ -32,7 +32,7 @@ pub fn run(args: &OpenapiArgs, layers: Layers, overrides: Overrides) -> u8 {
         }
     };
     // Without the generation: a file that names it would be stale after every edit.
-    let operational = operations::operational(store.clone());
+    let operational = api_docs::operational(store.clone());
     let text = openapi::document(&store.current().plan, None, &operational).to_json_pretty() + "\n";
     let shown = args.file.display();
     if args.check {

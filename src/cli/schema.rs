@@ -2,7 +2,7 @@
 
 use super::check::counted;
 use super::{COULD_NOT_RUN, FINDINGS, FINE, say};
-use crate::mapping::model::{KINDS, Kind, reference};
+use crate::mapping::spec::{KINDS, Kind, reference};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use std::path::Path;

@@ -2,14 +2,15 @@
 
 use super::{COULD_NOT_RUN, FINE, colour, shown};
 use crate::mapping::Overrides;
-use crate::mapping::gateway::{Auth, GatewayPlan};
-use crate::mapping::overrides::BackendAt;
-use crate::mapping::reach::KeySource;
-use crate::observe;
-use crate::reload::{Cause, Layers, Outcome, Store, watch::Watch};
-use crate::serve::admin::{Admin, Closed};
-use crate::serve::listen::Listener;
-use crate::serve::{Gateway, Shell, auth};
+use crate::mapping::config::backend_address::KeySource;
+use crate::mapping::config::gateway::{Auth, GatewayPlan};
+use crate::mapping::config::overrides::BackendAt;
+use crate::reload::watcher::Watch;
+use crate::reload::{Cause, Layers, Outcome, Store};
+use crate::server::admin::{Admin, Closed};
+use crate::server::listener::Listener;
+use crate::server::{Gateway, Shell, auth};
+use crate::telemetry;
 use clap::Args;
 use std::ffi::OsString;
 use std::future::{Future, pending};
@@ -62,7 +63,7 @@ impl ServeArgs {
 const DRAIN: Duration = Duration::from_secs(10);
 
 pub fn run(layers: Layers, overrides: Overrides) -> u8 {
-    observe::init();
+    telemetry::init();
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {

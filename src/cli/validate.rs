@@ -1,10 +1,12 @@
 //! `reframe validate`: whether a captured body or stream is what a client of the dialect expects.
 
-use super::{COULD_NOT_RUN, FINDINGS, FINE, check::counted, colour, say};
-use crate::canon::Tree;
-use crate::capture::{self, Capture, Finding, Unreadable, Verdict};
-use crate::diag::{one_of, render_all};
-use crate::mapping::dialect::DialectPlan;
+use super::check::counted;
+use super::{COULD_NOT_RUN, FINDINGS, FINE, colour, say};
+use crate::capture;
+use crate::capture::{Capture, Finding, Unreadable, Verdict};
+use crate::diagnostics::{one_of, render_all};
+use crate::domain::Tree;
+use crate::mapping::config::dialect::DialectPlan;
 use crate::mapping::{Plan, load};
 use crate::reload::{Layers, read};
 use clap::{Args, ValueEnum};

@@ -1,24 +1,27 @@
 //! A set of files → one plan. All that is wrong is said at once; with one error there is no plan.
 
-use super::backend::BackendPlan;
-use super::dialect::{self, DialectCx, DialectPlan};
-use super::dialects::Dialects;
-use super::fields::{Cx, Fields};
-use super::files::Files;
-use super::gateway::{self, GatewayPlan};
-use super::lay;
+use super::config::backend::BackendPlan;
+use super::config::dialect;
+use super::config::dialect::{DialectCx, DialectPlan};
+use super::config::gateway;
+use super::config::gateway::GatewayPlan;
+use super::config::overrides::Overrides;
+use super::config::profile::Profile;
+use super::config::schemas::{KeptSchemas, SchemaCache};
+use super::config::script;
+use super::config::script::ScriptPlan;
+use super::config::transcript::Transcript;
+use super::language::table::Tables;
 use super::lint;
-use super::origin::Written;
-use super::overrides::Overrides;
-use super::policies::Resolved;
-use super::profile::Profile;
-use super::schemas::{KeptSchemas, SchemaCache};
-use super::script::{self, ScriptPlan};
-use super::table::Tables;
-use super::transcript::Transcript;
-use super::yaml::{Entry, Node};
-use crate::diag::{Code, Diagnostic, FileId, Findings, Severity, Sources, Span, gather};
-use reframe_frame::SchemaSet;
+use super::policy::owners::Dialects;
+use super::policy::precedence;
+use super::policy::resolve::Resolved;
+use super::provenance::values::Written;
+use super::source::field_reader::{Cx, Fields};
+use super::source::layout::Files;
+use super::source::yaml::{Entry, Node};
+use crate::diagnostics::{Code, Diagnostic, FileId, Findings, Severity, Sources, Span, gather};
+use reframe_json::SchemaSet;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -157,7 +160,7 @@ fn compile(
             dialects.extend(dialect::compile(node, profile, None, &dcx).map(Arc::new));
         }
     }
-    let outside = lay::from_outside(&dialects, &profiles, &named, &overrides.environment, cx);
+    let outside = precedence::from_outside(&dialects, &profiles, &named, &overrides.environment, cx);
     let Some(gateway) = &files.gateway else {
         if !files.broken.gateway {
             cx.add(
@@ -184,7 +187,8 @@ fn compile(
         let profile = profiles.iter().copied().find(|p| Some(p.name) == base.profile.as_deref());
         dialect::compile(node, profile, Some(policies), &dcx)
     };
-    lay::Layers { bases: &dialects, dialects: &named, outside: &outside, compile: &compile, cx }.lay(&mut gateway);
+    precedence::Layers { bases: &dialects, dialects: &named, outside: &outside, compile: &compile, cx }
+        .lay(&mut gateway);
     let mut plan = Plan {
         gateway,
         backends,

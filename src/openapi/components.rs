@@ -1,6 +1,6 @@
 //! The schema files that a document speaks of, as its components: names and references rewritten, nothing else.
 
-use crate::canon::Tree;
+use crate::domain::Tree;
 use crate::mapping::Plan;
 
 pub struct Components<'p> {

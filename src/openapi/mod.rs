@@ -3,13 +3,13 @@
 
 mod components;
 
-use crate::canon::Tree;
+use crate::domain::Tree;
 use crate::mapping::Plan;
-use crate::mapping::dialect::{Content, DialectPlan};
-use crate::mapping::gateway::{Auth, Docs, GatewayPlan};
-use crate::mapping::page::Page;
-use crate::mapping::route::RoutePlan;
-use crate::mapping::variants::Choice;
+use crate::mapping::config::dialect::{Content, DialectPlan};
+use crate::mapping::config::gateway::{Auth, Docs, GatewayPlan};
+use crate::mapping::config::route::RoutePlan;
+use crate::mapping::config::static_routes::Page;
+use crate::mapping::policy::variants::Choice;
 use components::Components;
 
 /// Which generation a document speaks of.
@@ -152,7 +152,7 @@ fn parameter(choice: &Choice) -> Tree {
 /// Every event of the stream: what its data is.
 fn stream(dialect: &DialectPlan, components: &mut Components) -> Tree {
     let mut kinds: Vec<(String, Tree)> = Vec::new();
-    let frames = crate::canon::MomentKind::ALL.iter().flat_map(|m| dialect.frames(*m));
+    let frames = crate::domain::MomentKind::ALL.iter().flat_map(|m| dialect.frames(*m));
     for frame in frames.filter(|f| matches!(f.content, Content::Data(_))) {
         let schema = frame.schema.as_ref().map_or_else(any, |s| components.reference(&s.name));
         if !kinds.iter().any(|(_, known)| *known == schema) {

@@ -1,9 +1,9 @@
 //! One loaded, checked, immutable set of mappings; a request keeps the one it began with.
 
 use super::{Cause, NeedsRestart, embedded};
-use crate::diag::{Code, Diagnostic, Severity, Sources, Span, render_all, visible};
+use crate::diagnostics::{Code, Diagnostic, Severity, Sources, Span, render_all, visible};
 use crate::mapping::{FileText, Overrides, Plan, load_after};
-use crate::trial;
+use crate::verify;
 use sha2::{Digest, Sha256};
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -161,7 +161,7 @@ pub fn build(
     let Some(plan) = loaded.plan else {
         return Err(Refusal { diagnostics: loaded.diagnostics, sources: loaded.sources });
     };
-    let failed = trial::findings(&plan);
+    let failed = verify::findings(&plan);
     if !failed.is_empty() {
         return Err(Refusal { diagnostics: failed, sources: loaded.sources });
     }

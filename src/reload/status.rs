@@ -1,8 +1,9 @@
 //! What the gateway tells about itself: the generation that serves, those that still have turns, what was refused last.
 
 use super::{Cause, Generation, NeedsRestart, Outcome, Refused, Store};
-use crate::diag::{self, Diagnostic, Severity, Sources};
-use reframe_frame::Tree;
+use crate::diagnostics;
+use crate::diagnostics::{Diagnostic, Severity, Sources};
+use reframe_json::Tree;
 use std::sync::{Arc, Weak};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -196,7 +197,7 @@ fn refusal(refused: &Refused) -> Tree {
 const MOST: usize = 100;
 
 fn findings(diagnostics: &[Diagnostic], sources: &Sources) -> Tree {
-    Tree::from(diagnostics.iter().take(MOST).map(|d| diag::told(d, sources)).collect::<Vec<_>>())
+    Tree::from(diagnostics.iter().take(MOST).map(|d| diagnostics::told(d, sources)).collect::<Vec<_>>())
 }
 
 fn restarts(needs: &[NeedsRestart]) -> Tree {

@@ -1,8 +1,8 @@
 //! Text and refusals: the message item and its parts.
 
-use super::{At, Tell, Turn, Voice, ids, pieces};
-use crate::canon::policy::{EmptyMessageItem, IdsPolicy, OutputIndex, TerminalOrder};
-use crate::canon::{Item, ItemKind, ItemState, Moment, MomentKind, Part, PartKind, Piece, Tree};
+use super::{At, Tell, Turn, Voice, deltas, ids};
+use crate::domain::policy::{EmptyMessageItem, IdsPolicy, OutputIndex, TerminalOrder};
+use crate::domain::{Item, ItemKind, ItemState, Moment, MomentKind, Part, PartKind, Piece, Tree};
 
 impl Turn {
     pub(super) fn text(&mut self, choice: usize, at: At, piece: Piece, voice: Voice, tell: &mut Tell) {
@@ -14,14 +14,14 @@ impl Turn {
             return;
         }
         let piece = match self.lanes.get_mut(choice) {
-            Some(lane) => pieces::mend(&mut lane.text_half, piece),
+            Some(lane) => deltas::mend(&mut lane.text_half, piece),
             None => piece,
         };
         let kind = match voice {
             Voice::Text => PartKind::Text,
             Voice::Refusal => PartKind::Refusal,
         };
-        let text = pieces::news(piece, || self.said(choice, &at, kind));
+        let text = deltas::news(piece, || self.said(choice, &at, kind));
         if text.is_empty() || !self.keep(text.len(), tell) || !self.reach(choice, tell) {
             return;
         }

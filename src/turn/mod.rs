@@ -2,19 +2,19 @@
 //!
 //! A moment is told while the state is just as the client has to see it: an item that opens is still empty.
 
-mod calls;
-mod ending;
+mod choice_state;
+mod deltas;
+mod finish;
 mod ids;
-mod lane;
 mod messages;
-mod pieces;
 mod reasoning;
+mod tool_calls;
 
 pub use ids::Ids;
 
-use crate::canon::policy::{ChoiceFrames, Head, IdsPolicy};
-use crate::canon::{Event, Fault, FaultKind, Masks, Moment, MomentKind, Policies, Tree, TurnState, Usage};
-use lane::Lane;
+use crate::domain::policy::{ChoiceFrames, Head, IdsPolicy};
+use crate::domain::{Event, Fault, FaultKind, Masks, Moment, MomentKind, Policies, Tree, TurnState, Usage};
+use choice_state::Lane;
 
 /// Is told every moment, with the state at that moment.
 pub type Tell<'t> = dyn FnMut(&TurnState, &Moment) + 't;
@@ -175,7 +175,7 @@ impl Turn {
             Event::Annotation { choice, value, .. } => self.annotation(choice, value, tell),
             Event::Logprobs { choice, value, .. } => self.logprobs(choice, value),
             Event::Tool { choice, key, id, name, kind, piece } => {
-                self.tool(choice, calls::Named { key, id, name, kind }, piece, tell);
+                self.tool(choice, tool_calls::Named { key, id, name, kind }, piece, tell);
             }
             Event::Batch { choice, ids } => self.batch(choice, &ids, tell),
             Event::Close { choice, item, key } => self.close(choice, item.as_deref(), key.as_deref(), tell),
@@ -204,7 +204,7 @@ impl Turn {
             let together = self.policies.choice_frames == ChoiceFrames::Together;
             if together {
                 self.lanes.resize_with(self.asked.min(self.limits.choices), Lane::default);
-                self.state.choices = (0..self.lanes.len()).map(lane::choice).collect();
+                self.state.choices = (0..self.lanes.len()).map(choice_state::choice).collect();
             }
             tell(&self.state, &Moment::turn(MomentKind::TurnOpen));
             for index in 0..self.lanes.len() {
@@ -214,7 +214,7 @@ impl Turn {
         while self.lanes.len() <= choice {
             let index = self.lanes.len();
             self.lanes.push(Lane::default());
-            self.state.choices.push(lane::choice(index));
+            self.state.choices.push(choice_state::choice(index));
             self.open_choice(index, tell);
         }
         true

@@ -1,7 +1,7 @@
 //! Reasoning: an item with summaries, with raw thoughts, or with both.
 
-use super::{Tell, Turn, pieces};
-use crate::canon::{ItemKind, ItemState, Moment, MomentKind, Part, PartKind, Piece, ReasoningKind};
+use super::{Tell, Turn, deltas};
+use crate::domain::{ItemKind, ItemState, Moment, MomentKind, Part, PartKind, Piece, ReasoningKind};
 
 impl Turn {
     #[allow(clippy::too_many_arguments)]
@@ -19,11 +19,11 @@ impl Turn {
             return;
         }
         let mended = match (piece, self.lanes.get_mut(choice)) {
-            (Some(piece), Some(lane)) => Some(pieces::mend(&mut lane.thought_half, piece)),
+            (Some(piece), Some(lane)) => Some(deltas::mend(&mut lane.thought_half, piece)),
             (piece, _) => piece,
         };
         let text = match mended {
-            Some(piece) => pieces::news(piece, || self.thought(choice, key.as_deref(), kind, part)),
+            Some(piece) => deltas::news(piece, || self.thought(choice, key.as_deref(), kind, part)),
             None => String::new(),
         };
         let encrypted = encrypted.filter(|e| !e.is_empty());

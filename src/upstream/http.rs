@@ -1,11 +1,11 @@
 //! A backend over HTTP, polled: no task, no channel. Dropping it closes the connection, which is how a backend learns
 //! that nobody listens any more. Only the rest of an answer that is over may be read by a task, for the connection's sake.
 
-use super::compose::Composed;
+use super::build_request::Composed;
 use super::decode::{Decoded, Decoder};
 use super::{Arrived, Refusal, Tally};
-use crate::canon::{Ended, Fault, FaultKind, Tree};
-use crate::mapping::backend::{BackendPlan, Framing};
+use crate::domain::{Ended, Fault, FaultKind, Tree};
+use crate::mapping::config::backend::{BackendPlan, Framing};
 use bytes::{Buf, Bytes};
 use http_body::Body as _;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};

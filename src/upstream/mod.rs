@@ -1,21 +1,21 @@
 //! TurnRequest → backend → RawEvents. The only folder that talks to backends.
 
-pub mod compose;
+pub mod adapt_request;
+pub mod build_request;
+mod client;
 pub mod decode;
-mod dial;
 mod http;
 pub mod models;
-pub mod prepare;
 mod replay;
 pub mod secrets;
 
-pub use dial::Dialler;
+pub use client::Dialler;
 
-use crate::canon::{Ended, Fault, FaultKind, Hidden, Masks, Tree, TurnRequest};
+use crate::domain::{Ended, Fault, FaultKind, Hidden, Masks, Tree, TurnRequest};
 use crate::mapping::Plan;
-use crate::mapping::backend::{BackendPlan, Transport};
-use crate::mapping::gateway::Backend;
-use crate::mapping::request::RequestPlan;
+use crate::mapping::config::backend::{BackendPlan, Transport};
+use crate::mapping::config::dialect_request::RequestPlan;
+use crate::mapping::config::gateway::Backend;
 use http::{Bounds, Http};
 use replay::Replay;
 use std::sync::Arc;
@@ -105,7 +105,7 @@ pub fn ask(
                 .script
                 .as_ref()
                 .ok_or_else(|| Fault::new(FaultKind::Internal, "the replay backend has no script"))?;
-            let (transcript, pace) = crate::fill::choose(script, request)?;
+            let (transcript, pace) = crate::engine::render::choose(script, request)?;
             let rules = plan
                 .backend(&transcript.backend)
                 .ok_or_else(|| Fault::new(FaultKind::Internal, "the transcript's backend is gone"))?;
@@ -141,7 +141,7 @@ fn dial(
             }
         },
     };
-    let mut composed = compose::compose(ask, reach, key.as_ref(), request, client)?;
+    let mut composed = build_request::compose(ask, reach, key.as_ref(), request, client)?;
     let dropped = std::mem::take(&mut composed.dropped);
     let masks = Masks { custom: std::mem::take(&mut composed.wrapped), answer: composed.answer_tool.take() };
     let connections = dialler.client(reach).map_err(|why| {

@@ -1,13 +1,13 @@
 //! Which models a backend has, as it says itself. Asked for now and then, never trusted to answer.
 
 use super::Dialler;
-use super::compose::headers;
-use crate::canon::Tree;
-use crate::fill::{Scope, Value};
-use crate::mapping::asking::{AskPlan, ModelsPlan};
-use crate::mapping::gateway::Backend;
-use crate::mapping::reach::Reach;
-use crate::mapping::select::Cursor;
+use super::build_request::headers;
+use crate::domain::Tree;
+use crate::engine::render::{Scope, Value};
+use crate::engine::select::Cursor;
+use crate::mapping::config::backend_address::Reach;
+use crate::mapping::config::backend_request::{AskPlan, ModelsPlan};
+use crate::mapping::config::gateway::Backend;
 use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -1,9 +1,9 @@
 //! A recorded transcript as a backend: no keys, no network.
 
 use super::Arrived;
-use crate::canon::Ended;
-use crate::mapping::script::Pace;
-use crate::mapping::transcript::{Arrival, Transcript};
+use crate::domain::Ended;
+use crate::mapping::config::script::Pace;
+use crate::mapping::config::transcript::{Arrival, Transcript};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;

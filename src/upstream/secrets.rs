@@ -1,6 +1,6 @@
 //! Keys: read once from where the plan says they are, never printed.
 
-use crate::mapping::reach::KeySource;
+use crate::mapping::config::backend_address::KeySource;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::fmt;

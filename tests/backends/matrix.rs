@@ -1,9 +1,9 @@
 //! Backend × dialect × what the client asked for × what the backend sends × what goes wrong.
 
-use crate::rig::Rig;
-use crate::spoken::{Spoken, WHY};
+use crate::backend_streams::{Spoken, WHY};
+use crate::gateway_fixture::Rig;
+use crate::received::{Dialect, Form, Told};
 use crate::support::{Answer, Refusing, serve};
-use crate::told::{Dialect, Form, Told};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant, SystemTime};
 

@@ -1,9 +1,9 @@
 //! Which models there are, when the backend is asked.
 
-use crate::rig::Rig;
-use crate::spoken::Spoken;
+use crate::backend_streams::Spoken;
+use crate::gateway_fixture::Rig;
+use crate::received::{Dialect, Form, Told};
 use crate::support::{Answer, Refusing, Request, Server, serve, within};
-use crate::told::{Dialect, Form, Told};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 

@@ -1,9 +1,9 @@
 //! Keys, addresses, and what a client may not decide.
 
-use crate::rig::Rig;
-use crate::spoken::Spoken;
+use crate::backend_streams::Spoken;
+use crate::gateway_fixture::Rig;
+use crate::received::{Dialect, Form, Told};
 use crate::support::{Answer, Backend, Client, Disk, Exit, Launch, Reply, Request, Server, serve};
-use crate::told::{Dialect, Form, Told};
 use crate::transport::in_yaml;
 use serde_json::{Value, json};
 use std::sync::MutexGuard;

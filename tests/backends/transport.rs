@@ -1,9 +1,9 @@
 //! Bytes on the way: how they are cut, coded, labelled and limited, and which connection they come on.
 
-use crate::rig::Rig;
-use crate::spoken::Spoken;
+use crate::backend_streams::Spoken;
+use crate::gateway_fixture::Rig;
+use crate::received::{Dialect, Form, Told};
 use crate::support::{Answer, Backend, Disk, Reply, eventually, serve, within};
-use crate::told::{Dialect, Form, Told};
 use serde_json::json;
 use std::sync::MutexGuard;
 use std::time::{Duration, Instant};

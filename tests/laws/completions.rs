@@ -1,7 +1,7 @@
 //! The laws of a legacy completions stream, read from its frames alone.
 
 use crate::events::Told;
-use reframe::canon::{FrameBody, Tree};
+use reframe::domain::{FrameBody, Tree};
 use std::collections::BTreeMap;
 
 pub fn laws(told: &Told) {

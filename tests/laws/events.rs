@@ -1,17 +1,17 @@
 //! Random turns, in our own words.
 
-use crate::play::{self, NOW_MS, Outcome, Set};
+use crate::replay::{self, NOW_MS, Outcome, Set};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
-use reframe::canon::{
+use reframe::domain::{
     CallKind, Ended, Event, Fault, FaultKind, Finish, Merge, Piece, ReasoningKind, Tree, TurnRequest, Usage,
 };
-use reframe::mapping::gateway::Validation;
-use reframe::pipeline::{Answer, Order, Pipeline};
+use reframe::engine::pipeline::{Answer, Order, Pipeline};
+use reframe::engine::sse;
+use reframe::mapping::config::gateway::Validation;
 use reframe::turn::Ids;
-use reframe::wire;
 use std::sync::{Arc, OnceLock};
 
 #[derive(Clone, Debug)]
@@ -119,12 +119,12 @@ impl Told {
         let mut outcome = Outcome { frames, ..Outcome::default() };
         let kind = set().plan.dialect(dialect, Some(profile)).unwrap().wire.kind;
         for frame in &outcome.frames {
-            wire::write(frame, kind, &mut outcome.bytes);
+            sse::write(frame, kind, &mut outcome.bytes);
         }
         (outcome, pipeline.fault().cloned())
     }
 
-    fn run(dialect: &str, profile: &str, script: &Script, answer: Answer) -> (Pipeline, Vec<reframe::canon::Frame>) {
+    fn run(dialect: &str, profile: &str, script: &Script, answer: Answer) -> (Pipeline, Vec<reframe::domain::Frame>) {
         let mut view = TurnRequest::plain("asked", answer == Answer::Stream).view;
         view.insert("n", Tree::from(script.n as i64));
         view.insert("usage", Tree::from(script.usage));
@@ -137,7 +137,7 @@ impl Told {
             masks: Default::default(),
             hidden: None,
             ids: Ids::Counting(0),
-            now_ms: play::NOW_MS,
+            now_ms: replay::NOW_MS,
         });
         let mut frames = Vec::new();
         for event in &script.events {

@@ -6,23 +6,23 @@
 // Each test file is a program of its own and uses its own part of this one.
 #![allow(dead_code, unused_imports)]
 
+pub mod admin_client;
 pub mod backend;
-pub mod behind;
+pub mod backend_events;
 pub mod client;
-pub mod disk;
-pub mod operator;
-pub mod said;
+pub mod gateway_with_backend;
 pub mod server;
+pub mod small_set;
 pub mod sse;
-pub mod tiny;
+pub mod temp_sets;
 
+pub use admin_client::Operator;
 pub use backend::{Answer, Backend, Delimited, Refusing, Seen, Step};
-pub use behind::{Behind, asking, holds};
 pub use client::{Chat, Client, Frame, Piece, Reply, Request, Streaming, chat};
-pub use disk::{Disk, edited, repo};
-pub use operator::Operator;
+pub use gateway_with_backend::{Behind, asking, holds};
 pub use server::{Exit, Launch, Server, demo, serve, serve_with};
 pub use sse::{Listening, Told};
+pub use temp_sets::{Disk, edited, repo};
 
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};

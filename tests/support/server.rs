@@ -101,7 +101,7 @@ impl Launch {
 
     /// With an admin listener.
     pub fn operated(self) -> Launch {
-        self.args(["--admin", "127.0.0.1:0"]).env("REFRAME_ADMIN_TOKEN", super::operator::TOKEN)
+        self.args(["--admin", "127.0.0.1:0"]).env("REFRAME_ADMIN_TOKEN", super::admin_client::TOKEN)
     }
 
     /// Runs it to its end.

@@ -1,7 +1,7 @@
 //! `reframe check --explain CODE`: the page of a code.
 
-use super::super::{COULD_NOT_RUN, FINE, say};
-use crate::diag::{Code, Page, did_you_mean};
+use crate::cli::{COULD_NOT_RUN, FINE, say};
+use crate::diagnostics::{Code, Page, did_you_mean};
 
 pub fn run(asked: &str) -> u8 {
     if asked.is_empty() {

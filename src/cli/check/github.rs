@@ -1,7 +1,7 @@
 //! Workflow commands: GitHub's runners turn each line into an annotation of the file it names.
 
 use super::{Outcome, human, is_embedded};
-use crate::diag::{Diagnostic, Severity, visible};
+use crate::diagnostics::{Diagnostic, Severity, visible};
 
 pub fn print(outcome: &Outcome) -> String {
     let mut text: String = outcome.findings.iter().map(|finding| command(finding, outcome)).collect();

@@ -1,8 +1,9 @@
 //! For people: each finding with its place, then how far the set got, then one line that sums it up.
 
-use super::phases::{self, State, Step};
+use super::phases;
+use super::phases::{State, Step};
 use super::{Outcome, Reached, Warnings, counted};
-use crate::diag::{Severity, render_all};
+use crate::diagnostics::{Severity, render_all};
 
 pub fn print(outcome: &Outcome, colour: bool) -> String {
     let mut text = render_all(&outcome.findings, &outcome.sources, colour);

@@ -1,7 +1,7 @@
 //! One JSON document, for programs. docs/check.md describes it; what is there stays.
 
 use super::{Outcome, phases};
-use crate::diag::{Diagnostic, Severity, told};
+use crate::diagnostics::{Diagnostic, Severity, told};
 use serde_json::{Value, json};
 
 pub fn print(outcome: &Outcome) -> String {

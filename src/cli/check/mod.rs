@@ -10,11 +10,13 @@ mod phases;
 mod sarif;
 
 use super::{COULD_NOT_RUN, FINDINGS, FINE, colour, say};
-use crate::diag::{Code, Diagnostic, Phase, Severity, Source, Sources};
-use crate::mapping::lint::loss::{self, Loss};
+use crate::diagnostics::{Code, Diagnostic, Phase, Severity, Source, Sources};
+use crate::mapping::lint::loss;
+use crate::mapping::lint::loss::Loss;
 use crate::mapping::{FileText, Loaded, Overrides, Plan, load_after};
 use crate::reload::{Layers, embedded, read};
-use crate::trial::{self, Trial};
+use crate::verify;
+use crate::verify::Trial;
 use clap::{Args, ValueEnum};
 use std::sync::Arc;
 
@@ -113,7 +115,7 @@ impl Outcome {
             None => Reached::Files,
             Some(plan) => {
                 // A set whose own tests fail is refused as well; they run only on mappings that load.
-                let mut trial = trial::try_out(plan);
+                let mut trial = verify::try_out(plan);
                 findings.append(&mut trial.found);
                 findings.sort_by_key(Diagnostic::reading_order);
                 Reached::Plan(trial)

@@ -1,7 +1,7 @@
 //! How far the set got, a line for each phase.
 
 use super::{Outcome, Reached, Warnings, counted};
-use crate::diag::{Phase, Severity};
+use crate::diagnostics::{Phase, Severity};
 
 pub struct Step {
     pub phase: Phase,

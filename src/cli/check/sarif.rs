@@ -1,7 +1,8 @@
 //! SARIF 2.1.0, for code scanning: the rules that were broken, each with its page, and the results.
 
-use super::{COULD_NOT_RUN, Outcome, github::sentences, is_embedded};
-use crate::diag::{Code, Diagnostic, Page, Severity, visible};
+use super::github::sentences;
+use super::{COULD_NOT_RUN, Outcome, is_embedded};
+use crate::diagnostics::{Code, Diagnostic, Page, Severity, visible};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde_json::{Value, json};
 

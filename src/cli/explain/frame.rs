@@ -1,15 +1,16 @@
 //! `reframe explain --frame N`: all that is known of one frame, from the raw event to its bytes.
 
-use crate::canon::{Tree, sentence};
-use crate::diag::{Sources, Span};
-use crate::fill::Scope;
-use crate::mapping::deciding::{How, deciding};
-use crate::mapping::dialect::{Content, FramePlan};
-use crate::mapping::expr::Path;
-use crate::mapping::policies::Resolved;
-use crate::mapping::reads::Reads;
-use crate::trial::{Scene, Seen, Told, told};
-use crate::wire;
+use crate::diagnostics::schema_message;
+use crate::diagnostics::{Sources, Span};
+use crate::domain::Tree;
+use crate::engine::render::Scope;
+use crate::engine::sse;
+use crate::mapping::config::dialect::{Content, FramePlan};
+use crate::mapping::language::expression::Path;
+use crate::mapping::language::variables_read::Reads;
+use crate::mapping::policy::resolve::Resolved;
+use crate::mapping::provenance::policies::{How, deciding};
+use crate::verify::{Scene, Seen, Told, told};
 
 /// A value longer than this is cut: the frame itself stands below.
 const WIDEST: usize = 72;
@@ -51,7 +52,7 @@ pub fn explain(
     page.part("frame:".into(), Some(pretty(one.data)));
     page.part(schema(plan, one.data), None);
     let mut bytes = Vec::new();
-    wire::write(one.frame, dialect.wire.kind, &mut bytes);
+    sse::write(one.frame, dialect.wire.kind, &mut bytes);
     page.part("bytes:".into(), Some(String::from_utf8_lossy(&bytes).trim_end().to_owned()));
     Ok(page.0)
 }
@@ -121,7 +122,7 @@ fn schema(plan: Option<&FramePlan>, data: &Tree) -> String {
         Some(named) => match named.schema.check(data) {
             Ok(()) => format!("schema: {}, holds", named.name),
             Err(breach) => {
-                format!("schema: {}, does not hold: {}", named.name, sentence::with_value(&breach, data))
+                format!("schema: {}, does not hold: {}", named.name, schema_message::with_value(&breach, data))
             }
         },
     }

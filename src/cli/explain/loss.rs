@@ -1,12 +1,12 @@
 //! `reframe explain --loss`: what a client is not told, by the files and in one turn.
 
-use crate::canon::MomentKind;
 use crate::cli::check::counted;
+use crate::domain::MomentKind;
 use crate::mapping::Plan;
-use crate::mapping::backend::{BackendPlan, Transport};
-use crate::mapping::dialect::DialectPlan;
+use crate::mapping::config::backend::{BackendPlan, Transport};
+use crate::mapping::config::dialect::DialectPlan;
 use crate::mapping::lint::loss::between;
-use crate::trial::{Scene, Seen};
+use crate::verify::{Scene, Seen};
 
 /// Every backend of the set with this dialect.
 pub fn of_all(plan: &Plan, dialect: &DialectPlan) -> String {

@@ -1,21 +1,21 @@
 //! `reframe explain`: what a dialect makes of a transcript or a test, event by event, with the line that made each frame.
 
 mod frame;
+mod input;
 mod loss;
 mod policies;
 mod request;
-mod subject;
 mod table;
 
 use super::{COULD_NOT_RUN, FINDINGS, FINE, colour, say};
-use crate::canon::FaultKind;
-use crate::diag::render_all;
+use crate::diagnostics::render_all;
+use crate::domain::FaultKind;
 use crate::mapping::{Overrides, load_after};
 use crate::reload::{Layers, read};
-use crate::trial::{Keep, Seen, in_words};
+use crate::verify::{Keep, Seen, in_words};
 use clap::Args;
+use input::Subject;
 use policies::{Client, ClientArgs};
-use subject::Subject;
 
 #[derive(Args)]
 pub struct ExplainArgs {

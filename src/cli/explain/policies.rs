@@ -1,12 +1,12 @@
 //! `reframe explain --policies`: which policies hold, who said so, and over whom.
 
-use super::subject::{At, Spoken};
-use crate::diag::{Sources, one_of};
+use super::input::{At, Spoken};
+use crate::diagnostics::{Sources, one_of};
 use crate::mapping::Plan;
-use crate::mapping::dialect::DialectPlan;
-use crate::mapping::policies::{Resolved, SetBy, Setting};
-use crate::mapping::route::RoutePlan;
-use crate::mapping::variants::{Choice, USER_AGENT, Variant};
+use crate::mapping::config::dialect::DialectPlan;
+use crate::mapping::config::route::RoutePlan;
+use crate::mapping::policy::resolve::{Resolved, SetBy, Setting};
+use crate::mapping::policy::variants::{Choice, USER_AGENT, Variant};
 use clap::Args;
 
 /// Which client is meant.

@@ -1,10 +1,11 @@
 //! A test that plays nothing: how its request is read, and what the script would play for it.
 
-use crate::canon::Fault;
-use crate::diag::did_you_mean;
-use crate::fill;
+use crate::diagnostics::did_you_mean;
+use crate::domain::Fault;
+use crate::engine::render;
 use crate::mapping::Plan;
-use crate::trial::{self, Case};
+use crate::verify;
+use crate::verify::Case;
 use std::path::Path;
 
 /// What is to be said of a test without events; nothing, when there is something to play.
@@ -12,8 +13,8 @@ pub fn explain(given: &str, plan: &Plan) -> Result<Option<String>, String> {
     if plan.transcripts.iter().any(|t| t.name == given) {
         return Ok(None);
     }
-    let suites = trial::suites(plan);
-    match trial::find(&suites, given, &plan.sources) {
+    let suites = verify::suites(plan);
+    match verify::find(&suites, given, &plan.sources) {
         Some(case) if case.given.is_empty() => Ok(read(case)),
         Some(_) => Ok(None),
         None if Path::new(given).exists() || given.contains(".test.yaml") => Ok(None),
@@ -37,7 +38,7 @@ fn read(case: &Case) -> Option<String> {
     };
     let mut text = format!("`{}` reads this request as\n{}\n", dialect.name, scene.request.view.to_json_pretty());
     if let Some(script) = &case.script {
-        text.push_str(&match fill::choose(script, &scene.request) {
+        text.push_str(&match render::choose(script, &scene.request) {
             Ok((transcript, _)) => format!("\nthe script `{}` plays `{}`\n", script.name, transcript.name),
             Err(fault) => format!("\nthe script `{}` plays nothing: {}\n", script.name, told(&fault)),
         });

@@ -1,13 +1,13 @@
 //! The table: what came of each raw event, which lines made it, and which policies had a say.
 
-use crate::canon::{FrameBody, MomentKind};
 use crate::cli::check::counted;
-use crate::diag::{Sources, Span};
-use crate::mapping::deciding::{Deciding, How, deciding, denying};
-use crate::mapping::dialect::DialectPlan;
-use crate::mapping::policies::Resolved;
-use crate::pipeline::Pipeline;
-use crate::trial::{Scene, Seen};
+use crate::diagnostics::{Sources, Span};
+use crate::domain::{FrameBody, MomentKind};
+use crate::engine::pipeline::Pipeline;
+use crate::mapping::config::dialect::DialectPlan;
+use crate::mapping::policy::resolve::Resolved;
+use crate::mapping::provenance::policies::{Deciding, How, deciding, denying};
+use crate::verify::{Scene, Seen};
 
 const HEAD: [&str; 7] = ["  #  backend event", "event", "rule", "moment", "frame", "rule", "policies"];
 /// Longer cells stand out of their column; they are rare.

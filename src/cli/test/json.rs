@@ -1,11 +1,11 @@
 //! The outcome of tests as JSON, for other programs.
 
-use super::print::command;
+use super::human::command;
 use super::{Run, TestRun};
-use crate::canon::Tree;
-use crate::diag::Sources;
+use crate::diagnostics::Sources;
+use crate::domain::Tree;
 use crate::reload::Layers;
-use crate::trial::{Difference, What};
+use crate::verify::{Difference, What};
 use std::time::Duration;
 
 pub fn report(run: &Run, layers: &Layers) -> String {

@@ -1,8 +1,8 @@
 //! The outcome of tests as JUnit XML, which build machines read.
 
-use super::print::told;
+use super::human::told;
 use super::{FileRun, Run, TestRun};
-use crate::diag::{Diagnostic, Sources};
+use crate::diagnostics::{Diagnostic, Sources};
 use crate::reload::Layers;
 use std::time::Duration;
 

@@ -1,15 +1,16 @@
 //! `reframe test`: the tests that stand beside the mappings.
 
+mod human;
 mod json;
 mod junit;
-mod print;
 mod watch;
 
 use super::{COULD_NOT_RUN, FINDINGS, FINE, colour, say};
-use crate::diag::{Diagnostic, Sources, Span, render_all};
+use crate::diagnostics::{Diagnostic, Sources, Span, render_all};
 use crate::mapping::{FileText, load};
 use crate::reload::{Layers, read};
-use crate::trial::{self, Difference};
+use crate::verify;
+use crate::verify::Difference;
 use clap::{Args, ValueEnum};
 use std::fs;
 use std::path::PathBuf;
@@ -85,11 +86,11 @@ fn once(args: &TestArgs, layers: &Layers, files: &[FileText]) -> u8 {
         eprintln!("the mappings do not load, so there is nothing to test");
         return COULD_NOT_RUN;
     };
-    let run = Run::of(&trial::suites(&plan), &args.filters, plan.sources.clone());
+    let run = Run::of(&verify::suites(&plan), &args.filters, plan.sources.clone());
     if run.files.is_empty() && !args.filters.is_empty() {
         eprintln!(
             "error: no test has {} in its file or name",
-            crate::diag::one_of(args.filters.iter().map(|f| f.as_str()))
+            crate::diagnostics::one_of(args.filters.iter().map(|f| f.as_str()))
         );
         return COULD_NOT_RUN;
     }
@@ -100,7 +101,7 @@ fn once(args: &TestArgs, layers: &Layers, files: &[FileText]) -> u8 {
         return COULD_NOT_RUN;
     }
     let text = match args.format {
-        Format::Human => print::report(&run, layers),
+        Format::Human => human::report(&run, layers),
         Format::Json => json::report(&run, layers),
         Format::Junit => junit::report(&run, layers),
     };
@@ -108,7 +109,7 @@ fn once(args: &TestArgs, layers: &Layers, files: &[FileText]) -> u8 {
 }
 
 impl Run {
-    fn of(suites: &[trial::Suite], filters: &[String], sources: Arc<Sources>) -> Run {
+    fn of(suites: &[verify::Suite], filters: &[String], sources: Arc<Sources>) -> Run {
         let began = Instant::now();
         let mut files = Vec::new();
         for suite in suites {
@@ -150,9 +151,9 @@ impl FileRun {
 }
 
 impl TestRun {
-    fn of(case: &trial::Case, sources: &Sources) -> TestRun {
+    fn of(case: &verify::Case, sources: &Sources) -> TestRun {
         let began = Instant::now();
-        let differences = trial::run(case, sources);
+        let differences = verify::run(case, sources);
         let took = began.elapsed();
         TestRun {
             name: case.name.clone(),

@@ -3,7 +3,7 @@
 use super::{TestArgs, once};
 use crate::cli::{COULD_NOT_RUN, FINE, colour};
 use crate::reload::generation::hash;
-use crate::reload::watch::Watch;
+use crate::reload::watcher::Watch;
 use crate::reload::{Layers, read};
 use tokio::sync::mpsc;
 

@@ -16,14 +16,14 @@
 //! Nothing has to be mended. If the client has a word for it, add a frame for the moment (or the member to the backend's
 //! `request:`); `unsupported:` of a backend says whether what it does not take is dropped or refused.
 
+use super::representable;
 use super::shown;
-use crate::diag::{Code, Diagnostic, Span};
+use crate::diagnostics::{Code, Diagnostic, Span};
 use crate::mapping::Plan;
-use crate::mapping::backend::{BackendPlan, Transport};
-use crate::mapping::dialect::DialectPlan;
-use crate::mapping::loss;
-use crate::mapping::manners::{Fate, OPTIONAL};
-use crate::mapping::route::RoutePlan;
+use crate::mapping::config::backend::{BackendPlan, Transport};
+use crate::mapping::config::capabilities::{Fate, OPTIONAL};
+use crate::mapping::config::dialect::DialectPlan;
+use crate::mapping::config::route::RoutePlan;
 
 /// What is lost between a backend and what a route speaks.
 #[derive(Debug)]
@@ -111,7 +111,7 @@ pub fn between(backend: &BackendPlan, dialect: &DialectPlan) -> Loss {
         dialect: dialect.name.clone(),
         profile: dialect.profile.clone(),
         whose: String::new(),
-        lost: loss::lost(backend, dialect),
+        lost: representable::lost(backend, dialect),
         unasked: unasked(backend, dialect),
         span: Span::NOWHERE,
     }

@@ -1,27 +1,28 @@
 //! What is no mistake and hardly meant: said of a set that loads. One file a lint; the text on top of it is the page that
 //! `check --explain` prints.
 
-mod idle_policy;
+mod ineffective_policy;
 pub mod loss;
-mod open_table;
-mod texts;
+mod order_not_guaranteed;
+pub mod representable;
+mod table_without_default;
+mod template_texts;
 mod unframed_moment;
 mod unreachable_rule;
-mod unused_part;
-mod violable_order;
+mod unused_fragment;
 
-pub(super) use open_table::in_expression as table_in_expression;
+pub(super) use table_without_default::in_expression as table_in_expression;
 
-use super::backend::BackendPlan;
-use super::dialect::DialectPlan;
-use super::fields::Cx;
-use super::files::Files;
+use super::config::backend::BackendPlan;
+use super::config::dialect::DialectPlan;
+use super::config::profile::Profile;
+use super::config::profile_patch;
 use super::load::Plan;
-use super::patch;
-use super::profile::Profile;
-use super::yaml::Node;
-use crate::contract::life::Abilities;
-use crate::diag::{Code, Findings};
+use super::source::field_reader::Cx;
+use super::source::layout::Files;
+use super::source::yaml::Node;
+use crate::diagnostics::{Code, Findings};
+use crate::order::turn_model::Abilities;
 use std::borrow::Cow;
 
 /// A set that loaded: its plan, and the files that it was made of.
@@ -43,10 +44,10 @@ struct Variant<'s> {
 const LINTS: &[fn(&Set)] = &[
     unreachable_rule::check,
     unframed_moment::check,
-    violable_order::check,
-    unused_part::check,
-    open_table::check,
-    idle_policy::check,
+    order_not_guaranteed::check,
+    unused_fragment::check,
+    table_without_default::check,
+    ineffective_policy::check,
 ];
 
 pub(super) fn run(plan: &Plan, files: &Files, profiles: &[Profile], cx: Cx) {
@@ -92,7 +93,7 @@ fn variants<'s>(files: &'s Files, profiles: &[Profile<'s>], cx: Cx) -> Vec<Varia
                     let mut patched = node.clone();
                     // It was applied before, and nothing was wrong with it.
                     let findings = Findings::default();
-                    patch::apply(&mut patched, &entry.value, dialect, Cx { findings: &findings, ..cx });
+                    profile_patch::apply(&mut patched, &entry.value, dialect, Cx { findings: &findings, ..cx });
                     Cow::Owned(patched)
                 }
             };

@@ -25,13 +25,13 @@
 //! not mention is free), or say that it is meant: `tool.open: {}` below `frames:`, in a profile `tool.open: { $replace: {} }`.
 //! A `when:` in front of the only frame of `turn.fail` asks for what can happen, not for a policy that nobody has set so.
 
-use super::violable_order::choices;
+use super::order_not_guaranteed::choices;
 use super::{Set, Variant, abilities, shown};
-use crate::canon::{MomentKind, Scope};
-use crate::contract::life::Life;
-use crate::diag::{Code, Diagnostic, Span};
-use crate::mapping::dialect::DialectPlan;
-use crate::mapping::yaml::{Entry, Node};
+use crate::diagnostics::{Code, Diagnostic, Span};
+use crate::domain::{MomentKind, Scope};
+use crate::mapping::config::dialect::DialectPlan;
+use crate::mapping::source::yaml::{Entry, Node};
+use crate::order::turn_model::Life;
 
 pub(super) fn check(set: &Set) {
     let can = abilities(set.plan.backends.iter().map(|b| &**b));

@@ -29,9 +29,9 @@ mod demand;
 mod first_match;
 
 use super::Set;
-use crate::diag::{Code, Diagnostic, Sources, Span};
-use crate::mapping::read::Read;
-use crate::mapping::rules::{Action, Emit, Group, Rule, RuleSet};
+use crate::diagnostics::{Code, Diagnostic, Sources, Span};
+use crate::mapping::language::field::Read;
+use crate::mapping::language::rule::{Action, Emit, Group, Rule, RuleSet};
 use demand::{Demand, contradiction, demands, implied};
 
 pub(super) fn check(set: &Set) {

@@ -3,10 +3,10 @@
 mod lines;
 mod sse;
 
-use crate::canon::{Ended, Tree};
-use crate::mapping::backend::{BackendPlan, Framing};
+use crate::domain::{Ended, Tree};
+use crate::mapping::config::backend::{BackendPlan, Framing};
 use lines::Lines;
-use reframe_frame::Limits;
+use reframe_json::Limits;
 use sse::Sse;
 
 /// What the bytes said.

@@ -3,8 +3,8 @@
 
 use super::lines::Lines;
 use super::{Decoded, TooLarge, parse};
-use crate::canon::{Ended, Tree};
-use crate::mapping::backend::BackendPlan;
+use crate::domain::{Ended, Tree};
+use crate::mapping::config::backend::BackendPlan;
 
 #[derive(Debug)]
 pub struct Sse {

@@ -1,10 +1,10 @@
 //! What a condition asks of a node: which types it may have, and which values.
 
-use crate::canon::Tree;
-use crate::diag::Span;
-use crate::mapping::condition::{Condition, Test};
-use crate::mapping::read::scalar_text;
-use crate::mapping::select::{From, Selector};
+use crate::diagnostics::Span;
+use crate::domain::Tree;
+use crate::mapping::language::condition::{Condition, Test};
+use crate::mapping::language::field::scalar_text;
+use crate::mapping::language::selector::{From, Selector};
 use std::fmt;
 
 /// One demand, and the words in which it was written.

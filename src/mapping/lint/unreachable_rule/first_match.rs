@@ -1,9 +1,9 @@
 //! Lists of which the first that matches is taken: the models of the gateway, the steps of a script.
 
 use super::{Set, say};
-use crate::diag::Span;
-use crate::mapping::gateway::{Match, Model};
-use crate::mapping::yaml::{Kind, Node};
+use crate::diagnostics::Span;
+use crate::mapping::config::gateway::{Match, Model};
+use crate::mapping::source::yaml::{Kind, Node};
 
 pub(super) fn check(set: &Set) {
     let models = &set.plan.gateway.models;

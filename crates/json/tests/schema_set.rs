@@ -1,0 +1,233 @@
+//! Documents that refer to each other, and what is said when one does not lead anywhere.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use reframe_json::{SchemaError, SchemaSet, Tree};
+use serde_json::{Value, json};
+
+fn set<const N: usize>(documents: [(&str, Value); N]) -> SchemaSet {
+    SchemaSet::new(documents.map(|(path, document)| (path.to_owned(), document)))
+}
+
+fn tree(text: &str) -> Tree {
+    Tree::parse(text.as_bytes()).unwrap()
+}
+
+fn invalid(document: &str, pointer: &str, message: &str) -> SchemaError {
+    SchemaError::Invalid { document: document.to_owned(), pointer: pointer.to_owned(), message: message.to_owned() }
+}
+
+fn family() -> SchemaSet {
+    set([
+        (
+            "chat/chunk.json",
+            json!({"properties": {
+                "usage": {"$ref": "../shared/usage.json"},
+                "delta": {"$ref": "delta.json#/$defs/text"}
+            }}),
+        ),
+        ("chat/delta.json", json!({"$defs": {"text": {"type": "string"}}})),
+        (
+            "shared/usage.json",
+            json!({
+                "$id": "https://example.com/somewhere/else.json",
+                "properties": {"total": {"$ref": "./parts/count.json#/$defs/a%20count"}}
+            }),
+        ),
+        ("shared/parts/count.json", json!({"$defs": {"a count": {"type": "integer"}}})),
+        (
+            "responses/events.json",
+            json!({"$defs": {
+                "response.created": {"required": ["response"], "properties": {
+                    "response": {"$ref": "#/$defs/response"}
+                }},
+                "response": {"type": "object"},
+                "with/slash and %": {"type": "null"}
+            }}),
+        ),
+    ])
+}
+
+#[test]
+fn references_lead_from_document_to_document() {
+    let schema = family().compile("chat/chunk.json").unwrap();
+    assert!(schema.is_valid(&tree(r#"{"usage":{"total":1},"delta":"x"}"#)));
+    let breach = schema.check(&tree(r#"{"usage":{"total":"1"}}"#)).unwrap_err();
+    assert_eq!((&*breach.pointer, &*breach.keyword), ("/usage/total", "type"));
+    let breach = schema.check(&tree(r#"{"delta":1}"#)).unwrap_err();
+    assert_eq!((&*breach.pointer, &*breach.keyword), ("/delta", "type"));
+}
+
+#[test]
+fn a_definition_with_dots_in_its_name_is_compiled_in_its_document() {
+    let schema = family().compile("responses/events.json#/$defs/response.created").unwrap();
+    assert!(schema.is_valid(&tree(r#"{"response":{}}"#)));
+    let breach = schema.check(&tree(r#"{"response":1}"#)).unwrap_err();
+    assert_eq!((&*breach.pointer, &*breach.keyword), ("/response", "type"));
+    assert_eq!(schema.check(&tree("{}")).unwrap_err().keyword, "required");
+}
+
+#[test]
+fn names_that_a_uri_would_escape_are_written_plainly() {
+    let schema = family().compile("responses/events.json#/$defs/with~1slash and %").unwrap();
+    assert!(schema.is_valid(&tree("null")));
+    assert!(!schema.is_valid(&tree("1")));
+}
+
+#[test]
+fn what_is_not_there_is_not_found() {
+    let set = family();
+    for (reference, is_there) in [
+        ("chat/chunk.json", true),
+        ("responses/events.json#/$defs/response.created", true),
+        ("responses/events.json#/$defs/response.create", false),
+        ("chunk.json", false),
+        ("chat/chunk.json#usage", false),
+    ] {
+        assert_eq!(set.contains(reference), is_there, "{reference}");
+        let result = set.compile(reference).map(drop);
+        assert_eq!(result == Err(SchemaError::NotFound), !is_there, "{reference}");
+    }
+}
+
+#[test]
+fn a_reference_to_a_missing_document_is_pointed_at() {
+    let set = set([
+        ("a/one.json", json!({"properties": {"x": {"$ref": "../b/two.json"}}})),
+        ("b/two.json", json!({"items": {"$ref": "tree.json#/$defs/x"}})),
+        ("c.json", json!({"type": "null"})),
+    ]);
+    let fault = invalid("b/two.json", "/items/$ref", "there is no schema `b/tree.json`");
+    assert_eq!(set.compile("a/one.json").unwrap_err(), fault);
+    assert_eq!(set.compile("b/two.json").unwrap_err(), fault);
+    assert_eq!(fault.to_string(), "b/two.json#/items/$ref: there is no schema `b/tree.json`");
+    // A fault in one document is no fault of the others.
+    assert!(set.compile("c.json").unwrap().is_valid(&Tree::Null));
+}
+
+#[test]
+fn a_reference_to_a_missing_definition_is_pointed_at() {
+    let set = set([("a.json", json!({"$defs": {"x": {"allOf": [{"$ref": "#/$defs/y"}]}}}))]);
+    let fault = invalid("a.json", "/$defs/x/allOf/0/$ref", "`a.json` has no `/$defs/y`");
+    assert_eq!(set.compile("a.json#/$defs/x").unwrap_err(), fault);
+}
+
+#[test]
+fn nothing_is_fetched() {
+    let set = set([("a.json", json!({"$ref": "https://example.com/b.json"}))]);
+    let message = "`https://example.com/b.json` is elsewhere, and nothing is fetched";
+    assert_eq!(set.compile("a.json").unwrap_err(), invalid("a.json", "/$ref", message));
+}
+
+#[test]
+fn data_that_looks_like_a_reference_is_data() {
+    let set = set([(
+        "a.json",
+        json!({
+            "properties": {"$ref": {"type": "string"}},
+            "const": {"$ref": "nowhere.json"}
+        }),
+    )]);
+    let schema = set.compile("a.json").unwrap();
+    assert!(schema.is_valid(&tree(r#"{"$ref":"nowhere.json"}"#)));
+    assert!(!schema.is_valid(&tree(r#"{"$ref":"elsewhere.json"}"#)));
+}
+
+#[test]
+fn references_that_go_in_circles_are_followed_once() {
+    let set = set([
+        ("a.json", json!({"properties": {"b": {"$ref": "b.json"}}, "additionalProperties": false})),
+        ("b.json", json!({"items": {"$ref": "a.json"}})),
+    ]);
+    let schema = set.compile("a.json").unwrap();
+    assert!(schema.is_valid(&tree(r#"{"b":[{"b":[{}]}]}"#)));
+    assert!(!schema.is_valid(&tree(r#"{"b":[{"b":[{"c":1}]}]}"#)));
+}
+
+#[test]
+fn a_schema_that_breaks_the_rules_of_schemas_is_refused_where_it_does() {
+    let set = set([
+        ("a.json", json!({"properties": {"x": {"minLength": "3"}}})),
+        ("b.json", json!({"$schema": "http://json-schema.org/draft-07/schema#"})),
+        ("c.json", json!({"$defs": {"x": {"$id": "other.json"}}})),
+        ("d.json", json!({"items": {"pattern": "("}})),
+        ("e.json", json!({"patternProperties": {"/[": true}})),
+    ]);
+    assert_eq!(
+        set.compile("a.json").unwrap_err(),
+        invalid("a.json", "/properties/x/minLength", "\"3\" is not of type \"integer\"")
+    );
+    let dialect = "`http://json-schema.org/draft-07/schema#` is not understood; \
+                   write `https://json-schema.org/draft/2020-12/schema`";
+    assert_eq!(set.compile("b.json").unwrap_err(), invalid("b.json", "/$schema", dialect));
+    let inner = "an inner `$id` would move every reference under it";
+    assert_eq!(set.compile("c.json").unwrap_err(), invalid("c.json", "/$defs/x/$id", inner));
+    assert_eq!(
+        set.compile("d.json").unwrap_err(),
+        invalid("d.json", "/items/pattern", "`(` is not a regular expression")
+    );
+    assert_eq!(
+        set.compile("e.json").unwrap_err(),
+        invalid("e.json", "/patternProperties/~1[", "`/[` is not a regular expression")
+    );
+}
+
+#[test]
+fn a_place_outside_the_known_keywords_can_be_compiled() {
+    let set = set([(
+        "api.json",
+        json!({"components": {
+            "good": {"$ref": "#/components/text"},
+            "text": {"type": "string"},
+            "bad": {"$ref": "#/components/none"}
+        }}),
+    )]);
+    let schema = set.compile("api.json#/components/good").unwrap();
+    assert!(schema.is_valid(&tree(r#""x""#)));
+    assert!(!schema.is_valid(&tree("1")));
+    assert_eq!(
+        set.compile("api.json#/components/bad").unwrap_err(),
+        invalid("api.json", "/components/bad/$ref", "`api.json` has no `/components/none`")
+    );
+}
+
+#[test]
+fn open_objects_are_listed_and_closed_ones_are_not() {
+    let closed = json!({"type": "object", "additionalProperties": false});
+    let set = set([(
+        "a.json",
+        json!({
+            "type": "object",
+            "properties": {
+                "closed": closed,
+                "map": {"type": "object", "additionalProperties": {"type": "string"}},
+                "unevaluated": {"properties": {}, "unevaluatedProperties": false},
+                "explicitly": {"type": "object", "additionalProperties": true},
+                "nullable": {"type": ["object", "null"]},
+                "a/b": {"properties": {"x": {"type": "string"}}},
+                "text": {"type": "string"},
+                "data": {"const": {"type": "object"}},
+                "list": {"items": closed}
+            },
+            "$defs": {"open": {"type": "object"}}
+        }),
+    )]);
+    assert_eq!(
+        set.open_objects("a.json"),
+        ["", "/properties/explicitly", "/properties/nullable", "/properties/a~1b", "/$defs/open"]
+    );
+    assert_eq!(set.open_objects("b.json"), Vec::<String>::new());
+}
+
+#[test]
+fn the_branches_of_a_closed_object_need_not_close_themselves() {
+    let branches = json!([{"properties": {"x": {"type": "object"}}}]);
+    let set = set([
+        ("closed.json", json!({"allOf": branches, "unevaluatedProperties": false})),
+        ("open.json", json!({"allOf": branches})),
+        ("condition.json", json!({"if": {"properties": {"x": {"const": 1}}}})),
+    ]);
+    let inside = "/allOf/0/properties/x";
+    assert_eq!(set.open_objects("closed.json"), [inside]);
+    assert_eq!(set.open_objects("open.json"), ["/allOf/0", inside]);
+    assert_eq!(set.open_objects("condition.json"), Vec::<String>::new());
+}

@@ -1,0 +1,131 @@
+//! What `reframe check --explain CODE` prints, and what docs/diagnostics.md is made of: one page for each code.
+//!
+//! A page is a small text of its own, or the text that stands on top of the lint that finds it: its first line is the
+//! sentence of the code, then come the sections Why, Example and Mend.
+
+use super::Code;
+
+pub struct Page {
+    pub code: Code,
+    /// Markdown, without a heading of its own.
+    pub text: String,
+}
+
+impl Page {
+    pub fn of(code: Code) -> Page {
+        Page { code, text: without_slashes(source(code)) }
+    }
+
+    /// The sentence on top.
+    pub fn sentence(&self) -> &str {
+        self.text.lines().next().unwrap_or_default()
+    }
+
+    /// What stands below the sentence.
+    pub fn rest(&self) -> &str {
+        self.text.split_once('\n').map_or("", |(_, rest)| rest).trim()
+    }
+
+    /// What stands below `## name`.
+    pub fn section(&self, name: &str) -> Option<&str> {
+        let heading = format!("\n## {name}\n");
+        let (_, after) = self.text.split_once(heading.as_str())?;
+        Some(after.split("\n## ").next().unwrap_or(after).trim())
+    }
+}
+
+/// The text on top of a Rust file, if it is one.
+fn without_slashes(source: &str) -> String {
+    if !source.starts_with("//!") {
+        return source.trim().to_owned();
+    }
+    let lines = source.lines().map_while(|line| line.strip_prefix("//!"));
+    let lines: Vec<&str> = lines.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect();
+    lines.join("\n").trim().to_owned()
+}
+
+fn source(code: Code) -> &'static str {
+    match code {
+        Code::Unreadable => include_str!("docs/RF001.md"),
+        Code::Syntax => include_str!("docs/RF002.md"),
+        Code::DuplicateKey => include_str!("docs/RF003.md"),
+        Code::Budget => include_str!("docs/RF004.md"),
+        Code::UnknownKey => include_str!("docs/RF010.md"),
+        Code::MissingKey => include_str!("docs/RF011.md"),
+        Code::WrongType => include_str!("docs/RF012.md"),
+        Code::UnknownValue => include_str!("docs/RF013.md"),
+        Code::DuplicateName => include_str!("docs/RF014.md"),
+        Code::UnknownReference => include_str!("docs/RF020.md"),
+        Code::BadSelector => include_str!("docs/RF101.md"),
+        Code::BadExpression => include_str!("docs/RF102.md"),
+        Code::BadHole => include_str!("docs/RF103.md"),
+        Code::UnknownVariable => include_str!("docs/RF104.md"),
+        Code::UnknownFilter => include_str!("docs/RF105.md"),
+        Code::UnknownTable => include_str!("docs/RF106.md"),
+        Code::UnknownPart => include_str!("docs/RF107.md"),
+        Code::PartCycle => include_str!("docs/RF108.md"),
+        Code::BadDirective => include_str!("docs/RF109.md"),
+        Code::PartialTable => include_str!("docs/RF110.md"),
+        Code::PartialSwitch => include_str!("docs/RF111.md"),
+        Code::UnknownWord => include_str!("docs/RF120.md"),
+        Code::UnknownField => include_str!("docs/RF121.md"),
+        Code::UnknownMoment => include_str!("docs/RF122.md"),
+        Code::UnknownPolicy => include_str!("docs/RF123.md"),
+        Code::BadPolicyValue => include_str!("docs/RF124.md"),
+        Code::BadOrder => include_str!("docs/RF125.md"),
+        Code::BadPatch => include_str!("docs/RF126.md"),
+        Code::BadFrame => include_str!("docs/RF127.md"),
+        Code::BadSchema => include_str!("docs/RF128.md"),
+        Code::BadTranscript => include_str!("docs/RF129.md"),
+        Code::UnsafeText => include_str!("docs/RF130.md"),
+        Code::OpenSchema => include_str!("docs/RF131.md"),
+        Code::PlainSecret => include_str!("docs/RF132.md"),
+        Code::TooManyVariants => include_str!("docs/RF133.md"),
+        Code::FailedTest => include_str!("docs/RF140.md"),
+        Code::NeverValid => include_str!("docs/RF142.md"),
+        Code::FailedRehearsal => include_str!("docs/RF141.md"),
+        Code::UnreachableRule => include_str!("../mapping/lint/unreachable_rule.rs"),
+        Code::UnframedMoment => include_str!("../mapping/lint/unframed_moment.rs"),
+        Code::ViolableOrder => include_str!("../mapping/lint/order_not_guaranteed.rs"),
+        Code::UnusedPart => include_str!("../mapping/lint/unused_fragment.rs"),
+        Code::OpenTable => include_str!("../mapping/lint/table_without_default.rs"),
+        Code::IdlePolicy => include_str!("../mapping/lint/ineffective_policy.rs"),
+        Code::Loss => include_str!("../mapping/lint/loss.rs"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+    use super::*;
+
+    /// In order.
+    const SECTIONS: &[&str] = &["Why", "Example", "Mend"];
+
+    #[test]
+    fn every_code_has_a_page_with_its_sentence_and_all_sections() {
+        let mut wrong = Vec::new();
+        for code in Code::ALL {
+            let page = Page::of(*code);
+            let (first, rest) = page.sentence().split_at(1);
+            let sentence = first.to_lowercase() + rest.trim_end_matches('.');
+            if sentence != code.about() {
+                wrong.push(format!("{}: `{sentence}`, and not `{}`", code.as_str(), code.about()));
+            }
+            let found: Vec<&str> = page.text.lines().filter_map(|line| line.strip_prefix("## ")).collect();
+            if found != SECTIONS {
+                wrong.push(format!("{}: the sections are {found:?}", code.as_str()));
+            }
+            let empty = |name: &&&str| page.section(name).is_none_or(str::is_empty);
+            wrong.extend(SECTIONS.iter().filter(empty).map(|name| format!("{}: {name} is empty", code.as_str())));
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+
+    #[test]
+    fn the_text_on_top_of_a_lint_is_its_page() {
+        let lint = "//! A thing.\n//!\n//! ## Why\n//!\n//! So.\n\nuse x;\n//! not this\n";
+        assert_eq!(without_slashes(lint), "A thing.\n\n## Why\n\nSo.");
+    }
+}

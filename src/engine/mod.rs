@@ -1,0 +1,16 @@
+//! Plan + raw events → frames. Run time only, and pure: no IO, no clock, no randomness.
+
+pub mod decode;
+pub mod encode;
+pub mod fields;
+pub mod frames;
+pub mod observer;
+pub mod param;
+pub mod pipeline;
+pub mod render;
+pub mod request;
+pub mod rules;
+pub mod script_step;
+pub mod select;
+pub mod sse;
+pub mod variant;

@@ -1,0 +1,158 @@
+//! Client body → TurnRequest, by the dialect's `request:` rules. What is wrong is told with its `param`.
+
+use crate::domain::{Fault, FaultKind, Tree, TurnRequest};
+use crate::engine::fields::Mismatch;
+use crate::engine::rules::Emission;
+use crate::engine::rules::Said;
+use crate::engine::select::Cursor;
+use crate::mapping::config::dialect_request::{Need, RequestPlan};
+use crate::mapping::language::field::Read;
+use crate::mapping::language::rule::RuleSet;
+
+/// More choices than this is not a request but an attack.
+const MAX_CHOICES: i64 = 128;
+
+pub fn read(plan: &RequestPlan, body: &[u8]) -> Result<TurnRequest, Fault> {
+    let body =
+        Tree::parse(body).map_err(|e| Fault::new(FaultKind::NotJson, format!("the body is not valid JSON: {e}")))?;
+    if body.as_map().is_none() {
+        return Err(Fault::new(FaultKind::NotJson, "the body must be a JSON object"));
+    }
+    read_tree(plan, &body)
+}
+
+pub fn read_tree(plan: &RequestPlan, body: &Tree) -> Result<TurnRequest, Fault> {
+    let mut cursor = Cursor::new(body);
+    for (selector, need) in &plan.required {
+        let param = selector.param(&cursor);
+        let Some(node) = selector.one(&cursor).filter(|n| !n.is_null()) else {
+            return Err(Fault::new(FaultKind::Missing, format!("`{param}` is required")).param(param));
+        };
+        if let Some(expected) = need.unmet(node) {
+            return Err(Fault::new(FaultKind::Invalid, format!("`{param}` must be {expected}")).param(param));
+        }
+    }
+    for refused in &plan.refused {
+        if refused.at.one(&cursor).is_some_and(|n| !n.is_null() && !refused.unless.contains(n)) {
+            let fault = Fault::new(FaultKind::Unsupported, refused.message.as_str()).param(refused.at.param(&cursor));
+            return Err(Fault { code: refused.code.clone(), ..fault });
+        }
+    }
+    let mut view = Tree::Map(Vec::new());
+    fill(&mut view, &plan.scalars, &mut cursor)?;
+    for (name, reads) in [("tool_choice", &plan.tool_choice), ("format", &plan.format)] {
+        let mut group = Tree::Map(Vec::new());
+        fill(&mut group, reads, &mut cursor)?;
+        let empty = group.as_map().is_none_or(<[_]>::is_empty);
+        view.insert(name, if empty { Tree::Null } else { group });
+    }
+    let n = view.get("n").and_then(Tree::as_i64).unwrap_or(1);
+    if !(1..=MAX_CHOICES).contains(&n) {
+        let message = format!("`n` must be between 1 and {MAX_CHOICES}, not {n}");
+        return Err(Fault::new(FaultKind::Invalid, message).param("n"));
+    }
+    // What was read above has the plainer messages; the schema knows the rest.
+    if let Some(Err(breach)) = plan.schema.as_ref().map(|s| s.schema.check(body)) {
+        return Err(invalid(Mismatch {
+            param: dotted(&breach.pointer),
+            message: format!("is not valid: {}", breach.message),
+        }));
+    }
+    let items = emissions(&plan.items, body)?.into_iter().map(item).collect::<Vec<_>>();
+    let tools = emissions(&plan.tools, body)?.into_iter().map(record).collect::<Vec<_>>();
+    view.insert("items", Tree::from(items));
+    view.insert("tools", Tree::from(tools));
+    let members = body.as_map().unwrap_or(&[]);
+    let extra = members.iter().filter(|(key, _)| !plan.known.iter().any(|k| **k == **key)).cloned();
+    view.insert("extra", Tree::Map(extra.collect()));
+    view.insert("raw", body.clone());
+    Ok(TurnRequest::new(view))
+}
+
+fn fill(view: &mut Tree, reads: &[Read], cursor: &mut Cursor) -> Result<(), Fault> {
+    for read in reads {
+        let value = read.value(cursor).map_err(invalid)?;
+        if !value.is_null() {
+            view.insert(read.field.name, value);
+        }
+    }
+    Ok(())
+}
+
+fn emissions(rules: &RuleSet, body: &Tree) -> Result<Vec<Emission>, Fault> {
+    let Said { emissions, mismatches, unknown, failed, .. } = rules.apply(body);
+    if let Some(mismatch) = mismatches.into_iter().next() {
+        return Err(invalid(mismatch));
+    }
+    if let Some((message, _)) = failed {
+        return Err(Fault::new(FaultKind::Unsupported, message));
+    }
+    if let Some(param) = unknown.into_iter().next() {
+        let message = format!("`{param}` is of a kind that this endpoint does not take");
+        return Err(Fault::new(FaultKind::Invalid, message).param(param));
+    }
+    Ok(emissions)
+}
+
+fn invalid(mismatch: Mismatch) -> Fault {
+    Fault::new(FaultKind::Invalid, format!("`{}` {}", mismatch.param, mismatch.message)).param(mismatch.param)
+}
+
+/// `/messages/0/content` → `messages[0].content`
+fn dotted(pointer: &str) -> String {
+    let mut path = String::new();
+    for step in pointer.split('/').skip(1) {
+        match step.parse::<usize>() {
+            Ok(index) => path.push_str(&format!("[{index}]")),
+            Err(_) if path.is_empty() => path.push_str(step),
+            Err(_) => path.push_str(&format!(".{step}")),
+        }
+    }
+    path
+}
+
+fn record(emission: Emission) -> Tree {
+    Tree::map(emission.fields)
+}
+
+/// An item has its text and its parts, whichever of the two the client sent.
+fn item(emission: Emission) -> Tree {
+    let word = emission.word;
+    let mut item = Tree::map([("type", Tree::from(word))]);
+    for (name, value) in emission.fields {
+        item.insert(name, value);
+    }
+    if matches!(word, "message" | "result") {
+        if item.get("parts").is_none() {
+            let text = item.get("text").cloned().unwrap_or_else(|| Tree::from(""));
+            let part = Tree::map([("type", Tree::from("text")), ("text", text)]);
+            item.insert("parts", Tree::from(vec![part]));
+        }
+        let texts: Vec<&str> = item
+            .get("parts")
+            .and_then(Tree::as_list)
+            .unwrap_or(&[])
+            .iter()
+            .filter_map(|p| p.get("text").and_then(Tree::as_str))
+            .collect();
+        let text = texts.concat();
+        item.insert("text", Tree::from(text));
+    }
+    item
+}
+
+impl Need {
+    /// What it is instead, as the end of the sentence "`x` must be …".
+    pub fn unmet(self, node: &Tree) -> Option<&'static str> {
+        let (met, expected) = match self {
+            Need::Exists => (true, ""),
+            Need::String => (node.type_name() == "string", "a string"),
+            Need::Number => (node.type_name() == "number", "a number"),
+            Need::Boolean => (node.type_name() == "boolean", "a boolean"),
+            Need::Object => (node.type_name() == "object", "an object"),
+            Need::Array => (node.type_name() == "array", "an array"),
+            Need::List => (node.as_list().is_some_and(|l| !l.is_empty()), "an array with at least one element"),
+        };
+        (!met).then_some(expected)
+    }
+}

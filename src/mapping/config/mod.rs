@@ -1,0 +1,23 @@
+//! One file for each kind of mapping file, or section of one: YAML → checked plan.
+
+pub mod admin;
+pub mod backend;
+pub mod backend_address;
+pub mod backend_request;
+pub mod capabilities;
+pub mod dialect;
+pub mod dialect_capture;
+pub mod dialect_order;
+pub mod dialect_request;
+pub mod gateway;
+pub mod headers;
+pub mod overrides;
+pub mod profile;
+pub mod profile_patch;
+pub mod rename_fields;
+pub mod route;
+pub mod schemas;
+pub mod script;
+pub mod static_routes;
+pub mod timeouts;
+pub mod transcript;

@@ -1,0 +1,16 @@
+//! The expression language of mapping files: selectors, conditions, rules, templates, expressions, skeletons.
+
+pub mod cacheable;
+pub mod condition;
+pub mod expression;
+pub mod expression_check;
+pub mod expression_tokens;
+pub mod field;
+pub mod named_rules;
+pub mod rule;
+pub mod scope;
+pub mod selector;
+pub mod skeleton;
+pub mod table;
+pub mod template;
+pub mod variables_read;

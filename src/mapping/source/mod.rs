@@ -1,0 +1,6 @@
+//! The files of a mapping set: layout, YAML with positions, and reading maps field by field.
+
+pub mod field_reader;
+pub mod layout;
+pub mod yaml;
+pub mod yaml_errors;

@@ -1,0 +1,135 @@
+//! Rules: the same for a backend's events and a client's request; only the words that they may emit differ.
+
+use super::field;
+use super::notation::{Anything, BySelector, List, Selector, Some1, closed, exactly_one};
+use crate::domain::emit::{EVENTS, ITEMS, OBSERVATIONS, PARTS, TOOLS, Vocabulary};
+use crate::mapping::language::condition::TYPES;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde_json::{Map, Value, json};
+use std::borrow::Cow;
+use std::marker::PhantomData;
+
+/// Which words a rule may emit.
+pub trait Emits {
+    const NAME: &'static str;
+    const VOCABULARY: &'static Vocabulary;
+}
+
+macro_rules! emits {
+    ($($name:ident = $vocabulary:ident),*) => {$(
+        pub struct $name;
+
+        impl Emits for $name {
+            const NAME: &'static str = stringify!($name);
+            const VOCABULARY: &'static Vocabulary = &$vocabulary;
+        }
+
+        impl JsonSchema for $name {
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                Schema::default()
+            }
+        }
+    )*};
+}
+emits!(Event = EVENTS, Item = ITEMS, Part = PARTS, Tool = TOOLS, Observation = OBSERVATIONS);
+
+/// All rules that hold fire, in the order of the file, and emit in the order of the list. Rules that stand together and have
+/// the same `each` walk it once, element by element. A rule says exactly one of `emit`, `drop` and `fail`.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields, rename = "{V}Rule", title = "rule", extend("oneOf" = exactly_one(["emit", "drop", "fail"])))]
+pub struct Rule<V: Emits + JsonSchema> {
+    /// For people.
+    pub name: Option<String>,
+    /// A selector; the rule looks at every node that it finds, as `@`.
+    pub each: Option<Selector>,
+    /// Conditions, all of which must hold: selector to test.
+    #[schemars(rename = "where")]
+    pub conditions: Option<BySelector<Test>>,
+    /// Only if no earlier rule of its group held.
+    #[schemars(extend("default" = false))]
+    pub otherwise: Option<bool>,
+    /// What is said. An entry may have an `each:` and a `where:` of its own, beside the word.
+    pub emit: Option<Some1<Emit<V>>>,
+    /// Why: it is known and says nothing.
+    pub drop: Option<String>,
+    /// The message: it ends the turn; in a request, it is refused.
+    pub fail: Option<String>,
+}
+
+/// A rule over events, which may also go by their names.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields, title = "rule", rename = "Named{V}Rule")]
+pub struct NamedRule<V: Emits + JsonSchema> {
+    /// The name of the events, or several; needs `key:` beside `rules:`.
+    pub event: Option<List<String>>,
+    #[schemars(flatten)]
+    pub rule: Rule<V>,
+}
+
+/// A test of one node: `exists`, `absent`, a type (`string`, `number`, `boolean`, `object`, `array`, `"null"`), a value that
+/// it equals, a list of such values, or `{ equals: VALUE }`.
+pub struct Test;
+
+impl JsonSchema for Test {
+    fn schema_name() -> Cow<'static, str> {
+        "Test".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let value = generator.subschema_for::<Anything>();
+        let words: Vec<&str> = ["exists", "absent"].into_iter().chain(TYPES.iter().copied()).collect();
+        let shown = words.iter().map(|w| format!("`{w}`")).collect::<Vec<_>>().join(", ");
+        json_schema!({
+            "title": "test",
+            "description": format!(
+                "A test of one node: {shown}; a value that it equals, a list of such values, or `{{ equals: VALUE }}`."
+            ),
+            "examples": words,
+            "if": { "type": "object" },
+            "then": { "required": ["equals"], "additionalProperties": false, "properties": { "equals": value } },
+        })
+    }
+}
+
+/// One word with its fields.
+pub struct Emit<V>(PhantomData<V>);
+
+impl<V: Emits> JsonSchema for Emit<V> {
+    fn schema_name() -> Cow<'static, str> {
+        format!("{}Emit", V::NAME).into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let described = |mut schema: Schema, text: &str| -> Value {
+            schema.insert("description".to_owned(), text.into());
+            schema.to_value()
+        };
+        let mut properties = Map::new();
+        let each = generator.subschema_for::<Selector>();
+        properties.insert("each".to_owned(), described(each, "Once for every node that it finds, as `@`."));
+        let conditions = generator.subschema_for::<BySelector<Test>>();
+        properties.insert("where".to_owned(), described(conditions, "Only if these hold."));
+        for word in V::VOCABULARY.words {
+            let fields = field::fields(word.fields, generator);
+            properties.insert(word.name.to_owned(), described(fields, word.about));
+        }
+        let mut schema = closed(properties);
+        schema.insert("title".to_owned(), V::VOCABULARY.noun.into());
+        let about = format!("One {} with its fields. What is not there is not said.", V::VOCABULARY.noun);
+        schema.insert("description".to_owned(), about.into());
+        schema.insert("oneOf".to_owned(), exactly_one(V::VOCABULARY.names()));
+        schema
+    }
+}
+
+/// Without `key:` there are no names of events.
+pub fn names_need_a_key(schema: &mut Schema) {
+    let nameless = json!({ "properties": { "event": false } });
+    schema.insert("if".to_owned(), json!({ "not": { "required": ["key"] } }));
+    let rules = json!({ "if": { "type": "array" }, "then": { "items": nameless }, "else": nameless });
+    schema.insert("then".to_owned(), json!({ "properties": { "rules": rules } }));
+}

@@ -1,0 +1,93 @@
+//! Our goldens against OpenAI's published schemas, for those who have them in a folder: bodies by their names
+//! (`CreateChatCompletionResponse.json`), stream events below `events/` by their types.
+//!
+//! `REFRAME_OPENAI_SCHEMAS=FOLDER cargo test --test wire -- --ignored`
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use reframe_json::{Schema, SchemaSet, Tree};
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What the published schemas do not know yet, although the API has it: custom tools in chat streams.
+const AHEAD: &[&str] = &["openai-responses/custom-tool-call/chat.sse"];
+
+#[test]
+#[ignore = "needs REFRAME_OPENAI_SCHEMAS=FOLDER"]
+fn goldens_satisfy_the_published_schemas() {
+    let folder = PathBuf::from(std::env::var_os("REFRAME_OPENAI_SCHEMAS").expect("REFRAME_OPENAI_SCHEMAS=FOLDER"));
+    let mut published = Published { folder, compiled: HashMap::new() };
+    let (mut compared, mut wrong) = (0, Vec::new());
+    for golden in goldens() {
+        let shown = golden.iter().rev().take(3).collect::<Vec<_>>().into_iter().rev().collect::<PathBuf>();
+        if AHEAD.iter().any(|known| shown.ends_with(known)) {
+            continue;
+        }
+        for (name, data) in data(&golden) {
+            compared += 1;
+            if let Err(breach) = published.get(&name).check(&data) {
+                wrong.push(format!("{}: {name}: {breach}", shown.display()));
+            }
+        }
+    }
+    println!("{compared} bodies and frames compared");
+    assert!(compared > 1000, "only {compared} were compared");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+struct Published {
+    folder: PathBuf,
+    compiled: HashMap<String, Schema>,
+}
+
+impl Published {
+    fn get(&mut self, name: &str) -> &Schema {
+        let folder = &self.folder;
+        self.compiled.entry(name.to_owned()).or_insert_with(|| {
+            let path = folder.join(format!("{name}.json"));
+            let text = fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            let set = SchemaSet::new([("it.json".to_owned(), serde_json::from_slice(&text).unwrap())]);
+            set.compile("it.json").unwrap_or_else(|error| panic!("{name}: {error:?}"))
+        })
+    }
+}
+
+/// Of the profile `openai`: `chat.sse`, `chat.json` and their like.
+fn goldens() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/transcripts");
+    let inside = |folder: &Path| fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect::<Vec<_>>();
+    let cases = inside(&root).into_iter().flat_map(|backend| inside(&backend));
+    let names = ["chat", "completions", "responses"].iter().flat_map(|d| ["sse", "json"].map(|e| format!("{d}.{e}")));
+    let names: Vec<String> = names.collect();
+    cases
+        .flat_map(|case| names.iter().map(move |name| case.join(name)).collect::<Vec<_>>())
+        .filter(|p| p.exists())
+        .collect()
+}
+
+/// Each with the name of the schema that is about it.
+fn data(golden: &Path) -> Vec<(String, Tree)> {
+    let text = fs::read_to_string(golden).unwrap();
+    let dialect = golden.file_stem().unwrap().to_str().unwrap();
+    if text.starts_with("HTTP ") {
+        return Vec::new();
+    }
+    if golden.extension().is_some_and(|e| e == "json") {
+        let name = match dialect {
+            "chat" => "CreateChatCompletionResponse",
+            "completions" => "CreateCompletionResponse",
+            _ => "Response",
+        };
+        return vec![(name.to_owned(), Tree::parse(text.as_bytes()).unwrap())];
+    }
+    let lines = text.lines().filter_map(|line| line.strip_prefix("data: ")).filter(|data| *data != "[DONE]");
+    let trees = lines.map(|data| Tree::parse(data.as_bytes()).unwrap());
+    let named = trees.map(|tree| match dialect {
+        _ if tree.get("error").is_some() && tree.get("type").is_none() => ("ErrorResponse".to_owned(), tree),
+        "chat" => ("CreateChatCompletionStreamResponse".to_owned(), tree),
+        "completions" => ("CreateCompletionResponse".to_owned(), tree),
+        _ => (format!("events/{}", tree.get("type").and_then(Tree::as_str).unwrap_or_default()), tree),
+    });
+    named.collect()
+}
