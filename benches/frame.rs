@@ -1,13 +1,13 @@
-//! What a frame costs: `cargo bench`. Only ratios within one run mean anything.
+//! The cost of a frame: `cargo bench`. Only ratios within one run are meaningful.
 //!
-//! A turn is opened, and then told one more piece of text, as often as it takes: each sample is one piece, from the event
-//! (or from the backend's JSON, or from its bytes) to the bytes that leave, checked by its schema and its order.
+//! Each sample is one more text delta in an open turn, from the event (or the backend's JSON, or its bytes) to the bytes
+//! sent to the client, including validation of schema and order.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use divan::{AllocProfiler, Bencher, black_box};
-use reframe::domain::{Event, Piece, Tree};
-use reframe::engine::pipeline::{Answer, Filling, Order, Pipeline};
+use reframe::domain::{Delta, Event, Tree};
+use reframe::engine::pipeline::{Pipeline, RenderMode, ResponseMode, TurnSpec};
 use reframe::engine::request;
 use reframe::mapping::config::gateway::Validation;
 use reframe::mapping::{Plan, load};
@@ -28,39 +28,39 @@ fn main() {
     divan::main();
 }
 
-fn opened(dialect: &str, filling: Filling, validation: Validation) -> Pipeline {
+fn open_pipeline(dialect: &str, render_mode: RenderMode, validation: Validation) -> Pipeline {
     let dialect = PLAN.dialect(dialect, Some("openai")).unwrap().clone();
     let body = match dialect.name.as_str() {
         "chat" => r#"{"model":"m","stream":true,"messages":[{"role":"user","content":"hi"}]}"#,
         _ => r#"{"model":"m","stream":true,"input":"hi"}"#,
     };
     let request = request::read(&dialect.request, body.as_bytes()).unwrap();
-    let mut pipeline = Pipeline::new(Order {
+    let mut pipeline = Pipeline::new(TurnSpec {
         backend: PLAN.backend("openai-chat").unwrap().clone(),
         dialect,
         request: Arc::new(request),
         validation,
-        answer: Answer::Stream,
-        masks: Default::default(),
-        hidden: None,
+        response_mode: ResponseMode::Stream,
+        tool_aliases: Default::default(),
+        redactor: None,
         ids: Ids::Seeded(7),
         now_ms: 0,
     })
-    .writing()
-    .filling(filling);
+    .with_byte_output()
+    .with_render_mode(render_mode);
     pipeline.push(&Tree::parse(CHUNK.as_bytes()).unwrap(), 0);
     pipeline
 }
 
-fn piece() -> Event {
-    Event::Text { choice: 0, item: None, part: None, piece: Piece::Delta(" word".to_owned()) }
+fn text_delta() -> Event {
+    Event::Text { choice: 0, item: None, part: None, delta: Delta::Append(" word".to_owned()) }
 }
 
-fn from_event(bencher: Bencher, dialect: &str, filling: Filling, validation: Validation) {
-    let mut pipeline = opened(dialect, filling, validation);
+fn from_event(bencher: Bencher, dialect: &str, render_mode: RenderMode, validation: Validation) {
+    let mut pipeline = open_pipeline(dialect, render_mode, validation);
     let mut out = Vec::with_capacity(1 << 16);
-    bencher.with_inputs(piece).bench_local_values(|event| {
-        pipeline.hear(event, 1);
+    bencher.with_inputs(text_delta).bench_local_values(|event| {
+        pipeline.push_event(event, 1);
         out.clear();
         pipeline.drain(&mut out);
         black_box(out.len())
@@ -68,23 +68,23 @@ fn from_event(bencher: Bencher, dialect: &str, filling: Filling, validation: Val
 }
 
 #[divan::bench(args = DIALECTS)]
-fn event_patched_strict(bencher: Bencher, dialect: &str) {
-    from_event(bencher, dialect, Filling::Patched, Validation::Strict);
+fn event_cached_strict(bencher: Bencher, dialect: &str) {
+    from_event(bencher, dialect, RenderMode::Cached, Validation::Strict);
 }
 
 #[divan::bench(args = DIALECTS)]
-fn event_patched_unchecked(bencher: Bencher, dialect: &str) {
-    from_event(bencher, dialect, Filling::Patched, Validation::Off);
+fn event_cached_unvalidated(bencher: Bencher, dialect: &str) {
+    from_event(bencher, dialect, RenderMode::Cached, Validation::Off);
 }
 
 #[divan::bench(args = DIALECTS)]
 fn event_interpreted_strict(bencher: Bencher, dialect: &str) {
-    from_event(bencher, dialect, Filling::Interpreted, Validation::Strict);
+    from_event(bencher, dialect, RenderMode::Interpreted, Validation::Strict);
 }
 
 #[divan::bench(args = DIALECTS)]
-fn json_patched_strict(bencher: Bencher, dialect: &str) {
-    let mut pipeline = opened(dialect, Filling::Patched, Validation::Strict);
+fn json_cached_strict(bencher: Bencher, dialect: &str) {
+    let mut pipeline = open_pipeline(dialect, RenderMode::Cached, Validation::Strict);
     let raw = Tree::parse(CHUNK.as_bytes()).unwrap();
     let mut out = Vec::with_capacity(1 << 16);
     bencher.bench_local(|| {
@@ -96,8 +96,8 @@ fn json_patched_strict(bencher: Bencher, dialect: &str) {
 }
 
 #[divan::bench(args = DIALECTS)]
-fn bytes_patched_strict(bencher: Bencher, dialect: &str) {
-    let mut pipeline = opened(dialect, Filling::Patched, Validation::Strict);
+fn bytes_cached_strict(bencher: Bencher, dialect: &str) {
+    let mut pipeline = open_pipeline(dialect, RenderMode::Cached, Validation::Strict);
     let mut out = Vec::with_capacity(1 << 16);
     bencher.bench_local(|| {
         let raw = Tree::parse_with(black_box(CHUNK.as_bytes()), &Limits::default()).unwrap();

@@ -1,51 +1,51 @@
-//! What a reload costs: `cargo bench --bench reload`. Only ratios within one run mean anything.
+//! The cost of a reload: `cargo bench --bench reload`. Only ratios within one run are meaningful.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use divan::{Bencher, black_box};
-use reframe::mapping::{FileText, Overrides, Plan, load, load_after};
-use reframe::reload::{Base, Layers, embedded, read};
+use reframe::mapping::{Overrides, Plan, SourceFile, load, load_with};
+use reframe::reload::{Base, Layers, embedded, read_set};
 use reframe::verify;
 use std::sync::LazyLock;
 
-static FILES: LazyLock<Vec<FileText>> = LazyLock::new(embedded::files);
+static FILES: LazyLock<Vec<SourceFile>> = LazyLock::new(embedded::files);
 static PLAN: LazyLock<Plan> = LazyLock::new(|| load(&FILES).plan.expect("the embedded set loads"));
 
 fn main() {
     divan::main();
 }
 
-/// All files of the shipped set, twice: until two readings agree.
+/// Reads all files of the shipped set twice, until two reads agree.
 #[divan::bench]
-fn read_the_files() {
+fn read_files() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/mappings");
     let layers = Layers { base: Base::Folder(folder.into()), add: Vec::new() };
-    black_box(read(&layers).expect("it can be read"));
+    black_box(read_set(&layers).expect("it can be read"));
 }
 
-/// The first generation: every schema is compiled.
+/// Loads the first generation: every schema is compiled.
 #[divan::bench]
-fn load_the_first_time() {
+fn load_first_generation() {
     black_box(load(&FILES));
 }
 
-/// A later one, whose schemas have not changed.
+/// Loads a later generation with unchanged schemas.
 #[divan::bench]
-fn load_again(bencher: Bencher) {
+fn load_next_generation(bencher: Bencher) {
     let earlier = &*PLAN;
-    bencher.bench(|| load_after(&FILES, Some(earlier), &Overrides::default()));
+    bencher.bench(|| load_with(&FILES, Some(earlier), &Overrides::default()));
 }
 
-/// The tests beside the mappings.
+/// Runs the tests of the mappings.
 #[divan::bench]
-fn run_its_tests(bencher: Bencher) {
+fn run_mapping_tests(bencher: Bencher) {
     let plan = &*PLAN;
     bencher.bench(|| verify::run_all(plan));
 }
 
-/// Frames proven, tests run, transcripts rehearsed.
+/// Verifies the frames, runs the tests and replays the transcripts.
 #[divan::bench]
-fn try_it_out(bencher: Bencher) {
+fn verify_the_set(bencher: Bencher) {
     let plan = &*PLAN;
     bencher.bench(|| verify::findings(plan));
 }

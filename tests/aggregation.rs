@@ -1,5 +1,5 @@
-//! The acceptance criteria of mission 003: what a client asked for decides whether it gets one JSON body or a stream,
-//! whatever the backend sends. The real binary, with a scripted backend behind it.
+//! Aggregation and conversion: the request decides whether the client gets one JSON body or a stream, independent of
+//! what the backend sends. The tests run the real binary with a mock backend.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -21,23 +21,25 @@ mod samples;
 mod stream_and_json;
 
 use std::sync::LazyLock;
-use support::{Behind, Disk};
+use support::{TestDir, TestGateway};
 
-/// The gateway's own profile, before a backend that speaks Responses.
-fn openai() -> &'static Behind {
-    static SHARED: LazyLock<Behind> = LazyLock::new(|| Behind::shared("openai-responses", "openai", Disk::empty()));
+/// The profile `openai` with a Responses backend.
+fn openai() -> &'static TestGateway {
+    static SHARED: LazyLock<TestGateway> =
+        LazyLock::new(|| TestGateway::shared("openai-responses", "openai", TestDir::empty()));
     &SHARED
 }
 
-/// The mission's profile.
-fn codex_proxy() -> &'static Behind {
-    static SHARED: LazyLock<Behind> =
-        LazyLock::new(|| Behind::shared("openai-responses", "codex-proxy", Disk::empty()));
+/// The profile `codex-proxy` with a Responses backend.
+fn codex_proxy() -> &'static TestGateway {
+    static SHARED: LazyLock<TestGateway> =
+        LazyLock::new(|| TestGateway::shared("openai-responses", "codex-proxy", TestDir::empty()));
     &SHARED
 }
 
-/// Before a backend that speaks Chat.
-fn chat_backend() -> &'static Behind {
-    static SHARED: LazyLock<Behind> = LazyLock::new(|| Behind::shared("openai-chat", "openai", Disk::empty()));
+/// The profile `openai` with a Chat backend.
+fn chat_backend() -> &'static TestGateway {
+    static SHARED: LazyLock<TestGateway> =
+        LazyLock::new(|| TestGateway::shared("openai-chat", "openai", TestDir::empty()));
     &SHARED
 }

@@ -1,4 +1,4 @@
-//! Backends over HTTP, as a client meets them: the real binary, and a scripted backend behind it.
+//! HTTP backends as seen by a client: the real binary with a mock backend.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

@@ -1,8 +1,8 @@
-//! What each command prints, word for word: a folder per case in tests/commands/.
+//! Golden output of the commands: one folder per case in tests/commands/.
 //!
-//! `command.txt` holds the arguments, as they would be typed in tests/commands/ after `reframe`; `expected.txt` what is
-//! printed (standard output, then standard error) and the exit code. Times are replaced by N. Adding a case compiles
-//! nothing; UPDATE_GOLDEN=1 writes what is printed into expected.txt.
+//! `command.txt` holds the arguments of `reframe`, run in tests/commands/. `expected.txt` holds the output (standard
+//! output, then standard error) and the exit code; times are replaced by N. A new case needs no compilation.
+//! UPDATE_GOLDEN=1 writes the output into expected.txt.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -10,11 +10,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Folders that cases use, and no cases.
-const SETS: [&str; 2] = ["sets", "captures"];
+/// Folders that are not cases but are used by cases.
+const SHARED_FOLDERS: [&str; 2] = ["sets", "captures"];
 
 #[test]
-fn every_command_prints_what_is_expected() {
+fn every_command_prints_its_golden_output() {
     let update = std::env::var_os("UPDATE_GOLDEN").is_some();
     let mut wrong = Vec::new();
     for case in cases() {
@@ -38,7 +38,7 @@ fn root() -> PathBuf {
 fn cases() -> Vec<PathBuf> {
     let entries = fs::read_dir(root()).unwrap().map(|entry| entry.unwrap().path());
     let mut cases: Vec<PathBuf> =
-        entries.filter(|path| path.is_dir() && !SETS.iter().any(|set| path.ends_with(set))).collect();
+        entries.filter(|path| path.is_dir() && !SHARED_FOLDERS.iter().any(|set| path.ends_with(set))).collect();
     cases.sort();
     assert!(!cases.is_empty());
     cases
@@ -64,7 +64,7 @@ fn printed(case: &Path) -> String {
     format!("{}exit {}\n", without_times(&text), output.status.code().unwrap())
 }
 
-/// `12 ms`, `1.5 s`, `time="0.003"`, `"ms": 0.3`: the numbers before and in these are N.
+/// Replaces the numbers in `12 ms`, `1.5 s`, `time="0.003"` and `"ms": 0.3` by N.
 fn without_times(text: &str) -> String {
     let mut out = String::new();
     for line in text.split_inclusive('\n') {

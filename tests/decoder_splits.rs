@@ -1,4 +1,4 @@
-//! A backend's bytes may be cut anywhere: the raw events, and so the frames, are the same.
+//! The raw events and the frames do not depend on how a backend's bytes are split into chunks.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -6,39 +6,39 @@
 mod replay;
 
 use proptest::prelude::*;
-use reframe::domain::{Ended, Tree};
+use reframe::domain::{StreamEnd, Tree};
 use reframe::mapping::config::backend::Framing;
-use reframe::mapping::config::transcript::{Arrival, Line, Transcript};
-use reframe::upstream::decode::{Decoded, Decoder, TooLarge};
-use replay::Set;
+use reframe::mapping::config::transcript::{RecordedEvent, Transcript, TranscriptLine};
+use reframe::upstream::decode::{Decoder, DecoderOutput, EventTooLarge};
+use replay::LoadedSet;
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// Bytes of one event, as the gateway has it when nobody says otherwise.
-const MOST: usize = 16 << 20;
+/// The default limit of the gateway.
+const MAX_EVENT_BYTES: usize = 16 << 20;
 
-fn set() -> &'static Set {
-    static SET: OnceLock<Set> = OnceLock::new();
-    SET.get_or_init(Set::embedded)
+fn set() -> &'static LoadedSet {
+    static SET: OnceLock<LoadedSet> = OnceLock::new();
+    SET.get_or_init(LoadedSet::embedded)
 }
 
-fn decode(backend: &str, framing: Framing, pieces: &[&[u8]]) -> Vec<Decoded> {
-    let mut decoder = Decoder::new(set().plan.backend(backend).unwrap(), framing, MOST);
+fn decode(backend: &str, framing: Framing, chunks: &[&[u8]]) -> Vec<DecoderOutput> {
+    let mut decoder = Decoder::new(set().plan.backend(backend).unwrap(), framing, MAX_EVENT_BYTES);
     let mut out = Vec::new();
-    for piece in pieces {
-        decoder.push(piece, &mut out).unwrap();
+    for chunk in chunks {
+        decoder.push(chunk, &mut out).unwrap();
     }
     decoder.finish(&mut out);
     out
 }
 
-fn raw(json: &str) -> Decoded {
-    Decoded::Raw(Tree::parse(json.as_bytes()).unwrap())
+fn raw(json: &str) -> DecoderOutput {
+    DecoderOutput::Raw(Tree::parse(json.as_bytes()).unwrap())
 }
 
-const DONE: Decoded = Decoded::Ended(Ended::Marker);
+const DONE: DecoderOutput = DecoderOutput::Ended(StreamEnd::Marker);
 
-/// Every way of writing the same two events and the marker.
+/// Every way to encode the same two events and the end marker.
 fn forms() -> Vec<(&'static str, String)> {
     let plain = "data: {\"a\":\"é🙂\"}\n\ndata: {\"b\":2}\n\ndata: [DONE]\n\n";
     vec![
@@ -58,13 +58,13 @@ fn forms() -> Vec<(&'static str, String)> {
 }
 
 #[test]
-fn every_form_of_a_stream_gives_the_same_events_at_every_cut() {
+fn sse_gives_the_same_events_at_every_split() {
     for (name, text) in forms() {
         let bytes = text.as_bytes();
         let expected = vec![raw(r#"{"a":"é🙂"}"#), raw(r#"{"b":2}"#), DONE];
-        for cut in 0..=bytes.len() {
-            let got = decode("openai-chat", Framing::Sse, &[&bytes[..cut], &bytes[cut..]]);
-            assert_eq!(got, expected, "{name}, cut at {cut}");
+        for split in 0..=bytes.len() {
+            let got = decode("openai-chat", Framing::Sse, &[&bytes[..split], &bytes[split..]]);
+            assert_eq!(got, expected, "{name}, cut at {split}");
         }
         let single: Vec<&[u8]> = bytes.chunks(1).collect();
         assert_eq!(decode("openai-chat", Framing::Sse, &single), expected, "{name}, byte by byte");
@@ -72,68 +72,68 @@ fn every_form_of_a_stream_gives_the_same_events_at_every_cut() {
 }
 
 #[test]
-fn lines_of_json_give_the_same_events_at_every_cut() {
+fn ndjson_gives_the_same_events_at_every_split() {
     let text = "{\"a\":\"é🙂\"}\r\n\n{\"b\":2}";
-    for cut in 0..=text.len() {
-        let got = decode("openai-chat", Framing::Ndjson, &[&text.as_bytes()[..cut], &text.as_bytes()[cut..]]);
-        assert_eq!(got, vec![raw(r#"{"a":"é🙂"}"#), raw(r#"{"b":2}"#)], "cut at {cut}");
+    for split in 0..=text.len() {
+        let got = decode("openai-chat", Framing::Ndjson, &[&text.as_bytes()[..split], &text.as_bytes()[split..]]);
+        assert_eq!(got, vec![raw(r#"{"a":"é🙂"}"#), raw(r#"{"b":2}"#)], "cut at {split}");
     }
 }
 
 #[test]
-fn what_is_not_json_is_told_and_the_rest_is_read() {
+fn invalid_json_is_reported_and_the_rest_is_read() {
     let got = decode("openai-chat", Framing::Sse, &[b"data: {nope\n\ndata: {\"b\":2}\n\n"]);
-    assert!(matches!(got[0], Decoded::Malformed(_)));
+    assert!(matches!(got[0], DecoderOutput::Malformed(_)));
     assert_eq!(got[1], raw(r#"{"b":2}"#));
 }
 
-/// B075: a long line passes; one beyond the limit is an error, and memory stays bounded.
+/// A line beyond the limit is an error, and memory stays bounded.
 #[test]
-fn b075_a_long_line_passes_and_an_endless_one_does_not() {
+fn a_long_line_is_accepted_and_an_endless_one_is_not() {
     let long = format!("data: {{\"a\":\"{}\"}}\n\n", "x".repeat(8 << 20));
     assert_eq!(decode("openai-chat", Framing::Sse, &[long.as_bytes()]).len(), 1);
-    let mut decoder = Decoder::new(set().plan.backend("openai-chat").unwrap(), Framing::Sse, MOST);
+    let mut decoder = Decoder::new(set().plan.backend("openai-chat").unwrap(), Framing::Sse, MAX_EVENT_BYTES);
     let mut out = Vec::new();
-    let piece = vec![b'x'; 1 << 20];
-    let refused = (0..).position(|_| decoder.push(&piece, &mut out) == Err(TooLarge)).unwrap();
-    assert_eq!(refused, MOST >> 20);
+    let chunk = vec![b'x'; 1 << 20];
+    let rejected_at = (0..).position(|_| decoder.push(&chunk, &mut out) == Err(EventTooLarge)).unwrap();
+    assert_eq!(rejected_at, MAX_EVENT_BYTES >> 20);
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// B073: the same turn, written as bytes and cut at random, gives byte-identical frames in every dialect.
+    /// The same turn, split at random, gives byte-identical frames in every dialect.
     #[test]
-    fn b073_frames_do_not_depend_on_where_bytes_are_cut(cuts in proptest::collection::vec(1usize..97, 1..40)) {
+    fn frames_do_not_depend_on_where_bytes_are_split(sizes in proptest::collection::vec(1usize..97, 1..40)) {
         for case in ["openai-chat/unicode", "openai-responses/matrix-parallel-calls", "anthropic-messages/matrix-text-then-call"] {
             let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/transcripts").join(case);
             let transcript = replay::transcript(&folder.join("events.jsonl"));
             let mut bytes = Vec::new();
             for line in &transcript.lines {
-                if let Arrival::Raw(raw) = &line.what {
+                if let RecordedEvent::Raw(raw) = &line.event {
                     bytes.extend_from_slice(format!("data: {raw}\n\n").as_bytes());
                 }
             }
-            let mut pieces: Vec<&[u8]> = Vec::new();
-            let (mut rest, mut turn) = (&bytes[..], cuts.iter().cycle());
+            let mut chunks: Vec<&[u8]> = Vec::new();
+            let (mut rest, mut sizes) = (&bytes[..], sizes.iter().cycle());
             while !rest.is_empty() {
-                let (piece, after) = rest.split_at((*turn.next().unwrap()).min(rest.len()));
-                pieces.push(piece);
+                let (chunk, after) = rest.split_at((*sizes.next().unwrap()).min(rest.len()));
+                chunks.push(chunk);
                 rest = after;
             }
-            let lines = decode(&transcript.backend, Framing::Sse, &pieces).into_iter().map(|d| match d {
-                Decoded::Raw(raw) => Line { at_ms: 0, what: Arrival::Raw(raw) },
+            let lines = decode(&transcript.backend, Framing::Sse, &chunks).into_iter().map(|d| match d {
+                DecoderOutput::Raw(raw) => TranscriptLine { at_ms: 0, event: RecordedEvent::Raw(raw) },
                 other => panic!("{other:?}"),
             });
             let again = Transcript { lines: lines.collect(), ..replay::transcript(&folder.join("events.jsonl")) };
             let whole = Transcript {
-                lines: transcript.lines.iter().filter(|l| matches!(l.what, Arrival::Raw(_))).cloned().collect(),
+                lines: transcript.lines.iter().filter(|l| matches!(l.event, RecordedEvent::Raw(_))).cloned().collect(),
                 ..transcript
             };
             let requests = replay::requests(&folder.join("request.json"));
             for dialect in ["chat", "responses"] {
-                let told = |t: &Transcript| set().stream(t, dialect, "openai", &requests[dialect]).text();
-                prop_assert_eq!(told(&again), told(&whole));
+                let stream_text = |t: &Transcript| set().stream(t, dialect, "openai", &requests[dialect]).text();
+                prop_assert_eq!(stream_text(&again), stream_text(&whole));
             }
         }
     }

@@ -1,14 +1,14 @@
-//! What a person is told about a mistake, word for word: a folder per mistake in tests/diagnostics/.
+//! Golden diagnostics: one folder per mistake in tests/diagnostics/.
 //!
-//! A folder holds the files that are laid over the small set tests/diagnostics/mappings, as `reframe check --add FOLDER`
-//! does when it is run there, and `expected.txt`, what that prints. `arguments.txt` replaces the arguments. Adding a
-//! case compiles nothing; UPDATE_GOLDEN=1 writes what is printed into expected.txt. How far the set got and where to
-//! read on is left out of it: that is the same for every mistake of a kind, and stands in tests/commands/.
+//! A folder holds files that are added to the small set tests/diagnostics/mappings by `reframe check --add FOLDER`, and
+//! `expected.txt` with the output. `arguments.txt` replaces the arguments. A new case needs no compilation;
+//! UPDATE_GOLDEN=1 writes the output into expected.txt. The lines of the phases and the hint at `--explain` are omitted:
+//! they are the same for every mistake of a kind and are covered by tests/commands/.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use reframe::cli::check;
-use reframe::diagnostics::{Code, FileId, Findings, Page, Phase};
+use reframe::diagnostics::{Code, CodePage, FileId, Findings, Phase};
 use reframe::mapping::source::yaml;
 use reframe::reload::{Base, Layers};
 use serde_json::Value;
@@ -18,8 +18,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 const SET: &str = "mappings";
-/// The cases that are not about one mistake: several, or none.
-const SEVERAL: &[&str] = &[
+/// Cases with several mistakes, or none.
+const NOT_ONE_MISTAKE: &[&str] = &[
     "eight-mistakes-in-three-files",
     "an-order-that-a-transcript-violates",
     "nothing-is-wrong",
@@ -29,11 +29,11 @@ const SEVERAL: &[&str] = &[
 ];
 
 #[test]
-fn every_mistake_is_told_as_expected() {
+fn every_mistake_gives_its_golden_diagnostics() {
     let update = std::env::var_os("UPDATE_GOLDEN").is_some();
     let mut wrong = Vec::new();
     for case in cases() {
-        let (text, code) = printed(&case);
+        let (text, code) = check_output(&case);
         let text = findings(&text);
         if update {
             fs::write(case.join("expected.txt"), &text).unwrap();
@@ -42,13 +42,13 @@ fn every_mistake_is_told_as_expected() {
         if text != expected {
             wrong.push(format!("{}\n--- expected\n{expected}\n--- printed\n{text}", case.display()));
         }
-        let meaning = match text.lines().last().unwrap_or_default() {
+        let expected_code = match text.lines().last().unwrap_or_default() {
             line if line.contains(": 0 errors, ") => 0,
             line if line.contains(" error") && line.contains(" file") => 1,
             _ => 2,
         };
-        if code != meaning {
-            wrong.push(format!("{}: exit {code}, and not {meaning}", case.display()));
+        if code != expected_code {
+            wrong.push(format!("{}: exit {code}, and not {expected_code}", case.display()));
         }
     }
     assert!(wrong.is_empty(), "{}\nUPDATE_GOLDEN=1 accepts what is printed", wrong.join("\n"));
@@ -57,22 +57,22 @@ fn every_mistake_is_told_as_expected() {
 #[test]
 fn every_code_has_a_case() {
     let texts: Vec<String> = cases().iter().map(|case| expected(case)).collect();
-    let bare: Vec<&str> = Code::ALL
+    let uncovered: Vec<&str> = Code::ALL
         .iter()
         .map(|code| code.as_str())
-        // A loss is no finding, and has lines of its own.
+        // A loss is not a finding; it has its own lines.
         .map(|code| (code, if code == Code::Loss.as_str() { "loss: ".to_owned() } else { format!("[{code}]") }))
         .filter(|(_, shown)| !texts.iter().any(|text| text.contains(shown)))
         .map(|(code, _)| code)
         .collect();
-    assert!(bare.is_empty(), "no case shows {}", bare.join(", "));
+    assert!(uncovered.is_empty(), "no case shows {}", uncovered.join(", "));
 }
 
 #[test]
 fn one_mistake_is_one_finding() {
     let several: Vec<String> = cases()
         .iter()
-        .filter(|case| !SEVERAL.iter().any(|name| case.ends_with(name)))
+        .filter(|case| !NOT_ONE_MISTAKE.iter().any(|name| case.ends_with(name)))
         .map(|case| (case, mistakes(&expected(case)).len()))
         .filter(|(_, found)| *found != 1)
         .map(|(case, found)| format!("{}: {found} findings", case.display()))
@@ -80,15 +80,15 @@ fn one_mistake_is_one_finding() {
     assert!(several.is_empty(), "{}", several.join("\n"));
 }
 
-/// A phase fails if and only if something of it is found; what was not reached is not ticked.
+/// A phase fails if and only if it has errors; a phase that was not reached is not marked as passed.
 #[test]
-fn the_phases_agree_with_what_is_found() {
+fn the_phases_agree_with_the_findings() {
     let mut wrong = Vec::new();
     for case in cases() {
-        let (text, exit) = printed(&case);
-        let ticks: Vec<(char, &str)> = text.lines().filter_map(phase).collect();
-        let names: Vec<&str> = ticks.iter().map(|(_, name)| *name).collect();
-        // Bad arguments are no set.
+        let (text, exit) = check_output(&case);
+        let marks: Vec<(char, &str)> = text.lines().filter_map(phase).collect();
+        let names: Vec<&str> = marks.iter().map(|(_, name)| *name).collect();
+        // With bad arguments no set is checked.
         if names.is_empty() && text.starts_with("error: ") && exit == 2 {
             continue;
         }
@@ -103,9 +103,9 @@ fn the_phases_agree_with_what_is_found() {
         let mut found: Vec<&str> = found.map(Phase::as_str).collect();
         found.sort_unstable();
         found.dedup();
-        let mut failed: Vec<&str> = ticks.iter().filter(|(tick, _)| *tick == '✗').map(|(_, name)| *name).collect();
+        let mut failed: Vec<&str> = marks.iter().filter(|(mark, _)| *mark == '✗').map(|(_, name)| *name).collect();
         failed.sort_unstable();
-        let passed = ticks.iter().all(|(tick, _)| ['✓', '!'].contains(tick));
+        let passed = marks.iter().all(|(mark, _)| ['✓', '!'].contains(mark));
         if found != failed || (exit == 0) != passed {
             wrong.push(format!("{}: errors of {found:?}\n{text}", case.display()));
         }
@@ -113,9 +113,9 @@ fn the_phases_agree_with_what_is_found() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The four formats differ in their look, and in nothing else.
+/// All formats have the same findings and locations.
 #[test]
-fn every_format_tells_the_same_findings() {
+fn every_format_reports_the_same_findings() {
     for case in [
         "eight-mistakes-in-three-files",
         "an-unknown-variable-after-wide-characters",
@@ -126,21 +126,21 @@ fn every_format_tells_the_same_findings() {
         "not-utf-8",
         "nothing-is-wrong",
     ] {
-        let (human, exit) = printed(&root().join(case));
+        let (human, exit) = check_output(&root().join(case));
         let places = human.lines().filter_map(|line| line.trim_start().strip_prefix("--> "));
         let mut places: Vec<String> = places.map(str::to_owned).collect();
-        let told = |format| program(&["--add", case, "--format", format]);
-        let ((json, code), (github, _), (sarif, _)) = (told("json"), told("github"), told("sarif"));
+        let output = |format| run_check(&["--add", case, "--format", format]);
+        let ((json, code), (github, _), (sarif, _)) = (output("json"), output("github"), output("sarif"));
         let (json, sarif) = (parsed(&json), parsed(&sarif));
         assert_eq!((json["summary"]["exit"].as_u64(), code), (Some(exit.into()), exit), "{case}");
 
-        let spot = |at: &Value, [file, line, column]: [&str; 3]| {
+        let location = |at: &Value, [file, line, column]: [&str; 3]| {
             let file = at[file].as_str().unwrap();
-            // A file as a whole has no line.
+            // An error of a file as a whole has no line.
             at[line].as_u64().map_or(file.to_owned(), |line| format!("{file}:{line}:{}", at[column]))
         };
         let findings = json["findings"].as_array().unwrap();
-        let in_json: Vec<String> = findings.iter().map(|f| spot(f, ["file", "line", "column"])).collect();
+        let in_json: Vec<String> = findings.iter().map(|f| location(f, ["file", "line", "column"])).collect();
         assert_eq!(in_json, places, "{case}");
 
         let run = &sarif["runs"][0];
@@ -151,7 +151,7 @@ fn every_format_tells_the_same_findings() {
             let place = &result["locations"][0]["physicalLocation"];
             let mut at = place["region"].clone();
             at["file"] = place["artifactLocation"]["uri"].clone();
-            spot(&at, ["file", "startLine", "startColumn"])
+            location(&at, ["file", "startLine", "startColumn"])
         });
         assert_eq!(in_sarif.collect::<Vec<_>>(), places, "{case}");
 
@@ -166,21 +166,21 @@ fn every_format_tells_the_same_findings() {
     }
 }
 
-/// A place in the binary is no file: it is said in the text, and what has to name a file names one of the person's own.
+/// A location in an embedded file is in the message text; formats that require a file name one of the set's own files.
 #[test]
-fn a_place_in_the_binary_is_told_in_words() {
+fn a_location_in_an_embedded_file_is_in_the_text() {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("own")).unwrap();
     fs::write(folder.path().join("own/shared.yaml"), "parts: { model: { id: \"{{ model.id }}\" } }\n").unwrap();
-    let told = |format: &str| {
+    let output = |format: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_reframe"));
         let output = command.args(["check", "--add", "own", "--format", format]).current_dir(folder.path()).output();
         String::from_utf8(output.unwrap().stdout).unwrap()
     };
-    let github = told("github");
+    let github = output("github");
     assert!(github.starts_with("::error title=RF107::no part is called `openai_error`%0A"), "{github}");
     assert!(github.contains("%0Ain (embedded) mappings/dialects/chat.yaml:"), "{github}");
-    let result = &parsed(&told("sarif"))["runs"][0]["results"][0];
+    let result = &parsed(&output("sarif"))["runs"][0]["results"][0];
     let expected = serde_json::json!([{ "physicalLocation": { "artifactLocation": { "uri": "own/shared.yaml" } } }]);
     assert_eq!(result["locations"], expected);
     assert!(result["message"]["text"].as_str().unwrap().contains("\nin (embedded) "), "{result}");
@@ -190,29 +190,29 @@ fn parsed(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
-/// The example of a page is wrong in some case of this folder, and what the page says instead makes that case right.
+/// The example of each page occurs in some case, and replacing it by the page's fix removes the diagnostic.
 #[test]
-fn every_mend_mends() {
+fn every_documented_fix_works() {
     let mut tried = 0;
     let mut wrong = Vec::new();
     for code in Code::ALL {
-        let page = Page::of(*code);
+        let page = CodePage::of(*code);
         let blocks = ["Example", "Mend"].map(|name| block(page.section(name).unwrap()));
-        let [Some(example), Some(mend)] = blocks else { continue };
+        let [Some(example), Some(fix)] = blocks else { continue };
         tried += 1;
         let shows = |case: &PathBuf| expected(case).contains(&format!("[{}]", code.as_str()));
         let of_code: Vec<PathBuf> = cases().into_iter().filter(shows).collect();
-        let outcomes: Vec<String> = of_code.iter().filter_map(|case| mended(case, example, mend)).collect();
+        let outcomes: Vec<String> = of_code.iter().filter_map(|case| check_with_fix(case, example, fix)).collect();
         if !outcomes.iter().any(|text| text.contains(": 0 errors, ") && !text.contains(code.as_str())) {
-            wrong.push(format!("{}: `{example}` → `{mend}`\n{}", code.as_str(), outcomes.join("\n")));
+            wrong.push(format!("{}: `{example}` → `{fix}`\n{}", code.as_str(), outcomes.join("\n")));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(tried > 30, "only {tried} pages show the mistake and what to write instead");
 }
 
-/// What is said of a case in which `wrong` is replaced; nothing if it does not stand there.
-fn mended(case: &Path, wrong: &str, right: &str) -> Option<String> {
+/// The output for a case with `wrong` replaced by `right`; none if the case does not contain `wrong`.
+fn check_with_fix(case: &Path, wrong: &str, right: &str) -> Option<String> {
     let folder = tempfile::tempdir().unwrap();
     let mut replaced = false;
     for file in files_of(case) {
@@ -222,7 +222,7 @@ fn mended(case: &Path, wrong: &str, right: &str) -> Option<String> {
         replaced |= text.contains(wrong);
         fs::write(copy, text.replacen(wrong, right, 1)).unwrap();
     }
-    replaced.then(|| check::report(&over_the_set(folder.path()), false).0)
+    replaced.then(|| check::report(&layers_with(folder.path()), false).0)
 }
 
 fn files_of(folder: &Path) -> Vec<PathBuf> {
@@ -230,7 +230,7 @@ fn files_of(folder: &Path) -> Vec<PathBuf> {
     entries.flat_map(|path| if path.is_dir() { files_of(&path) } else { vec![path] }).collect()
 }
 
-/// The first block of code, if it is one that a file could hold.
+/// The first code block, if it is YAML or JSON.
 fn block(markdown: &str) -> Option<&str> {
     let (_, after) = markdown.split_once("```")?;
     let (language, after) = after.split_once('\n')?;
@@ -238,7 +238,7 @@ fn block(markdown: &str) -> Option<&str> {
     ["yaml", "json", "jsonl"].contains(&language).then_some(code)
 }
 
-/// docs/diagnostics.md is made from the pages and the cases. UPDATE_GOLDEN=1 writes it.
+/// docs/diagnostics.md is generated from the pages and the cases. UPDATE_GOLDEN=1 writes it.
 #[test]
 fn the_list_of_diagnostics_is_current() {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("docs/diagnostics.md");
@@ -263,15 +263,15 @@ fn reference() -> String {
         text.push_str(&format!("| [{name}](#{anchor}) | {severity} | {phase} | {} |\n", code.about()));
     }
     for code in Code::ALL {
-        let page = Page::of(*code);
+        let page = CodePage::of(*code);
         text.push_str(&format!("\n## {}\n\n{}\n", code.as_str(), page.sentence()));
         for name in ["Why", "Example", "Mend"] {
             let section = page.section(name).unwrap();
             let gap = if section.starts_with("```") { "\n\n" } else { " " };
             text.push_str(&format!("\n**{name}:**{gap}{section}\n"));
         }
-        if let Some(said) = simplest(&page) {
-            text.push_str(&format!("\n**What is printed:**\n\n```text\n{said}\n```\n"));
+        if let Some(output) = simplest(&page) {
+            text.push_str(&format!("\n**What is printed:**\n\n```text\n{output}\n```\n"));
         }
     }
     ["mappings.md", "mapping-reference.md"]
@@ -279,25 +279,25 @@ fn reference() -> String {
         .fold(text, |text, file| text.replace(&format!("docs/{file}"), &format!("[{file}]({file})")))
 }
 
-/// What is said where the page's own example stands, or else in the case that says the least.
-fn simplest(page: &Page) -> Option<String> {
+/// The output of the case with the page's own example, or else of the case with the shortest output.
+fn simplest(page: &CodePage) -> Option<String> {
     let example = page.section("Example").and_then(block);
-    let said = cases().into_iter().filter_map(|case| {
+    let candidates = cases().into_iter().filter_map(|case| {
         let text = expected(&case);
-        let said = text.lines().filter(|l| ["error[", "warning[", "note["].iter().any(|s| l.starts_with(s)));
-        if !said.map(|line| line.contains(&format!("[{}]", page.code.as_str()))).eq([true]) {
+        let headlines = text.lines().filter(|l| ["error[", "warning[", "note["].iter().any(|s| l.starts_with(s)));
+        if !headlines.map(|line| line.contains(&format!("[{}]", page.code.as_str()))).eq([true]) {
             return None;
         }
         let shows = |example| files_of(&case).iter().any(|f| fs::read_to_string(f).is_ok_and(|t| t.contains(example)));
         let (without_sum, _) = text.rsplit_once("\n\n")?;
         Some((!example.is_some_and(shows), without_sum.len(), without_sum.to_owned()))
     });
-    said.min().map(|(.., text)| text)
+    candidates.min().map(|(.., text)| text)
 }
 
 #[test]
-fn all_mistakes_are_told_at_once_by_file_and_place() {
-    let (text, _) = printed(&root().join(SEVERAL[0]));
+fn all_mistakes_are_reported_at_once_in_order() {
+    let (text, _) = check_output(&root().join(NOT_ONE_MISTAKE[0]));
     let places: Vec<(&str, usize, usize)> = text
         .lines()
         .filter_map(|line| line.trim_start().strip_prefix("--> "))
@@ -317,7 +317,7 @@ fn all_mistakes_are_told_at_once_by_file_and_place() {
 }
 
 #[test]
-fn an_alias_bomb_is_stopped_at_once() {
+fn an_alias_bomb_is_rejected_quickly() {
     let text = fs::read_to_string(root().join("an-alias-bomb/dialects/pirate.yaml")).unwrap();
     let (wall, start) = (Instant::now(), busy());
     assert!(yaml::parse(FileId(0), &text, &Findings::default()).is_none());
@@ -328,7 +328,7 @@ fn an_alias_bomb_is_stopped_at_once() {
     assert!(spent < Duration::from_millis(200), "{spent:?}");
 }
 
-/// How long this thread has run, without the time in which others did: the machine that tests is a busy one.
+/// The CPU time of this thread, which does not depend on the load of the machine.
 fn busy() -> Option<Duration> {
     let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     text.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)
@@ -339,7 +339,7 @@ fn a_file_of_two_mebibytes_is_not_read() {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("dialects")).unwrap();
     fs::write(folder.path().join("dialects/big.yaml"), vec![b'#'; 2 << 20]).unwrap();
-    let (text, code) = check::report(&over_the_set(folder.path()), false);
+    let (text, code) = check::report(&layers_with(folder.path()), false);
     let path = format!("{}/dialects/big.yaml", folder.path().display());
     let expected = format!(
         "error[RF004]: {path} has 2097152 bytes, and at most 1048576 are read\n--> {path}\n\n\
@@ -349,13 +349,13 @@ fn a_file_of_two_mebibytes_is_not_read() {
 }
 
 #[test]
-fn what_reframe_comes_with_is_right() {
+fn the_shipped_set_has_no_findings() {
     let (text, code) = check::report(&Layers { base: Base::Embedded, add: Vec::new() }, false);
     assert_eq!((code, text.contains(": 0 errors, 0 warnings")), (0, true), "{text}");
 }
 
 #[test]
-fn what_reframe_comes_with_is_right_under_every_profile_and_with_every_example() {
+fn the_shipped_set_has_no_findings_with_any_profile_or_example() {
     let (example, house) = ("examples/parrot", "examples/house-rules");
     let all: [&[&str]; 5] = [
         &["--profile", "codex-proxy"],
@@ -365,18 +365,18 @@ fn what_reframe_comes_with_is_right_under_every_profile_and_with_every_example()
         &["--add", example, "--profile", "codex-proxy"],
     ];
     for arguments in all {
-        let (text, code) = program_in(Path::new(env!("CARGO_MANIFEST_DIR")), arguments);
+        let (text, code) = run_check_in(Path::new(env!("CARGO_MANIFEST_DIR")), arguments);
         assert_eq!((code, text.contains(": 0 errors, 0 warnings")), (0, true), "{arguments:?}\n{text}");
     }
 }
 
-/// The program prints the same, and its exit code says the same.
+/// Same output and same exit code.
 #[test]
-fn the_program_says_what_the_library_says() {
+fn the_binary_and_the_library_report_the_same() {
     for case in ["an-unknown-variable", "nothing-is-wrong", "not-utf-8"] {
         let case = root().join(case);
         let name = case.file_name().unwrap().to_str().unwrap();
-        assert_eq!(program(&["--add", name]), printed(&case));
+        assert_eq!(run_check(&["--add", name]), check_output(&case));
     }
 }
 
@@ -399,39 +399,40 @@ fn expected(case: &Path) -> String {
     fs::read_to_string(case.join("expected.txt")).unwrap_or_default()
 }
 
-/// What `reframe check` prints, and its exit code.
-fn printed(case: &Path) -> (String, u8) {
+/// The output of `reframe check` and its exit code.
+fn check_output(case: &Path) -> (String, u8) {
     match fs::read_to_string(case.join("arguments.txt")) {
-        Ok(arguments) => program(&arguments.split_whitespace().collect::<Vec<_>>()),
-        Err(_) => check::report(&over_the_set(Path::new(case.file_name().unwrap())), false),
+        Ok(arguments) => run_check(&arguments.split_whitespace().collect::<Vec<_>>()),
+        Err(_) => check::report(&layers_with(Path::new(case.file_name().unwrap())), false),
     }
 }
 
-/// Paths are relative, so that what is printed depends on no machine. All tests of this file stand in one folder.
-fn over_the_set(folder: &Path) -> Layers {
+/// Paths are relative, so that the output does not depend on the machine. All tests of this file use the same working
+/// folder.
+fn layers_with(folder: &Path) -> Layers {
     std::env::set_current_dir(root()).unwrap();
     Layers { base: Base::Folder(PathBuf::from(SET)), add: vec![folder.to_owned()] }
 }
 
-fn program(arguments: &[&str]) -> (String, u8) {
-    program_in(&root(), arguments)
+fn run_check(arguments: &[&str]) -> (String, u8) {
+    run_check_in(&root(), arguments)
 }
 
-fn program_in(folder: &Path, arguments: &[&str]) -> (String, u8) {
+fn run_check_in(folder: &Path, arguments: &[&str]) -> (String, u8) {
     let output =
         Command::new(env!("CARGO_BIN_EXE_reframe")).arg("check").args(arguments).current_dir(folder).output().unwrap();
     let text = [output.stdout, output.stderr].concat();
     (String::from_utf8(text).unwrap(), output.status.code().unwrap() as u8)
 }
 
-/// `✓ test      19 passed`: the tick, and the phase.
+/// `✓ test      19 passed`: the mark and the phase.
 fn phase(line: &str) -> Option<(char, &str)> {
-    let (tick, rest) = line.split_once(' ')?;
-    let tick = ['✓', '✗', '!', '–'].into_iter().find(|known| tick == known.to_string())?;
-    Some((tick, rest.split(' ').next()?))
+    let (mark, rest) = line.split_once(' ')?;
+    let mark = ['✓', '✗', '!', '–'].into_iter().find(|known| mark == known.to_string())?;
+    Some((mark, rest.split(' ').next()?))
 }
 
-/// Without how far the set got, and where to read on.
+/// Removes the lines of the phases and the hint at `--explain`.
 fn findings(text: &str) -> String {
     let more = |line: &str| line.starts_with("`reframe check --explain ");
     text.split_inclusive('\n').filter(|line| phase(line).is_none() && !more(line)).collect()
@@ -442,7 +443,7 @@ fn errors(text: &str) -> Vec<&str> {
     text.lines().filter_map(|line| line.strip_prefix("error").map(|l| l.split(']').next().unwrap())).collect()
 }
 
-/// The same, warnings too.
+/// The codes of errors and warnings.
 fn mistakes(text: &str) -> Vec<&str> {
     let found = |line: &'_ str| line.starts_with("error") || line.starts_with("warning");
     text.lines().filter(|line| found(line)).map(|line| line.split(']').next().unwrap()).collect()

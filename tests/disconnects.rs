@@ -1,5 +1,5 @@
-//! Time and presence: when the head leaves, what keeps a silent stream open, how long a backend may take, and what
-//! becomes of it when nobody listens any more. The real binary, a scripted backend behind it, small limits.
+//! Timing and disconnects: when response headers are sent, keepalive comments, timeouts, client disconnects and
+//! backpressure. The tests run the real binary with a mock backend and short time limits.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -17,79 +17,79 @@ mod stream_start;
 mod timeouts;
 
 use std::time::Duration;
-use support::{Answer, Behind, Disk, backend_events, edited, repo};
+use support::{MockResponse, TestDir, TestGateway, backend_events, edited, repo};
 
 const fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
-/// A layer whose gateway.yaml has other times.
-struct Paced {
+/// A layer with an edited gateway.yaml.
+struct GatewayConfig {
     gateway: String,
-    disk: Disk,
+    dir: TestDir,
 }
 
-fn paced() -> Paced {
-    Paced { gateway: repo("mappings/gateway.yaml"), disk: Disk::empty() }
+fn gateway_config() -> GatewayConfig {
+    GatewayConfig { gateway: repo("mappings/gateway.yaml"), dir: TestDir::empty() }
 }
 
-impl Paced {
-    /// `times("first_event: 300s", "first_event: 400ms")`
-    fn times(self, old: &str, new: &str) -> Paced {
-        Paced { gateway: edited(&self.gateway, old, new), ..self }
+impl GatewayConfig {
+    /// `edit("first_event: 300s", "first_event: 400ms")`
+    fn edit(self, old: &str, new: &str) -> GatewayConfig {
+        GatewayConfig { gateway: edited(&self.gateway, old, new), ..self }
     }
 
-    fn keepalive(self, every: &str) -> Paced {
-        self.times("every: 15s", &format!("every: {every}"))
+    fn keepalive(self, every: &str) -> GatewayConfig {
+        self.edit("every: 15s", &format!("every: {every}"))
     }
 
-    fn first_event(self, limit: &str) -> Paced {
-        self.times("first_event: 300s", &format!("first_event: {limit}"))
+    fn first_event(self, limit: &str) -> GatewayConfig {
+        self.edit("first_event: 300s", &format!("first_event: {limit}"))
     }
 
-    fn idle(self, limit: &str) -> Paced {
-        self.times("idle: 300s", &format!("idle: {limit}"))
+    fn idle(self, limit: &str) -> GatewayConfig {
+        self.edit("idle: 300s", &format!("idle: {limit}"))
     }
 
-    fn overall(self, limit: &str) -> Paced {
-        self.times("overall: 600s", &format!("overall: {limit}"))
+    fn overall(self, limit: &str) -> GatewayConfig {
+        self.edit("overall: 600s", &format!("overall: {limit}"))
     }
 
-    /// A profile of the shapes of `openai`, with these policies.
-    fn profile(self, name: &str, policies: &str) -> Paced {
+    /// Adds a profile with these policies.
+    fn profile(self, name: &str, policies: &str) -> GatewayConfig {
         let text = format!("profile: {name}\npolicies: {{ {policies} }}\n");
-        self.disk.write(&format!("layer/profiles/{name}.yaml"), &text);
+        self.dir.write(&format!("layer/profiles/{name}.yaml"), &text);
         self
     }
 
-    fn before(self, kind: &str, profile: &str) -> Behind {
-        self.disk.write("layer/gateway.yaml", &self.gateway);
-        Behind::start(kind, profile, self.disk)
+    fn start(self, kind: &str, profile: &str) -> TestGateway {
+        self.dir.write("layer/gateway.yaml", &self.gateway);
+        TestGateway::start(kind, profile, self.dir)
     }
 
-    /// For a static.
-    fn shared(self, kind: &str, profile: &str) -> Behind {
-        self.disk.write("layer/gateway.yaml", &self.gateway);
-        Behind::shared(kind, profile, self.disk)
+    /// Stored in a static: killed when the test process exits.
+    fn shared(self, kind: &str, profile: &str) -> TestGateway {
+        self.dir.write("layer/gateway.yaml", &self.gateway);
+        TestGateway::shared(kind, profile, self.dir)
     }
 }
 
-/// Waiting takes no power: what waits can wait together.
-fn side_by_side<T: Send>(all: impl IntoIterator<Item = T>, each: impl Fn(T) + Sync) {
+/// Runs all in parallel: these tests mostly wait.
+fn run_concurrently<T: Send>(all: impl IntoIterator<Item = T>, each: impl Fn(T) + Sync) {
     std::thread::scope(|scope| all.into_iter().for_each(|one| drop(scope.spawn(|| each(one)))));
 }
 
-/// A chat stream that has not said anything yet: only its head.
-fn silence() -> Answer {
-    Answer::sse(&[])
+/// A chat stream with headers and no event yet.
+fn empty_stream() -> MockResponse {
+    MockResponse::sse(&[])
 }
 
 fn word(text: &str) -> String {
     backend_events::word(text).to_string()
 }
 
-/// The end of a chat stream.
-fn ending(answer: Answer) -> Answer {
+/// Adds the end of a chat stream.
+fn finished(answer: MockResponse) -> MockResponse {
     let last = backend_events::chunk(&serde_json::json!({}), &serde_json::json!("stop"));
     answer.event(&last.to_string()).event("[DONE]")
 }

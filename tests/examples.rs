@@ -1,5 +1,5 @@
-//! Every folder in `examples/` loads, checks and passes its own tests. A backend and a dialect that are YAML alone are
-//! served by the binary, and a pair that was never seen before is told through the library.
+//! Every folder in `examples/` passes `check` and its own tests. A backend and a dialect defined only in YAML are served
+//! by the binary, and another pair is run through the library.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -10,21 +10,21 @@ mod replay;
 
 use parrot_client::Server;
 use reframe::diagnostics::{FileId, Findings, render_all};
-use reframe::domain::emit::{EVENTS, FORMAT, ITEMS, OBSERVATIONS, PARTS, SCALARS, STRANDS, TOOL_CHOICE, TOOLS};
+use reframe::domain::emit::{DELTA_KINDS, EVENTS, FORMAT, ITEMS, OBSERVATIONS, PARTS, SCALARS, TOOL_CHOICE, TOOLS};
 use reframe::domain::policy::BUILT_IN;
-use reframe::domain::variables::Shape;
-use reframe::domain::{FaultKind, Finish, MomentKind, Tree, WireKind};
+use reframe::domain::variables::RecordType;
+use reframe::domain::{FaultKind, Finish, MomentKind, StreamFormat, Tree};
 use reframe::mapping::config::backend::{Framing, Transport, Unmatched};
-use reframe::mapping::config::capabilities::{Fate, Instructions, StreamMode};
-use reframe::mapping::config::dialect_request::Need;
+use reframe::mapping::config::capabilities::{OnUnsupported, StreamMode, SystemMessages};
+use reframe::mapping::config::dialect_request::RequiredType;
 use reframe::mapping::config::gateway::Auth;
 use reframe::mapping::config::gateway::Validation;
-use reframe::mapping::language::field::Convert;
+use reframe::mapping::language::field::Conversion;
 use reframe::mapping::source::yaml;
-use reframe::mapping::{FileText, load};
+use reframe::mapping::{SourceFile, load};
 use reframe::reload::{Base, Layers, embedded, generation};
 use reframe::verify;
-use replay::Set;
+use replay::LoadedSet;
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ fn examples() -> Vec<PathBuf> {
     folders
 }
 
-fn files(base: Base, add: &[PathBuf]) -> Vec<FileText> {
+fn files(base: Base, add: &[PathBuf]) -> Vec<SourceFile> {
     Layers { base, add: add.to_vec() }.read(&embedded::files()).unwrap()
 }
 
@@ -60,12 +60,12 @@ fn every_example_checks_clean_and_passes_its_own_tests() {
         assert!(folder.join("README.md").is_file(), "{shown} has a README.md");
         let files = files(Base::Embedded, std::slice::from_ref(&folder));
         let loaded = load(&files);
-        let said = render_all(&loaded.diagnostics, &loaded.sources, false);
-        assert!(loaded.diagnostics.is_empty(), "{shown}\n{said}");
+        let diagnostics = render_all(&loaded.diagnostics, &loaded.sources, false);
+        assert!(loaded.diagnostics.is_empty(), "{shown}\n{diagnostics}");
         let reports = verify::run_all(&loaded.plan.expect("a plan"));
         let failed: Vec<String> = reports.iter().flat_map(|r| r.diagnostics()).map(|d| d.message).collect();
         assert!(failed.is_empty(), "{shown}\n{}", failed.join("\n"));
-        let own = |file: &&verify::Report| folder.join(&file.file).is_file();
+        let own = |file: &&verify::SuiteReport| folder.join(&file.file).is_file();
         let passed: usize = reports.iter().filter(own).map(|r| r.passed).sum();
         assert!(passed > 0, "{shown} has tests of its own");
     }
@@ -81,8 +81,8 @@ fn the_parrot_client_is_served_by_both_backends() {
     let word = |line: &Tree, key: &str| line.get(key).and_then(Tree::as_str).unwrap_or_default().to_owned();
     let squawks: Vec<String> = lines.iter().map(|l| word(l, "squawk")).collect();
     assert_eq!(squawks, ["begin", "mutter", "sound", "sound", "quiet", "seeds", "end"]);
-    let said: String = lines.iter().filter(|l| word(l, "squawk") == "sound").map(|l| word(l, "sound")).collect();
-    assert_eq!(said, "Hello, sailor!");
+    let sounds: String = lines.iter().filter(|l| word(l, "squawk") == "sound").map(|l| word(l, "sound")).collect();
+    assert_eq!(sounds, "Hello, sailor!");
     let numbers: Vec<Option<u64>> = lines.iter().map(|l| l.get("n").and_then(Tree::as_u64)).collect();
     assert_eq!(numbers, (0..7).map(Some).collect::<Vec<_>>());
 
@@ -101,14 +101,14 @@ fn the_parrot_client_is_served_by_both_backends() {
 }
 
 #[test]
-fn the_parrot_client_gets_errors_of_its_own_shape() {
+fn the_parrot_client_gets_errors_in_its_own_shape() {
     let server = Server::with(&root().join("examples/parrot"));
     let missing = server.post("/parrot", r#"{"bird":"polly"}"#);
     let envelope = r#"{"squawk":"ouch","what":"`ask` is required","feather":"ask","mood":"cross"}"#;
     assert_eq!((missing.status, missing.body.as_str()), (400, envelope));
     let stranger = server.post("/parrot", r#"{"bird":"crow","ask":"Hello?"}"#);
     assert_eq!((stranger.status, parse(&stranger.body).get("mood")), (404, Some(&Tree::from("puzzled"))));
-    // Before the first word a fault is an HTTP error, after it the last line of the stream.
+    // Before the first frame a fault is an HTTP error, after it the last line of the stream.
     let whole = server.post("/parrot", r#"{"bird":"polly","ask":"Do you bite?"}"#);
     assert_eq!((whole.status, parse(&whole.body).get("what")), (503, Some(&Tree::from("the cat is here"))));
     let cut = server.post("/parrot", r#"{"bird":"polly","ask":"Do you bite?","live":true}"#);
@@ -119,13 +119,13 @@ fn the_parrot_client_gets_errors_of_its_own_shape() {
 #[test]
 fn a_chat_client_is_served_by_the_parrot_backend() {
     let server = Server::with(&root().join("examples/parrot"));
-    let ask = |rest: &str| {
+    let fetch = |rest: &str| {
         let body = format!(r#"{{"model":"polly","messages":[{{"role":"user","content":"Fetch!"}}]{rest}}}"#);
         server.post("/v1/chat/completions", &body)
     };
     let tools = r#","tools":[{"type":"function","function":{"name":"fetch"}}]"#;
 
-    let whole = ask(tools);
+    let whole = fetch(tools);
     assert_eq!((whole.status, whole.content_type.as_str()), (200, "application/json"));
     let whole = parse(&whole.body);
     let choice = whole.get("choices").and_then(|c| c.at(0)).unwrap();
@@ -135,7 +135,7 @@ fn a_chat_client_is_served_by_the_parrot_backend() {
     let arguments = |n: usize| message.get("tool_calls")?.at(n)?.get("function")?.get("arguments").cloned();
     assert_eq!((arguments(0), arguments(1)), (Some(Tree::from(r#"{"thing":"nut"}"#)), Some(Tree::from("{}"))));
 
-    let stream = ask(&format!(r#"{tools},"stream":true"#));
+    let stream = fetch(&format!(r#"{tools},"stream":true"#));
     assert_eq!((stream.status, stream.content_type.as_str()), (200, "text/event-stream; charset=utf-8"));
     let mut frames: Vec<&str> = stream.body.split_terminator("\n\n").collect();
     assert_eq!(frames.pop(), Some("data: [DONE]"));
@@ -144,12 +144,12 @@ fn a_chat_client_is_served_by_the_parrot_backend() {
     assert_eq!(chunks.len(), 8);
 }
 
-/// What the README promises: change one line, and the next request differs; break it, and the server goes on.
+/// As the README describes: a changed line changes the next response, and a broken one changes nothing.
 #[test]
-fn a_changed_line_changes_the_next_answer_and_a_broken_one_does_not() {
+fn a_changed_line_changes_the_next_response_and_a_broken_one_does_not() {
     let copy = TempDir::new().unwrap();
     copy_folder(&root().join("examples/parrot"), copy.path());
-    // The copy's tests hold the word that is about to change.
+    // These tests assert the word that is about to change.
     fs::remove_file(copy.path().join("dialects/parrot.test.yaml")).unwrap();
     let dialect = copy.path().join("dialects/parrot.yaml");
     let original = fs::read_to_string(&dialect).unwrap();
@@ -190,33 +190,33 @@ fn copy_folder(from: &Path, to: &Path) {
     }
 }
 
-/// The two edits of the README's walk-through: the first is taken, the second refused with the sentence that it shows.
+/// The two edits of the README's walk-through: the first is applied, the second is rejected with the message it shows.
 #[test]
-fn the_edits_in_the_readme_do_what_it_says() {
+fn the_edits_in_the_readme_work_as_described() {
     let edit = |from: &str, to: &str| {
         let mut files = embedded::files();
         let chat = files.iter_mut().find(|f| f.name == "dialects/chat.yaml").unwrap();
         assert!(chat.text.contains(from), "{from}");
         chat.text = chat.text.replace(from, to).into();
-        generation::build(&files, 2, None, &reframe::mapping::Overrides::default()).map_err(|refusal| refusal.brief())
+        generation::build(&files, 2, None, &reframe::mapping::Overrides::default()).map_err(|error| error.summary())
     };
     assert!(edit("chatcmpl-", "hello-").is_ok());
-    let refused = edit("choice.refusal", "choice.refusl").unwrap_err();
-    assert!(refused.starts_with("1 error in ") && refused.contains("RF104"), "{refused}");
-    assert!(refused.ends_with("no variable `choice.refusl` in the body"), "{refused}");
+    let rejected = edit("choice.refusal", "choice.refusl").unwrap_err();
+    assert!(rejected.starts_with("1 error in ") && rejected.contains("RF104"), "{rejected}");
+    assert!(rejected.ends_with("no variable `choice.refusl` in the body"), "{rejected}");
 }
 
-/// The first block of `docs/check.md` is what a slip in the shipped set really prints, with its counts.
+/// The first block of `docs/check.md` is the actual output for a mistake in the shipped set.
 #[test]
-fn the_example_in_the_docs_of_check_is_what_is_printed() {
+fn the_example_in_the_docs_of_check_is_current() {
     let place = TempDir::new().unwrap();
     fs::create_dir(place.path().join("mappings")).unwrap();
     copy_folder(&root().join("mappings"), &place.path().join("mappings"));
     let chat = place.path().join("mappings/dialects/chat.yaml");
-    let slip = fs::read_to_string(&chat).unwrap().replace("{{ choice.refusal }}", "{{ choice.refusl }}");
-    fs::write(&chat, slip).unwrap();
-    let program = Command::new(env!("CARGO_BIN_EXE_reframe")).arg("check").current_dir(place.path()).output().unwrap();
-    let printed = format!("$ reframe check\n{}", String::from_utf8(program.stdout).unwrap());
+    let mistake = fs::read_to_string(&chat).unwrap().replace("{{ choice.refusal }}", "{{ choice.refusl }}");
+    fs::write(&chat, mistake).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_reframe")).arg("check").current_dir(place.path()).output().unwrap();
+    let printed = format!("$ reframe check\n{}", String::from_utf8(output.stdout).unwrap());
 
     let path = root().join("docs/check.md");
     let text = fs::read_to_string(&path).unwrap();
@@ -229,7 +229,7 @@ fn the_example_in_the_docs_of_check_is_what_is_printed() {
     assert_eq!(shown, printed, "UPDATE_GOLDEN=1 cargo test --test examples writes it");
 }
 
-/// `docs/mappings.md` has a whole set in it: the blocks that say `file=NAME`. The other YAML in it is at least YAML.
+/// `docs/mappings.md` contains a complete set: the blocks with `file=NAME`. The other YAML blocks must parse.
 #[test]
 fn the_mappings_in_the_docs_load_and_pass_their_tests() {
     let text = fs::read_to_string(root().join("docs/mappings.md")).unwrap();
@@ -237,7 +237,7 @@ fn the_mappings_in_the_docs_load_and_pass_their_tests() {
     for block in text.split("\n```").skip(1).step_by(2) {
         let (info, body) = block.split_once('\n').unwrap();
         if let Some((_, name)) = info.split_once(" file=") {
-            set.push(FileText { name: name.to_owned(), shown: format!("docs: {name}"), text: body.into() });
+            set.push(SourceFile { name: name.to_owned(), shown: format!("docs: {name}"), text: body.into() });
         } else if info == "yaml" {
             let findings = Findings::default();
             yaml::parse(FileId::default(), body, &findings);
@@ -245,17 +245,17 @@ fn the_mappings_in_the_docs_load_and_pass_their_tests() {
         }
     }
     let loaded = load(&set);
-    let said = render_all(&loaded.diagnostics, &loaded.sources, false);
-    assert!(loaded.diagnostics.is_empty(), "{said}");
+    let diagnostics = render_all(&loaded.diagnostics, &loaded.sources, false);
+    assert!(loaded.diagnostics.is_empty(), "{diagnostics}");
     let reports = verify::run_all(&loaded.plan.expect("a plan"));
     let failed: Vec<String> = reports.iter().flat_map(|r| r.diagnostics()).map(|d| d.message).collect();
     assert!(failed.is_empty(), "{}", failed.join("\n"));
     assert!(reports.iter().map(|r| r.passed).sum::<usize>() >= 8);
 }
 
-/// What `reframe test` prints of that set, if its first test expects another stamp.
+/// The output of `reframe test` for that set if its first test expects another stamp.
 #[test]
-fn the_failing_test_in_the_docs_is_printed_as_it_stands_there() {
+fn the_failing_test_in_the_docs_is_current() {
     let text = fs::read_to_string(root().join("docs/mappings.md")).unwrap();
     let folder = TempDir::new().unwrap();
     for block in text.split("\n```").skip(1).step_by(2) {
@@ -273,42 +273,50 @@ fn the_failing_test_in_the_docs_is_printed_as_it_stands_there() {
     let (_, sample) = text.split_once("```console\n$ reframe test\n").unwrap();
     let (sample, _) = sample.split_once("```").unwrap();
     // Times differ.
-    let timeless = |text: &str| {
+    let without_times = |text: &str| {
         let cut = |line: &str| {
             line.split_once(" failed (").or(line.split_once(" failed in ")).map(|(head, _)| head.to_owned())
         };
         text.lines().map(|line| cut(line).unwrap_or_else(|| line.to_owned())).collect::<Vec<_>>()
     };
-    assert_eq!(timeless(&printed), timeless(sample));
+    assert_eq!(without_times(&printed), without_times(sample));
 }
 
-/// A word that is added to the language is added to its reference.
+/// Every word of the language must be in its reference.
 #[test]
-fn every_word_of_the_language_is_in_the_docs() {
+fn every_key_and_word_of_the_language_is_in_the_docs() {
     let text = fs::read_to_string(root().join("docs/mappings.md")).unwrap();
     let tokens = || text.split(|c: char| !(c.is_alphanumeric() || "_.{}".contains(c)));
-    let said: HashSet<&str> = tokens().chain(tokens().flat_map(|t| t.split('.'))).collect();
+    let documented: HashSet<&str> = tokens().chain(tokens().flat_map(|t| t.split('.'))).collect();
     let mut words: Vec<&str> =
-        [MomentKind::WORDS, FaultKind::WORDS, Finish::WORDS, Convert::WORDS, Need::WORDS].concat();
-    words.extend([Transport::WORDS, Framing::WORDS, Unmatched::WORDS, Validation::WORDS, WireKind::WORDS].concat());
-    words.extend([Fate::WORDS, StreamMode::WORDS, Instructions::WORDS, Auth::WORDS].concat());
-    words.extend(STRANDS);
-    for vocabulary in [&EVENTS, &ITEMS, &PARTS, &TOOLS, &OBSERVATIONS] {
-        words.extend(vocabulary.words.iter().flat_map(|w| w.fields).map(|f| f.name).chain(vocabulary.names()));
+        [MomentKind::NAMES, FaultKind::NAMES, Finish::NAMES, Conversion::NAMES, RequiredType::NAMES].concat();
+    words.extend([Transport::NAMES, Framing::NAMES, Unmatched::NAMES, Validation::NAMES, StreamFormat::NAMES].concat());
+    words.extend([OnUnsupported::NAMES, StreamMode::NAMES, SystemMessages::NAMES, Auth::NAMES].concat());
+    words.extend(DELTA_KINDS);
+    for grammar in [&EVENTS, &ITEMS, &PARTS, &TOOLS, &OBSERVATIONS] {
+        words.extend(grammar.kinds.iter().flat_map(|w| w.fields).map(|f| f.name).chain(grammar.names()));
     }
     words.extend(SCALARS.iter().chain(TOOL_CHOICE).chain(FORMAT).map(|f| f.name));
     for policy in BUILT_IN {
         words.extend(policy.values.iter().chain([&policy.name]).filter(|w| !w.is_empty()));
     }
-    for shape in [Shape::Turn, Shape::Choice, Shape::Item, Shape::Part, Shape::Usage, Shape::Fault, Shape::Request] {
+    for shape in [
+        RecordType::Turn,
+        RecordType::Choice,
+        RecordType::Item,
+        RecordType::Part,
+        RecordType::Usage,
+        RecordType::Fault,
+        RecordType::Request,
+    ] {
         words.extend(shape.fields().unwrap().iter().map(|(name, _)| name));
     }
-    words.retain(|word| !said.contains(word));
+    words.retain(|word| !documented.contains(word));
     assert!(words.is_empty(), "docs/mappings.md does not speak of {}", words.join(", "));
 }
 
-/// A backend that sends mixed blocks in a list, and a client that tells events apart by their SSE name. The set stands
-/// alone: nothing of `mappings/` is in it.
+/// A backend that sends mixed blocks in a list, and a client that distinguishes events by their SSE name. The set is
+/// independent of `mappings/`.
 const TIDE: &[(&str, &str)] = &[
     (
         "gateway.yaml",
@@ -386,19 +394,19 @@ errors: { why: "{{ fault.message }}" }
 ];
 
 #[test]
-fn a_backend_and_a_dialect_never_seen_before_need_yaml_alone() {
+fn a_new_backend_and_a_new_dialect_need_only_yaml() {
     let folder = TempDir::new().unwrap();
     for (name, text) in TIDE {
         let path = folder.path().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
-    let set = Set::of(&files(Base::Folder(folder.path().to_owned()), &[]));
+    let set = LoadedSet::of(&files(Base::Folder(folder.path().to_owned()), &[]));
     let wave = set.plan.transcripts[0].clone();
-    let asked = parse(r#"{"q":"What do you see?"}"#);
+    let request = parse(r#"{"q":"What do you see?"}"#);
 
-    // What stood between two calls comes out between them, and a number keeps its own spelling.
-    let stream = set.stream(&wave, "tide", "plain", &asked).text();
+    // The order of text and calls is kept, and a number keeps its spelling.
+    let stream = set.stream(&wave, "tide", "plain", &request).text();
     assert_eq!(
         stream,
         r#"event: tide.rise
@@ -424,7 +432,7 @@ data: over
 
 "#
     );
-    let body = parse(&set.body(&wave, "tide", "plain", &asked));
+    let body = parse(&set.body(&wave, "tide", "plain", &request));
     assert_eq!(
         body,
         parse(

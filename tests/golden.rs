@@ -1,16 +1,16 @@
-//! Golden transcripts: `tests/transcripts/BACKEND/CASE/` holds `events.jsonl`, `request.json` (one body a dialect) and
-//! what each dialect made of it: `chat.sse`, `chat.json`; under another profile `chat@PROFILE.sse`.
+//! Golden transcripts: `tests/transcripts/BACKEND/CASE/` holds `events.jsonl`, `request.json` (one body per dialect) and
+//! the output of each dialect: `chat.sse`, `chat.json`; with another profile `chat@PROFILE.sse`.
 //!
-//! Adding a case compiles nothing. `UPDATE_GOLDEN=1 cargo test --test golden` writes what is missing or differs: read
-//! the diff before you commit it.
+//! A new case needs no compilation. `UPDATE_GOLDEN=1 cargo test --test golden` writes files that are missing or differ:
+//! review the diff before you commit it.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[path = "support/replay.rs"]
 mod replay;
 
-use reframe::engine::pipeline::Filling;
-use replay::{Outcome, Set};
+use reframe::engine::pipeline::RenderMode;
+use replay::{LoadedSet, StreamOutput};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -26,10 +26,10 @@ fn cases() -> Vec<PathBuf> {
     cases
 }
 
-/// Which dialects and profiles a case is told in: what its request has a body for, under every profile.
+/// A case is run in every dialect that its request has a body for, with every profile.
 #[test]
-fn every_transcript_gives_its_goldens() {
-    let set = Set::embedded();
+fn every_transcript_gives_its_golden_output() {
+    let set = LoadedSet::embedded();
     let update = std::env::var_os("UPDATE_GOLDEN").is_some();
     let mut wrong = Vec::new();
     let mut compared = 0;
@@ -65,10 +65,10 @@ fn every_transcript_gives_its_goldens() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
-/// Patched frames are the interpreter's, byte for byte; so are those that were written without ever being a tree.
+/// Frames from the cache, and frames written directly as bytes, equal those of the interpreter byte for byte.
 #[test]
-fn patched_frames_are_those_of_the_interpreter() {
-    let set = Set::embedded();
+fn cached_frames_equal_those_of_the_interpreter() {
+    let set = LoadedSet::embedded();
     let mut compared = 0;
     for case in cases() {
         let transcript = replay::transcript(&case.join("events.jsonl"));
@@ -76,11 +76,11 @@ fn patched_frames_are_those_of_the_interpreter() {
         for (dialect, profile) in set.pairs() {
             let Some(body) = requests.get(&dialect) else { continue };
             let frames = set.stream(&transcript, &dialect, &profile, body).bytes;
-            let [patched, interpreted] = [Filling::Patched, Filling::Interpreted]
-                .map(|filling| set.bytes(filling, &transcript, &dialect, &profile, body));
-            assert_eq!(text(&patched), text(&interpreted), "{} {dialect}@{profile}", case.display());
-            assert_eq!(text(&patched), text(&frames), "{} {dialect}@{profile}", case.display());
-            compared += usize::from(!patched.is_empty());
+            let [cached, interpreted] = [RenderMode::Cached, RenderMode::Interpreted]
+                .map(|render_mode| set.bytes(render_mode, &transcript, &dialect, &profile, body));
+            assert_eq!(text(&cached), text(&interpreted), "{} {dialect}@{profile}", case.display());
+            assert_eq!(text(&cached), text(&frames), "{} {dialect}@{profile}", case.display());
+            compared += usize::from(!cached.is_empty());
         }
     }
     assert!(compared > 100, "only {compared} streams were compared");
@@ -90,8 +90,8 @@ fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()
 }
 
-/// The case's README, the first frame that differs, and the mapping line that made it.
-fn report(path: &Path, readme: &str, golden: &str, got: &str, stream: &Outcome) -> String {
+/// The case's README, the first frame that differs, and the mapping line that produced it.
+fn report(path: &Path, readme: &str, golden: &str, got: &str, stream: &StreamOutput) -> String {
     let separator = if path.extension().is_some_and(|e| e == "sse") { "\n\n" } else { "\n" };
     let (expected, actual): (Vec<&str>, Vec<&str>) =
         (golden.split(separator).collect(), got.split(separator).collect());

@@ -1,6 +1,6 @@
-//! The laws of a stream, over random sequences of events, legal and illegal alike.
+//! Property tests: invariants of streams over random sequences of events, valid and invalid.
 //!
-//! `LAWS_CASES` sets how many sequences are tried (a few hundred in the quick run).
+//! `LAWS_CASES` sets the number of sequences; the default is a few hundred.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -17,9 +17,9 @@ mod responses;
 #[path = "laws/turn_model.rs"]
 mod turn_model;
 
-use events::Told;
+use events::Output;
 use proptest::prelude::*;
-use reframe::domain::{Event, FaultKind, Moment, MomentKind, Piece, Policies};
+use reframe::domain::{Delta, Event, FaultKind, Moment, MomentKind, Policies};
 use reframe::turn::{Ids, Turn};
 
 fn cases() -> u32 {
@@ -30,78 +30,78 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_chat_stream_keeps_its_laws(script in events::script()) {
-        let told = Told::by("chat", "openai", &script);
-        chat::laws(&told);
+    fn a_chat_stream_satisfies_its_invariants(script in events::script()) {
+        let output = Output::of("chat", "openai", &script);
+        chat::assert_invariants(&output);
     }
 
     #[test]
-    fn a_responses_stream_keeps_its_laws(script in events::script_of(1)) {
-        responses::laws(&Told::by("responses", "openai", &script));
+    fn a_responses_stream_satisfies_its_invariants(script in events::script_of(1)) {
+        responses::assert_invariants(&Output::of("responses", "openai", &script));
     }
 
     #[test]
-    fn a_completions_stream_keeps_its_laws(script in events::script()) {
-        completions::laws(&Told::by("completions", "openai", &script));
+    fn a_completions_stream_satisfies_its_invariants(script in events::script()) {
+        completions::assert_invariants(&Output::of("completions", "openai", &script));
     }
 
-    /// Invariant 3: body and stream are two sights of one turn.
+    /// Body and stream have the same content.
     #[test]
     fn the_chat_body_is_the_fold_of_the_stream(script in events::script()) {
-        let told = Told::by("chat", "openai", &script);
-        if let Ok(body) = &told.body {
-            chat::fold_is(&told, body);
+        let output = Output::of("chat", "openai", &script);
+        if let Ok(body) = &output.body {
+            chat::assert_body_is_fold(&output, body);
         }
     }
 
     #[test]
-    fn no_sequence_of_events_breaks_a_frame(script in events::script()) {
+    fn no_sequence_of_events_violates_a_schema(script in events::script()) {
         for (dialect, profile) in events::set().pairs() {
-            // Its requests never ask for more than one choice.
+            // Requests of this dialect have only one choice.
             if dialect == "responses" && script.n > 1 {
                 continue;
             }
-            let told = Told::by(&dialect, &profile, &script);
-            if let Some(fault) = &told.fault {
+            let output = Output::of(&dialect, &profile, &script);
+            if let Some(fault) = &output.fault {
                 prop_assert!(
-                    !matches!(fault.kind, FaultKind::Breach | FaultKind::Internal),
+                    !matches!(fault.kind, FaultKind::Violation | FaultKind::Internal),
                     "{dialect}@{profile}: {}", fault.message
                 );
             }
         }
     }
 
-    /// What `check` proves of an order it proves of every turn that there can be.
+    /// The model that `check` verifies orders with accepts every possible turn.
     #[test]
-    fn the_model_of_a_turn_knows_every_turn(script in events::script(), way in turn_model::way()) {
-        turn_model::is_known(&turn_model::Lived::by(&script, &way), &way);
+    fn the_turn_model_covers_every_turn(script in events::script(), conditions in turn_model::conditions()) {
+        turn_model::assert_accepted(&turn_model::PlayedTurn::of(&script, &conditions), &conditions);
     }
 
     #[test]
-    fn after_the_end_nothing_is_told(script in events::script(), late in events::event(2)) {
-        let told = Told::by("chat", "openai", &script);
-        let more = Told::by_with_late("chat", "openai", &script, late);
-        prop_assert_eq!(told.stream.frames, more.stream.frames);
+    fn nothing_is_emitted_after_the_end(script in events::script(), late in events::event(2)) {
+        let output = Output::of("chat", "openai", &script);
+        let more = Output::with_late_event("chat", "openai", &script, late);
+        prop_assert_eq!(output.stream.frames, more.stream.frames);
     }
 }
 
-/// There is nothing left to cut of an answer that cannot even be cut short.
+/// A call without a name cannot be closed, so the response fails instead of being truncated.
 #[test]
-fn a_call_without_a_name_fails_an_answer_that_is_cut_short() {
+fn a_tool_call_without_a_name_fails_a_truncated_response() {
     let nameless = Event::Tool {
         choice: 0,
         key: Some("k".into()),
         id: None,
         name: None,
         kind: None,
-        piece: Some(Piece::Delta("{}".into())),
+        delta: Some(Delta::Append("{}".into())),
     };
     let mut policies = Policies::default();
     policies.set("stream2json.on_partial", "incomplete");
-    let mut turn = Turn::new(policies, Ids::Counting(0), "m", 1, 0).whole(true);
-    let mut told = Vec::new();
-    let mut tell = |_: &_, moment: &Moment| told.push(moment.kind);
-    turn.advance(nameless, &mut tell);
-    turn.advance(Event::End, &mut tell);
-    assert_eq!(told, [MomentKind::TurnOpen, MomentKind::ChoiceOpen, MomentKind::TurnFail]);
+    let mut turn = Turn::new(policies, Ids::Counting(0), "m", 1, 0).single_body(true);
+    let mut moments = Vec::new();
+    let mut record = |_: &_, moment: &Moment| moments.push(moment.kind);
+    turn.advance(nameless, &mut record);
+    turn.advance(Event::End, &mut record);
+    assert_eq!(moments, [MomentKind::TurnOpen, MomentKind::ChoiceOpen, MomentKind::TurnFail]);
 }

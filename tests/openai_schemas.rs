@@ -1,7 +1,7 @@
-//! Our goldens against OpenAI's published schemas, for those who have them in a folder: bodies by their names
-//! (`CreateChatCompletionResponse.json`), stream events below `events/` by their types.
+//! Validates the golden outputs with OpenAI's published schemas, if they are in a local folder: bodies by name
+//! (`CreateChatCompletionResponse.json`), stream events in `events/` by type.
 //!
-//! `REFRAME_OPENAI_SCHEMAS=FOLDER cargo test --test wire -- --ignored`
+//! `REFRAME_OPENAI_SCHEMAS=FOLDER cargo test --test openai_schemas -- --ignored`
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -10,24 +10,24 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What the published schemas do not know yet, although the API has it: custom tools in chat streams.
-const AHEAD: &[&str] = &["openai-responses/custom-tool-call/chat.sse"];
+/// Features of the API that the published schemas lack: custom tools in chat streams.
+const NEWER_THAN_SCHEMAS: &[&str] = &["openai-responses/custom-tool-call/chat.sse"];
 
 #[test]
 #[ignore = "needs REFRAME_OPENAI_SCHEMAS=FOLDER"]
-fn goldens_satisfy_the_published_schemas() {
+fn golden_outputs_satisfy_the_published_schemas() {
     let folder = PathBuf::from(std::env::var_os("REFRAME_OPENAI_SCHEMAS").expect("REFRAME_OPENAI_SCHEMAS=FOLDER"));
     let mut published = Published { folder, compiled: HashMap::new() };
     let (mut compared, mut wrong) = (0, Vec::new());
     for golden in goldens() {
         let shown = golden.iter().rev().take(3).collect::<Vec<_>>().into_iter().rev().collect::<PathBuf>();
-        if AHEAD.iter().any(|known| shown.ends_with(known)) {
+        if NEWER_THAN_SCHEMAS.iter().any(|known| shown.ends_with(known)) {
             continue;
         }
         for (name, data) in data(&golden) {
             compared += 1;
-            if let Err(breach) = published.get(&name).check(&data) {
-                wrong.push(format!("{}: {name}: {breach}", shown.display()));
+            if let Err(violation) = published.get(&name).check(&data) {
+                wrong.push(format!("{}: {name}: {violation}", shown.display()));
             }
         }
     }
@@ -53,7 +53,7 @@ impl Published {
     }
 }
 
-/// Of the profile `openai`: `chat.sse`, `chat.json` and their like.
+/// The golden files of the profile `openai`: `chat.sse`, `chat.json` and so on.
 fn goldens() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/transcripts");
     let inside = |folder: &Path| fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect::<Vec<_>>();
@@ -66,7 +66,7 @@ fn goldens() -> Vec<PathBuf> {
         .collect()
 }
 
-/// Each with the name of the schema that is about it.
+/// The data of a golden file with the names of their schemas.
 fn data(golden: &Path) -> Vec<(String, Tree)> {
     let text = fs::read_to_string(golden).unwrap();
     let dialect = golden.file_stem().unwrap().to_str().unwrap();

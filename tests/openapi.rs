@@ -1,4 +1,4 @@
-//! The OpenAPI document: made from the active mapping, current in the repository, and the same that the server tells.
+//! The OpenAPI document: generated from the active mappings, current in the repository, and served.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -7,10 +7,10 @@ mod support;
 use serde_json::Value;
 use std::fs;
 use std::process::Command;
-use support::{Disk, Reply, Request, Server, eventually, repo, serve};
+use support::{Reply, Request, Server, TestDir, eventually, repo, serve};
 
 fn get(server: &Server, path: &str) -> Reply {
-    server.client().ask(Request::get(path))
+    server.client().fetch(Request::get(path))
 }
 
 fn document(server: &Server) -> Value {
@@ -26,7 +26,7 @@ fn the_file_in_the_repository_is_current() {
 }
 
 #[test]
-fn a_stale_file_is_told_of() {
+fn a_stale_file_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let run = |arguments: &[&str]| {
         Command::new(env!("CARGO_BIN_EXE_reframe")).args(arguments).current_dir(folder.path()).output().unwrap()
@@ -38,12 +38,12 @@ fn a_stale_file_is_told_of() {
     fs::write(&file, fs::read_to_string(&file).unwrap().replace("3.1.0", "3.0.0")).unwrap();
     let stale = run(&["openapi", "--check"]);
     assert_eq!(stale.status.code(), Some(1));
-    let told = String::from_utf8(stale.stderr).unwrap();
-    assert!(told.contains("`reframe openapi --write` writes it"), "{told}");
+    let output = String::from_utf8(stale.stderr).unwrap();
+    assert!(output.contains("`reframe openapi --write` writes it"), "{output}");
 }
 
 #[test]
-fn the_server_tells_what_it_speaks() {
+fn the_server_serves_its_openapi_document() {
     let server = serve().start();
     let document = document(&server);
     assert_eq!(document["openapi"], "3.1.0");
@@ -51,12 +51,12 @@ fn the_server_tells_what_it_speaks() {
     assert_eq!(document["info"]["x-generation"]["digest"].as_str().unwrap().len(), 16);
     for (path, kinds) in [("/v1/chat/completions", 2), ("/v1/responses", 24), ("/v1/completions", 2)] {
         let operation = &document["paths"][path]["post"];
-        let asked = &operation["requestBody"]["content"]["application/json"]["schema"];
-        let request = resolve(&document, asked["$ref"].as_str().unwrap());
+        let body_schema = &operation["requestBody"]["content"]["application/json"]["schema"];
+        let request = resolve(&document, body_schema["$ref"].as_str().unwrap());
         assert_eq!(request["properties"]["stream"]["default"], false, "{path}: left out, `stream` means JSON");
-        let answers = &operation["responses"]["200"]["content"];
-        assert!(answers["application/json"]["schema"]["$ref"].is_string(), "{path}");
-        let events = answers["text/event-stream"]["schema"]["oneOf"].as_array().unwrap();
+        let contents = &operation["responses"]["200"]["content"];
+        assert!(contents["application/json"]["schema"]["$ref"].is_string(), "{path}");
+        let events = contents["text/event-stream"]["schema"]["oneOf"].as_array().unwrap();
         assert!(events.len() >= kinds, "{path}: {} kinds of events", events.len());
         for status in ["400", "401", "404", "413", "429", "500", "502", "503", "504"] {
             let error = &operation["responses"][status]["content"]["application/json"]["schema"];
@@ -77,9 +77,9 @@ fn the_server_tells_what_it_speaks() {
     }
 }
 
-/// What a profile renames, drops and adds shows.
+/// The document reflects what a profile renames, drops and adds.
 #[test]
-fn a_profile_shows_in_the_document() {
+fn a_profile_is_reflected_in_the_document() {
     let server = serve().args(["--profile", "codex-proxy"]).start();
     let document = document(&server);
     let operation = &document["paths"]["/v1/responses"]["post"];
@@ -94,16 +94,16 @@ fn a_profile_shows_in_the_document() {
 
 #[test]
 fn a_reload_changes_the_document_and_its_etag() {
-    let disk = Disk::shipped();
-    let server = serve().in_folder(&disk.path("")).start();
+    let dir = TestDir::shipped();
+    let server = serve().in_folder(&dir.path("")).start();
     let before = get(&server, "/openapi.json");
     let etag = before.header("etag").unwrap().to_owned();
-    let again = ask_again(&server, "/openapi.json", &etag);
+    let again = fetch_if_none_match(&server, "/openapi.json", &etag);
     assert_eq!((again.status(), again.text().as_str()), (304, ""));
     assert_eq!(get(&server, "/openapi.yaml").header("content-type"), Some("application/yaml"));
-    disk.edit("mappings/gateway.yaml", "endpoint: POST /v1/completions", "endpoint: POST /v1/old/completions");
+    dir.edit("mappings/gateway.yaml", "endpoint: POST /v1/completions", "endpoint: POST /v1/old/completions");
     let after = eventually("the new path", || {
-        let reply = ask_again(&server, "/openapi.json", &etag);
+        let reply = fetch_if_none_match(&server, "/openapi.json", &etag);
         (reply.status() == 200).then_some(reply)
     });
     let document = after.json();
@@ -113,24 +113,24 @@ fn a_reload_changes_the_document_and_its_etag() {
 }
 
 #[test]
-fn schemas_are_served_as_they_are() {
+fn schemas_are_served_unchanged() {
     let server = serve().start();
     let reply = get(&server, "/schemas/responses/events.json");
     assert_eq!(reply.text(), repo("schemas/responses/events.json"));
     let etag = reply.header("etag").unwrap().to_owned();
-    assert_eq!(ask_again(&server, "/schemas/responses/events.json", &etag).status(), 304);
+    assert_eq!(fetch_if_none_match(&server, "/schemas/responses/events.json", &etag).status(), 304);
     for path in ["/schemas/responses/nope.json", "/schemas/../Cargo.toml", "/schemas/%2e%2e/gateway.yaml", "/schemas/x"]
     {
         let missing = get(&server, path);
         assert_eq!((missing.status(), &missing.json()["error"]["code"]), (404, &Value::from("unknown_url")), "{path}");
     }
-    let wrong = server.client().ask(Request::new("DELETE", "/docs"));
+    let wrong = server.client().fetch(Request::new("DELETE", "/docs"));
     assert_eq!((wrong.status(), wrong.header("allow")), (405, Some("GET, HEAD")));
 }
 
-/// Nothing on the page comes from anywhere else, and the browser is told so.
+/// The page loads nothing from other hosts, and its content security policy forbids it.
 #[test]
-fn the_page_needs_no_other_host() {
+fn the_docs_page_needs_no_other_host() {
     let server = serve().start();
     let page = get(&server, "/docs");
     assert_eq!(page.header("content-type"), Some("text/html; charset=utf-8"));
@@ -145,17 +145,17 @@ fn the_page_needs_no_other_host() {
 }
 
 #[test]
-fn the_documents_can_be_turned_off() {
-    let disk = Disk::shipped();
-    disk.edit("mappings/gateway.yaml", "metrics: /metrics", "docs: off");
-    let server = serve().in_folder(&disk.path("")).start();
+fn the_api_docs_can_be_turned_off() {
+    let dir = TestDir::shipped();
+    dir.edit("mappings/gateway.yaml", "metrics: /metrics", "docs: off");
+    let server = serve().in_folder(&dir.path("")).start();
     for path in ["/docs", "/openapi.json", "/schemas/chat/body.json", "/metrics"] {
         assert_eq!(get(&server, path).status(), 404, "{path}");
     }
 }
 
-fn ask_again(server: &Server, path: &str, etag: &str) -> Reply {
-    server.client().ask(Request::get(path).header("if-none-match", etag))
+fn fetch_if_none_match(server: &Server, path: &str, etag: &str) -> Reply {
+    server.client().fetch(Request::get(path).header("if-none-match", etag))
 }
 
 fn resolve<'d>(document: &'d Value, reference: &str) -> &'d Value {

@@ -1,7 +1,7 @@
-//! Every value of every policy, with a golden that differs from its neighbours': `tests/policies/POLICY/VALUE.txt`.
+//! Golden output of every value of every policy: `tests/policies/POLICY/VALUE.txt`. The outputs of two values differ.
 //!
-//! A policy is set in a profile laid over the embedded set, as a user would. Nothing but what it governs may change,
-//! so the golden of the default value must be what the set says without that profile.
+//! Each value is set in a profile that is added to the embedded set. A policy must not change anything else, so the
+//! output of the default value must equal the output without that profile.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -9,15 +9,15 @@
 mod replay;
 
 use reframe::domain::policy::BUILT_IN;
-use reframe::mapping::FileText;
+use reframe::mapping::SourceFile;
 use reframe::reload::embedded;
-use replay::Set;
+use replay::LoadedSet;
 use std::fs;
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// policy, dialect, transcript that shows it, its values (the first is what the profile `openai` has)
-const SHOWN: &[(&str, &str, &str, &[&str])] = &[
+/// Policy, dialect, transcript, and values; the first value is that of the profile `openai`.
+const CASES: &[(&str, &str, &str, &[&str])] = &[
     ("tool_arguments", "chat", "openai-chat/a08-tool-call", &["incremental", "cumulative"]),
     ("usage", "responses", "openai-chat/matrix-no-usage", &["as_reported", "zeros", "estimate"]),
     ("usage_stream", "chat", "openai-chat/a04-usage-asked-for", &["requested_only", "never"]),
@@ -47,32 +47,32 @@ const SHOWN: &[(&str, &str, &str, &[&str])] = &[
     ("reasoning", "responses", "openai-chat/b009-empty-tool-calls", &["events", "drop"]),
 ];
 
-/// Those that need a clock or a socket: tests/ac_003.rs and tests/presence.rs show them.
-const SHOWN_LIVE: &[&str] = &["stream_idle_result", "stream2json.on_malformed", "stream2json.usage"];
+/// Policies that need a clock or a socket are tested in tests/aggregation.rs and tests/disconnects.rs.
+const TESTED_ELSEWHERE: &[&str] = &["stream_idle_result", "stream2json.on_malformed", "stream2json.usage"];
 
-/// One set with a profile for every value of every policy: `tried-ROW-VALUE`.
-fn set() -> &'static Set {
-    static SET: OnceLock<Set> = OnceLock::new();
+/// The embedded set with a profile for every value of every policy: `tried-ROW-VALUE`.
+fn set() -> &'static LoadedSet {
+    static SET: OnceLock<LoadedSet> = OnceLock::new();
     SET.get_or_init(|| {
         let mut files = embedded::files();
-        for (row, (policy, dialect, _, values)) in SHOWN.iter().enumerate() {
+        for (row, (policy, dialect, _, values)) in CASES.iter().enumerate() {
             for (at, value) in values.iter().enumerate() {
                 let value = if value.starts_with('[') { (*value).to_owned() } else { format!("{value:?}") };
-                let name = tried(row, at);
+                let name = profile_name(row, at);
                 let text = format!("profile: {name}\npolicies:\n  {policy}: {{ {dialect}: {value} }}\n");
                 let file = format!("profiles/{name}.yaml");
-                files.push(FileText { name: file.clone(), shown: file, text: text.into() });
+                files.push(SourceFile { name: file.clone(), shown: file, text: text.into() });
             }
         }
-        Set::of(&files)
+        LoadedSet::of(&files)
     })
 }
 
-fn tried(row: usize, value: usize) -> String {
+fn profile_name(row: usize, value: usize) -> String {
     format!("tried-{row}-{value}")
 }
 
-fn told(set: &Set, dialect: &str, profile: &str, case: &str) -> String {
+fn output(set: &LoadedSet, dialect: &str, profile: &str, case: &str) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/transcripts").join(case);
     let transcript = replay::transcript(&folder.join("events.jsonl"));
     let requests = replay::requests(&folder.join("request.json"));
@@ -83,14 +83,14 @@ fn told(set: &Set, dialect: &str, profile: &str, case: &str) -> String {
 }
 
 #[test]
-fn every_value_differs_from_its_neighbour() {
+fn every_policy_value_changes_the_output() {
     let update = std::env::var_os("UPDATE_GOLDEN").is_some();
     let mut wrong = Vec::new();
-    for (row, (policy, dialect, case, values)) in SHOWN.iter().enumerate() {
-        let mut seen: Vec<(&str, String)> = Vec::new();
+    for (row, (policy, dialect, case, values)) in CASES.iter().enumerate() {
+        let mut outputs: Vec<(&str, String)> = Vec::new();
         for (at, value) in values.iter().enumerate() {
-            let got = told(set(), dialect, &tried(row, at), case);
-            if let Some((other, _)) = seen.iter().find(|(_, text)| *text == got) {
+            let got = output(set(), dialect, &profile_name(row, at), case);
+            if let Some((other, _)) = outputs.iter().find(|(_, text)| *text == got) {
                 wrong.push(format!("{policy}: {value} and {other} give the same on {case}"));
             }
             let file = value.replace([' ', '[', ']'], "").replace(',', "-").replace("{}", "object");
@@ -103,10 +103,10 @@ fn every_value_differs_from_its_neighbour() {
             } else if fs::read_to_string(&path).unwrap_or_default() != got {
                 wrong.push(format!("{name} differs; got\n{got}"));
             }
-            seen.push((value, got));
+            outputs.push((value, got));
         }
-        let default = told(set(), dialect, "openai", case);
-        if seen[0].1 != default {
+        let default = output(set(), dialect, "openai", case);
+        if outputs[0].1 != default {
             wrong.push(format!("{policy}: `{}` is not what the profile `openai` says", values[0]));
         }
     }
@@ -114,32 +114,32 @@ fn every_value_differs_from_its_neighbour() {
 }
 
 #[test]
-fn every_built_in_policy_is_shown() {
-    for spec in BUILT_IN.iter().filter(|p| !SHOWN_LIVE.contains(&p.name)) {
-        let shown: Vec<&str> = SHOWN
+fn every_built_in_policy_has_a_case() {
+    for spec in BUILT_IN.iter().filter(|p| !TESTED_ELSEWHERE.contains(&p.name)) {
+        let tested: Vec<&str> = CASES
             .iter()
             .filter(|(name, ..)| *name == spec.name)
             .flat_map(|(_, _, _, values)| values.iter().copied())
             .collect();
-        assert!(!shown.is_empty(), "`{}` is shown nowhere", spec.name);
+        assert!(!tested.is_empty(), "`{}` is shown nowhere", spec.name);
         for value in spec.values.iter().filter(|_| !spec.list) {
-            assert!(shown.contains(value), "`{}: {value}` is shown nowhere", spec.name);
+            assert!(tested.contains(value), "`{}: {value}` is shown nowhere", spec.name);
         }
     }
 }
 
-/// Changing a policy for one dialect leaves the others as they were.
+/// A policy of one dialect does not affect the other dialects.
 #[test]
 fn a_policy_changes_nothing_else() {
-    for (row, (policy, dialect, case, values)) in SHOWN.iter().enumerate() {
+    for (row, (policy, dialect, case, values)) in CASES.iter().enumerate() {
         for (at, value) in values.iter().enumerate() {
             for other in ["chat", "responses", "completions"] {
                 if other == *dialect || (other == "responses" && case.contains("two-choices")) {
                     continue;
                 }
-                let plain = told(set(), other, "openai", case);
+                let plain = output(set(), other, "openai", case);
                 assert_eq!(
-                    told(set(), other, &tried(row, at), case),
+                    output(set(), other, &profile_name(row, at), case),
                     plain,
                     "{policy}: {value} in {dialect} changed {other}"
                 );

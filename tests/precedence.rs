@@ -1,4 +1,4 @@
-//! Who sets a policy, as a client sees it: built-in < dialect < profile < environment < route < user-agent rule < header.
+//! Precedence of policy settings: built-in < dialect < profile < environment < route < user-agent rule < header.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -7,19 +7,19 @@ mod support;
 use serde_json::json;
 use std::fs;
 use std::path::Path;
-use support::{Disk, Reply, Request, Server, chat, edited, repo, serve, serve_with};
+use support::{Reply, Request, Server, TestDir, chat, edited, repo, serve, serve_with};
 
-// ---- a policy whose words are the names of those who can set it
+// ---- a policy with the names of the layers as values
 
 const LAYERS: [&str; 7] = ["built_in", "dialect", "profile", "environment", "route", "agent", "header"];
 
-/// Each route is called by what is set at it: `/dialect-profile-route`.
+/// The path of a route names the layers that set the policy: `/dialect-profile-route`.
 fn endpoint(layers: &[&str]) -> String {
     let kept = ["dialect", "profile", "environment", "route"].into_iter().filter(|l| layers.contains(l));
     format!("/{}", kept.collect::<Vec<_>>().join("-"))
 }
 
-/// Every choice of some of these.
+/// All subsets.
 fn subsets(of: &[&'static str]) -> Vec<Vec<&'static str>> {
     let some = |bits: usize| of.iter().enumerate().filter(|(n, _)| bits >> n & 1 == 1).map(|(_, l)| *l).collect();
     (0..1 << of.len()).map(some).collect()
@@ -48,9 +48,9 @@ errors: {{ why: "{{{{ fault.message }}}}", param: "{{{{ fault.param }}}}", voice
     )
 }
 
-/// Two dialects, four profiles, sixteen routes: all that files can say, with and without each layer.
-fn voices() -> Disk {
-    let disk = Disk::empty();
+/// Two dialects, four profiles and sixteen routes: every combination of the layers in files.
+fn voice_set() -> TestDir {
+    let dir = TestDir::empty();
     let mut routes = String::new();
     for layers in subsets(&["dialect", "profile", "environment", "route"]) {
         let dialect = if layers.contains(&"dialect") { "said" } else { "bare" };
@@ -62,7 +62,7 @@ fn voices() -> Disk {
             "  - {{ endpoint: POST {endpoint}, dialect: {dialect}, profile: {profile}{policies}, headers: {{ X-Voice: voice }} }}\n"
         );
     }
-    disk.write(
+    dir.write(
         "mappings/gateway.yaml",
         &format!(
             "backends: {{ demo: {{ use: replay, script: demo }} }}\n\
@@ -85,41 +85,41 @@ fn voices() -> Disk {
             "policies: { voice: { bare: profile, said: profile } }\npatch: { bare: { body: { by: { $add: swap } } } }",
         ),
     ] {
-        disk.write(&format!("mappings/profiles/{name}.yaml"), &format!("profile: {name}\n{text}\n"));
+        dir.write(&format!("mappings/profiles/{name}.yaml"), &format!("profile: {name}\n{text}\n"));
     }
-    disk.write("mappings/dialects/bare.yaml", &dialect("bare", ""));
-    disk.write("mappings/dialects/said.yaml", &dialect("said", "voice: dialect"));
-    disk.write("mappings/backends/replay.yaml", &repo("mappings/backends/replay.yaml"));
-    disk.write(
+    dir.write("mappings/dialects/bare.yaml", &dialect("bare", ""));
+    dir.write("mappings/dialects/said.yaml", &dialect("said", "voice: dialect"));
+    dir.write("mappings/backends/replay.yaml", &repo("mappings/backends/replay.yaml"));
+    dir.write(
         "mappings/backends/tiny.yaml",
         "backend: tiny\ntransport: http\nevents: { framing: ndjson, rules: [ { where: { $.stop: string }, emit: [ finish: { reason: $.stop } ] } ] }\n",
     );
-    disk.write("mappings/scripts/demo.yaml", "script: demo\nsteps: [ { play: stop } ]\n");
-    disk.write("mappings/transcripts/stop.jsonl", "{\"transcript\":\"tiny\"}\n{\"raw\":{\"stop\":\"stop\"}}\n");
-    // Without a folder of its own it would take the schemas that are compiled in.
-    fs::create_dir(disk.path("schemas")).unwrap();
-    disk
+    dir.write("mappings/scripts/demo.yaml", "script: demo\nsteps: [ { play: stop } ]\n");
+    dir.write("mappings/transcripts/stop.jsonl", "{\"transcript\":\"tiny\"}\n{\"raw\":{\"stop\":\"stop\"}}\n");
+    // Without its own folder the set would use the embedded schemas.
+    fs::create_dir(dir.path("schemas")).unwrap();
+    dir
 }
 
-fn serving(disk: &Disk) -> Server {
-    serve().in_folder(&disk.path("")).env("TEST_VOICE", "environment").start()
+fn start_server(dir: &TestDir) -> Server {
+    serve().in_folder(&dir.path("")).env("TEST_VOICE", "environment").start()
 }
 
-fn ask(server: &Server, path: &str, headers: &[(&str, &str)], body: &str) -> Reply {
+fn fetch(server: &Server, path: &str, headers: &[(&str, &str)], body: &str) -> Reply {
     let request = Request::post(body).at(path).header("content-type", "application/json");
-    server.ask(headers.iter().fold(request, |request, (name, value)| request.header(name, value)))
+    server.fetch(headers.iter().fold(request, |request, (name, value)| request.header(name, value)))
 }
 
 fn voice(server: &Server, path: &str, headers: &[(&str, &str)]) -> String {
-    let reply = ask(server, path, headers, r#"{"q":"?"}"#);
+    let reply = fetch(server, path, headers, r#"{"q":"?"}"#);
     assert_eq!(reply.status(), 200, "{}", reply.text());
     reply.json()["voice"].as_str().unwrap().to_owned()
 }
 
 #[test]
-fn of_all_who_set_a_policy_the_last_one_holds() {
-    let disk = voices();
-    let server = serving(&disk);
+fn the_last_setting_of_a_policy_wins() {
+    let dir = voice_set();
+    let server = start_server(&dir);
     let mut count = 0;
     for layers in subsets(&LAYERS[1..]) {
         let mut headers = Vec::new();
@@ -128,7 +128,7 @@ fn of_all_who_set_a_policy_the_last_one_holds() {
         let path = endpoint(&layers);
         let strongest = *layers.last().unwrap_or(&LAYERS[0]);
         assert_eq!(voice(&server, &path, &headers), strongest, "a body, {layers:?}");
-        let stream = ask(&server, &path, &headers, r#"{"q":"?","stream":true}"#);
+        let stream = fetch(&server, &path, &headers, r#"{"q":"?","stream":true}"#);
         let frames = stream.frames();
         assert_eq!(frames[0].json(), json!({ "voice": strongest }), "a stream, {layers:?}");
         count += 1;
@@ -137,31 +137,31 @@ fn of_all_who_set_a_policy_the_last_one_holds() {
 }
 
 #[test]
-fn a_header_chooses_any_word_of_its_policy_and_no_other() {
-    let disk = voices();
-    let server = serving(&disk);
+fn a_header_selects_any_value_of_its_policy_and_no_other() {
+    let dir = voice_set();
+    let server = start_server(&dir);
     for word in LAYERS {
         assert_eq!(voice(&server, "/route", &[("X-VOICE", word)]), word);
     }
-    let said = "built_in, dialect, profile, environment, route, agent or header";
+    let values = "built_in, dialect, profile, environment, route, agent or header";
     for (headers, shown) in [
         (vec![("x-voice", "loud")], "loud"),
         (vec![("x-voice", "Header")], "Header"),
         (vec![("x-voice", "header"), ("x-voice", "header")], "header, header"),
         (vec![("x-voice", "{{ policy.voice }}")], "{{ policy.voice }}"),
     ] {
-        let reply = ask(&server, "/route", &headers, r#"{"q":"?"}"#);
-        let why = format!("the header `x-voice` cannot be `{shown}`: say {said}");
+        let reply = fetch(&server, "/route", &headers, r#"{"q":"?"}"#);
+        let why = format!("the header `x-voice` cannot be `{shown}`: say {values}");
         assert_eq!((reply.status(), reply.json()), (400, json!({ "why": why, "param": "x-voice", "voice": "route" })));
     }
-    let long = ask(&server, "/route", &[("x-voice", &"v".repeat(500))], r#"{"q":"?"}"#).text();
+    let long = fetch(&server, "/route", &[("x-voice", &"v".repeat(500))], r#"{"q":"?"}"#).text();
     assert!(long.contains(&format!("`{}…`", "v".repeat(40))), "{long}");
 }
 
 #[test]
-fn an_empty_header_says_nothing_and_one_that_is_not_allowed_changes_nothing() {
-    let disk = voices();
-    let server = serving(&disk);
+fn an_empty_header_and_a_header_that_is_not_allowed_change_nothing() {
+    let dir = voice_set();
+    let server = start_server(&dir);
     assert_eq!(voice(&server, "/route", &[("x-voice", "")]), "route");
     assert_eq!(voice(&server, "/closed", &[("x-voice", "header")]), "route");
     assert_eq!(voice(&server, "/closed", &[("x-voice", "loud")]), "route");
@@ -169,58 +169,58 @@ fn an_empty_header_says_nothing_and_one_that_is_not_allowed_changes_nothing() {
 }
 
 #[test]
-fn the_profile_of_a_rule_takes_the_place_of_the_routes_and_comes_after_its_policies() {
-    let disk = voices();
-    let server = serving(&disk);
-    let reply = ask(&server, "/environment-route", &[("user-agent", "an OWL 2")], r#"{"q":"?"}"#).json();
+fn the_profile_of_a_user_agent_rule_replaces_the_routes_and_overrides_its_policies() {
+    let dir = voice_set();
+    let server = start_server(&dir);
+    let reply = fetch(&server, "/environment-route", &[("user-agent", "an OWL 2")], r#"{"q":"?"}"#).json();
     assert_eq!(reply, json!({ "voice": "profile", "by": "swap" }));
     assert_eq!(voice(&server, "/environment-route", &[("user-agent", "an OWL 2"), ("x-voice", "dialect")]), "dialect");
-    // The first rule that matches, and no other.
+    // Only the first matching rule applies.
     assert_eq!(voice(&server, "/route", &[("user-agent", "owl and parrot")]), "agent");
-    // Who is refused is refused in the words of its own profile.
-    let refused = ask(&server, "/route", &[("user-agent", "owl"), ("x-voice", "?")], r#"{"q":"?"}"#);
-    assert_eq!((refused.status(), &refused.json()["voice"]), (400, &json!("profile")));
+    // An error is rendered with the profile of the rule.
+    let rejected = fetch(&server, "/route", &[("user-agent", "owl"), ("x-voice", "?")], r#"{"q":"?"}"#);
+    assert_eq!((rejected.status(), &rejected.json()["voice"]), (400, &json!("profile")));
 }
 
 #[test]
 fn a_variable_that_is_empty_or_not_set_sets_nothing() {
-    let disk = voices();
-    let empty = serve().in_folder(&disk.path("")).env("TEST_VOICE", "").start();
+    let dir = voice_set();
+    let empty = serve().in_folder(&dir.path("")).env("TEST_VOICE", "").start();
     assert_eq!(voice(&empty, "/environment", &[]), "built_in");
     assert_eq!(voice(&empty, "/profile-environment", &[]), "profile");
-    let unset = serve().in_folder(&disk.path("")).start();
+    let unset = serve().in_folder(&dir.path("")).start();
     assert_eq!(voice(&unset, "/profile-environment", &[]), "profile");
 }
 
 #[test]
-fn a_variable_with_a_wrong_word_is_told_and_its_value_never_is() {
-    let disk = voices();
-    // Whoever names the wrong variable may have named one that holds a key.
+fn a_variable_with_an_invalid_value_is_reported_without_the_value() {
+    let dir = voice_set();
+    // The value is not printed: a wrongly named variable may hold a secret.
     for (value, near) in [("enviroment", "it is near `environment`"), ("hunter2", "")] {
-        let refused = serve().in_folder(&disk.path("")).env("TEST_VOICE", value).refused();
-        assert_eq!(refused.code, Some(2));
-        let said = refused.stderr;
-        assert!(said.contains("error[RF124]: the variable `TEST_VOICE` says what `voice` cannot be"), "{said}");
-        assert!(said.contains("mappings/profiles/environment.yaml:2:16"), "{said}");
-        assert!(said.contains(near) && !said.contains(value), "{said}");
+        let rejected = serve().in_folder(&dir.path("")).env("TEST_VOICE", value).run_with_timeout();
+        assert_eq!(rejected.code, Some(2));
+        let output = rejected.stderr;
+        assert!(output.contains("error[RF124]: the variable `TEST_VOICE` says what `voice` cannot be"), "{output}");
+        assert!(output.contains("mappings/profiles/environment.yaml:2:16"), "{output}");
+        assert!(output.contains(near) && !output.contains(value), "{output}");
     }
 }
 
 #[test]
-fn a_profile_of_the_command_line_takes_the_place_of_those_of_the_routes() {
-    let disk = voices();
-    let server = serve().in_folder(&disk.path("")).args(["--profile", "swap"]).start();
+fn a_profile_on_the_command_line_replaces_those_of_the_routes() {
+    let dir = voice_set();
+    let server = serve().in_folder(&dir.path("")).args(["--profile", "swap"]).start();
     assert_eq!(voice(&server, "/", &[]), "profile");
     assert_eq!(voice(&server, "/route", &[]), "route");
 }
 
-/// The files that say who may choose are mappings like all others.
+/// Allowed headers are reloaded like all mappings.
 #[test]
-fn an_edit_changes_what_a_client_may_choose() {
-    let disk = voices();
-    let server = serving(&disk);
+fn an_edit_changes_the_allowed_headers() {
+    let dir = voice_set();
+    let server = start_server(&dir);
     assert_eq!(voice(&server, "/closed", &[("x-voice", "header")]), "route");
-    disk.edit("mappings/gateway.yaml", "policies: { voice: route } }\nby", "headers: { x-voice: voice } }\nby");
+    dir.edit("mappings/gateway.yaml", "policies: { voice: route } }\nby", "headers: { x-voice: voice } }\nby");
     support::eventually("the header is allowed", || {
         (voice(&server, "/closed", &[("x-voice", "header")]) == "header").then_some(())
     });
@@ -233,40 +233,40 @@ const ROUTE: &str = "endpoint: POST /v1/chat/completions, dialect: chat, profile
 fn shipped(rest: &str) -> Server {
     let route = ROUTE.replace(" }", &format!(", {rest} }}"));
     let gateway = edited(&repo("mappings/gateway.yaml"), ROUTE, &route);
-    let disk = Disk::empty();
-    disk.write("layer/gateway.yaml", &gateway);
-    serve_with(disk)
+    let dir = TestDir::empty();
+    dir.write("layer/gateway.yaml", &gateway);
+    serve_with(dir)
 }
 
 #[test]
-fn a_chat_client_chooses_when_a_stream_tells_the_usage() {
+fn a_chat_client_can_select_when_usage_is_streamed() {
     let server = shipped("headers: { x-usage-stream: usage_stream }");
     let usage = |word: Option<&str>| {
-        let asked = chat("Hello!").streamed();
-        let asked = word.into_iter().fold(asked, |asked, word| asked.header("x-usage-stream", word));
-        let frames = server.ask(asked).frames();
+        let request = chat("Hello!").streamed();
+        let request = word.into_iter().fold(request, |request, word| request.header("x-usage-stream", word));
+        let frames = server.fetch(request).frames();
         frames.iter().filter(|f| f.data != "[DONE]" && f.json()["usage"].is_object()).count()
     };
     assert_eq!((usage(None), usage(Some("always")), usage(Some("never"))), (0, 1, 0));
-    let refused = server.ask(chat("Hello!").header("x-usage-stream", "sometimes"));
+    let rejected = server.fetch(chat("Hello!").header("x-usage-stream", "sometimes"));
     let message = "the header `x-usage-stream` cannot be `sometimes`: say requested_only, always or never";
-    assert_eq!(refused.status(), 400);
+    assert_eq!(rejected.status(), 400);
     let error = json!({ "message": message, "type": "invalid_request_error", "param": "x-usage-stream", "code": "invalid_value" });
-    assert_eq!(refused.json(), json!({ "error": error }));
+    assert_eq!(rejected.json(), json!({ "error": error }));
 }
 
 #[test]
-fn a_route_has_policies_of_its_own() {
+fn a_route_has_its_own_policies() {
     let server = shipped("policies: { usage_stream: always, role_content: absent }");
-    let frames = server.ask(chat("Hello!").streamed()).frames();
+    let frames = server.fetch(chat("Hello!").streamed()).frames();
     assert_eq!(frames[0].json()["choices"][0]["delta"], json!({ "role": "assistant" }));
     assert!(frames[frames.len() - 2].json()["usage"].is_object());
 }
 
 #[test]
-fn the_openapi_document_tells_which_headers_choose() {
+fn the_openapi_document_lists_the_policy_headers() {
     let server = shipped("headers: { x-usage-stream: usage_stream }");
-    let document = server.ask(Request::get("/openapi.json")).json();
+    let document = server.fetch(Request::get("/openapi.json")).json();
     let parameters = &document["paths"]["/v1/chat/completions"]["post"]["parameters"];
     let schema = json!({ "type": "string", "enum": ["requested_only", "always", "never"] });
     let description = "Chooses the policy `usage_stream`.";
@@ -275,24 +275,24 @@ fn the_openapi_document_tells_which_headers_choose() {
     assert!(document["paths"]["/v1/responses"]["post"].get("parameters").is_none());
 }
 
-// ---- the rules of the house
+// ---- the example house-rules
 
 #[test]
-fn the_house_knows_a_client_by_its_user_agent_and_its_variables() {
+fn house_rules_select_by_user_agent_and_environment() {
     let house = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/house-rules");
     let server = serve().arg("--add").arg(house).env("HOUSE_ARGUMENTS", "incremental").start();
     let weather = json!([{ "type": "function", "function": { "name": "get_weather" } }]);
-    let ask = |agent: &str| {
-        server.ask(chat("The weather?").with("tools", weather.clone()).streamed().header("user-agent", agent))
+    let fetch = |agent: &str| {
+        server.fetch(chat("The weather?").with("tools", weather.clone()).streamed().header("user-agent", agent))
     };
-    let guest = ask("Villa/1.0").text();
+    let guest = fetch("Villa/1.0").text();
     assert!(guest.starts_with("data: {\"id\":\"chatcmpl-") && guest.ends_with("data: [DONE]\n\n"), "{guest}");
-    let own = ask("Mozilla/5.0 cottage/2.1").text();
+    let own = fetch("Mozilla/5.0 cottage/2.1").text();
     assert!(own.starts_with(": one moment\n\ndata: {\"id\":\"house-") && own.ends_with("data: [END]\n\n"), "{own}");
-    // The profile says cumulative, the variable comes after it.
+    // The environment variable overrides the profile.
     let whole = r#""arguments":"{\"city\":\"Paris\"}""#;
     assert!(!own.contains(whole), "{own}");
     let unset = serve().arg("--add").arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/house-rules")).start();
     let cumulative = chat("The weather?").with("tools", weather.clone()).streamed().header("user-agent", "Cottage");
-    assert!(unset.ask(cumulative).text().contains(whole));
+    assert!(unset.fetch(cumulative).text().contains(whole));
 }

@@ -1,7 +1,7 @@
-//! Reloads without end, good and bad mixed, through every door, while clients read their streams.
+//! Stress test of hot reload: good and bad sets, by the admin listener and by the watcher, while clients read streams.
 //!
-//! The quick run is short; REFRAME_STRESS=full (see tests/all.d/storm) reloads 1,000 times through the admin listener and
-//! 100 times through the watch, during 200 streams.
+//! The default run is short. REFRAME_STRESS=full (see tests/all.d/reload-stress) reloads 1,000 times by the admin
+//! listener and 100 times by the watcher, during 200 streams.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -14,80 +14,89 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
-use support::small_set::{tiny, tiny_dialect, tiny_frames};
-use support::{Disk, Operator, Server, chat, edited, eventually, serve};
+use support::small_set::{expected_frames, small_dialect, small_set};
+use support::{AdminClient, Server, TestDir, chat, edited, eventually, serve};
 
-struct Storm {
+struct StressLoad {
     streams: usize,
     by_admin: usize,
     by_watch: usize,
 }
 
-impl Storm {
-    fn asked() -> Storm {
+impl StressLoad {
+    fn from_env() -> StressLoad {
         match std::env::var("REFRAME_STRESS").as_deref() {
-            Ok("full") => Storm { streams: 200, by_admin: 1_000, by_watch: 100 },
-            _ => Storm { streams: 40, by_admin: 100, by_watch: 20 },
+            Ok("full") => StressLoad { streams: 200, by_admin: 1_000, by_watch: 100 },
+            _ => StressLoad { streams: 40, by_admin: 100, by_watch: 20 },
         }
     }
 }
 
-/// Milliseconds between two words of a stream: long enough that every stream sees reloads come and go.
+/// Milliseconds between two words of a stream: long enough for several reloads during every stream.
 const PACE: u32 = 60;
-/// Every third reload is bad.
-const EVERY: usize = 3;
+/// Every third set is bad.
+const BAD_RELOAD_INTERVAL: usize = 3;
 
 #[test]
-fn no_reload_tears_a_stream_and_nothing_bad_goes_live() {
-    let storm = Storm::asked();
-    let disk = tiny(PACE);
-    let server = serve().arg("--mappings").arg(disk.path("mappings")).operated().start();
-    let operator = server.operator();
-    let seen = Seen::default();
+fn reloads_do_not_affect_streams_and_bad_sets_are_never_served() {
+    let load = StressLoad::from_env();
+    let dir = small_set(PACE);
+    let server = serve().arg("--mappings").arg(dir.path("mappings")).with_admin().start();
+    let admin = server.admin();
+    let stats = StreamStats::default();
     let over = AtomicBool::new(false);
-    let begun = Instant::now();
+    let started = Instant::now();
     thread::scope(|scope| {
-        // Also when an expectation fails: the clients would read for ever.
-        let _calm = Calm(&over);
-        for number in 0..storm.streams {
-            let (server, over, seen) = (&server, &over, &seen);
+        // Stops the clients even if an assertion fails.
+        let _stop = StopOnDrop(&over);
+        for number in 0..load.streams {
+            let (server, over, stats) = (&server, &over, &stats);
             scope.spawn(move || {
-                // One after the other, so that every generation meets streams at every word.
+                // Staggered, so that reloads happen at every position of a stream.
                 thread::sleep(Duration::from_millis(number as u64 * 1_200 / 200));
-                read_streams(server, over, seen);
+                read_streams(server, over, stats);
             });
         }
-        eventually("all clients read", || (operator.status()["turns"] == storm.streams).then_some(()));
+        eventually("all clients read", || (admin.status()["turns"] == load.streams).then_some(()));
         let memory = server.resident();
-        let mut weather =
-            Weather { disk: &disk, operator, good: 1, kinds: BTreeSet::new(), reloads: &seen.reloads, server: &server };
-        let admin = weather.through_the_admin_listener(storm.by_admin);
-        let watch = weather.through_the_watch(storm.by_watch);
-        let kinds = weather.kinds.len();
-        let status = operator.status();
-        println!("{admin}\n{watch}\n{kinds} kinds of bad files; {}", status["reloads"]);
+        let mut driver = ReloadDriver {
+            dir: &dir,
+            admin,
+            good: 1,
+            kinds: BTreeSet::new(),
+            reloads: &stats.reloads,
+            server: &server,
+        };
+        let admin_report = driver.reload_by_admin(load.by_admin);
+        let watch_report = driver.reload_by_watcher(load.by_watch);
+        let kinds = driver.kinds.len();
+        let status = admin.status();
+        println!("{admin_report}\n{watch_report}\n{kinds} kinds of bad files; {}", status["reloads"]);
         let after = server.resident();
         println!("memory: {} MiB before, {} MiB after", memory >> 20, after >> 20);
-        // A generation of this set is some hundred kilobytes; a hundred of them that stay would show.
+        // A generation of this set is some hundred kilobytes; a hundred leaked ones would exceed this.
         assert!(after < memory + (100 << 20), "generations stay in memory");
-        assert_eq!(kinds, BAD.len().min(storm.by_admin / EVERY));
+        assert_eq!(kinds, BAD_SETS.len().min(load.by_admin / BAD_RELOAD_INTERVAL));
     });
-    let (whole, across) = (seen.whole.into_inner(), seen.across.into_inner());
-    let spoken = seen.marks.into_inner().unwrap().len();
-    println!("{whole} streams, {across} of them across a reload, {spoken} generations spoken, {:.1?}", begun.elapsed());
-    assert!(across >= storm.streams && spoken >= storm.by_admin / 20, "{across} {spoken}");
+    let (complete, across) = (stats.complete.into_inner(), stats.across.into_inner());
+    let generations = stats.marks.into_inner().unwrap().len();
+    println!(
+        "{complete} streams, {across} of them across a reload, {generations} generations spoken, {:.1?}",
+        started.elapsed()
+    );
+    assert!(across >= load.streams && generations >= load.by_admin / 20, "{across} {generations}");
 
-    // Nobody reads any more: of all generations the last one is left.
-    let left = |status: &Value| status["generations"].as_array().unwrap().len();
-    eventually("the old generations are freed", || (left(&operator.status()) == 1).then_some(()));
-    assert_eq!(operator.status()["turns"], 0);
-    assert!(operator.metrics().contains("\ngenerations 1\n"));
+    // Without streams only the last generation remains.
+    let generation_count = |status: &Value| status["generations"].as_array().unwrap().len();
+    eventually("the old generations are freed", || (generation_count(&admin.status()) == 1).then_some(()));
+    assert_eq!(admin.status()["turns"], 0);
+    assert!(admin.metrics().contains("\ngenerations 1\n"));
 }
 
-/// Ends the storm when it is dropped.
-struct Calm<'c>(&'c AtomicBool);
+/// Stops the clients when it is dropped.
+struct StopOnDrop<'c>(&'c AtomicBool);
 
-impl Drop for Calm<'_> {
+impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::SeqCst);
     }
@@ -96,35 +105,35 @@ impl Drop for Calm<'_> {
 // ---- the clients
 
 #[derive(Default)]
-struct Seen {
+struct StreamStats {
     reloads: AtomicUsize,
-    whole: AtomicUsize,
+    complete: AtomicUsize,
     across: AtomicUsize,
     marks: Mutex<BTreeSet<String>>,
 }
 
-/// Every frame of a stream is the golden one of the generation that the stream began with.
-fn read_streams(server: &Server, over: &AtomicBool, seen: &Seen) {
+/// Asserts that every frame of a stream belongs to the generation that the stream started with.
+fn read_streams(server: &Server, over: &AtomicBool, stats: &StreamStats) {
     while !over.load(Ordering::SeqCst) {
         let mut stream = server.stream(chat("Hello!"));
         let first = stream.next().unwrap();
-        let before = seen.reloads.load(Ordering::SeqCst);
+        let before = stats.reloads.load(Ordering::SeqCst);
         let frames = [vec![first], stream.rest()].concat();
-        let after = seen.reloads.load(Ordering::SeqCst);
+        let after = stats.reloads.load(Ordering::SeqCst);
         let mark = frames[0].json()["mark"].as_str().unwrap().to_owned();
         let got: Vec<&str> = frames.iter().map(|frame| frame.data.as_str()).collect();
-        assert_eq!(got, tiny_frames(&mark));
-        seen.whole.fetch_add(1, Ordering::SeqCst);
-        seen.across.fetch_add(usize::from(before != after), Ordering::SeqCst);
-        seen.marks.lock().unwrap().insert(mark);
+        assert_eq!(got, expected_frames(&mark));
+        stats.complete.fetch_add(1, Ordering::SeqCst);
+        stats.across.fetch_add(usize::from(before != after), Ordering::SeqCst);
+        stats.marks.lock().unwrap().insert(mark);
     }
 }
 
 // ---- the reloads
 
-struct Weather<'w> {
-    disk: &'w Disk,
-    operator: Operator,
+struct ReloadDriver<'w> {
+    dir: &'w TestDir,
+    admin: AdminClient,
     /// The mark of the last good set.
     good: usize,
     kinds: BTreeSet<&'static str>,
@@ -132,101 +141,101 @@ struct Weather<'w> {
     server: &'w Server,
 }
 
-impl Weather<'_> {
-    fn through_the_admin_listener(&mut self, times: usize) -> String {
-        let mut took = Vec::new();
-        let (mut applied, mut refused) = (0, 0);
-        while applied + refused < times {
-            assert!(took.len() < 3 * times, "the watch is always first");
-            let bad = took.len() % EVERY == EVERY - 1;
-            let kind = bad.then(|| self.spoil(took.len() / EVERY));
-            if !bad {
+impl ReloadDriver<'_> {
+    fn reload_by_admin(&mut self, times: usize) -> String {
+        let mut elapsed = Vec::new();
+        let (mut applied, mut rejected) = (0, 0);
+        while applied + rejected < times {
+            assert!(elapsed.len() < 3 * times, "the watch is always first");
+            let is_bad = elapsed.len() % BAD_RELOAD_INTERVAL == BAD_RELOAD_INTERVAL - 1;
+            let kind = is_bad.then(|| self.break_set(elapsed.len() / BAD_RELOAD_INTERVAL));
+            if !is_bad {
                 self.next_good();
             }
-            let begun = Instant::now();
-            let (status, told) = self.operator.reload();
-            took.push(begun.elapsed());
+            let started = Instant::now();
+            let (status, response) = self.admin.reload();
+            elapsed.push(started.elapsed());
             match kind {
                 Some(kind) => {
-                    assert_eq!((status, &told["outcome"]), (422, &"refused".into()), "{}: {told}", kind.name);
-                    kind.is_told(&told["refused"]);
-                    refused += 1;
-                    kind.mend(self.disk, self.good);
+                    assert_eq!((status, &response["outcome"]), (422, &"refused".into()), "{}: {response}", kind.name);
+                    kind.assert_reported(&response["refused"]);
+                    rejected += 1;
+                    kind.restore(self.dir, self.good);
                 }
-                // The watch may have been there first; then it is in use all the same.
+                // If the watcher applied the set first, the outcome is `unchanged`.
                 None => {
-                    assert_eq!(status, 200, "{told}");
-                    applied += usize::from(told["outcome"] == "applied");
+                    assert_eq!(status, 200, "{response}");
+                    applied += usize::from(response["outcome"] == "applied");
                 }
             }
-            self.is_live();
+            self.assert_last_good_set_is_live();
         }
-        took.sort();
-        let (median, slowest) = (took[took.len() / 2], took[took.len() - 1]);
-        format!("admin: {applied} applied, {refused} refused; a reload: median {median:.0?}, slowest {slowest:.0?}")
+        elapsed.sort();
+        let (median, slowest) = (elapsed[elapsed.len() / 2], elapsed[elapsed.len() - 1]);
+        format!("admin: {applied} applied, {rejected} refused; a reload: median {median:.0?}, slowest {slowest:.0?}")
     }
 
-    fn through_the_watch(&mut self, times: usize) -> String {
-        let mut took = Vec::new();
-        let (mut applied, mut refused) = (0, 0);
+    fn reload_by_watcher(&mut self, times: usize) -> String {
+        let mut elapsed = Vec::new();
+        let (mut applied, mut rejected) = (0, 0);
         for number in 0..times {
-            let before = self.operator.status();
-            let begun = Instant::now();
-            if number % EVERY == EVERY - 1 {
-                let kind = self.spoil(number / EVERY);
+            let before = self.admin.status();
+            let started = Instant::now();
+            if number % BAD_RELOAD_INTERVAL == BAD_RELOAD_INTERVAL - 1 {
+                let kind = self.break_set(number / BAD_RELOAD_INTERVAL);
                 let status = eventually("it is refused", || {
-                    let status = self.operator.status();
+                    let status = self.admin.status();
                     (status["reloads"]["refused"] != before["reloads"]["refused"]).then_some(status)
                 });
                 assert_eq!(status["last_refused"]["cause"], "watch");
-                kind.is_told(&status["last_refused"]);
+                kind.assert_reported(&status["last_refused"]);
                 assert_eq!(status["generation"]["hash"], before["generation"]["hash"], "{}", kind.name);
-                refused += 1;
-                kind.mend(self.disk, self.good);
-                eventually("it is mended", || (self.operator.status()["files"] == "applied").then_some(()));
+                rejected += 1;
+                kind.restore(self.dir, self.good);
+                eventually("it is mended", || (self.admin.status()["files"] == "applied").then_some(()));
             } else {
                 self.next_good();
                 eventually("it is applied", || {
-                    let now = self.operator.status();
+                    let now = self.admin.status();
                     (now["generation"]["number"] != before["generation"]["number"]).then_some(())
                 });
-                assert_eq!(self.operator.status()["generation"]["cause"], "watch");
+                assert_eq!(self.admin.status()["generation"]["cause"], "watch");
                 applied += 1;
-                took.push(begun.elapsed());
+                elapsed.push(started.elapsed());
             }
-            self.is_live();
+            self.assert_last_good_set_is_live();
         }
-        took.sort();
-        let (median, slowest) = (took[took.len() / 2], took[took.len() - 1]);
+        elapsed.sort();
+        let (median, slowest) = (elapsed[elapsed.len() / 2], elapsed[elapsed.len() - 1]);
         format!(
-            "watch: {applied} applied, {refused} refused; save to active: median {median:.0?}, slowest {slowest:.0?}"
+            "watch: {applied} applied, {rejected} refused; save to active: median {median:.0?}, slowest {slowest:.0?}"
         )
     }
 
     fn next_good(&mut self) {
         self.good += 1;
-        self.disk.save(DIALECT, &tiny_dialect(self.good));
+        self.dir.save(DIALECT, &small_dialect(self.good));
     }
 
-    fn spoil(&mut self, number: usize) -> &'static Bad {
-        let kind = &BAD[number % BAD.len()];
+    fn break_set(&mut self, number: usize) -> &'static BadSet {
+        let kind = &BAD_SETS[number % BAD_SETS.len()];
         self.kinds.insert(kind.name);
-        (kind.spoil)(self.disk, self.good);
+        (kind.break_set)(self.dir, self.good);
         kind
     }
 
-    /// What serves is the last good set, and no other.
-    fn is_live(&self) {
+    /// Asserts that the last good set is served.
+    fn assert_last_good_set_is_live(&self) {
         self.reloads.fetch_add(1, Ordering::SeqCst);
         eventually("the last good set serves", || {
-            let status = self.operator.status();
+            let status = self.admin.status();
             (status["files"] == "applied").then_some(())
         });
-        assert_eq!(self.server.ask(chat("Hello!").with("user", "quick")).json()["mark"], format!("g{}", self.good));
+        assert_eq!(self.server.fetch(chat("Hello!").with("user", "quick")).json()["mark"], format!("g{}", self.good));
     }
 }
 
-// ---- what is bad
+// ---- bad sets
 
 const DIALECT: &str = "mappings/dialects/tiny.yaml";
 const BACKEND: &str = "mappings/backends/tiny.yaml";
@@ -234,110 +243,117 @@ const GATEWAY: &str = "mappings/gateway.yaml";
 const WORDS: &str = "mappings/transcripts/words.jsonl";
 const TEST: &str = "mappings/dialects/tiny.test.yaml";
 
-struct Bad {
+struct BadSet {
     name: &'static str,
     code: &'static str,
-    /// Where it is told, or nothing if it stands nowhere.
-    blamed: &'static str,
-    spoil: fn(&Disk, usize),
+    /// The file of the diagnostic, or empty if it has none.
+    reported_file: &'static str,
+    break_set: fn(&TestDir, usize),
 }
 
-impl Bad {
-    /// The code and the file are there, and a place in it.
-    fn is_told(&self, refused: &Value) {
-        let finding = &refused["diagnostics"][0];
-        assert_eq!(finding["code"], self.code, "{}: {refused}", self.name);
+impl BadSet {
+    /// Asserts the code and the file of the first diagnostic.
+    fn assert_reported(&self, rejected: &Value) {
+        let finding = &rejected["diagnostics"][0];
+        assert_eq!(finding["code"], self.code, "{}: {rejected}", self.name);
         let file = finding["file"].as_str().unwrap_or_default();
-        assert!(file.ends_with(self.blamed), "{}: {file}", self.name);
+        assert!(file.ends_with(self.reported_file), "{}: {file}", self.name);
     }
 
-    /// Everything as it was.
-    fn mend(&self, disk: &Disk, good: usize) {
-        let fresh = tiny(PACE);
+    /// Restores the last good set.
+    fn restore(&self, dir: &TestDir, good: usize) {
+        let fresh = small_set(PACE);
         for file in [BACKEND, GATEWAY, WORDS] {
-            if fs::read(disk.path(file)).ok() != fs::read(fresh.path(file)).ok() {
-                disk.save(file, &fresh.read(file));
+            if fs::read(dir.path(file)).ok() != fs::read(fresh.path(file)).ok() {
+                dir.save(file, &fresh.read(file));
             }
         }
         for extra in [TEST, "mappings/dialects/latin.yaml", "mappings/profiles/p.yaml", "mappings/shared.yaml"] {
-            let _ = fs::remove_file(disk.path(extra));
+            let _ = fs::remove_file(dir.path(extra));
         }
         for extra in ["mappings/dialect", "mappings/profiles"] {
-            let _ = fs::remove_dir_all(disk.path(extra));
+            let _ = fs::remove_dir_all(dir.path(extra));
         }
-        disk.save(DIALECT, &tiny_dialect(good));
+        dir.save(DIALECT, &small_dialect(good));
     }
 }
 
-fn in_dialect(disk: &Disk, good: usize, old: &str, new: &str) {
-    disk.save(DIALECT, &edited(&tiny_dialect(good), old, new));
+fn in_dialect(dir: &TestDir, good: usize, old: &str, new: &str) {
+    dir.save(DIALECT, &edited(&small_dialect(good), old, new));
 }
 
-fn in_file(disk: &Disk, file: &str, old: &str, new: &str) {
-    disk.save(file, &edited(&disk.read(file), old, new));
+fn in_file(dir: &TestDir, file: &str, old: &str, new: &str) {
+    dir.save(file, &edited(&dir.read(file), old, new));
 }
 
-const fn bad(name: &'static str, code: &'static str, blamed: &'static str, spoil: fn(&Disk, usize)) -> Bad {
-    Bad { name, code, blamed, spoil }
+const fn bad_set(
+    name: &'static str,
+    code: &'static str,
+    reported_file: &'static str,
+    break_set: fn(&TestDir, usize),
+) -> BadSet {
+    BadSet { name, code, reported_file, break_set }
 }
 
-const BAD: &[Bad] = &[
-    bad("half a file", "RF002", DIALECT, |disk, good| {
-        let text = tiny_dialect(good);
+const BAD_SETS: &[BadSet] = &[
+    bad_set("half a file", "RF002", DIALECT, |dir, good| {
+        let text = small_dialect(good);
         let half = text.find("text }}").unwrap();
-        disk.save(DIALECT, &text[..half]);
+        dir.save(DIALECT, &text[..half]);
     }),
-    bad("no YAML", "RF002", GATEWAY, |disk, _| in_file(disk, GATEWAY, "models: [", "models: [[")),
-    bad("not UTF-8", "RF001", "latin.yaml", |disk, _| {
-        fs::write(disk.path("mappings/dialects/latin.yaml"), b"caf\xe9").unwrap();
+    bad_set("no YAML", "RF002", GATEWAY, |dir, _| in_file(dir, GATEWAY, "models: [", "models: [[")),
+    bad_set("not UTF-8", "RF001", "latin.yaml", |dir, _| {
+        fs::write(dir.path("mappings/dialects/latin.yaml"), b"caf\xe9").unwrap();
     }),
-    bad("no gateway", "RF001", "", |disk, _| fs::remove_file(disk.path(GATEWAY)).unwrap()),
-    bad("an empty file", "RF011", DIALECT, |disk, _| disk.save(DIALECT, "")),
-    bad("a key twice", "RF003", DIALECT, |disk, good| {
-        in_dialect(disk, good, "dialect: tiny\n", "dialect: tiny\ndialect: tiny\n");
+    bad_set("no gateway", "RF001", "", |dir, _| fs::remove_file(dir.path(GATEWAY)).unwrap()),
+    bad_set("an empty file", "RF011", DIALECT, |dir, _| dir.save(DIALECT, "")),
+    bad_set("a key twice", "RF003", DIALECT, |dir, good| {
+        in_dialect(dir, good, "dialect: tiny\n", "dialect: tiny\ndialect: tiny\n");
     }),
-    bad("a key that nobody reads", "RF010", DIALECT, |disk, good| in_dialect(disk, good, "errors:", "error:")),
-    bad("a missing key", "RF011", DIALECT, |disk, good| in_dialect(disk, good, "  framing: { data: json }\n", "")),
-    bad("a wrong type", "RF012", DIALECT, |disk, good| in_dialect(disk, good, "    turn.end: {", "    turn.end: [] #")),
-    bad("a word that cannot stand here", "RF013", GATEWAY, |disk, _| {
-        in_file(disk, GATEWAY, "models:", "validation: strickt\nmodels:");
+    bad_set("a key that nobody reads", "RF010", DIALECT, |dir, good| in_dialect(dir, good, "errors:", "error:")),
+    bad_set("a missing key", "RF011", DIALECT, |dir, good| in_dialect(dir, good, "  framing: { data: json }\n", "")),
+    bad_set("a wrong type", "RF012", DIALECT, |dir, good| {
+        in_dialect(dir, good, "    turn.end: {", "    turn.end: [] #")
     }),
-    bad("a dialect that is not there", "RF020", GATEWAY, |disk, _| {
-        in_file(disk, GATEWAY, "dialect: tiny", "dialect: tyni");
+    bad_set("a word that cannot stand here", "RF013", GATEWAY, |dir, _| {
+        in_file(dir, GATEWAY, "models:", "validation: strickt\nmodels:");
     }),
-    bad("no selector", "RF101", BACKEND, |disk, _| in_file(disk, BACKEND, "delta: $.say", "delta: \"$.say[\"")),
-    bad("no expression", "RF102", DIALECT, |disk, good| {
-        in_dialect(disk, good, "{{ fault.message }}", "{{ fault.message + }}");
+    bad_set("a dialect that is not there", "RF020", GATEWAY, |dir, _| {
+        in_file(dir, GATEWAY, "dialect: tiny", "dialect: tyni");
     }),
-    bad("an open hole", "RF103", DIALECT, |disk, good| {
-        in_dialect(disk, good, "{{ fault.message }}", "{{ fault.message");
+    bad_set("no selector", "RF101", BACKEND, |dir, _| in_file(dir, BACKEND, "delta: $.say", "delta: \"$.say[\"")),
+    bad_set("no expression", "RF102", DIALECT, |dir, good| {
+        in_dialect(dir, good, "{{ fault.message }}", "{{ fault.message + }}");
     }),
-    bad("an unknown variable", "RF104", DIALECT, |disk, good| in_dialect(disk, good, "{{ text }}", "{{ texxt }}")),
-    bad("an unknown filter", "RF105", DIALECT, |disk, good| {
-        in_dialect(disk, good, "{{ fault.message }}", "{{ fault.message | shout }}");
+    bad_set("an open hole", "RF103", DIALECT, |dir, good| {
+        in_dialect(dir, good, "{{ fault.message }}", "{{ fault.message");
     }),
-    bad("an unknown table", "RF106", DIALECT, |disk, good| {
-        in_dialect(disk, good, "{{ fault.message }}", "{{ fault.kind | table('kinds') }}");
+    bad_set("an unknown variable", "RF104", DIALECT, |dir, good| in_dialect(dir, good, "{{ text }}", "{{ texxt }}")),
+    bad_set("an unknown filter", "RF105", DIALECT, |dir, good| {
+        in_dialect(dir, good, "{{ fault.message }}", "{{ fault.message | shout }}");
     }),
-    bad("an unknown part", "RF107", DIALECT, |disk, good| {
-        in_dialect(disk, good, "{ error: \"{{ fault.message }}\" }", "{ $use: envelope }");
+    bad_set("an unknown table", "RF106", DIALECT, |dir, good| {
+        in_dialect(dir, good, "{{ fault.message }}", "{{ fault.kind | table('kinds') }}");
     }),
-    bad("an unknown event", "RF120", BACKEND, |disk, _| in_file(disk, BACKEND, "emit: [ text:", "emit: [ txt:")),
-    bad("an unknown moment", "RF122", DIALECT, |disk, good| in_dialect(disk, good, "turn.end: {", "turn.ends: {")),
-    bad("an unknown policy", "RF123", DIALECT, |disk, good| {
-        in_dialect(disk, good, "body:", "policies: { usages: zeros }\nbody:");
+    bad_set("an unknown part", "RF107", DIALECT, |dir, good| {
+        in_dialect(dir, good, "{ error: \"{{ fault.message }}\" }", "{ $use: envelope }");
     }),
-    bad("an order that cannot be read", "RF125", DIALECT, |disk, good| {
-        in_dialect(disk, good, "item: text.delta+", "item: (text.delta+");
+    bad_set("an unknown event", "RF120", BACKEND, |dir, _| in_file(dir, BACKEND, "emit: [ text:", "emit: [ txt:")),
+    bad_set("an unknown moment", "RF122", DIALECT, |dir, good| in_dialect(dir, good, "turn.end: {", "turn.ends: {")),
+    bad_set("an unknown policy", "RF123", DIALECT, |dir, good| {
+        in_dialect(dir, good, "body:", "policies: { usages: zeros }\nbody:");
     }),
-    bad("a transcript that cannot be played", "RF129", WORDS, |disk, _| {
-        in_file(disk, WORDS, "{\"end\":true}", "{\"ended\":true}");
+    bad_set("an order that cannot be read", "RF125", DIALECT, |dir, good| {
+        in_dialect(dir, good, "item: text.delta+", "item: (text.delta+");
     }),
-    bad("a test that fails", "RF140", TEST, |disk, _| {
+    bad_set("a transcript that cannot be played", "RF129", WORDS, |dir, _| {
+        in_file(dir, WORDS, "{\"end\":true}", "{\"ended\":true}");
+    }),
+    bad_set("a test that fails", "RF140", TEST, |dir, _| {
         let test = "tests:\n  - { name: it ends, backend: tiny, given: [ { say: a }, { stop: stop } ], expect: { frames: [ text ] } }\n";
-        disk.save(TEST, test);
+        dir.save(TEST, test);
     }),
-    bad("a folder that no set has", "RF001", "more.yaml", |disk, _| {
-        disk.write("mappings/dialect/more.yaml", "dialect: more\n")
+    bad_set("a folder that no set has", "RF001", "more.yaml", |dir, _| {
+        dir.write("mappings/dialect/more.yaml", "dialect: more\n")
     }),
 ];

@@ -1,8 +1,8 @@
-//! Golden requests: `tests/requests/CASE/request.json` holds a client's body and its dialect, and beside it stands what
-//! each HTTP backend is asked for: `BACKEND.json`. What a backend does not take is in `dropped`, or is a fault.
+//! Golden requests: `tests/requests/CASE/request.json` holds a client's body and its dialect; `BACKEND.json` next to it
+//! holds the request to each HTTP backend. Unsupported fields are listed in `dropped`, or are a fault.
 //!
-//! Adding a case compiles nothing. `UPDATE_GOLDEN=1 cargo test --test requests` writes what is missing or differs: read
-//! the diff with the eyes of the backend before you commit it.
+//! A new case needs no compilation. `UPDATE_GOLDEN=1 cargo test --test requests` writes files that are missing or
+//! differ: review the diff before you commit it.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -11,11 +11,11 @@ mod replay;
 
 use reframe::domain::{Fault, Tree};
 use reframe::engine::request;
-use reframe::mapping::FileText;
+use reframe::mapping::SourceFile;
 use reframe::reload::embedded;
-use reframe::upstream::build_request::compose;
+use reframe::upstream::build_request::prepare;
 use reframe::upstream::secrets::Secret;
-use replay::Set;
+use replay::LoadedSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -23,7 +23,7 @@ use std::sync::OnceLock;
 const BACKENDS: &[&str] = &["openai-chat", "openai-responses", "anthropic-messages", "gemini-generate"];
 const URL: &str = "http://backend.test/v1";
 
-/// Every HTTP backend as it is shipped, and some with an operator's edits.
+/// Every shipped HTTP backend, and some with other settings.
 const GATEWAY: &str = r#"
 backends:
   openai-chat: { use: openai-chat, url: "http://backend.test/v1" }
@@ -60,40 +60,40 @@ routes: [ { endpoint: POST /chat, dialect: chat, profile: openai } ]
 "#;
 
 /// The embedded set with this gateway.yaml.
-fn set() -> &'static Set {
-    static SET: OnceLock<Set> = OnceLock::new();
+fn set() -> &'static LoadedSet {
+    static SET: OnceLock<LoadedSet> = OnceLock::new();
     SET.get_or_init(|| {
-        let mut files: Vec<FileText> = embedded::files().into_iter().filter(|f| f.name != "gateway.yaml").collect();
-        files.push(FileText { name: "gateway.yaml".into(), shown: "gateway.yaml".into(), text: GATEWAY.into() });
-        Set::of(&files)
+        let mut files: Vec<SourceFile> = embedded::files().into_iter().filter(|f| f.name != "gateway.yaml").collect();
+        files.push(SourceFile { name: "gateway.yaml".into(), shown: "gateway.yaml".into(), text: GATEWAY.into() });
+        LoadedSet::of(&files)
     })
 }
 
-/// What is sent, as a golden shows it.
-fn asked(backend: &str, dialect: &str, body: &Tree) -> Tree {
+/// The backend request in the format of the golden files.
+fn prepared_request(backend: &str, dialect: &str, body: &Tree) -> Tree {
     let set = set();
     let client = &set.plan.dialect(dialect, Some("openai")).expect("a dialect of the set").request;
     let backend = set.plan.gateway.backends.iter().find(|b| b.name == backend).expect("a backend of gateway.yaml");
-    let (ask, reach) = (backend.plan.ask.as_ref().unwrap(), backend.reach.as_ref().unwrap());
+    let (template, address) = (backend.plan.request_template.as_ref().unwrap(), backend.address.as_ref().unwrap());
     let key = Secret::new("KEY");
-    let composed = request::read_tree(client, body).and_then(|r| compose(ask, reach, key.as_ref(), &r, client));
-    let sent = match composed {
+    let prepared = request::read_tree(client, body).and_then(|r| prepare(template, address, key.as_ref(), &r, client));
+    let sent = match prepared {
         Ok(sent) => sent,
-        Err(fault) => return Tree::map([("fault", told(&fault))]),
+        Err(fault) => return Tree::map([("fault", fault_tree(&fault))]),
     };
     let header = |name: &str| Tree::from(sent.headers.get(name).and_then(|v| v.to_str().ok()).unwrap_or_default());
     let texts = |list: &[String]| Tree::from(list.iter().map(|t| Tree::from(t.as_str())).collect::<Vec<_>>());
     Tree::map([
         ("method", Tree::from(sent.method.as_str())),
         ("path", Tree::from(sent.url.strip_prefix(URL).unwrap())),
-        ("headers", Tree::map(ask.headers.iter().map(|(name, _)| (name.as_str(), header(name))))),
+        ("headers", Tree::map(template.headers.iter().map(|(name, _)| (name.as_str(), header(name))))),
         ("body", Tree::parse(&sent.body).unwrap()),
         ("dropped", texts(&sent.dropped)),
-        ("wrapped", texts(&sent.wrapped)),
+        ("wrapped", texts(&sent.wrapped_tools)),
     ])
 }
 
-fn told(fault: &Fault) -> Tree {
+fn fault_tree(fault: &Fault) -> Tree {
     Tree::map([
         ("status", Tree::from(i64::from(fault.status()))),
         ("param", fault.param.as_deref().map_or(Tree::Null, Tree::from)),
@@ -109,18 +109,20 @@ fn cases() -> Vec<PathBuf> {
 }
 
 #[test]
-fn every_request_gives_its_goldens() {
+fn every_request_gives_its_golden_output() {
     let update = std::env::var_os("UPDATE_GOLDEN").is_some();
     let mut wrong = Vec::new();
     let mut compared = 0;
     for case in cases() {
-        let asks = replay::requests(&case.join("request.json"));
-        let about = asks["about"].as_str().expect("a case says what it shows");
+        let case_file = replay::requests(&case.join("request.json"));
+        let about = case_file["about"].as_str().expect("a case says what it shows");
         for backend in BACKENDS {
             compared += 1;
             let path = case.join(format!("{backend}.json"));
             let golden = fs::read_to_string(&path).unwrap_or_default();
-            let got = asked(backend, asks["dialect"].as_str().unwrap(), &asks["body"]).to_json_pretty() + "\n";
+            let got = prepared_request(backend, case_file["dialect"].as_str().unwrap(), &case_file["body"])
+                .to_json_pretty()
+                + "\n";
             if golden == got {
                 continue;
             }
@@ -136,7 +138,7 @@ fn every_request_gives_its_goldens() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
-/// What the case shows, and the first line that differs.
+/// The description of the case and the first line that differs.
 fn report(path: &Path, about: &str, golden: &str, got: &str) -> String {
     let (expected, actual): (Vec<&str>, Vec<&str>) = (golden.lines().collect(), got.lines().collect());
     let at = expected.iter().zip(&actual).position(|(e, a)| e != a).unwrap_or(expected.len().min(actual.len()));
@@ -150,21 +152,21 @@ fn report(path: &Path, about: &str, golden: &str, got: &str) -> String {
     )
 }
 
-/// The body that goes to this backend, and what was dropped; or the fault.
+/// The body of the backend request and the dropped fields, or the fault.
 fn sent(backend: &str, body: &str) -> (String, String) {
-    let got = asked(backend, "chat", &Tree::parse(body.as_bytes()).unwrap());
+    let got = prepared_request(backend, "chat", &Tree::parse(body.as_bytes()).unwrap());
     match got.get("fault") {
         Some(fault) => (fault.to_json(), String::new()),
         None => (got.get("body").unwrap().to_json(), got.get("dropped").unwrap().to_json()),
     }
 }
 
-/// The same for a plain request with these members more.
+/// The same for a minimal request with additional members.
 fn with(backend: &str, members: &str) -> (String, String) {
     sent(backend, &format!("{HI}{members}}}"))
 }
 
-fn refused(param: &str, what: &str) -> String {
+fn unsupported_fault(param: &str, what: &str) -> String {
     format!("{{\"status\":400,\"param\":\"{param}\",\"message\":\"this backend does not take {what}\"}}")
 }
 
@@ -183,28 +185,28 @@ fn a_renamed_field_replaces_one_of_that_name() {
 }
 
 #[test]
-fn a_default_stands_in_for_what_was_not_said() {
+fn a_default_replaces_a_missing_value() {
     assert_eq!(with("has-defaults", "").0, format!("{HI},\"temperature\":0.2,\"top_k\":40}}"));
-    let said = with("has-defaults", r#","temperature":1.0"#).0;
-    assert_eq!(said, format!("{HI},\"temperature\":1.0,\"top_k\":40}}"));
+    let expected = with("has-defaults", r#","temperature":1.0"#).0;
+    assert_eq!(expected, format!("{HI},\"temperature\":1.0,\"top_k\":40}}"));
 }
 
 #[test]
-fn a_forced_value_stands_whatever_was_said() {
+fn a_forced_value_overrides_the_request() {
     let forced = format!("{HI},\"temperature\":1,\"options\":{{\"a\":[1]}}}}");
     assert_eq!(with("forces", r#","temperature":0.5"#).0, forced);
     assert_eq!(with("forces", "").0, forced);
 }
 
 #[test]
-fn a_dropped_field_is_named_when_it_was_there() {
+fn a_dropped_field_is_listed_if_present() {
     let (body, dropped) = with("drops", r#","seed":1,"top_p":0.5"#);
     assert_eq!((body, dropped), (format!("{HI},\"top_p\":0.5}}"), r#"["seed"]"#.to_owned()));
 }
 
 #[test]
-fn a_rejected_field_is_a_fault_when_it_is_there() {
-    assert_eq!(with("rejects", r#","seed":1"#).0, refused("seed", "`seed`"));
+fn a_rejected_field_is_a_fault_if_present() {
+    assert_eq!(with("rejects", r#","seed":1"#).0, unsupported_fault("seed", "`seed`"));
     assert_eq!(with("rejects", "").0, format!("{HI}}}"));
 }
 
@@ -214,39 +216,39 @@ fn unknown_fields_are_forwarded_dropped_or_rejected() {
     let forwarded = format!("{HI},\"foo\":{{\"b\":1,\"a\":1e400}}}}");
     assert_eq!(with("forwards-unknown", members), (forwarded, "[]".to_owned()));
     assert_eq!(with("drops-unknown", members), (format!("{HI}}}"), r#"["foo"]"#.to_owned()));
-    assert_eq!(with("rejects-unknown", members).0, refused("foo", "`foo`"));
+    assert_eq!(with("rejects-unknown", members).0, unsupported_fault("foo", "`foo`"));
 }
 
 #[test]
-fn what_is_unknown_inside_a_member_is_unknown_too() {
+fn unknown_nested_members_are_unknown_fields() {
     let body = Tree::parse(br#"{"model":"m","input":"hi","reasoning":{"summary":"auto"}}"#).unwrap();
-    let fault = asked("rejects-reasoning", "responses", &body).get("fault").unwrap().to_json();
-    assert_eq!(fault, refused("reasoning.summary", "`reasoning.summary`"));
+    let fault = prepared_request("rejects-reasoning", "responses", &body).get("fault").unwrap().to_json();
+    assert_eq!(fault, unsupported_fault("reasoning.summary", "`reasoning.summary`"));
 }
 
 #[test]
-fn what_a_backend_cannot_do_is_dropped_or_rejected() {
+fn unsupported_features_are_dropped_or_rejected() {
     assert_eq!(with("anthropic-messages", r#","seed":1"#).1, r#"["seed"]"#);
-    assert_eq!(with("rejects-seed", r#","seed":1"#).0, refused("seed", "`seed`"));
-    assert_eq!(with("anthropic-messages", r#","n":2"#).0, refused("n", "`n`"));
+    assert_eq!(with("rejects-seed", r#","seed":1"#).0, unsupported_fault("seed", "`seed`"));
+    assert_eq!(with("anthropic-messages", r#","n":2"#).0, unsupported_fault("n", "`n`"));
     assert_eq!(with("drops-n", r#","n":2"#).1, r#"["n"]"#);
 }
 
 const TOOLS: &str = r#","tools":[{"type":"function","function":{"name":"f"}},{"type":"web_search"},{"type":"custom","custom":{"name":"c"}},{"type":"namespace","name":"x"}]"#;
 
 #[test]
-fn tools_have_a_fate_by_their_type() {
+fn tools_are_handled_by_type() {
     let kept =
         r#"{"type":"function","function":{"name":"f"}},{"type":"web_search"},{"type":"custom","custom":{"name":"c"}}"#;
     let expected = (format!("{HI},\"tools\":[{kept}]}}"), r#"["tools[3]"]"#.to_owned());
     assert_eq!(with("some-tools", TOOLS), expected);
-    assert_eq!(with("rejects-namespace", TOOLS).0, refused("tools[3]", "tools of the type `namespace`"));
+    assert_eq!(with("rejects-namespace", TOOLS).0, unsupported_fault("tools[3]", "tools of the type `namespace`"));
     let expected = format!("{HI},\"tools\":[{{\"type\":\"function\",\"function\":{{\"name\":\"f\"}}}}]}}");
     assert_eq!(with("drops-custom", TOOLS), (expected, r#"["tools[1]","tools[2]","tools[3]"]"#.to_owned()));
 }
 
 #[test]
-fn forwarded_tools_stand_beside_functions_and_not_among_them() {
+fn forwarded_tools_are_listed_apart_from_functions() {
     let tools = r#","tools":[{"type":"function","function":{"name":"f"}},{"type":"function","function":{"name":"g"}},{"type":"google","googleSearch":{}}]"#;
     let body = Tree::parse(with("forwards-tools", tools).0.as_bytes()).unwrap();
     let expected = r#"[{"functionDeclarations":[{"name":"f"},{"name":"g"}]},{"type":"google","googleSearch":{}}]"#;
@@ -254,7 +256,7 @@ fn forwarded_tools_stand_beside_functions_and_not_among_them() {
 }
 
 #[test]
-fn a_choice_among_dropped_tools_goes_with_them() {
+fn a_tool_choice_is_dropped_with_its_tools() {
     let tools =
         r#","tools":[{"type":"custom","custom":{"name":"c"}}],"tool_choice":{"type":"custom","custom":{"name":"c"}}"#;
     assert_eq!(with("drops-custom", tools), (format!("{HI}}}"), r#"["tools[0]","tool_choice"]"#.to_owned()));
@@ -272,23 +274,23 @@ fn calls_of_custom_tools_are_wrapped_where_the_tools_are_dropped() {
 }
 
 #[test]
-fn parts_have_a_fate_by_their_kind() {
+fn content_parts_are_handled_by_kind() {
     let body = r#"{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"see"},{"type":"image_url","image_url":{"url":"http://a.test/b.png"}}]}]}"#;
-    let seen = r#"{"model":"m","messages":[{"role":"user","content":"see"}]}"#;
-    assert_eq!(sent("blind", body), (seen.to_owned(), r#"["parts.image"]"#.to_owned()));
-    assert_eq!(sent("rejects-images", body).0, refused("parts.image", "content of the kind `image`"));
+    let expected = r#"{"model":"m","messages":[{"role":"user","content":"see"}]}"#;
+    assert_eq!(sent("blind", body), (expected.to_owned(), r#"["parts.image"]"#.to_owned()));
+    assert_eq!(sent("rejects-images", body).0, unsupported_fault("parts.image", "content of the kind `image`"));
 }
 
 #[test]
-fn results_hold_pictures_where_the_operator_says_so() {
+fn tool_results_contain_images_if_configured() {
     let body = r#"{"model":"m","messages":[{"role":"tool","tool_call_id":"1","content":[{"type":"text","text":"see"},{"type":"image_url","image_url":{"url":"http://a.test/b.png"}}]}]}"#;
     assert_eq!(sent("sees-results", body), (body.to_owned(), "[]".to_owned()));
-    let seen = r#"{"model":"m","messages":[{"role":"tool","tool_call_id":"1","content":"see"}]}"#;
-    assert_eq!(sent("openai-chat", body), (seen.to_owned(), r#"["parts.image"]"#.to_owned()));
+    let expected = r#"{"model":"m","messages":[{"role":"tool","tool_call_id":"1","content":"see"}]}"#;
+    assert_eq!(sent("openai-chat", body), (expected.to_owned(), r#"["parts.image"]"#.to_owned()));
 }
 
 #[test]
-fn a_format_travels_as_a_tool_where_the_operator_says_so() {
+fn a_response_format_is_sent_as_a_tool_if_configured() {
     let format = r#","response_format":{"type":"json_schema","json_schema":{"name":"city","schema":{"type":"object","properties":{"b":{"const":1.0},"a":{}}}}}"#;
     let body = Tree::parse(with("formats-by-tool", format).0.as_bytes()).unwrap();
     let tools = r#"[{"name":"city","input_schema":{"type":"object","properties":{"b":{"const":1.0},"a":{}}}}]"#;
@@ -297,19 +299,19 @@ fn a_format_travels_as_a_tool_where_the_operator_says_so() {
 }
 
 #[test]
-fn what_a_dropped_part_said_is_not_said() {
+fn a_dropped_part_leaves_no_text() {
     let body = r#"{"model":"m","messages":[{"role":"assistant","content":[{"type":"text","text":"a"},{"type":"refusal","refusal":"no"}]}]}"#;
-    let said = r#"{"model":"m","messages":[{"role":"assistant","content":"a"}]}"#;
-    assert_eq!(sent("blind", body), (said.to_owned(), r#"["parts.refusal"]"#.to_owned()));
+    let expected = r#"{"model":"m","messages":[{"role":"assistant","content":"a"}]}"#;
+    assert_eq!(sent("blind", body), (expected.to_owned(), r#"["parts.refusal"]"#.to_owned()));
 }
 
 #[test]
-fn a_backend_may_stream_always_or_never() {
+fn a_backend_can_require_or_forbid_streaming() {
     let streamed = format!("{HI},\"stream\":true,\"stream_options\":{{\"include_usage\":true}}}}");
     assert_eq!(with("always-streams", "").0, streamed);
     assert_eq!(with("openai-chat", r#","stream":true"#).0, streamed);
     assert_eq!(with("never-streams", r#","stream":true"#).0, format!("{HI}}}"));
-    let got = asked("gemini-always-streams", "chat", &Tree::parse(format!("{HI}}}").as_bytes()).unwrap());
+    let got = prepared_request("gemini-always-streams", "chat", &Tree::parse(format!("{HI}}}").as_bytes()).unwrap());
     assert_eq!(got.get("path").unwrap().as_str(), Some("/models/m:streamGenerateContent?alt=sse"));
 }
 
@@ -321,36 +323,36 @@ fn body(messages: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn roles_are_mapped_where_they_stand() {
-    let asked = body(&[("system", "a"), ("user", "b"), ("developer", "c")]);
-    assert_eq!(sent("developer", &asked).0, body(&[("developer", "a"), ("user", "b"), ("developer", "c")]));
-    assert_eq!(sent("openai-chat", &asked).0, body(&[("system", "a"), ("user", "b"), ("system", "c")]));
+fn roles_are_mapped_in_place() {
+    let request = body(&[("system", "a"), ("user", "b"), ("developer", "c")]);
+    assert_eq!(sent("developer", &request).0, body(&[("developer", "a"), ("user", "b"), ("developer", "c")]));
+    assert_eq!(sent("openai-chat", &request).0, body(&[("system", "a"), ("user", "b"), ("system", "c")]));
 }
 
 #[test]
-fn instructions_stay_apart_where_the_operator_says_so() {
-    let asked = body(&[("system", "a"), ("developer", "b"), ("user", "c")]);
-    assert_eq!(sent("separate", &asked).0, body(&[("system", "a"), ("system", "b"), ("user", "c")]));
-    assert_eq!(sent("openai-chat", &asked).0, body(&[("system", "a\\n\\nb"), ("user", "c")]));
+fn system_messages_stay_separate_if_configured() {
+    let request = body(&[("system", "a"), ("developer", "b"), ("user", "c")]);
+    assert_eq!(sent("separate", &request).0, body(&[("system", "a"), ("system", "b"), ("user", "c")]));
+    assert_eq!(sent("openai-chat", &request).0, body(&[("system", "a\\n\\nb"), ("user", "c")]));
 }
 
 #[test]
-fn a_model_with_the_prefix_of_the_backends_own_list_is_the_same_model() {
+fn a_model_prefix_of_the_backends_list_is_normalized() {
     for (model, path) in [("gemini-x", "gemini-x"), ("models/gemini-x", "gemini-x"), ("a/b c", "a%2Fb%20c")] {
         let body = format!("{{\"model\":\"{model}\",\"messages\":[{{\"role\":\"user\",\"content\":\"hi\"}}]}}");
-        let got = asked("gemini-generate", "chat", &Tree::parse(body.as_bytes()).unwrap());
+        let got = prepared_request("gemini-generate", "chat", &Tree::parse(body.as_bytes()).unwrap());
         assert_eq!(got.get("path").unwrap().as_str(), Some(format!("/models/{path}:generateContent").as_str()));
     }
 }
 
 #[test]
-fn without_a_key_there_is_no_header_for_it() {
+fn without_a_key_no_key_header_is_sent() {
     for name in BACKENDS {
         let backend = set().plan.gateway.backends.iter().find(|b| b.name == *name).unwrap();
-        let (ask, reach) = (backend.plan.ask.as_ref().unwrap(), backend.reach.as_ref().unwrap());
+        let (template, address) = (backend.plan.request_template.as_ref().unwrap(), backend.address.as_ref().unwrap());
         let client = &set().plan.dialect("chat", Some("openai")).unwrap().request;
         let request = request::read(client, format!("{HI}}}").as_bytes()).unwrap();
-        let sent = compose(ask, reach, None, &request, client).unwrap();
+        let sent = prepare(template, address, None, &request, client).unwrap();
         for secret in ["authorization", "x-api-key", "x-goog-api-key"] {
             assert!(!sent.headers.contains_key(secret), "{name}: {secret}");
         }

@@ -1,5 +1,5 @@
-//! The acceptance criteria of the second Responses format, under the profile `codex-proxy`: A the envelope, B the
-//! stream, and the decisions D1 to D3 with tasks 1 to 6.
+//! The second Responses format, served by the profile `codex-proxy`: the envelope, the order of events, indexes, ids,
+//! usage, and arguments.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -7,35 +7,35 @@
 mod replay;
 
 use reframe::domain::{FrameBody, Tree};
-use replay::Set;
+use replay::LoadedSet;
 use std::path::Path;
 use std::sync::OnceLock;
 
-fn set() -> &'static Set {
-    static SET: OnceLock<Set> = OnceLock::new();
+fn set() -> &'static LoadedSet {
+    static SET: OnceLock<LoadedSet> = OnceLock::new();
     SET.get_or_init(|| {
         let mut files = reframe::reload::embedded::files();
         let policy_b = "profile: policy-b\npolicies: { usage: zeros }\n";
-        files.push(reframe::mapping::FileText {
+        files.push(reframe::mapping::SourceFile {
             name: "profiles/policy-b.yaml".into(),
             shown: "policy-b.yaml".into(),
             text: policy_b.into(),
         });
-        Set::of(&files)
+        LoadedSet::of(&files)
     })
 }
 
-struct Told {
+struct Output {
     /// (event name, data) in order; the terminator is ("done", text).
     events: Vec<(String, Tree)>,
     body: Tree,
 }
 
-fn told(case: &str) -> Told {
-    told_by(case, "codex-proxy")
+fn output(case: &str) -> Output {
+    output_with_profile(case, "codex-proxy")
 }
 
-fn told_by(case: &str, profile: &str) -> Told {
+fn output_with_profile(case: &str, profile: &str) -> Output {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/transcripts").join(case);
     let transcript = replay::transcript(&folder.join("events.jsonl"));
     let request = replay::requests(&folder.join("request.json"))["responses"].clone();
@@ -47,10 +47,10 @@ fn told_by(case: &str, profile: &str) -> Told {
         }
     });
     let body = set().body(&transcript, "responses", profile, &request);
-    Told { events: events.collect(), body: Tree::parse(body.as_bytes()).unwrap_or_default() }
+    Output { events: events.collect(), body: Tree::parse(body.as_bytes()).unwrap_or_default() }
 }
 
-impl Told {
+impl Output {
     fn names(&self) -> Vec<&str> {
         self.events.iter().map(|(name, _)| name.as_str()).collect()
     }
@@ -68,8 +68,8 @@ fn at<'t>(tree: &'t Tree, path: &str) -> &'t Tree {
 }
 
 #[test]
-fn ac_001_a_the_envelope_has_its_fields() {
-    let body = told("codex-app-server/matrix-text-then-call").body;
+fn the_envelope_has_its_fields() {
+    let body = output("codex-app-server/matrix-text-then-call").body;
     let keys: Vec<&str> = body.as_map().unwrap().iter().map(|(k, _)| &**k).collect();
     assert_eq!(keys, ["id", "object", "created", "status", "model", "output", "usage"]);
     assert_eq!(at(&body, "object"), &Tree::from("response"));
@@ -79,8 +79,8 @@ fn ac_001_a_the_envelope_has_its_fields() {
 }
 
 #[test]
-fn ac_001_a_the_message_is_first_and_calls_are_items_of_their_own() {
-    let body = told("codex-app-server/matrix-parallel-calls").body;
+fn the_message_is_first_and_tool_calls_are_separate_items() {
+    let body = output("codex-app-server/matrix-parallel-calls").body;
     assert_eq!(at(&body, "output.0.type"), &Tree::from("message"));
     assert_eq!(at(&body, "output.0.content.0.type"), &Tree::from("output_text"));
     for (index, name) in [(1, "f"), (2, "g")] {
@@ -94,26 +94,26 @@ fn ac_001_a_the_message_is_first_and_calls_are_items_of_their_own() {
 }
 
 #[test]
-fn ac_001_a_status_is_one_of_three() {
-    let status = |case| at(&told(case).body, "status").clone();
+fn status_is_one_of_three() {
+    let status = |case| at(&output(case).body, "status").clone();
     assert_eq!(status("openai-chat/matrix-text"), Tree::from("completed"));
     assert_eq!(status("openai-chat/matrix-cut-by-length"), Tree::from("incomplete"));
-    let failed = told("openai-chat/matrix-lost-connection");
+    let failed = output("openai-chat/matrix-lost-connection");
     assert_eq!(at(failed.all("response.failed")[0], "response.status"), &Tree::from("failed"));
 }
 
 #[test]
-fn ac_001_a_tool_only_output_still_has_a_message() {
-    let body = told("openai-chat/matrix-tool-call").body;
+fn tool_only_output_has_a_message() {
+    let body = output("openai-chat/matrix-tool-call").body;
     assert_eq!(at(&body, "output.0.type"), &Tree::from("message"));
     assert_eq!(at(&body, "output.0.content.0.text"), &Tree::from(""));
     assert_eq!(at(&body, "output.1.type"), &Tree::from("function_call"));
 }
 
 #[test]
-fn ac_001_b_the_order_of_a_text_stream() {
+fn the_event_order_of_a_text_stream() {
     assert_eq!(
-        told("openai-chat/matrix-text").names(),
+        output("openai-chat/matrix-text").names(),
         [
             "response.created",
             "response.output_text.delta",
@@ -126,32 +126,32 @@ fn ac_001_b_the_order_of_a_text_stream() {
 }
 
 #[test]
-fn ac_001_b_text_is_done_before_the_calls_and_completed_after_both() {
-    let told = told("openai-chat/matrix-text-then-call");
-    let names = told.names();
+fn text_is_done_before_the_tool_calls_and_completed_after_both() {
+    let output = output("openai-chat/matrix-text-then-call");
+    let names = output.names();
     let first = |name: &str| names.iter().position(|n| *n == name).unwrap();
     assert!(first("response.output_text.done") < first("response.function_call_arguments.done"));
     assert!(first("response.function_call_arguments.done") < first("response.output_item.done"));
     assert!(first("response.output_item.done") < first("response.completed"));
     assert_eq!(names.last(), Some(&"done"));
-    assert_eq!(told.events.last().unwrap().1, Tree::from("[DONE]"));
+    assert_eq!(output.events.last().unwrap().1, Tree::from("[DONE]"));
 }
 
 #[test]
-fn ac_001_b_sequence_numbers_are_monotonic() {
-    let told = told("openai-chat/matrix-parallel-calls");
-    let numbers: Vec<u64> = told.events.iter().filter_map(|(_, d)| d.get("sequence_number")?.as_u64()).collect();
+fn sequence_numbers_are_monotonic() {
+    let output = output("openai-chat/matrix-parallel-calls");
+    let numbers: Vec<u64> = output.events.iter().filter_map(|(_, d)| d.get("sequence_number")?.as_u64()).collect();
     assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>());
 }
 
 #[test]
-fn ac_001_d1_text_is_at_0_and_calls_at_1_plus_ordinal() {
+fn text_is_at_index_0_and_tool_calls_follow() {
     for backend in ["openai-chat", "openai-responses", "anthropic-messages", "codex-app-server"] {
-        let text = told(&format!("{backend}/matrix-text-then-call"));
+        let text = output(&format!("{backend}/matrix-text-then-call"));
         for name in ["response.output_text.delta", "response.output_text.done"] {
             assert_eq!(at(text.all(name)[0], "output_index"), &Tree::from(0i64), "{backend} {name}");
         }
-        let calls = told(&format!("{backend}/matrix-parallel-calls"));
+        let calls = output(&format!("{backend}/matrix-parallel-calls"));
         for name in ["response.output_item.added", "response.function_call_arguments.done", "response.output_item.done"]
         {
             let indexes: Vec<&Tree> = calls.all(name).into_iter().map(|d| at(d, "output_index")).collect();
@@ -161,51 +161,51 @@ fn ac_001_d1_text_is_at_0_and_calls_at_1_plus_ordinal() {
 }
 
 #[test]
-fn ac_001_d2_ids_are_stable_from_added_to_completed() {
-    let told = told("openai-responses/matrix-parallel-calls");
-    let ids = |name: &str, path: &str| -> Vec<Tree> { told.all(name).iter().map(|d| at(d, path).clone()).collect() };
+fn ids_are_stable_from_added_to_completed() {
+    let output = output("openai-responses/matrix-parallel-calls");
+    let ids = |name: &str, path: &str| -> Vec<Tree> { output.all(name).iter().map(|d| at(d, path).clone()).collect() };
     let added = ids("response.output_item.added", "item.id");
     assert_eq!(added, ids("response.output_item.added", "item.call_id"));
     assert_eq!(added, ids("response.output_item.done", "item.id"));
     assert_eq!(added, ids("response.function_call_arguments.done", "item_id"));
-    let last = told.all("response.completed")[0];
+    let last = output.all("response.completed")[0];
     let output: Vec<Tree> =
         at(last, "response.output").as_list().unwrap()[1..].iter().map(|i| at(i, "id").clone()).collect();
     assert_eq!(added, output);
 }
 
 #[test]
-fn ac_001_d3_policy_a_omits_usage_that_nobody_counted() {
-    let body = told("openai-chat/matrix-no-usage").body;
+fn usage_policy_a_omits_unreported_usage() {
+    let body = output("openai-chat/matrix-no-usage").body;
     assert_eq!(body.get("usage"), None);
-    let body = told("openai-chat/matrix-text").body;
+    let body = output("openai-chat/matrix-text").body;
     assert_eq!(at(&body, "usage").to_json(), r#"{"input_tokens":3,"output_tokens":2,"total_tokens":5}"#);
 }
 
 #[test]
-fn ac_001_d3_policy_b_says_zeros() {
-    let body = told_by("openai-chat/matrix-no-usage", "policy-b").body;
+fn usage_policy_b_reports_zeros() {
+    let body = output_with_profile("openai-chat/matrix-no-usage", "policy-b").body;
     assert_eq!(at(&body, "usage.input_tokens"), &Tree::from(0i64));
     assert_eq!(at(&body, "usage.total_tokens"), &Tree::from(0i64));
-    let body = told_by("openai-chat/matrix-text", "policy-b").body;
+    let body = output_with_profile("openai-chat/matrix-text", "policy-b").body;
     assert_eq!(at(&body, "usage.total_tokens"), &Tree::from(5i64));
 }
 
 #[test]
-fn ac_001_task_5_the_envelope_has_no_finish_reason() {
+fn the_envelope_has_no_finish_reason() {
     for profile in ["codex-proxy", "openai"] {
-        let told = told_by("openai-chat/matrix-tool-call", profile);
-        assert!(!told.body.to_json().contains("finish_reason"));
+        let output = output_with_profile("openai-chat/matrix-tool-call", profile);
+        assert!(!output.body.to_json().contains("finish_reason"));
     }
 }
 
 #[test]
-fn ac_001_task_6_arguments_are_stringified_once() {
-    // Codex gives an object, Anthropic too in a JSON answer; the others give text.
-    let codex = told("codex-app-server/matrix-tool-call").body;
+fn arguments_are_stringified_once() {
+    // Codex sends an object, and so does Anthropic in a JSON response; the others send a string.
+    let codex = output("codex-app-server/matrix-tool-call").body;
     assert_eq!(at(&codex, "output.1.arguments"), &Tree::from(r#"{"a":1}"#));
-    let chat = told("openai-chat/matrix-tool-call").body;
+    let chat = output("openai-chat/matrix-tool-call").body;
     assert_eq!(at(&chat, "output.1.arguments"), &Tree::from(r#"{"a":1}"#));
-    let none = told("openai-chat/empty-arguments").body;
+    let none = output("openai-chat/empty-arguments").body;
     assert_eq!(at(&none, "output.1.arguments"), &Tree::from(""));
 }

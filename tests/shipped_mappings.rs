@@ -1,23 +1,23 @@
-//! The tests beside the shipped mappings hold behaviour and nothing else: whoever changes what people are invited to
-//! change is not stopped by them, and whoever breaks what a client relies on is.
+//! The mapping tests of the shipped set test only behaviour that clients rely on: edits that users are encouraged to
+//! make pass, edits that break a client fail.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use reframe::diagnostics::render_all;
 use reframe::domain::policy::BUILT_IN;
-use reframe::mapping::{FileText, Overrides, Plan, load, load_after};
+use reframe::mapping::{Overrides, Plan, SourceFile, load, load_with};
 use reframe::reload::embedded;
 use reframe::verify;
 use std::sync::OnceLock;
 use std::thread;
 
-/// file, what stands there, what somebody writes instead
+/// File, old text, new text.
 type Edit = (&'static str, &'static str, &'static str);
-/// name, values
+/// Name, values.
 type Policy = (&'static str, &'static [&'static str]);
 
-/// What the README and the comments in the files invite to.
-const INVITED: &[Edit] = &[
+/// Edits that the README and the comments in the files suggest.
+const HARMLESS_EDITS: &[Edit] = &[
     ("dialects/chat.yaml", "prefix('chatcmpl-')", "prefix('acme-')"),
     ("dialects/completions.yaml", "prefix('cmpl-')", "prefix('acme-')"),
     ("dialects/responses.yaml", "prefix('resp_')", "prefix('acme_')"),
@@ -46,8 +46,8 @@ const INVITED: &[Edit] = &[
     ("profiles/codex-proxy.yaml", "code: stream_adapter_error", "code: broken"),
 ];
 
-/// What breaks a client, each in one place of one file.
-const DAMAGE: &[Edit] = &[
+/// Edits that break a client.
+const BREAKING_EDITS: &[Edit] = &[
     (
         "dialects/chat.yaml",
         "tool_calls: [ { index: \"{{ item.ordinal }}\"",
@@ -120,11 +120,11 @@ const DAMAGE: &[Edit] = &[
     ("scripts/demo.yaml", "'weather' in request.last_user_text", "'rain' in request.last_user_text"),
 ];
 
-/// No client of the dialect can tell two items at one index apart: a test that says so is right.
-const RIGHTLY_STOPPED: &[(&str, &str, &str)] = &[("dialects/responses.yaml", "output_index", "choice")];
+/// A client of the dialect cannot distinguish two items at one index, so these tests fail rightly.
+const INVALID_VALUES: &[(&str, &str, &str)] = &[("dialects/responses.yaml", "output_index", "choice")];
 
-fn shipped() -> &'static (Vec<FileText>, Plan) {
-    static SHIPPED: OnceLock<(Vec<FileText>, Plan)> = OnceLock::new();
+fn shipped() -> &'static (Vec<SourceFile>, Plan) {
+    static SHIPPED: OnceLock<(Vec<SourceFile>, Plan)> = OnceLock::new();
     SHIPPED.get_or_init(|| {
         let files = embedded::files();
         let plan = load(&files).plan.expect("the shipped set loads");
@@ -132,7 +132,7 @@ fn shipped() -> &'static (Vec<FileText>, Plan) {
     })
 }
 
-/// The shipped set with one file changed; what the loader says where it refuses that.
+/// The shipped set with one file changed, or the diagnostics if it does not load.
 fn changed(file: &str, change: impl Fn(&str) -> String) -> Result<Plan, String> {
     let (files, earlier) = shipped();
     let mut files = files.clone();
@@ -140,7 +140,7 @@ fn changed(file: &str, change: impl Fn(&str) -> String) -> Result<Plan, String> 
     let text = change(&found.text);
     assert_ne!(text, *found.text, "{file} stays as it is");
     found.text = text.into();
-    let loaded = load_after(&files, Some(earlier), &Overrides::default());
+    let loaded = load_with(&files, Some(earlier), &Overrides::default());
     loaded.plan.ok_or_else(|| render_all(&loaded.diagnostics, &loaded.sources, false))
 }
 
@@ -149,20 +149,20 @@ fn edited((file, from, to): &Edit) -> Plan {
         assert!(text.contains(from), "{file} does not say `{from}`");
         text.replace(from, to)
     });
-    plan.unwrap_or_else(|said| panic!("{file}: {from} → {to}\n{said}"))
+    plan.unwrap_or_else(|diagnostics| panic!("{file}: {from} → {to}\n{diagnostics}"))
 }
 
 fn failures(plan: &Plan) -> Vec<String> {
     verify::run_all(plan).iter().flat_map(|r| r.diagnostics()).map(|d| d.message).collect()
 }
 
-/// On a few threads: a set takes a while to load.
-fn all<T: Sync>(cases: &[T], judge: impl Fn(&T) -> Option<String> + Sync) -> Vec<String> {
-    let judge = &judge;
+/// Runs on several threads, because loading a set is slow.
+fn all<T: Sync>(cases: &[T], check: impl Fn(&T) -> Option<String> + Sync) -> Vec<String> {
+    let check = &check;
     thread::scope(|scope| {
         let chunks = cases.chunks(cases.len().div_ceil(4).max(1));
         let threads: Vec<_> =
-            chunks.map(|chunk| scope.spawn(move || chunk.iter().filter_map(judge).collect::<Vec<_>>())).collect();
+            chunks.map(|chunk| scope.spawn(move || chunk.iter().filter_map(check).collect::<Vec<_>>())).collect();
         threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
     })
 }
@@ -170,34 +170,34 @@ fn all<T: Sync>(cases: &[T], judge: impl Fn(&T) -> Option<String> + Sync) -> Vec
 #[test]
 fn every_shipped_mapping_has_tests() {
     let (files, plan) = shipped();
-    // A replayed transcript names the backend whose rules read it: that file has nothing of its own.
+    // replay.yaml has no rules: a transcript names the backend that decodes it.
     let mappings = files.iter().filter(|f| f.name != "backends/replay.yaml" && !f.name.ends_with(".test.yaml"));
     let mappings = mappings.filter(|f| f.name.ends_with(".yaml") && f.name.contains('/'));
-    let bare: Vec<&str> = mappings
+    let untested: Vec<&str> = mappings
         .map(|f| f.name.trim_end_matches(".yaml"))
         .filter(|stem| !plan.tests.iter().any(|t| t.name.trim_end_matches(".test.yaml") == *stem))
         .collect();
-    assert!(bare.is_empty(), "no tests beside {}", bare.join(", "));
+    assert!(untested.is_empty(), "no tests beside {}", untested.join(", "));
     assert_eq!(failures(plan), Vec::<String>::new());
 }
 
-/// All at once; only where that fails, each alone, to say which.
+/// Applies all edits at once; if that fails, each alone, to find the cause.
 #[test]
-fn who_changes_what_is_free_is_not_stopped() {
+fn harmless_edits_pass_the_shipped_tests() {
     let (files, earlier) = shipped();
     let mut files = files.clone();
-    for (file, from, to) in INVITED {
+    for (file, from, to) in HARMLESS_EDITS {
         let found = files.iter_mut().find(|f| f.name == *file).unwrap_or_else(|| panic!("no {file}"));
         assert!(found.text.contains(from), "{file} does not say `{from}`");
         found.text = found.text.replace(from, to).into();
     }
-    let loaded = load_after(&files, Some(earlier), &Overrides::default());
+    let loaded = load_with(&files, Some(earlier), &Overrides::default());
     let plan = loaded.plan.unwrap_or_else(|| panic!("{}", render_all(&loaded.diagnostics, &loaded.sources, false)));
     let failed = failures(&plan);
     if failed.is_empty() {
         return;
     }
-    let alone = all(INVITED, |edit| {
+    let alone = all(HARMLESS_EDITS, |edit| {
         let failed = failures(&edited(edit));
         (!failed.is_empty()).then(|| format!("{}: {} → {}\n  {}", edit.0, edit.1, edit.2, failed.join("\n  ")))
     });
@@ -205,16 +205,16 @@ fn who_changes_what_is_free_is_not_stopped() {
 }
 
 #[test]
-fn who_breaks_a_client_is_stopped() {
-    let wrong = all(DAMAGE, |edit| {
+fn edits_that_break_a_client_fail_the_shipped_tests() {
+    let wrong = all(BREAKING_EDITS, |edit| {
         failures(&edited(edit)).is_empty().then(|| format!("nobody notices {}: {} → {}", edit.0, edit.1, edit.2))
     });
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// In rounds, each with one value of every policy: to load a set for each value alone would take minutes.
+/// In rounds, each with one value of every policy: loading a set per value would take minutes.
 #[test]
-fn every_value_of_every_policy_may_be_set_anywhere() {
+fn every_policy_value_can_be_set_in_every_place() {
     let built_in: Vec<Policy> = BUILT_IN.iter().filter(|p| !p.list).map(|p| (p.name, p.values)).collect();
     let files: &[(&str, &[Policy])] = &[
         ("profiles/openai.yaml", &[]),
@@ -236,7 +236,7 @@ fn every_value_of_every_policy_may_be_set_anywhere() {
         for round in 0..rounds {
             let all = built_in.iter().chain(own.iter());
             let chosen = all.map(|(name, values)| (*name, values[round % values.len()]));
-            let free = |(name, value): &(&str, &str)| !RIGHTLY_STOPPED.contains(&(file, name, value));
+            let free = |(name, value): &(&str, &str)| !INVALID_VALUES.contains(&(file, name, value));
             cases.push((file, chosen.filter(free).collect()));
         }
     }
@@ -244,14 +244,14 @@ fn every_value_of_every_policy_may_be_set_anywhere() {
         let set = |text: &str| policies.iter().fold(text.to_owned(), |t, (n, v)| with_policy(&t, n, v));
         let failed = match changed(file, set) {
             Ok(plan) => failures(&plan),
-            Err(said) => vec![said],
+            Err(diagnostics) => vec![diagnostics],
         };
         (!failed.is_empty()).then(|| format!("{file}: {policies:?}\n  {}", failed.join("\n  ")))
     });
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The policy's line replaced, or added; a comment makes sure that the text is another one.
+/// Replaces or adds the line of the policy. The comment ensures that the text changes.
 fn with_policy(text: &str, name: &str, value: &str) -> String {
     let line = format!("  {name}: {value:?}   # tried\n");
     let own = format!("  {name}: ");

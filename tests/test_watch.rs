@@ -1,4 +1,4 @@
-//! `reframe test --watch`, with a real process and real files.
+//! `reframe test --watch` as a real process with real files.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -11,42 +11,43 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 const TEST: &str = "dialects/chat.test.yaml";
-const HOLDS: &str = "tests: [ { name: it greets, transcript: greeting, expect: { frames: [ text, finish ] } } ]\n";
+const PASSING_TEST: &str =
+    "tests: [ { name: it greets, transcript: greeting, expect: { frames: [ text, finish ] } } ]\n";
 
-/// A run of the command, and what it prints, line by line as it comes.
-struct Watching {
+/// A running command and the lines of its output.
+struct TestWatch {
     child: Child,
     lines: Receiver<String>,
 }
 
-impl Watching {
-    fn start(folder: &Path) -> Watching {
-        // Both outputs into one pipe, so that their lines come in the order in which they were written.
+impl TestWatch {
+    fn start(folder: &Path) -> TestWatch {
+        // Both outputs go into one pipe, to keep the order of their lines.
         let mut child = Command::new("sh")
             .args(["-c", r#"exec "$0" test --watch --mappings "$1" 2>&1"#, env!("CARGO_BIN_EXE_reframe")])
             .arg(folder)
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let (tell, lines) = channel();
+        let (sender, lines) = channel();
         let printed = BufReader::new(child.stdout.take().unwrap());
-        thread::spawn(move || printed.lines().map_while(Result::ok).try_for_each(|line| tell.send(line)));
-        Watching { child, lines }
+        thread::spawn(move || printed.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
+        TestWatch { child, lines }
     }
 
     fn wait_for(&self, wanted: &str) {
         let until = Instant::now() + Duration::from_secs(30);
-        let mut seen = Vec::new();
+        let mut received = Vec::new();
         while let Ok(line) = self.lines.recv_timeout(until.saturating_duration_since(Instant::now())) {
             if line.contains(wanted) {
                 return;
             }
-            seen.push(line);
+            received.push(line);
         }
-        panic!("`{wanted}` never came, but\n{}", seen.join("\n"));
+        panic!("`{wanted}` never came, but\n{}", received.join("\n"));
     }
 
-    /// As Ctrl-C does.
+    /// Sends SIGINT, as Ctrl-C does.
     fn stop(mut self) -> Option<i32> {
         Command::new("kill").args(["-INT", &self.child.id().to_string()]).status().unwrap();
         self.child.wait().unwrap().code()
@@ -66,16 +67,16 @@ fn copy(from: &Path, to: &Path) {
 }
 
 #[test]
-fn tests_run_again_at_every_save_and_a_set_that_does_not_load_is_waited_for() {
+fn tests_run_again_on_every_save_and_survive_a_set_that_does_not_load() {
     let folder = tempfile::tempdir().unwrap();
     copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/diagnostics/mappings"), folder.path());
     let save = |file: &str, text: &str| fs::write(folder.path().join(file), text).unwrap();
-    save(TEST, HOLDS);
-    let watching = Watching::start(folder.path());
+    save(TEST, PASSING_TEST);
+    let watching = TestWatch::start(folder.path());
     watching.wait_for("1 passed, 0 failed in");
     watching.wait_for("watching");
 
-    save(TEST, &HOLDS.replace("finish", "finale"));
+    save(TEST, &PASSING_TEST.replace("finish", "finale"));
     watching.wait_for("FAILED");
     watching.wait_for("0 passed, 1 failed in");
 

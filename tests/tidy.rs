@@ -1,11 +1,11 @@
-//! What the tree promises: the direction of dependencies, a pure core, and no dialect's words in Rust.
+//! Conventions of the source tree: the direction of dependencies, a pure core, and no words of a dialect in Rust.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Who may use whom. A module may always use itself.
+/// Allowed dependencies between modules.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("domain", &[]),
     ("diagnostics", &[]),
@@ -39,7 +39,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// The modules without IO, clock or chance.
+/// Modules without I/O, clock or randomness.
 const PURE: &[&str] = &["domain", "diagnostics", "turn", "order", "mapping", "engine", "verify", "capture", "openapi"];
 
 const IMPURE: &[&str] = &[
@@ -60,7 +60,7 @@ const IMPURE: &[&str] = &[
     "std::thread",
 ];
 
-/// Words that belong to a dialect or a backend: they stand in YAML, never in Rust.
+/// Words of a dialect or a backend: they belong in YAML, never in Rust.
 const DIALECT_WORDS: &[&str] = &[
     "chat.completion",
     "chatcmpl",
@@ -99,7 +99,7 @@ fn rust_files(folder: &Path, out: &mut Vec<PathBuf>) {
     }
 }
 
-/// (module, shown path, code without comments and without its unit tests)
+/// (module, displayed path, code without comments and unit tests)
 fn sources() -> Vec<(String, String, String)> {
     let src = root().join("src");
     let mut files = Vec::new();
@@ -167,7 +167,7 @@ fn the_core_is_pure() {
 }
 
 #[test]
-fn rust_knows_no_dialect() {
+fn rust_code_contains_no_dialect() {
     let mut wrong = Vec::new();
     for (_, shown, code) in sources() {
         for word in DIALECT_WORDS {
@@ -180,7 +180,7 @@ fn rust_knows_no_dialect() {
 }
 
 #[test]
-fn files_hold_one_idea() {
+fn files_are_small() {
     let long: Vec<String> = sources()
         .into_iter()
         .map(|(_, shown, code)| (code.lines().filter(|l| !l.trim().is_empty()).count(), shown))

@@ -1,14 +1,14 @@
-//! Tools that a backend knows as something else than the client does: custom tools that travel as functions, and a form
-//! of the answer that travels as a tool. What comes back is what the client meant.
+//! Tool aliases: custom tools that are sent to the backend as functions, and a response format that is sent as a tool.
+//! The response is converted back to what the client sent.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod support;
 
 use serde_json::{Value, json};
-use support::{Answer, Backend, Request, Server, serve};
+use support::{MockBackend, MockResponse, Request, Server, serve};
 
-fn before(backend: &Backend, name: &str) -> Server {
+fn gateway_for(backend: &MockBackend, name: &str) -> Server {
     serve().args(["--backend", &format!("{name}={}", backend.url())]).start()
 }
 
@@ -18,19 +18,19 @@ fn post(path: &str, body: &Value) -> Request {
 
 const PATCH: &str = "*** Begin Patch\n\"quoted\" ünï\n*** End Patch";
 
-/// A backend that calls the function `apply_patch` with its one argument, cut into three pieces.
-fn calling() -> Backend {
-    Backend::start(|_| {
+/// A backend that calls the function `apply_patch` with one argument, streamed in three deltas.
+fn calling_backend() -> MockBackend {
+    MockBackend::start(|_| {
         let arguments = json!({ "input": PATCH }).to_string();
-        let cut = |at: usize| (0..=at).rev().find(|i| arguments.is_char_boundary(*i)).unwrap();
-        let (one, two) = (cut(7), cut(25));
-        let piece = |delta: Value| json!({ "choices": [{ "index": 0, "delta": delta }] }).to_string();
+        let split_at = |at: usize| (0..=at).rev().find(|i| arguments.is_char_boundary(*i)).unwrap();
+        let (one, two) = (split_at(7), split_at(25));
+        let delta_event = |delta: Value| json!({ "choices": [{ "index": 0, "delta": delta }] }).to_string();
         let call = |id: Option<&str>, arguments: &str| {
             let mut call = json!({ "index": 0, "function": { "arguments": arguments } });
             if let Some(id) = id {
                 (call["id"], call["function"]["name"]) = (json!(id), json!("apply_patch"));
             }
-            piece(json!({ "tool_calls": [call] }))
+            delta_event(json!({ "tool_calls": [call] }))
         };
         let last = json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": "tool_calls" }] }).to_string();
         let events = [
@@ -41,23 +41,23 @@ fn calling() -> Backend {
             last,
             "[DONE]".to_owned(),
         ];
-        Answer::sse(&events.iter().map(String::as_str).collect::<Vec<_>>())
+        MockResponse::sse(&events.iter().map(String::as_str).collect::<Vec<_>>())
     })
 }
 
 #[test]
-fn a_custom_tool_travels_as_a_function_and_comes_back_as_a_custom_call() {
-    let backend = calling();
-    let gateway = before(&backend, "openai-chat");
+fn a_custom_tool_is_sent_as_a_function_and_returned_as_a_custom_call() {
+    let backend = calling_backend();
+    let gateway = gateway_for(&backend, "openai-chat");
     let tools = json!([{ "type": "custom", "name": "apply_patch", "description": "Changes files." }]);
-    let asked = json!({ "model": "m", "input": "Mend it.", "tools": tools });
-    let body = gateway.client().ask(post("/v1/responses", &asked)).json();
+    let request = json!({ "model": "m", "input": "Mend it.", "tools": tools });
+    let body = gateway.client().fetch(post("/v1/responses", &request)).json();
     let call = &body["output"][0];
     assert_eq!(
         (&call["type"], &call["name"], &call["call_id"], &call["input"], &call["status"]),
         (&json!("custom_tool_call"), &json!("apply_patch"), &json!("call_1"), &json!(PATCH), &json!("completed"))
     );
-    let sent = backend.seen()[0].json();
+    let sent = backend.requests()[0].json();
     assert_eq!(sent["tools"][0]["type"], "function");
     assert_eq!(sent["tools"][0]["function"]["name"], "apply_patch");
     assert_eq!(sent["tools"][0]["function"]["description"], "Changes files.");
@@ -65,13 +65,13 @@ fn a_custom_tool_travels_as_a_function_and_comes_back_as_a_custom_call() {
 }
 
 #[test]
-fn a_wrapped_call_is_streamed_once_its_input_is_whole() {
-    let backend = calling();
-    let gateway = before(&backend, "openai-chat");
+fn a_wrapped_call_is_streamed_when_its_input_is_complete() {
+    let backend = calling_backend();
+    let gateway = gateway_for(&backend, "openai-chat");
     let tools = json!([{ "type": "custom", "custom": { "name": "apply_patch" } }]);
     let messages = json!([{ "role": "user", "content": "Mend it." }]);
-    let asked = json!({ "model": "m", "stream": true, "messages": messages, "tools": tools });
-    let frames = gateway.client().ask(post("/v1/chat/completions", &asked)).frames();
+    let request = json!({ "model": "m", "stream": true, "messages": messages, "tools": tools });
+    let frames = gateway.client().fetch(post("/v1/chat/completions", &request)).frames();
     let (done, chunks) = frames.split_last().unwrap();
     assert_eq!(done.data, "[DONE]");
     let chunks: Vec<Value> = chunks.iter().map(|f| f.json()).collect();
@@ -83,88 +83,91 @@ fn a_wrapped_call_is_streamed_once_its_input_is_whole() {
     assert_eq!(chunks.last().unwrap()["choices"][0]["finish_reason"], "tool_calls");
 }
 
-/// The call and its result, in a later turn, are a function's again.
+/// In a later turn the call and its result are sent as those of a function.
 #[test]
-fn the_history_of_a_custom_tool_travels_as_a_function_too() {
-    let backend = Backend::start(|_| {
-        Answer::json(
+fn the_history_of_a_custom_tool_is_sent_as_a_function() {
+    let backend = MockBackend::start(|_| {
+        MockResponse::json(
             200,
             r#"{"choices":[{"index":0,"message":{"role":"assistant","content":"Done."},"finish_reason":"stop"}]}"#,
         )
     });
-    let gateway = before(&backend, "openai-chat");
+    let gateway = gateway_for(&backend, "openai-chat");
     let input = json!([
         { "role": "user", "content": "Mend it." },
         { "type": "custom_tool_call", "call_id": "call_1", "name": "apply_patch", "input": PATCH },
         { "type": "custom_tool_call_output", "call_id": "call_1", "output": "ok" },
     ]);
     let tools = json!([{ "type": "custom", "name": "apply_patch" }]);
-    let asked = json!({ "model": "m", "input": input, "tools": tools });
-    assert_eq!(gateway.client().ask(post("/v1/responses", &asked)).json()["output"][0]["content"][0]["text"], "Done.");
-    let messages = backend.seen()[0].json()["messages"].clone();
+    let request = json!({ "model": "m", "input": input, "tools": tools });
+    assert_eq!(
+        gateway.client().fetch(post("/v1/responses", &request)).json()["output"][0]["content"][0]["text"],
+        "Done."
+    );
+    let messages = backend.requests()[0].json()["messages"].clone();
     let call = &messages[1]["tool_calls"][0];
     assert_eq!((&call["type"], &call["function"]["name"]), (&json!("function"), &json!("apply_patch")));
     assert_eq!(call["function"]["arguments"], json!({ "input": PATCH }).to_string());
     assert_eq!(messages[2], json!({ "role": "tool", "tool_call_id": "call_1", "content": "ok" }));
 }
 
-/// B038: structured output through a tool that the client never sent. It sees JSON content, `stop`, and no call.
+/// Structured output through a tool that the client did not send: the client gets JSON content, `stop`, and no call.
 #[test]
-fn b038_a_format_that_travels_as_a_tool_comes_back_as_the_answer() {
-    let backend = Backend::start(|seen| {
-        let name = seen.json()["tools"][0]["name"].as_str().unwrap().to_owned();
+fn a_response_format_sent_as_a_tool_is_returned_as_the_message() {
+    let backend = MockBackend::start(|upstream| {
+        let name = upstream.json()["tools"][0]["name"].as_str().unwrap().to_owned();
         let start = json!({ "type": "content_block_start", "index": 0, "content_block": { "type": "tool_use", "id": "toolu_1", "name": name, "input": {} } });
-        let piece = |text: &str| {
+        let delta_event = |text: &str| {
             json!({ "type": "content_block_delta", "index": 0, "delta": { "type": "input_json_delta", "partial_json": text } })
                 .to_string()
         };
         let events = [
             json!({ "type": "message_start", "message": { "id": "m", "model": "claude", "usage": { "input_tokens": 5, "output_tokens": 1 } } }).to_string(),
             start.to_string(),
-            piece("{\"city\":"),
-            piece("\"Paris\"}"),
+            delta_event("{\"city\":"),
+            delta_event("\"Paris\"}"),
             json!({ "type": "content_block_stop", "index": 0 }).to_string(),
             json!({ "type": "message_delta", "delta": { "stop_reason": "tool_use" }, "usage": { "output_tokens": 7 } }).to_string(),
             json!({ "type": "message_stop" }).to_string(),
         ];
-        Answer::sse(&events.iter().map(String::as_str).collect::<Vec<_>>())
+        MockResponse::sse(&events.iter().map(String::as_str).collect::<Vec<_>>())
     });
-    let gateway = before(&backend, "anthropic-messages");
+    let gateway = gateway_for(&backend, "anthropic-messages");
     let schema = json!({ "type": "object", "properties": { "city": { "type": "string" } }, "required": ["city"] });
     let format = json!({ "type": "json_schema", "json_schema": { "name": "place", "schema": schema, "strict": true } });
     let messages = json!([{ "role": "user", "content": "Where?" }]);
-    let asked = json!({ "model": "m", "messages": messages, "response_format": format });
-    let body = gateway.client().ask(post("/v1/chat/completions", &asked)).json();
+    let request = json!({ "model": "m", "messages": messages, "response_format": format });
+    let body = gateway.client().fetch(post("/v1/chat/completions", &request)).json();
     let choice = &body["choices"][0];
     assert_eq!(choice["message"]["content"], "{\"city\":\"Paris\"}");
     assert_eq!(choice["finish_reason"], "stop");
     assert_eq!(choice["message"].get("tool_calls"), None);
-    let sent = backend.seen()[0].json();
+    let sent = backend.requests()[0].json();
     assert_eq!(sent["tools"][0]["name"], "place");
     assert_eq!(sent["tools"][0]["input_schema"], schema);
     assert_eq!(sent["tool_choice"]["type"], "tool");
     assert_eq!(sent["tool_choice"]["name"], "place");
 }
 
-/// A picture that nobody can be shown, or a call that the client would have to run: an error, not an empty success.
+/// An image, or a call that the client would have to run, cannot be represented: an error, not an empty success.
 #[test]
-fn an_item_that_no_dialect_carries_is_no_empty_success() {
+fn an_item_without_a_frame_is_not_an_empty_success() {
     let item = json!({ "type": "image_generation_call", "id": "ig_1", "status": "completed", "result": "AAAA" });
     let envelope =
         json!({ "id": "resp_1", "object": "response", "model": "m", "status": "completed", "output": [item] });
-    let backend = Backend::start(move |seen| match seen.json()["stream"] == json!(true) {
+    let backend = MockBackend::start(move |upstream| match upstream.json()["stream"] == json!(true) {
         true => {
             let done = json!({ "type": "response.output_item.done", "output_index": 0, "item": item });
             let completed = json!({ "type": "response.completed", "response": envelope });
-            Answer::sse(&[&done.to_string(), &completed.to_string()])
+            MockResponse::sse(&[&done.to_string(), &completed.to_string()])
         }
-        false => Answer::json(200, &envelope.to_string()),
+        false => MockResponse::json(200, &envelope.to_string()),
     });
-    let gateway = before(&backend, "openai-responses");
+    let gateway = gateway_for(&backend, "openai-responses");
     for stream in [false, true] {
         let tools = json!([{ "type": "image_generation" }]);
-        let asked = json!({ "model": "m", "input": "Draw.", "stream": stream, "tools": tools });
-        let reply = gateway.client().ask(post("/v1/responses", &asked));
+        let request = json!({ "model": "m", "input": "Draw.", "stream": stream, "tools": tools });
+        let reply = gateway.client().fetch(post("/v1/responses", &request));
         assert_eq!((reply.status(), &reply.json()["error"]["code"]), (502, &json!("unsupported_item")), "{stream}");
     }
 }

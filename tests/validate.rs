@@ -1,11 +1,11 @@
-//! `reframe validate`: everything that the gateway sends passes, and every way to break it is told with its line.
+//! `reframe validate`: the output of the gateway is valid, and every violation is reported with its line.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use reframe::capture::{Verdict, fit, judge, read};
+use reframe::capture::{ValidationReport, fit, read, validate};
 use reframe::diagnostics::render_all;
 use reframe::mapping::config::dialect::DialectPlan;
-use reframe::mapping::{FileText, Plan, load};
+use reframe::mapping::{Plan, SourceFile, load};
 use reframe::reload::embedded;
 use std::fs;
 use std::io::Write;
@@ -24,8 +24,8 @@ fn golden(case: &str) -> String {
     fs::read_to_string(root().join(case)).unwrap()
 }
 
-fn told(verdict: &Verdict) -> Vec<String> {
-    verdict
+fn finding_lines(report: &ValidationReport) -> Vec<String> {
+    report
         .findings
         .iter()
         .map(|f| match f.more {
@@ -36,13 +36,13 @@ fn told(verdict: &Verdict) -> Vec<String> {
 }
 
 fn findings(dialect: &DialectPlan, text: &str) -> Vec<String> {
-    told(&judge(dialect, &read(text).unwrap()))
+    finding_lines(&validate(dialect, &read(text).unwrap()))
 }
 
 #[test]
-fn every_golden_is_valid_in_its_dialect_and_its_dialect_fits_best() {
+fn every_golden_output_is_valid_and_its_dialect_is_detected() {
     let plan = plan();
-    let (mut checked, mut wrong) = (0, Vec::new());
+    let (mut checked, mut failures) = (0, Vec::new());
     for backend in fs::read_dir(root()).unwrap() {
         for case in fs::read_dir(backend.unwrap().path()).unwrap() {
             for file in fs::read_dir(case.unwrap().path()).unwrap() {
@@ -50,7 +50,7 @@ fn every_golden_is_valid_in_its_dialect_and_its_dialect_fits_best() {
                 let name = path.file_name().unwrap().to_str().unwrap();
                 let is_golden = name.ends_with(".sse") || name.ends_with(".json") && name != "request.json";
                 let text = fs::read_to_string(&path).unwrap();
-                // What failed before its first word is an HTTP error, with a status where the body should begin.
+                // A turn that failed before its first frame is an HTTP error, stored with its status line.
                 if !is_golden || text.starts_with("HTTP ") {
                     continue;
                 }
@@ -61,22 +61,22 @@ fn every_golden_is_valid_in_its_dialect_and_its_dialect_fits_best() {
                     .split_once('@')
                     .unwrap_or((name.rsplit_once('.').unwrap().0, "openai"));
                 let capture = read(&text).unwrap();
-                let found = told(&judge(plan.dialect(dialect, Some(profile)).unwrap(), &capture));
-                wrong.extend(found.iter().map(|f| format!("{}:{f}", path.display())));
+                let found = finding_lines(&validate(plan.dialect(dialect, Some(profile)).unwrap(), &capture));
+                failures.extend(found.iter().map(|f| format!("{}:{f}", path.display())));
                 let fits = plan.dialects().filter(|d| d.profile.as_deref() == Some(profile));
                 let best = fits.max_by_key(|d| fit(d, &capture)).unwrap();
                 if best.name != dialect {
-                    wrong.push(format!("{}: taken for {}", path.display(), best.name));
+                    failures.push(format!("{}: taken for {}", path.display(), best.name));
                 }
                 checked += 1;
             }
         }
     }
     assert!(checked > 800, "only {checked} goldens were checked");
-    assert!(wrong.is_empty(), "{} of {checked}:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(failures.is_empty(), "{} of {checked}:\n{}", failures.len(), failures.join("\n"));
 }
 
-/// A stream, event by event.
+/// A stream as a list of events.
 #[derive(Clone)]
 struct Stream(Vec<String>);
 
@@ -96,18 +96,18 @@ impl Stream {
         self
     }
 
-    fn again(mut self, at: usize, to: usize) -> Stream {
+    fn duplicate(mut self, at: usize, to: usize) -> Stream {
         self.0.insert(to, self.0[at].clone());
         self
     }
 
-    fn moved(mut self, at: usize, to: usize) -> Stream {
+    fn move_event(mut self, at: usize, to: usize) -> Stream {
         let event = self.0.remove(at);
         self.0.insert(to, event);
         self
     }
 
-    /// After a change of the order, so that the numbers are right and only the order is wrong.
+    /// Renumbers the events after a change of their order, so that only the order is wrong.
     fn renumbered(self) -> Stream {
         self.numbered_from(0)
     }
@@ -131,22 +131,22 @@ impl Stream {
 
 type Mutation<'m> = (&'m str, Stream, &'m [&'m str]);
 
-fn each_is_told(dialect: &str, profile: &str, mutations: &[Mutation]) {
+fn assert_findings(dialect: &str, profile: &str, mutations: &[Mutation]) {
     let plan = plan();
     let dialect = plan.dialect(dialect, Some(profile)).unwrap();
-    let mut wrong = Vec::new();
+    let mut failures = Vec::new();
     for (name, stream, expected) in mutations {
         let found = findings(dialect, &stream.text());
         if found != *expected {
-            wrong.push(format!("{name}\n  expected {expected:#?}\n  found {found:#?}"));
+            failures.push(format!("{name}\n  expected {expected:#?}\n  found {found:#?}"));
         }
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
 #[test]
-fn what_breaks_a_chat_stream_is_told() {
-    // 0 role, 1 text, 2 tool, 3 arguments, 4 finish, 5 usage, 6 [DONE]; event n stands on line 2n + 1
+fn violations_of_a_chat_stream_are_reported() {
+    // 0 role, 1 text, 2 tool, 3 arguments, 4 finish, 5 usage, 6 [DONE]; event n is on line 2n + 1
     let good = || Stream::of("openai-responses/matrix-text-then-call/chat.sse");
     let mutations: &[Mutation] = &[
         ("nothing", good(), &[]),
@@ -196,17 +196,21 @@ fn what_breaks_a_chat_stream_is_told() {
                 "7: a piece of arguments of item 0 comes before it is opened",
             ],
         ),
-        ("two finishes", good().again(4, 5), &["11: choice 0 is finished a second time (first on line 9)"]),
+        ("two finishes", good().duplicate(4, 5), &["11: choice 0 is finished a second time (first on line 9)"]),
         (
             "content after the finish",
-            good().moved(1, 4),
+            good().move_event(1, 4),
             &["9: a piece of text comes after choice 0 was finished on line 7"],
         ),
         ("no finish", good().remove(4), &["11: choice 0 is never finished"]),
         ("no terminator", good().remove(6), &["11: the stream stops without its terminator, `[DONE]`"]),
-        ("two terminators", good().again(6, 6), &["15: there is a second terminator (the first is on line 13)"]),
-        ("a frame after the terminator", good().again(5, 7), &["15: a frame comes after the terminator on line 13"]),
-        ("two usages", good().again(5, 6), &["13: the usage is told a second time (first on line 11)"]),
+        ("two terminators", good().duplicate(6, 6), &["15: there is a second terminator (the first is on line 13)"]),
+        (
+            "a frame after the terminator",
+            good().duplicate(5, 7),
+            &["15: a frame comes after the terminator on line 13"],
+        ),
+        ("two usages", good().duplicate(5, 6), &["13: the usage is told a second time (first on line 11)"]),
         (
             "changed id",
             good().change(3, "chatcmpl-1", "chatcmpl-2"),
@@ -234,11 +238,11 @@ fn what_breaks_a_chat_stream_is_told() {
             &["5: choice 0 is never finished", "5: the stream stops without its terminator, `[DONE]`"],
         ),
     ];
-    each_is_told("chat", "openai", mutations);
+    assert_findings("chat", "openai", mutations);
 }
 
 #[test]
-fn what_breaks_a_completions_stream_is_told() {
+fn violations_of_a_completions_stream_are_reported() {
     let good = || Stream::of("openai-responses/matrix-text/completions.sse");
     let finish = good().0.iter().position(|e| e.contains("\"stop\"")).unwrap();
     let mutations: &[Mutation] = &[
@@ -249,10 +253,14 @@ fn what_breaks_a_completions_stream_is_told() {
             good().change(0, "\"index\":0", "\"index\":\"0\""),
             &["1: `choices[0].index` must be of type integer, and is of type string"],
         ),
-        ("two finishes", good().again(finish, finish), &["7: choice 0 is finished a second time (first on line 5)"]),
+        (
+            "two finishes",
+            good().duplicate(finish, finish),
+            &["7: choice 0 is finished a second time (first on line 5)"],
+        ),
         (
             "content after the finish",
-            good().moved(0, finish),
+            good().move_event(0, finish),
             &["5: a piece of text comes after choice 0 was finished on line 3"],
         ),
         ("no finish", good().remove(finish), &["7: choice 0 is never finished"]),
@@ -263,13 +271,13 @@ fn what_breaks_a_completions_stream_is_told() {
             &["5: the id of the answer is `cmpl-2` here, and was `cmpl-1` on line 1"],
         ),
     ];
-    each_is_told("completions", "openai", mutations);
+    assert_findings("completions", "openai", mutations);
 }
 
 #[test]
-fn what_breaks_a_responses_stream_is_told() {
+fn violations_of_a_responses_stream_are_reported() {
     // 0 created, 1 in_progress, 2 item, 3 part, 4 delta, 5 text done, 6 part done, 7 item done, 8 item, 9 arguments,
-    // 10 arguments done, 11 item done, 12 completed, 13 [DONE]; event n stands on line 3n + 2
+    // 10 arguments done, 11 item done, 12 completed, 13 [DONE]; event n is on line 3n + 2
     let good = || Stream::of("openai-responses/matrix-text-then-call/responses.sse");
     let added = "response.output_item.added";
     let mutations: &[Mutation] = &[
@@ -316,17 +324,17 @@ fn what_breaks_a_responses_stream_is_told() {
         ),
         (
             "delta before its item",
-            good().moved(4, 2).renumbered(),
+            good().move_event(4, 2).renumbered(),
             &["8: a piece of text of `msg_2` comes before it is opened"],
         ),
         (
             "delta before its part",
-            good().moved(4, 3).renumbered(),
+            good().move_event(4, 3).renumbered(),
             &["11: a piece of part 0 (text) of `msg_2` comes before the part is opened"],
         ),
         (
             "arguments before their item",
-            good().moved(9, 8).renumbered(),
+            good().move_event(9, 8).renumbered(),
             &["26: a piece of arguments of `fc_3` comes before it is opened"],
         ),
         ("item never closed", good().remove(7).renumbered(), &["8: `msg_2` is opened here and never closed"]),
@@ -338,19 +346,19 @@ fn what_breaks_a_responses_stream_is_told() {
         ("call never closed", good().remove(11).renumbered(), &["26: `fc_3` is opened here and never closed"]),
         (
             "item closed twice",
-            good().again(11, 11).renumbered(),
+            good().duplicate(11, 11).renumbered(),
             &["38: `fc_3` is closed a second time (first on line 35)"],
         ),
         (
             "item opened twice",
-            good().again(8, 8).renumbered(),
+            good().duplicate(8, 8).renumbered(),
             &["29: `fc_3` is opened a second time (first on line 26)"],
         ),
-        ("two ends", good().again(12, 13).renumbered(), &["41: a frame comes after the end on line 38"]),
-        ("delta after the end", good().again(9, 13).renumbered(), &["41: a frame comes after the end on line 38"]),
+        ("two ends", good().duplicate(12, 13).renumbered(), &["41: a frame comes after the end on line 38"]),
+        ("delta after the end", good().duplicate(9, 13).renumbered(), &["41: a frame comes after the end on line 38"]),
         (
             "delta after the item was closed",
-            good().moved(4, 7).renumbered(),
+            good().move_event(4, 7).renumbered(),
             &[
                 "14: the whole of part 0 (text) of `msg_2` has 13 characters more than its pieces (+2)",
                 "23: a piece of part 0 (text) of `msg_2` comes after the item was closed on line 20",
@@ -358,7 +366,7 @@ fn what_breaks_a_responses_stream_is_told() {
         ),
         (
             "delta after the whole",
-            good().moved(4, 5).renumbered(),
+            good().move_event(4, 5).renumbered(),
             &[
                 "14: the whole of part 0 (text) of `msg_2` has 13 characters more than its pieces",
                 "17: a piece of part 0 (text) of `msg_2` comes after the whole was told on line 14",
@@ -451,13 +459,17 @@ fn what_breaks_a_responses_stream_is_told() {
             good().change(8, &format!("event: {added}\n"), ""),
             &["25: there is no `event:` line before the data"],
         ),
-        ("created twice", good().again(0, 1).renumbered(), &["5: the answer begins a second time (first on line 2)"]),
+        (
+            "created twice",
+            good().duplicate(0, 1).renumbered(),
+            &["5: the answer begins a second time (first on line 2)"],
+        ),
         ("no created", good().remove(0).renumbered(), &["5: an item comes before the answer has begun"]),
     ];
-    each_is_told("responses", "openai", mutations);
+    assert_findings("responses", "openai", mutations);
 }
 
-/// The call is taken out of the last envelope.
+/// Removes the tool call from the final envelope.
 fn missing_item(stream: Stream) -> Stream {
     let event = &stream.0[12];
     let start = event.find(",{\"id\":\"fc_3\"").unwrap();
@@ -467,7 +479,7 @@ fn missing_item(stream: Stream) -> Stream {
 }
 
 #[test]
-fn refusals_thoughts_and_summaries_are_their_pieces() {
+fn refusals_thoughts_and_summaries_equal_their_deltas() {
     let summary = || Stream::of("openai-responses/matrix-reasoning-then-text/responses.sse");
     let thought = || Stream::of("openai-responses/matrix-raw-thoughts/responses.sse");
     let refusal = || Stream::of("openai-responses/b055-refusal/responses.sse");
@@ -506,11 +518,11 @@ fn refusals_thoughts_and_summaries_are_their_pieces() {
             ],
         ),
     ];
-    each_is_told("responses", "openai", mutations);
+    assert_findings("responses", "openai", mutations);
 }
 
 #[test]
-fn a_profile_has_laws_of_its_own() {
+fn a_profile_has_its_own_rules() {
     let good = || Stream::of("openai-responses/b013-arguments-only-in-done/responses@codex-proxy.sse");
     let mutations: &[Mutation] = &[
         ("nothing", good(), &[]),
@@ -543,11 +555,11 @@ fn a_profile_has_laws_of_its_own() {
             &["22: `[DONE]` is an event called `done` in this dialect"],
         ),
     ];
-    each_is_told("responses", "codex-proxy", mutations);
+    assert_findings("responses", "codex-proxy", mutations);
 }
 
 #[test]
-fn a_body_is_told_by_the_line_of_the_value() {
+fn violations_of_a_body_have_the_line_of_the_value() {
     let plan = plan();
     let chat = plan.dialect("chat", Some("openai")).unwrap();
     let body = golden("openai-responses/matrix-parallel-calls/chat.json");
@@ -575,19 +587,19 @@ fn a_body_is_told_by_the_line_of_the_value() {
             &["34: `choices[0].finish_reason`: null is not one of \"stop\", \"length\" or 3 other candidates"],
         ),
     ];
-    let mut wrong = Vec::new();
+    let mut failures = Vec::new();
     for (name, text, expected) in cases {
         assert_ne!(text, &body, "{name} changes nothing");
         let found = findings(chat, text);
         if found != *expected {
-            wrong.push(format!("{name}\n  expected {expected:#?}\n  found {found:#?}"));
+            failures.push(format!("{name}\n  expected {expected:#?}\n  found {found:#?}"));
         }
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// What is printed, what is complained about, and the exit code.
-fn program(arguments: &[&str], input: &[u8]) -> (String, String, i32) {
+/// Standard output, standard error and exit code of `reframe validate`.
+fn run_validate(arguments: &[&str], input: &[u8]) -> (String, String, i32) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_reframe"))
         .arg("validate")
         .args(arguments)
@@ -597,7 +609,7 @@ fn program(arguments: &[&str], input: &[u8]) -> (String, String, i32) {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // One that does not read its input may be gone already.
+    // A process that does not read its input may have exited already.
     let _ = child.stdin.take().unwrap().write_all(input);
     let output = child.wait_with_output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
@@ -607,53 +619,56 @@ fn program(arguments: &[&str], input: &[u8]) -> (String, String, i32) {
 const CHAT: &str = "openai-responses/matrix-text-then-call/chat.sse";
 
 #[test]
-fn the_program_reads_a_file_and_finds_its_dialect() {
+fn reframe_validate_reads_a_file_and_detects_its_dialect() {
     let valid = |what: &str| (format!("{what}: valid\n"), String::new(), 0);
-    assert_eq!(program(&[CHAT], b""), valid(&format!("{CHAT}: 7 frames, dialect chat, profile openai")));
+    assert_eq!(run_validate(&[CHAT], b""), valid(&format!("{CHAT}: 7 frames, dialect chat, profile openai")));
     let responses = "openai-responses/matrix-text/responses.json";
-    assert_eq!(program(&[responses], b""), valid(&format!("{responses}: a body, dialect responses, profile openai")));
+    assert_eq!(
+        run_validate(&[responses], b""),
+        valid(&format!("{responses}: a body, dialect responses, profile openai"))
+    );
     let proxy = "openai-responses/matrix-text-then-call/responses@codex-proxy.sse";
-    let (text, _, code) = program(&["--profile", "codex-proxy", proxy], b"");
+    let (text, _, code) = run_validate(&["--profile", "codex-proxy", proxy], b"");
     assert_eq!((text.contains("dialect responses, profile codex-proxy: valid"), code), (true, 0), "{text}");
 }
 
 #[test]
-fn the_program_reads_its_input_and_prints_lines_or_json() {
+fn reframe_validate_reads_stdin_and_prints_text_or_json() {
     let broken = golden(CHAT).replace("\"up-model\",\"system", "\"up-model\",\"extra\":1,\"system");
     let sentence = "`extra` does not belong here";
     let human =
         format!("stdin:1: {sentence} (and 5 times more)\nstdin: 7 frames, dialect chat, profile openai: 1 finding\n");
-    assert_eq!(program(&[], broken.as_bytes()), (human.clone(), String::new(), 1));
-    assert_eq!(program(&["-"], broken.as_bytes()), (human, String::new(), 1));
+    assert_eq!(run_validate(&[], broken.as_bytes()), (human.clone(), String::new(), 1));
+    assert_eq!(run_validate(&["-"], broken.as_bytes()), (human, String::new(), 1));
     let json = format!("{{\"file\":\"stdin\",\"line\":1,\"message\":\"{sentence}\",\"more\":5}}\n");
-    assert_eq!(program(&["--format", "json"], broken.as_bytes()), (json, String::new(), 1));
-    assert_eq!(program(&["--format", "json"], golden(CHAT).as_bytes()), (String::new(), String::new(), 0));
+    assert_eq!(run_validate(&["--format", "json"], broken.as_bytes()), (json, String::new(), 1));
+    assert_eq!(run_validate(&["--format", "json"], golden(CHAT).as_bytes()), (String::new(), String::new(), 0));
 }
 
 #[test]
-fn what_cannot_be_looked_at_is_said() {
-    let refused = |arguments: &[&str], input: &[u8]| {
-        let (text, error, code) = program(arguments, input);
+fn unreadable_input_is_reported() {
+    let error_of = |arguments: &[&str], input: &[u8]| {
+        let (text, error, code) = run_validate(arguments, input);
         assert_eq!((text.as_str(), code), ("", 2), "{error}");
         error
     };
-    assert!(refused(&["nowhere.sse"], b"").starts_with("error: nowhere.sse: "));
-    assert_eq!(refused(&[], b"\n\n"), "error: stdin is empty\n");
+    assert!(error_of(&["nowhere.sse"], b"").starts_with("error: nowhere.sse: "));
+    assert_eq!(error_of(&[], b"\n\n"), "error: stdin is empty\n");
     let neither = "error: stdin is neither JSON nor an event stream: no line begins with `data:`\n";
-    assert_eq!(refused(&[], b"hello"), neither);
-    assert_eq!(refused(&[], b"data: {}\n\n\xff"), "error: stdin:3: this is not UTF-8\n");
+    assert_eq!(error_of(&[], b"hello"), neither);
+    assert_eq!(error_of(&[], b"data: {}\n\n\xff"), "error: stdin:3: this is not UTF-8\n");
     let fits = "error: stdin: no dialect of this set fits; name one with --dialect: chat, completions or responses\n";
-    assert_eq!(refused(&[], b"{\"hello\": 1}"), fits);
+    assert_eq!(error_of(&[], b"{\"hello\": 1}"), fits);
     let dialect = "error: no dialect `chap`; there is chat, completions or responses\n";
-    assert_eq!(refused(&["--dialect", "chap", CHAT], b""), dialect);
-    assert_eq!(refused(&["--profile", "nobody", CHAT], b""), "error: no profile `nobody`\n");
-    let broken = program(&[], b"{\n  \"id\": 1,\n  oops\n}");
+    assert_eq!(error_of(&["--dialect", "chap", CHAT], b""), dialect);
+    assert_eq!(error_of(&["--profile", "nobody", CHAT], b""), "error: no profile `nobody`\n");
+    let broken = run_validate(&[], b"{\n  \"id\": 1,\n  oops\n}");
     let printed = "stdin:3: this is not JSON: expected a key in quotes\nstdin: a body: 1 finding\n";
     assert_eq!(broken, (printed.to_owned(), String::new(), 1));
 }
 
 #[test]
-fn line_ends_and_the_heads_of_curl_do_no_harm() {
+fn line_endings_and_curl_headers_are_accepted() {
     let plan = plan();
     let chat = plan.dialect("chat", Some("openai")).unwrap();
     let head = "HTTP/1.1 100 Continue\n\nHTTP/1.1 200 OK\ncontent-type: text/event-stream\n\n";
@@ -667,21 +682,21 @@ fn line_ends_and_the_heads_of_curl_do_no_harm() {
     let body = golden("openai-responses/matrix-text/chat.json").replace("1767225600", "null");
     let found = findings(chat, &format!("HTTP/1.1 200 OK\n\n{body}").replace('\n', "\r\n"));
     assert_eq!(found, ["6: `created` must be of type integer, and is of type null"]);
-    // A comment says nothing, data may take several lines, and the last event needs no empty line.
+    // Comments are ignored, data may have several lines, and the last event needs no empty line.
     let comments = format!(": ping\n\n{}", golden(CHAT).replace("data: {", "data:\ndata: {"));
     assert_eq!(findings(chat, comments.trim_end()), [""; 0]);
 }
 
 #[test]
-fn an_error_body_is_one_of_the_dialect() {
+fn an_error_body_is_validated_by_its_dialect() {
     let body = r#"{"error":{"message":"no","type":"server_error","param":null,"code":null}}"#;
-    let (text, _, code) = program(&["--dialect", "chat"], body.as_bytes());
+    let (text, _, code) = run_validate(&["--dialect", "chat"], body.as_bytes());
     assert_eq!((text.as_str(), code), ("stdin: an error body, dialect chat, profile openai: valid\n", 0));
 }
 
-/// What docs/validate.md shows is what is printed.
+/// The example in docs/validate.md is the actual output.
 #[test]
-fn the_example_in_the_docs_is_as_printed() {
+fn the_example_in_the_docs_is_current() {
     let broken = Stream::of("openai-responses/matrix-text-then-call/responses.sse")
         .change(9, "\"item_id\":\"fc_3\"", "\"item_id\":\"fc_7\"")
         .change(5, "Let me look. ", "Let me look")
@@ -689,19 +704,19 @@ fn the_example_in_the_docs_is_as_printed() {
         .remove(1);
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("capture.sse"), broken.text()).unwrap();
-    let program = Command::new(env!("CARGO_BIN_EXE_reframe"))
+    let output = Command::new(env!("CARGO_BIN_EXE_reframe"))
         .args(["validate", "capture.sse"])
         .current_dir(folder.path())
         .output()
         .unwrap();
-    let printed = format!("$ reframe validate capture.sse\n{}```\n", String::from_utf8(program.stdout).unwrap());
+    let printed = format!("$ reframe validate capture.sse\n{}```\n", String::from_utf8(output.stdout).unwrap());
     let docs = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/validate.md")).unwrap();
     assert!(docs.contains(&printed), "docs/validate.md does not show\n{printed}");
 }
 
-/// A dialect that no Rust has heard of has the same laws.
+/// A dialect that is defined only in YAML is validated by the same rules.
 #[test]
-fn a_dialect_never_seen_before_needs_yaml_alone() {
+fn a_new_dialect_needs_only_yaml() {
     const DRUM: &str = r#"
 dialect: drum
 request: { model: { value: m }, stream: true, items: [ { where: { $.q: string }, emit: [ message: { role: user, text: $.q } ] } ] }
@@ -724,7 +739,7 @@ capture:
 "#;
     let mut files = embedded::files();
     let name = "dialects/drum.yaml".to_owned();
-    files.push(FileText { shown: name.clone(), name, text: DRUM.into() });
+    files.push(SourceFile { shown: name.clone(), name, text: DRUM.into() });
     let loaded = load(&files);
     let plan = loaded.plan.unwrap_or_else(|| panic!("{}", render_all(&loaded.diagnostics, &loaded.sources, false)));
     let drum = plan.dialects().find(|d| d.name == "drum").unwrap();

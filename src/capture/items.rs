@@ -1,6 +1,6 @@
-//! What a stream has opened, said piece by piece, and closed again.
+//! Tracks the items of a captured stream: opening, deltas, and closing.
 
-use super::Notes;
+use super::FindingList;
 use crate::domain::Tree;
 use crate::engine::rules::Emission;
 use crate::mapping::language::field::scalar_text;
@@ -8,7 +8,7 @@ use crate::mapping::language::field::scalar_text;
 #[derive(Debug, Default)]
 pub struct Items {
     all: Vec<Item>,
-    strands: Vec<Strand>,
+    accumulators: Vec<TextAccumulator>,
 }
 
 #[derive(Debug)]
@@ -16,28 +16,28 @@ struct Item {
     choice: i64,
     id: Option<String>,
     index: Option<i64>,
-    /// What was said of it and must stay so.
+    /// Values that must not change, each with the line where it first occurred.
     facts: Vec<(&'static str, String, usize)>,
     line: usize,
-    /// Spoken of before it was opened; that was said.
-    early: bool,
+    /// Referred to before it was opened; already reported.
+    implicit: bool,
     closed: Option<usize>,
-    /// It stands in the end as well.
-    retold: bool,
+    /// The last frame of the stream contains it.
+    in_final_list: bool,
 }
 
-/// Text that arrives in pieces: of an item, of a part of it, or of a choice that has no items.
+/// Text that arrives as deltas: of an item, of a part of it, or of a choice without items.
 #[derive(Debug)]
-struct Strand {
-    of: Owner,
+struct TextAccumulator {
+    owner: Owner,
     kind: String,
     part: Option<i64>,
     opened: Option<usize>,
-    /// A piece came before it was opened; that was said.
-    early: bool,
+    /// A delta arrived before it was opened; already reported.
+    implicit: bool,
     text: String,
-    /// A piece is half a character: what the pieces make is not known exactly.
-    torn: bool,
+    /// A delta contains half a surrogate pair, so the whole text is not known exactly.
+    has_partial_char: bool,
     whole: Option<usize>,
     closed: Option<usize>,
 }
@@ -48,20 +48,20 @@ enum Owner {
     Item(usize),
 }
 
-/// How an observation names its item.
-struct Named {
+/// How an observation refers to its item.
+struct ItemRef {
     choice: i64,
     id: Option<String>,
     index: Option<i64>,
 }
 
-impl Named {
-    fn take(e: &mut Emission) -> Named {
+impl ItemRef {
+    fn take(e: &mut Emission) -> ItemRef {
         let int = |t: Option<Tree>| t.and_then(|t| t.as_i64());
-        Named { choice: int(e.take("choice")).unwrap_or(0), id: e.text("id"), index: int(e.take("index")) }
+        ItemRef { choice: int(e.take("choice")).unwrap_or(0), id: e.text("id"), index: int(e.take("index")) }
     }
 
-    fn nothing(&self) -> bool {
+    fn is_empty(&self) -> bool {
         self.id.is_none() && self.index.is_none()
     }
 
@@ -85,216 +85,229 @@ impl Item {
 }
 
 impl Items {
-    pub fn open(&mut self, mut e: Emission, line: usize, notes: &mut Notes) {
-        let named = Named::take(&mut e);
-        let before = self.all.iter().filter(|i| i.choice == named.choice).count() as i64;
-        match self.lookup(&named) {
-            Some(at) if self.all[at].early => {
-                self.all[at].early = false;
-                self.all[at].id = named.id.or(self.all[at].id.take());
-                self.facts(at, e, line, notes);
+    pub fn open(&mut self, mut e: Emission, line: usize, findings: &mut FindingList) {
+        let item_ref = ItemRef::take(&mut e);
+        let before = self.all.iter().filter(|i| i.choice == item_ref.choice).count() as i64;
+        match self.lookup(&item_ref) {
+            Some(at) if self.all[at].implicit => {
+                self.all[at].implicit = false;
+                self.all[at].id = item_ref.id.or(self.all[at].id.take());
+                self.facts(at, e, line, findings);
             }
             Some(at) => {
-                let (item, told) = (self.all[at].show(), self.all[at].line);
-                let same = named.id.is_none() || named.id == self.all[at].id;
-                notes.add(
+                let (item, first_line) = (self.all[at].show(), self.all[at].line);
+                let same = item_ref.id.is_none() || item_ref.id == self.all[at].id;
+                findings.add(
                     line,
                     match same {
-                        true => format!("{item} is opened a second time (first on line {told})"),
+                        true => format!("{item} is opened a second time (first on line {first_line})"),
                         false => format!(
-                            "{} is opened at the index of {item}, which was opened on line {told}",
-                            named.show()
+                            "{} is opened at the index of {item}, which was opened on line {first_line}",
+                            item_ref.show()
                         ),
                     },
                 );
                 if !same {
-                    self.add(Named { index: None, ..named }, line);
+                    self.add(ItemRef { index: None, ..item_ref }, line);
                 }
             }
             None => {
-                if let Some(index) = named.index.filter(|i| *i != before) {
-                    let item = named.show();
-                    notes.add(line, format!("{item} is opened at index {index}, and the next free one is {before}"));
+                if let Some(index) = item_ref.index.filter(|i| *i != before) {
+                    let item = item_ref.show();
+                    findings.add(line, format!("{item} is opened at index {index}, and the next free one is {before}"));
                 }
-                let at = self.add(named, line);
-                self.facts(at, e, line, notes);
+                let at = self.add(item_ref, line);
+                self.facts(at, e, line, findings);
             }
         }
     }
 
-    pub fn open_part(&mut self, mut e: Emission, line: usize, notes: &mut Notes) {
-        let Some((at, strand)) = self.strand(&mut e, line, "a part", notes) else { return };
-        let strand = &mut self.strands[strand];
-        if let Some(first) = strand.opened.filter(|_| !strand.early) {
-            let (item, what) = (self.all[at].show(), what(strand));
-            notes.add(line, format!("{what} of {item} is opened a second time (first on line {first})"));
+    pub fn open_part(&mut self, mut e: Emission, line: usize, findings: &mut FindingList) {
+        let Some((at, accumulator)) = self.accumulator(&mut e, line, "a part", findings) else { return };
+        let accumulator = &mut self.accumulators[accumulator];
+        if let Some(first) = accumulator.opened.filter(|_| !accumulator.implicit) {
+            let (item, what) = (self.all[at].show(), describe_part(accumulator));
+            findings.add(line, format!("{what} of {item} is opened a second time (first on line {first})"));
         }
-        strand.opened = Some(line);
-        strand.early = false;
+        accumulator.opened = Some(line);
+        accumulator.implicit = false;
     }
 
-    /// The choice that the piece belongs to is the caller's business.
-    pub fn piece(&mut self, mut e: Emission, line: usize, parts: Parts, notes: &mut Notes) {
-        let piece = e.take("text");
+    /// The caller checks the choice of the delta.
+    pub fn delta(&mut self, mut e: Emission, line: usize, part_framing: PartFraming, findings: &mut FindingList) {
+        let delta = e.take("text");
         let kind =
             e.fields.iter().find(|(n, _)| *n == "kind").and_then(|(_, v)| v.as_str()).unwrap_or("text").to_owned();
-        let Some((owner, at)) = self.owned(&mut e, line, &format!("a piece of {kind}"), notes) else { return };
-        let strand = &mut self.strands[at];
+        let Some((owner, at)) = self.find_owner(&mut e, line, &format!("a piece of {kind}"), findings) else { return };
+        let accumulator = &mut self.accumulators[at];
         if let Owner::Item(item) = owner {
             let item = &self.all[item];
-            let of = format!("{} of {}", what(strand), item.show());
+            let of = format!("{} of {}", describe_part(accumulator), item.show());
             if let Some(closed) = item.closed {
-                notes.add(line, format!("a piece of {of} comes after the item was closed on line {closed}"));
-            } else if let Some(told) = strand.whole.or(strand.closed) {
-                notes.add(line, format!("a piece of {of} comes after the whole was told on line {told}"));
-            } else if strand.part.is_some() && strand.opened.is_none() && parts == Parts::AreOpened && item.line != line
+                findings.add(line, format!("a piece of {of} comes after the item was closed on line {closed}"));
+            } else if let Some(first_line) = accumulator.whole.or(accumulator.closed) {
+                findings.add(line, format!("a piece of {of} comes after the whole was told on line {first_line}"));
+            } else if accumulator.part.is_some()
+                && accumulator.opened.is_none()
+                && part_framing == PartFraming::Explicit
+                && item.line != line
             {
-                notes.add(line, format!("a piece of {of} comes before the part is opened"));
+                findings.add(line, format!("a piece of {of} comes before the part is opened"));
             }
-            if strand.opened.is_none() {
-                strand.opened = Some(line);
-                strand.early = true;
+            if accumulator.opened.is_none() {
+                accumulator.opened = Some(line);
+                accumulator.implicit = true;
             }
-        } else if let Some(told) = strand.whole {
-            notes.add(line, format!("a piece of {kind} comes after the whole was told on line {told}"));
+        } else if let Some(first_line) = accumulator.whole {
+            findings.add(line, format!("a piece of {kind} comes after the whole was told on line {first_line}"));
         }
-        match piece {
-            Some(Tree::Torn(_)) => strand.torn = true,
-            Some(text) => strand.text.push_str(text.as_str().unwrap_or_default()),
+        match delta {
+            Some(Tree::SurrogateString(_)) => accumulator.has_partial_char = true,
+            Some(text) => accumulator.text.push_str(text.as_str().unwrap_or_default()),
             None => {}
         }
     }
 
-    pub fn whole(&mut self, mut e: Emission, line: usize, notes: &mut Notes) {
-        // A strand of a kind that the mapping does not know is not one of ours.
-        let is_strand = e.fields.iter().any(|(name, _)| *name == "kind");
-        let Some(text) = e.take("text").filter(|_| is_strand) else { return };
-        let Some((owner, at)) = self.owned(&mut e, line, "a whole", notes) else { return };
-        let strand = &mut self.strands[at];
+    pub fn whole(&mut self, mut e: Emission, line: usize, findings: &mut FindingList) {
+        // Text of a kind that the mapping does not know is not tracked.
+        let is_known_kind = e.fields.iter().any(|(name, _)| *name == "kind");
+        let Some(text) = e.take("text").filter(|_| is_known_kind) else { return };
+        let Some((owner, at)) = self.find_owner(&mut e, line, "a whole", findings) else { return };
+        let accumulator = &mut self.accumulators[at];
         let of = match owner {
             Owner::Item(item) => self.all[item].show(),
             Owner::Choice(choice) => format!("choice {choice}"),
         };
-        let whole = text.as_str().filter(|w| !strand.torn && *w != strand.text);
+        let whole = text.as_str().filter(|w| !accumulator.has_partial_char && *w != accumulator.text);
         if let Some(whole) = whole {
-            notes.add(line, format!("the whole of {} of {of} {}", what(strand), difference(whole, &strand.text)));
+            findings.add(
+                line,
+                format!("the whole of {} of {of} {}", describe_part(accumulator), difference(whole, &accumulator.text)),
+            );
         }
-        strand.whole.get_or_insert(line);
+        accumulator.whole.get_or_insert(line);
     }
 
-    pub fn close_part(&mut self, mut e: Emission, line: usize, notes: &mut Notes) {
-        let Some((at, strand)) = self.strand(&mut e, line, "the end of a part", notes) else { return };
-        let strand = &mut self.strands[strand];
-        let (item, what) = (self.all[at].show(), what(strand));
-        match (strand.opened, strand.closed) {
-            (None, _) => notes.add(line, format!("{what} of {item} is closed, and was never opened")),
+    pub fn close_part(&mut self, mut e: Emission, line: usize, findings: &mut FindingList) {
+        let Some((at, accumulator)) = self.accumulator(&mut e, line, "the end of a part", findings) else { return };
+        let accumulator = &mut self.accumulators[accumulator];
+        let (item, what) = (self.all[at].show(), describe_part(accumulator));
+        match (accumulator.opened, accumulator.closed) {
+            (None, _) => findings.add(line, format!("{what} of {item} is closed, and was never opened")),
             (_, Some(first)) => {
-                notes.add(line, format!("{what} of {item} is closed a second time (first on line {first})"));
+                findings.add(line, format!("{what} of {item} is closed a second time (first on line {first})"));
             }
             (Some(_), None) => {}
         }
-        strand.opened.get_or_insert(line);
-        strand.closed.get_or_insert(line);
+        accumulator.opened.get_or_insert(line);
+        accumulator.closed.get_or_insert(line);
     }
 
-    pub fn close(&mut self, mut e: Emission, line: usize, parts: Parts, notes: &mut Notes) {
-        let named = Named::take(&mut e);
-        let at = self.find(named, line, "the end", notes);
+    pub fn close(&mut self, mut e: Emission, line: usize, part_framing: PartFraming, findings: &mut FindingList) {
+        let item_ref = ItemRef::take(&mut e);
+        let at = self.find(item_ref, line, "the end", findings);
         let item = self.all[at].show();
         match self.all[at].closed {
-            Some(first) => notes.add(line, format!("{item} is closed a second time (first on line {first})")),
+            Some(first) => findings.add(line, format!("{item} is closed a second time (first on line {first})")),
             None => {
-                let open = |s: &&Strand| s.of == Owner::Item(at) && s.part.is_some() && s.closed.is_none() && !s.early;
-                if parts == Parts::AreOpened {
-                    for strand in self.strands.iter().filter(open) {
-                        let since = strand.opened.unwrap_or(line);
-                        let what = what(strand);
-                        notes.add(line, format!("{item} is closed, and {what} (opened on line {since}) is not"));
+                let is_open = |a: &&TextAccumulator| {
+                    a.owner == Owner::Item(at) && a.part.is_some() && a.closed.is_none() && !a.implicit
+                };
+                if part_framing == PartFraming::Explicit {
+                    for accumulator in self.accumulators.iter().filter(is_open) {
+                        let since = accumulator.opened.unwrap_or(line);
+                        let what = describe_part(accumulator);
+                        findings.add(line, format!("{item} is closed, and {what} (opened on line {since}) is not"));
                     }
                 }
                 self.all[at].closed = Some(line);
             }
         }
-        self.facts(at, e, line, notes);
+        self.facts(at, e, line, findings);
     }
 
-    /// An item as the end of a stream tells it again.
-    pub fn retell(&mut self, mut e: Emission, line: usize, notes: &mut Notes) {
-        let named = Named::take(&mut e);
-        let at = match self.lookup(&named) {
-            Some(_) => self.find(named, line, "the end", notes),
+    /// An item as the last frame of the stream repeats it.
+    pub fn repeat(&mut self, mut e: Emission, line: usize, findings: &mut FindingList) {
+        let item_ref = ItemRef::take(&mut e);
+        let at = match self.lookup(&item_ref) {
+            Some(_) => self.find(item_ref, line, "the end", findings),
             None => {
-                notes.add(line, format!("{} is told here, and was never opened", named.show()));
-                let at = self.add(named, line);
+                findings.add(line, format!("{} is told here, and was never opened", item_ref.show()));
+                let at = self.add(item_ref, line);
                 self.all[at].closed = Some(line);
-                // Of what was never opened no piece was told either; one finding is enough.
-                self.all[at].early = true;
+                // An item that was never opened has no deltas either; one finding is enough.
+                self.all[at].implicit = true;
                 at
             }
         };
-        self.all[at].retold = true;
-        self.facts(at, e, line, notes);
+        self.all[at].in_final_list = true;
+        self.facts(at, e, line, findings);
     }
 
-    /// In a body items are only told, never opened.
-    pub fn list(&mut self, mut e: Emission, line: usize, notes: &mut Notes) {
-        let named = Named::take(&mut e);
-        if named.id.is_some() && self.all.iter().any(|i| i.id == named.id) {
-            notes.add(line, format!("two items are called {}", named.show()));
+    /// An item of a body, where items are not opened.
+    pub fn list(&mut self, mut e: Emission, line: usize, findings: &mut FindingList) {
+        let item_ref = ItemRef::take(&mut e);
+        if item_ref.id.is_some() && self.all.iter().any(|i| i.id == item_ref.id) {
+            findings.add(line, format!("two items are called {}", item_ref.show()));
         }
-        self.add(named, line);
+        self.add(item_ref, line);
     }
 
-    pub fn missing_from_the_end(&self, line: usize, notes: &mut Notes) {
-        for item in self.all.iter().filter(|i| !i.retold) {
+    pub fn missing_from_the_end(&self, line: usize, findings: &mut FindingList) {
+        for item in self.all.iter().filter(|i| !i.in_final_list) {
             let text = format!("{}, opened on line {}, is missing from the end", item.show(), item.line);
-            notes.add(line, text);
+            findings.add(line, text);
         }
     }
 
-    pub fn never_closed(&self, notes: &mut Notes) {
+    pub fn never_closed(&self, findings: &mut FindingList) {
         for item in self.all.iter().filter(|i| i.closed.is_none()) {
-            notes.add(item.line, format!("{} is opened here and never closed", item.show()));
+            findings.add(item.line, format!("{} is opened here and never closed", item.show()));
         }
     }
 
-    fn add(&mut self, named: Named, line: usize) -> usize {
-        let Named { choice, id, index } = named;
+    fn add(&mut self, item_ref: ItemRef, line: usize) -> usize {
+        let ItemRef { choice, id, index } = item_ref;
         let facts = Vec::new();
-        self.all.push(Item { choice, id, index, facts, line, early: false, closed: None, retold: false });
+        self.all.push(Item { choice, id, index, facts, line, implicit: false, closed: None, in_final_list: false });
         self.all.len() - 1
     }
 
-    fn lookup(&self, named: &Named) -> Option<usize> {
-        let by_id = || self.all.iter().position(|i| named.id.is_some() && i.id == named.id);
+    fn lookup(&self, item_ref: &ItemRef) -> Option<usize> {
+        let by_id = || self.all.iter().position(|i| item_ref.id.is_some() && i.id == item_ref.id);
         let by_index = || {
-            self.all.iter().position(|i| named.index.is_some() && i.index == named.index && i.choice == named.choice)
+            self.all
+                .iter()
+                .position(|i| item_ref.index.is_some() && i.index == item_ref.index && i.choice == item_ref.choice)
         };
         by_id().or_else(by_index)
     }
 
-    /// The item that is meant. What does not agree is said; one that nobody opened counts as opened from here on.
-    fn find(&mut self, named: Named, line: usize, what: &str, notes: &mut Notes) -> usize {
-        let Some(at) = self.lookup(&named) else {
-            notes.add(line, format!("{what} of {} comes before it is opened", named.show()));
-            let at = self.add(named, line);
-            self.all[at].early = true;
+    /// Finds the item and reports contradictions. An item that was not opened counts as opened from here on.
+    fn find(&mut self, item_ref: ItemRef, line: usize, what: &str, findings: &mut FindingList) -> usize {
+        let Some(at) = self.lookup(&item_ref) else {
+            findings.add(line, format!("{what} of {} comes before it is opened", item_ref.show()));
+            let at = self.add(item_ref, line);
+            self.all[at].implicit = true;
             return at;
         };
         let item = &mut self.all[at];
-        match (&named.id, &item.id) {
+        match (&item_ref.id, &item.id) {
             (Some(id), Some(known)) if id != known => {
-                let index = named.index.unwrap_or_default();
-                let told = item.line;
-                notes.add(line, format!("`{id}` is named here, and item {index} is `{known}` (opened on line {told})"));
+                let index = item_ref.index.unwrap_or_default();
+                let first_line = item.line;
+                findings.add(
+                    line,
+                    format!("`{id}` is named here, and item {index} is `{known}` (opened on line {first_line})"),
+                );
             }
             (Some(id), None) => item.id = Some(id.clone()),
             (Some(_) | None, _) => {}
         }
-        match (named.index, item.index) {
+        match (item_ref.index, item.index) {
             (Some(index), Some(known)) if index != known => {
                 let text = format!("{} is at index {index} here, and was opened at index {known}", item.show());
-                notes.add(line, format!("{text} on line {}", item.line));
+                findings.add(line, format!("{text} on line {}", item.line));
             }
             (Some(index), None) => item.index = Some(index),
             (Some(_) | None, _) => {}
@@ -302,15 +315,16 @@ impl Items {
         at
     }
 
-    fn facts(&mut self, at: usize, e: Emission, line: usize, notes: &mut Notes) {
+    fn facts(&mut self, at: usize, e: Emission, line: usize, findings: &mut FindingList) {
         let item = &mut self.all[at];
         let shown = item.show();
         for (name, value) in e.fields {
             let value = scalar_text(&value).unwrap_or_default();
             match item.facts.iter().find(|(n, ..)| *n == name) {
-                Some((_, known, told)) if *known != value => {
-                    let text = format!("the {name} of {shown} is `{value}` here, and was `{known}` on line {told}");
-                    notes.add(line, text);
+                Some((_, known, first_line)) if *known != value => {
+                    let text =
+                        format!("the {name} of {shown} is `{value}` here, and was `{known}` on line {first_line}");
+                    findings.add(line, text);
                 }
                 Some(_) => {}
                 None => item.facts.push((name, value, line)),
@@ -318,64 +332,76 @@ impl Items {
         }
     }
 
-    /// A strand of an item.
-    fn strand(&mut self, e: &mut Emission, line: usize, what: &str, notes: &mut Notes) -> Option<(usize, usize)> {
-        match self.owned(e, line, what, notes)? {
-            (Owner::Item(item), strand) => Some((item, strand)),
+    /// The accumulator of an item.
+    fn accumulator(
+        &mut self,
+        e: &mut Emission,
+        line: usize,
+        what: &str,
+        findings: &mut FindingList,
+    ) -> Option<(usize, usize)> {
+        match self.find_owner(e, line, what, findings)? {
+            (Owner::Item(item), accumulator) => Some((item, accumulator)),
             (Owner::Choice(_), _) => None,
         }
     }
 
-    fn owned(&mut self, e: &mut Emission, line: usize, what: &str, notes: &mut Notes) -> Option<(Owner, usize)> {
-        let named = Named::take(e);
-        let owner = match named.nothing() {
-            true => Owner::Choice(named.choice),
-            false => Owner::Item(self.find(named, line, what, notes)),
+    fn find_owner(
+        &mut self,
+        e: &mut Emission,
+        line: usize,
+        what: &str,
+        findings: &mut FindingList,
+    ) -> Option<(Owner, usize)> {
+        let item_ref = ItemRef::take(e);
+        let owner = match item_ref.is_empty() {
+            true => Owner::Choice(item_ref.choice),
+            false => Owner::Item(self.find(item_ref, line, what, findings)),
         };
         let kind = e.text("kind").unwrap_or_else(|| "text".to_owned());
         let part = e.take("part").and_then(|p| p.as_i64());
-        let known = self.strands.iter().position(|s| s.of == owner && s.kind == kind && s.part == part);
+        let known = self.accumulators.iter().position(|a| a.owner == owner && a.kind == kind && a.part == part);
         let at = known.unwrap_or_else(|| {
-            let strand = Strand {
-                of: owner,
+            let accumulator = TextAccumulator {
+                owner,
                 kind,
                 part,
                 opened: None,
-                early: false,
+                implicit: false,
                 text: String::new(),
-                torn: false,
+                has_partial_char: false,
                 whole: None,
                 closed: None,
             };
-            self.strands.push(strand);
-            self.strands.len() - 1
+            self.accumulators.push(accumulator);
+            self.accumulators.len() - 1
         });
-        // What came too early was said once, by the item.
-        let early = matches!(owner, Owner::Item(item) if self.all[item].early && self.all[item].retold);
-        (!early).then_some((owner, at))
+        // An item that only the last frame contains is already reported.
+        let is_reported = matches!(owner, Owner::Item(item) if self.all[item].implicit && self.all[item].in_final_list);
+        (!is_reported).then_some((owner, at))
     }
 }
 
-/// Whether the parts of an item are opened and closed in frames of their own.
+/// Whether a dialect has frames that open and close the parts of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Parts {
-    AreOpened,
-    AreNot,
+pub enum PartFraming {
+    Explicit,
+    Implicit,
 }
 
-fn what(strand: &Strand) -> String {
-    match strand.part {
-        Some(part) => format!("part {part} ({})", strand.kind),
-        None => format!("the {}", strand.kind),
+fn describe_part(accumulator: &TextAccumulator) -> String {
+    match accumulator.part {
+        Some(part) => format!("part {part} ({})", accumulator.kind),
+        None => format!("the {}", accumulator.kind),
     }
 }
 
-fn difference(whole: &str, pieces: &str) -> String {
-    let same = whole.chars().zip(pieces.chars()).take_while(|(a, b)| a == b).count();
-    let (told, came) = (whole.chars().count(), pieces.chars().count());
-    match (same == told, same == came) {
-        (_, true) => format!("has {} more than its pieces", characters(told - came)),
-        (true, false) => format!("has {} fewer than its pieces", characters(came - told)),
+fn difference(whole: &str, deltas: &str) -> String {
+    let same = whole.chars().zip(deltas.chars()).take_while(|(a, b)| a == b).count();
+    let (whole_chars, delta_chars) = (whole.chars().count(), deltas.chars().count());
+    match (same == whole_chars, same == delta_chars) {
+        (_, true) => format!("has {} more than its pieces", characters(whole_chars - delta_chars)),
+        (true, false) => format!("has {} fewer than its pieces", characters(delta_chars - whole_chars)),
         (false, false) => format!("differs from its pieces from character {} on", same + 1),
     }
 }

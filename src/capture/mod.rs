@@ -1,5 +1,5 @@
-//! A captured body or stream, held against a dialect: the shape of each frame by its schema, then what must hold between
-//! frames. Nothing of a dialect stands here; its `capture:` says how its frames are read.
+//! Validates a captured body or stream against a dialect: each frame against its schema, then the rules between frames.
+//! Independent of any dialect: the `capture:` section of a dialect defines how its frames are read.
 
 mod items;
 mod reader;
@@ -8,53 +8,53 @@ mod stream_rules;
 
 use crate::diagnostics::schema_message;
 use crate::diagnostics::{FileId, Findings};
-use crate::domain::{Tree, WireKind};
+use crate::domain::{StreamFormat, Tree};
 use crate::mapping::config::dialect::DialectPlan;
 use crate::mapping::source::yaml;
-use crate::mapping::source::yaml::Kind;
-use schema_match::{Fit, Misfit, Shapes};
+use crate::mapping::source::yaml::YamlKind;
+use schema_match::{DialectShapes, Fit, FrameProblem};
 use std::collections::HashMap;
-use stream_rules::Laws;
+use stream_rules::StreamRules;
 
 use reader::StreamKind;
-pub use reader::{Capture, Unreadable, read};
+pub use reader::{Capture, ReadError, read};
 
-/// One thing that is wrong, and where.
+/// One problem and its line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     pub line: usize,
     pub text: String,
-    /// On how many further lines the same is wrong.
+    /// How many further lines have the same problem.
     pub more: usize,
 }
 
-/// Findings as they are made. The same sentence is said once.
+/// Collects findings. Equal texts are listed once.
 #[derive(Debug, Default)]
-pub struct Notes {
-    findings: Vec<Finding>,
-    /// Where each sentence stands in the list: a long capture may have many.
-    told: HashMap<String, usize>,
-    /// How often anything was said.
+pub struct FindingList {
+    list: Vec<Finding>,
+    /// The position of each text in the list; a long capture may have many.
+    index: HashMap<String, usize>,
+    /// The number of calls of `add`.
     count: usize,
 }
 
-impl Notes {
+impl FindingList {
     pub fn add(&mut self, line: usize, text: impl Into<String>) {
         let text = text.into();
         self.count += 1;
-        match self.told.get(&text).and_then(|at| self.findings.get_mut(*at)) {
+        match self.index.get(&text).and_then(|at| self.list.get_mut(*at)) {
             Some(known) => known.more += 1,
             None => {
-                self.told.insert(text.clone(), self.findings.len());
-                self.findings.push(Finding { line, text, more: 0 });
+                self.index.insert(text.clone(), self.list.len());
+                self.list.push(Finding { line, text, more: 0 });
             }
         }
     }
 }
 
-/// What a capture came down to.
+/// The result of a validation.
 #[derive(Debug)]
-pub struct Verdict {
+pub struct ValidationReport {
     /// `12 frames`, `a body`, `an error body`.
     pub what: String,
     pub findings: Vec<Finding>,
@@ -62,77 +62,83 @@ pub struct Verdict {
 
 /// How well a dialect fits: frames that its schemas accept, then members that it knows.
 pub fn fit(dialect: &DialectPlan, capture: &Capture) -> Fit {
-    let shapes = Shapes::of(dialect);
+    let shapes = DialectShapes::of(dialect);
     match capture {
         Capture::Body { tree, .. } => shapes.fit_body(tree),
-        Capture::Stream { kind, chunks, .. } => {
+        Capture::Stream { kind, events, .. } => {
             let same = match kind {
-                StreamKind::Sse => dialect.wire.kind == WireKind::Sse,
-                StreamKind::Lines => dialect.wire.kind == WireKind::Ndjson,
+                StreamKind::Sse => dialect.encoding.format == StreamFormat::Sse,
+                StreamKind::Ndjson => dialect.encoding.format == StreamFormat::Ndjson,
             };
-            let fits = chunks.iter().filter_map(|c| c.data.as_ref().ok()).map(|data| shapes.fit_frame(data));
+            let fits = events.iter().filter_map(|c| c.data.as_ref().ok()).map(|data| shapes.fit_frame(data));
             if same { fits.fold((0, 0), |sum, fit| (sum.0 + fit.0, sum.1 + fit.1)) } else { (0, 0) }
         }
     }
 }
 
-pub fn judge(dialect: &DialectPlan, capture: &Capture) -> Verdict {
-    let shapes = Shapes::of(dialect);
-    let mut laws = Laws::new(&dialect.capture);
-    let mut notes = Notes::default();
+pub fn validate(dialect: &DialectPlan, capture: &Capture) -> ValidationReport {
+    let shapes = DialectShapes::of(dialect);
+    let mut stream_rules = StreamRules::new(&dialect.capture);
+    let mut findings = FindingList::default();
     let what = match capture {
         Capture::Body { tree, text, line } => {
-            if let Some(breach) = shapes.body(tree) {
-                notes.add(line + place(text, &breach.pointer), schema_message::of(&breach, tree));
+            if let Some(violation) = shapes.body(tree) {
+                findings.add(line + line_offset(text, &violation.pointer), schema_message::describe(&violation, tree));
             }
-            laws.body(tree, *line, &mut notes);
+            stream_rules.body(tree, *line, &mut findings);
             if shapes.is_error(tree) { "an error body".to_owned() } else { "a body".to_owned() }
         }
-        Capture::Stream { chunks, last, .. } => {
-            for chunk in chunks {
-                let line = chunk.line;
-                if let Some(text) = shapes.text(chunk) {
-                    laws.terminator(line, &mut notes);
-                    text.unwrap_or_else(|wrong| notes.add(line, wrong));
+        Capture::Stream { events, last, .. } => {
+            for captured in events {
+                let line = captured.line;
+                if let Some(text) = shapes.text(captured) {
+                    stream_rules.terminator(line, &mut findings);
+                    text.unwrap_or_else(|wrong| findings.add(line, wrong));
                     continue;
                 }
-                match &chunk.data {
-                    Ok(data) => frame(&shapes, &mut laws, data, chunk, &mut notes),
-                    Err(why) => notes.add(line, format!("this is not JSON: {why}")),
+                match &captured.data {
+                    Ok(data) => frame(&shapes, &mut stream_rules, data, captured, &mut findings),
+                    Err(why) => findings.add(line, format!("this is not JSON: {why}")),
                 }
             }
-            laws.done(*last, |moment| shapes.terminator(moment), &mut notes);
-            if chunks.len() == 1 { "1 frame".to_owned() } else { format!("{} frames", chunks.len()) }
+            stream_rules.finish(*last, |moment| shapes.terminator(moment), &mut findings);
+            if events.len() == 1 { "1 frame".to_owned() } else { format!("{} frames", events.len()) }
         }
     };
-    let mut findings = notes.findings;
+    let mut findings = findings.list;
     findings.sort_by_key(|f| f.line);
-    Verdict { what, findings }
+    ValidationReport { what, findings }
 }
 
-fn frame(shapes: &Shapes, laws: &mut Laws, data: &Tree, chunk: &reader::Chunk, notes: &mut Notes) {
-    let before = notes.count;
-    laws.frame(data, chunk.line, notes);
-    let lawful = notes.count == before;
-    for misfit in shapes.frame(data, chunk.event.as_deref()) {
-        match misfit {
-            // A schema can forbid a combination, and cannot say why. If a law has said it, that is enough.
-            Misfit::Breach(breach) if breach.keyword == "not" && !lawful => {}
-            Misfit::Breach(breach) => notes.add(chunk.line, schema_message::of(&breach, data)),
-            Misfit::Other(text) => notes.add(chunk.line, text),
+fn frame(
+    shapes: &DialectShapes,
+    stream_rules: &mut StreamRules,
+    data: &Tree,
+    captured: &reader::CapturedEvent,
+    findings: &mut FindingList,
+) {
+    let before = findings.count;
+    stream_rules.frame(data, captured.line, findings);
+    let follows_rules = findings.count == before;
+    for problem in shapes.frame(data, captured.event.as_deref()) {
+        match problem {
+            // A schema can forbid a combination but not explain it. A violated stream rule has already reported it.
+            FrameProblem::Schema(violation) if violation.keyword == "not" && !follows_rules => {}
+            FrameProblem::Schema(violation) => findings.add(captured.line, schema_message::describe(&violation, data)),
+            FrameProblem::Other(text) => findings.add(captured.line, text),
         }
     }
 }
 
-/// How many lines into a body a value stands. JSON is YAML, and our YAML knows where its values are.
-fn place(text: &str, pointer: &str) -> usize {
+/// The line of a value, relative to the start of the body. JSON is YAML, and the YAML parser records spans.
+fn line_offset(text: &str, pointer: &str) -> usize {
     let Some(root) = yaml::parse(FileId(0), text, &Findings::default()) else { return 0 };
     let (mut node, mut start) = (&root, 0);
-    for step in schema_message::steps(pointer) {
+    for step in schema_message::pointer_tokens(pointer) {
         let next = match &node.kind {
-            Kind::Map(entries) => entries.iter().find(|e| e.key == step).map(|e| (&e.value, e.key_span.start)),
-            Kind::List(items) => step.parse().ok().and_then(|i: usize| items.get(i)).map(|n| (n, n.span.start)),
-            Kind::Null | Kind::Bool(_) | Kind::Int(_) | Kind::Float(_) | Kind::Text(_) => None,
+            YamlKind::Map(entries) => entries.iter().find(|e| e.key == step).map(|e| (&e.value, e.key_span.start)),
+            YamlKind::List(items) => step.parse().ok().and_then(|i: usize| items.get(i)).map(|n| (n, n.span.start)),
+            YamlKind::Null | YamlKind::Bool(_) | YamlKind::Int(_) | YamlKind::Float(_) | YamlKind::Text(_) => None,
         };
         let Some((inner, at)) = next else { break };
         (node, start) = (inner, at as usize);

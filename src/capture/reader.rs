@@ -1,66 +1,67 @@
-//! A captured text → the frames or the body in it, each with its line. Any line end, a byte order mark, and the head
-//! that `curl -i` prints are fine.
+//! Parses a captured text into frames or a body, each with its line. Accepts any line ending, a byte order mark and the
+//! response headers that `curl -i` prints.
 
 use crate::domain::Tree;
 
-/// What a text turned out to be.
+/// A parsed capture.
 #[derive(Debug)]
 pub enum Capture {
     Body { tree: Tree, text: String, line: usize },
-    Stream { kind: StreamKind, chunks: Vec<Chunk>, last: usize },
+    Stream { kind: StreamKind, events: Vec<CapturedEvent>, last: usize },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamKind {
     Sse,
-    Lines,
+    Ndjson,
 }
 
 /// One event of a stream.
 #[derive(Debug)]
-pub struct Chunk {
-    /// Of its first `data:` line.
+pub struct CapturedEvent {
+    /// The line of its first `data:` field.
     pub line: usize,
     pub event: Option<String>,
     pub text: String,
-    /// What the text is as JSON, or why it is none.
+    /// The text parsed as JSON, or the error.
     pub data: Result<Tree, String>,
 }
 
-/// Why a text cannot be looked at.
+/// Why a text cannot be parsed.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Unreadable {
+pub enum ReadError {
     Empty,
-    Neither,
-    /// JSON that breaks off or goes wrong: a finding, for it has a line.
-    Broken {
+    UnknownFormat,
+    /// Truncated or invalid JSON; reported as a finding because it has a line.
+    InvalidJson {
         line: usize,
         why: String,
     },
 }
 
-pub fn read(text: &str) -> Result<Capture, Unreadable> {
+pub fn read(text: &str) -> Result<Capture, ReadError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let lines: Vec<&str> = lines(text);
-    let skipped = head(&lines);
+    let skipped = response_header_lines(&lines);
     let rest = &lines[skipped..];
-    let Some(first) = rest.iter().position(|l| !l.trim().is_empty()) else { return Err(Unreadable::Empty) };
-    let begin = skipped + first;
+    let Some(first) = rest.iter().position(|l| !l.trim().is_empty()) else { return Err(ReadError::Empty) };
+    let start = skipped + first;
     if !rest[first].trim_start().starts_with(['{', '[']) {
         let is_data = |l: &&str| l.starts_with("data:");
-        return if rest.iter().any(is_data) { Ok(sse(rest, skipped)) } else { Err(Unreadable::Neither) };
+        return if rest.iter().any(is_data) { Ok(sse(rest, skipped)) } else { Err(ReadError::UnknownFormat) };
     }
-    let body = lines[begin..].join("\n");
+    let body = lines[start..].join("\n");
     match Tree::parse(body.as_bytes()) {
-        Ok(tree) => Ok(Capture::Body { tree, text: body, line: begin + 1 }),
-        Err(_) if Tree::parse(rest[first].as_bytes()).is_ok() => Ok(each_line(rest, skipped)),
-        Err(error) => {
-            Err(Unreadable::Broken { line: begin + error.line, why: format!("this is not JSON: {}", error.message) })
-        }
+        Ok(tree) => Ok(Capture::Body { tree, text: body, line: start + 1 }),
+        Err(_) if Tree::parse(rest[first].as_bytes()).is_ok() => Ok(ndjson(rest, skipped)),
+        Err(error) => Err(ReadError::InvalidJson {
+            line: start + error.line,
+            why: format!("this is not JSON: {}", error.message),
+        }),
     }
 }
 
-/// LF, CRLF or CR, as an event stream has it.
+/// Lines end with LF, CRLF or CR, as in an event stream.
 fn lines(text: &str) -> Vec<&str> {
     let mut lines = Vec::new();
     let mut rest = text;
@@ -73,8 +74,8 @@ fn lines(text: &str) -> Vec<&str> {
     lines
 }
 
-/// How many lines the heads of HTTP answers take: a `100 Continue` or a redirect may stand before the one that counts.
-fn head(lines: &[&str]) -> usize {
+/// The number of lines of HTTP response headers. A `100 Continue` or a redirect may precede the final response.
+fn response_header_lines(lines: &[&str]) -> usize {
     let mut at = 0;
     while lines.get(at).is_some_and(|l| l.starts_with("HTTP/")) {
         at += lines[at..].iter().position(|l| l.is_empty()).map_or(lines.len() - at, |blank| blank + 1);
@@ -82,23 +83,24 @@ fn head(lines: &[&str]) -> usize {
     at
 }
 
-fn each_line(lines: &[&str], skipped: usize) -> Capture {
-    let full = lines.iter().enumerate().filter(|(_, l)| !l.trim().is_empty());
-    let chunks: Vec<Chunk> = full.map(|(at, line)| chunk(skipped + at + 1, None, (*line).to_owned())).collect();
-    let last = chunks.last().map_or(1, |c| c.line);
-    Capture::Stream { kind: StreamKind::Lines, chunks, last }
+fn ndjson(lines: &[&str], skipped: usize) -> Capture {
+    let non_blank = lines.iter().enumerate().filter(|(_, l)| !l.trim().is_empty());
+    let events: Vec<CapturedEvent> =
+        non_blank.map(|(at, line)| captured_event(skipped + at + 1, None, (*line).to_owned())).collect();
+    let last = events.last().map_or(1, |c| c.line);
+    Capture::Stream { kind: StreamKind::Ndjson, events, last }
 }
 
 fn sse(lines: &[&str], skipped: usize) -> Capture {
-    let mut chunks = Vec::new();
+    let mut events = Vec::new();
     let (mut event, mut data): (Option<String>, Option<(usize, String)>) = (None, None);
     let mut last = 1;
-    // An event that the text ends in the middle of still counts.
+    // The blank line at the end completes an event that the capture truncates.
     for (at, line) in lines.iter().copied().chain([""]).enumerate() {
         let number = skipped + at + 1;
         if line.is_empty() {
             if let Some((line, text)) = data.take() {
-                chunks.push(chunk(line, event.take(), text));
+                events.push(captured_event(line, event.take(), text));
             }
             event = None;
             continue;
@@ -113,14 +115,14 @@ fn sse(lines: &[&str], skipped: usize) -> Capture {
                 text.push_str(value);
             }
             ("data", None) => data = Some((number, value.to_owned())),
-            // `id`, `retry` and comments say nothing about the answer.
+            // `id`, `retry` and comments are not part of the response.
             _ => {}
         }
     }
-    Capture::Stream { kind: StreamKind::Sse, chunks, last }
+    Capture::Stream { kind: StreamKind::Sse, events, last }
 }
 
-fn chunk(line: usize, event: Option<String>, text: String) -> Chunk {
+fn captured_event(line: usize, event: Option<String>, text: String) -> CapturedEvent {
     let data = Tree::parse(text.as_bytes()).map_err(|e| format!("column {}: {}", e.column, e.message));
-    Chunk { line, event, text, data }
+    CapturedEvent { line, event, text, data }
 }

@@ -1,179 +1,185 @@
-//! What must hold between the frames of a stream, whichever dialect it is: ids stay, numbers have no gap, a choice is
-//! finished once, nothing comes after the end. A dialect's rules say what its frames are; a law about a word that they
-//! never say does not concern it.
+//! Rules between the frames of a stream, for any dialect: ids do not change, sequence numbers have no gap, a choice is
+//! finished once, nothing follows the end. The `capture:` rules of a dialect classify its frames; a rule about an
+//! observation that they never emit does not apply.
 
-use super::Notes;
-use super::items::{Items, Parts};
+use super::FindingList;
+use super::items::{Items, PartFraming};
 use crate::domain::{MomentKind, Tree};
 use crate::engine::rules::Emission;
 use crate::mapping::config::dialect_capture::CapturePlan;
 use crate::mapping::language::field::scalar_text;
 use std::collections::BTreeMap;
 
-pub struct Laws<'p> {
+pub struct StreamRules<'p> {
     plan: &'p CapturePlan,
-    /// The words that the dialect's rules can say.
-    words: Vec<&'static str>,
+    /// The observations that the dialect's rules can emit.
+    emitted: Vec<&'static str>,
     facts: Vec<(&'static str, String, usize)>,
-    number: Option<i64>,
+    last_sequence: Option<i64>,
     choices: BTreeMap<i64, Choice>,
     items: Items,
     usage: Option<usize>,
-    over: Option<(usize, Ending)>,
+    end: Option<(usize, StreamOutcome)>,
     terminator: Option<usize>,
 }
 
 #[derive(Debug, Default)]
 struct Choice {
-    begun: Option<usize>,
-    finished: Option<usize>,
+    started_at: Option<usize>,
+    finished_at: Option<usize>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ending {
-    Good,
+enum StreamOutcome {
+    Completed,
     Failed,
 }
 
-impl<'p> Laws<'p> {
-    pub fn new(plan: &'p CapturePlan) -> Laws<'p> {
-        Laws {
+impl<'p> StreamRules<'p> {
+    pub fn new(plan: &'p CapturePlan) -> StreamRules<'p> {
+        StreamRules {
             plan,
-            words: plan.rules.says(),
+            emitted: plan.rules.emitted_kinds(),
             facts: Vec::new(),
-            number: None,
+            last_sequence: None,
             choices: BTreeMap::new(),
             items: Items::default(),
             usage: None,
-            over: None,
+            end: None,
             terminator: None,
         }
     }
 
     /// One frame of a stream.
-    pub fn frame(&mut self, data: &Tree, line: usize, notes: &mut Notes) {
-        let late = match (self.terminator, self.over) {
+    pub fn frame(&mut self, data: &Tree, line: usize, findings: &mut FindingList) {
+        let late = match (self.terminator, self.end) {
             (Some(at), _) => Some(format!("a frame comes after the terminator on line {at}")),
             (None, Some((at, _))) => Some(format!("a frame comes after the end on line {at}")),
             (None, None) => None,
         };
         if let Some(late) = late {
-            return notes.add(line, late);
+            return findings.add(line, late);
         }
         for e in self.plan.rules.apply(data).emissions {
-            self.observe(e, line, notes);
+            self.observe(e, line, findings);
         }
     }
 
-    /// The frame that says nothing but that it is the last.
-    pub fn terminator(&mut self, line: usize, notes: &mut Notes) {
+    /// The terminator frame, such as `[DONE]`.
+    pub fn terminator(&mut self, line: usize, findings: &mut FindingList) {
         if let Some(first) = self.terminator {
-            notes.add(line, format!("there is a second terminator (the first is on line {first})"));
+            findings.add(line, format!("there is a second terminator (the first is on line {first})"));
         }
         self.terminator.get_or_insert(line);
     }
 
-    /// A body says everything at once.
-    pub fn body(&mut self, data: &Tree, line: usize, notes: &mut Notes) {
+    /// A body instead of a stream.
+    pub fn body(&mut self, data: &Tree, line: usize, findings: &mut FindingList) {
         for e in self.plan.rules.apply(data).emissions {
-            match e.word {
-                "item" => self.items.list(e, line, notes),
-                "finish" | "wrong" => self.observe(e, line, notes),
+            match e.name {
+                "item" => self.items.list(e, line, findings),
+                "finish" | "wrong" => self.observe(e, line, findings),
                 _ => {}
             }
         }
     }
 
-    /// The text is over.
-    pub fn done<'t>(&self, last: usize, terminator: impl Fn(MomentKind) -> Option<&'t str>, notes: &mut Notes) {
-        let ending = self.over.map(|(_, ending)| ending);
-        if ending.is_none() && self.says("end") {
-            notes.add(last, "the stream stops before the frame that ends the answer");
+    /// The end of the capture.
+    pub fn finish<'t>(
+        &self,
+        last: usize,
+        terminator: impl Fn(MomentKind) -> Option<&'t str>,
+        findings: &mut FindingList,
+    ) {
+        let outcome = self.end.map(|(_, outcome)| outcome);
+        if outcome.is_none() && self.emits("end") {
+            findings.add(last, "the stream stops before the frame that ends the answer");
         }
-        if ending != Some(Ending::Failed) {
-            let open = self.choices.iter().filter(|(_, c)| c.finished.is_none());
-            if self.says("finish") {
-                open.for_each(|(choice, _)| notes.add(last, format!("choice {choice} is never finished")));
+        if outcome != Some(StreamOutcome::Failed) {
+            let open = self.choices.iter().filter(|(_, c)| c.finished_at.is_none());
+            if self.emits("finish") {
+                open.for_each(|(choice, _)| findings.add(last, format!("choice {choice} is never finished")));
                 if self.choices.is_empty() {
-                    notes.add(last, "no choice is ever finished");
+                    findings.add(last, "no choice is ever finished");
                 }
             }
         }
-        if ending == Some(Ending::Good) && self.says("close") {
-            self.items.never_closed(notes);
+        if outcome == Some(StreamOutcome::Completed) && self.emits("close") {
+            self.items.never_closed(findings);
         }
-        let moment = if ending == Some(Ending::Failed) { MomentKind::TurnFail } else { MomentKind::TurnEnd };
+        let moment = if outcome == Some(StreamOutcome::Failed) { MomentKind::TurnFail } else { MomentKind::TurnEnd };
         if let (None, Some(text)) = (self.terminator, terminator(moment)) {
-            notes.add(last, format!("the stream stops without its terminator, `{text}`"));
+            findings.add(last, format!("the stream stops without its terminator, `{text}`"));
         }
     }
 
-    fn says(&self, word: &str) -> bool {
-        self.words.contains(&word)
+    fn emits(&self, word: &str) -> bool {
+        self.emitted.contains(&word)
     }
 
-    fn observe(&mut self, mut e: Emission, line: usize, notes: &mut Notes) {
+    fn observe(&mut self, mut e: Emission, line: usize, findings: &mut FindingList) {
         let choice = e.fields.iter().find(|(n, _)| *n == "choice").and_then(|(_, v)| v.as_i64()).unwrap_or(0);
-        let parts = if self.says("open_part") { Parts::AreOpened } else { Parts::AreNot };
-        match e.word {
-            "turn" => self.turn(e, line, notes),
-            "number" => self.count(e.take("value").and_then(|v| v.as_i64()), line, notes),
+        let part_framing = if self.emits("open_part") { PartFraming::Explicit } else { PartFraming::Implicit };
+        match e.name {
+            "turn" => self.turn(e, line, findings),
+            "number" => self.check_sequence(e.take("value").and_then(|v| v.as_i64()), line, findings),
             "begin" => {
                 let known = self.choices.entry(choice).or_default();
-                if let Some(first) = known.begun {
-                    notes.add(line, format!("{} begins a second time (first on line {first})", self.whose(choice)));
+                if let Some(first) = known.started_at {
+                    findings
+                        .add(line, format!("{} begins a second time (first on line {first})", self.subject(choice)));
                 } else {
-                    known.begun = Some(line);
+                    known.started_at = Some(line);
                 }
             }
             "open" => {
-                self.goes_on(choice, "an item", line, notes);
-                self.items.open(e, line, notes);
+                self.check_choice_is_open(choice, "an item", line, findings);
+                self.items.open(e, line, findings);
             }
-            "open_part" => self.items.open_part(e, line, notes),
+            "open_part" => self.items.open_part(e, line, findings),
             "piece" => {
                 let kind = e.fields.iter().find(|(n, _)| *n == "kind").and_then(|(_, v)| v.as_str());
                 let what = format!("a piece of {}", kind.unwrap_or("text"));
-                self.goes_on(choice, &what, line, notes);
-                self.items.piece(e, line, parts, notes);
+                self.check_choice_is_open(choice, &what, line, findings);
+                self.items.delta(e, line, part_framing, findings);
             }
-            "whole" => self.items.whole(e, line, notes),
-            "close_part" => self.items.close_part(e, line, notes),
-            "close" => self.items.close(e, line, parts, notes),
-            "item" => self.items.retell(e, line, notes),
+            "whole" => self.items.whole(e, line, findings),
+            "close_part" => self.items.close_part(e, line, findings),
+            "close" => self.items.close(e, line, part_framing, findings),
+            "item" => self.items.repeat(e, line, findings),
             "finish" => {
                 let known = self.choices.entry(choice).or_default();
-                if let Some(first) = known.finished {
-                    notes.add(line, format!("choice {choice} is finished a second time (first on line {first})"));
+                if let Some(first) = known.finished_at {
+                    findings.add(line, format!("choice {choice} is finished a second time (first on line {first})"));
                 }
-                known.finished.get_or_insert(line);
+                known.finished_at.get_or_insert(line);
             }
             "usage" => {
                 if let Some(first) = self.usage {
-                    notes.add(line, format!("the usage is told a second time (first on line {first})"));
+                    findings.add(line, format!("the usage is told a second time (first on line {first})"));
                 }
                 self.usage.get_or_insert(line);
             }
             "end" => {
-                self.over = Some((line, Ending::Good));
+                self.end = Some((line, StreamOutcome::Completed));
                 if e.take("items").is_some() {
-                    self.items.missing_from_the_end(line, notes);
+                    self.items.missing_from_the_end(line, findings);
                 }
             }
-            "fail" => self.over = Some((line, Ending::Failed)),
-            "wrong" => notes.add(line, e.text("message").unwrap_or_default()),
+            "fail" => self.end = Some((line, StreamOutcome::Failed)),
+            "wrong" => findings.add(line, e.text("message").unwrap_or_default()),
             _ => {}
         }
     }
 
-    fn turn(&mut self, e: Emission, line: usize, notes: &mut Notes) {
+    fn turn(&mut self, e: Emission, line: usize, findings: &mut FindingList) {
         for (name, value) in e.fields {
             let value = scalar_text(&value).unwrap_or_default();
             match self.facts.iter().find(|(n, ..)| *n == name) {
-                Some((_, known, told)) if *known != value => {
-                    notes.add(
+                Some((_, known, first_line)) if *known != value => {
+                    findings.add(
                         line,
-                        format!("the {name} of the answer is `{value}` here, and was `{known}` on line {told}"),
+                        format!("the {name} of the answer is `{value}` here, and was `{known}` on line {first_line}"),
                     );
                 }
                 Some(_) => {}
@@ -182,35 +188,35 @@ impl<'p> Laws<'p> {
         }
     }
 
-    fn count(&mut self, value: Option<i64>, line: usize, notes: &mut Notes) {
+    fn check_sequence(&mut self, value: Option<i64>, line: usize, findings: &mut FindingList) {
         let Some(value) = value else { return };
-        match (self.number, self.plan.first) {
+        match (self.last_sequence, self.plan.first_sequence) {
             (Some(before), _) if value != before + 1 => {
-                notes.add(line, format!("this frame has the number {value}, and the one before it has {before}"));
+                findings.add(line, format!("this frame has the number {value}, and the one before it has {before}"));
             }
             (None, Some(first)) if value != first => {
-                notes.add(line, format!("the first frame has the number {value}, and not {first}"));
+                findings.add(line, format!("the first frame has the number {value}, and not {first}"));
             }
             (Some(_) | None, _) => {}
         }
-        self.number = Some(value);
+        self.last_sequence = Some(value);
     }
 
-    /// Something is said in a choice: it has begun, and is not finished.
-    fn goes_on(&mut self, choice: i64, what: &str, line: usize, notes: &mut Notes) {
-        let begins = self.says("begin");
-        let whose = self.whose(choice);
+    /// Content of a choice requires that it has started and is not finished.
+    fn check_choice_is_open(&mut self, choice: i64, what: &str, line: usize, findings: &mut FindingList) {
+        let has_start = self.emits("begin");
+        let subject = self.subject(choice);
         let known = self.choices.entry(choice).or_default();
-        if let Some(finished) = known.finished {
-            notes.add(line, format!("{what} comes after choice {choice} was finished on line {finished}"));
-        } else if begins && known.begun.is_none() {
-            notes.add(line, format!("{what} comes before {whose} has begun"));
-            known.begun = Some(line);
+        if let Some(finished_at) = known.finished_at {
+            findings.add(line, format!("{what} comes after choice {choice} was finished on line {finished_at}"));
+        } else if has_start && known.started_at.is_none() {
+            findings.add(line, format!("{what} comes before {subject} has begun"));
+            known.started_at = Some(line);
         }
     }
 
-    /// Where choices are never finished there is only the answer.
-    fn whose(&self, choice: i64) -> String {
-        if self.says("finish") { format!("choice {choice}") } else { "the answer".to_owned() }
+    /// A dialect that never finishes choices has only one, the response.
+    fn subject(&self, choice: i64) -> String {
+        if self.emits("finish") { format!("choice {choice}") } else { "the answer".to_owned() }
     }
 }

@@ -1,4 +1,4 @@
-//! The command line, one file a command. Exit 0: fine. 1: findings or failing tests. 2: could not run.
+//! The command line, one file per command. Exit codes: 0 success, 1 findings or failing tests, 2 could not run.
 
 pub mod check;
 mod explain;
@@ -48,30 +48,30 @@ enum Command {
     Schema(schema::SchemaArgs),
 }
 
-pub const FINE: u8 = 0;
-pub const FINDINGS: u8 = 1;
-pub const COULD_NOT_RUN: u8 = 2;
+pub const EXIT_OK: u8 = 0;
+pub const EXIT_FINDINGS: u8 = 1;
+pub const EXIT_ERROR: u8 = 2;
 
 pub fn run() -> ExitCode {
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => {
             let _ = error.print();
-            return ExitCode::from(if error.use_stderr() { COULD_NOT_RUN } else { FINE });
+            return ExitCode::from(if error.use_stderr() { EXIT_ERROR } else { EXIT_OK });
         }
     };
     let layers = match layers(args.mappings, args.add) {
         Ok(layers) => layers,
         Err(message) => {
             eprintln!("error: {message}");
-            return ExitCode::from(COULD_NOT_RUN);
+            return ExitCode::from(EXIT_ERROR);
         }
     };
     let overrides = match args.serve.overrides() {
         Ok(overrides) => overrides,
         Err(message) => {
             eprintln!("error: {message}");
-            return ExitCode::from(COULD_NOT_RUN);
+            return ExitCode::from(EXIT_ERROR);
         }
     };
     let code = match args.command.unwrap_or(Command::Serve) {
@@ -90,7 +90,7 @@ fn layers(mappings: Option<PathBuf>, add: Vec<PathBuf>) -> Result<Layers, String
     let base = match mappings {
         Some(folder) if folder.is_dir() => Base::Folder(folder),
         Some(folder) => return Err(format!("{} is not a folder", folder.display())),
-        // One that cannot be looked into is there, and says so when it is read.
+        // A folder without access permission exists; reading it reports the error.
         None if Path::new("mappings/gateway.yaml").try_exists().unwrap_or(true) => Base::Folder("mappings".into()),
         None => Base::Embedded,
     };
@@ -100,8 +100,8 @@ fn layers(mappings: Option<PathBuf>, add: Vec<PathBuf>) -> Result<Layers, String
     }
 }
 
-/// As a person would name the set.
-fn shown(layers: &Layers) -> String {
+/// The displayed name of a set.
+fn set_name(layers: &Layers) -> String {
     let base = match &layers.base {
         Base::Embedded => "embedded mappings".to_owned(),
         Base::Folder(folder) => format!("{}/", folder.display()),
@@ -110,19 +110,19 @@ fn shown(layers: &Layers) -> String {
     base + &add.concat()
 }
 
-/// Prints, and returns the exit code. Who reads only the first lines closes the pipe, which is no reason to fall over; a
-/// report that could not be written is no report.
-fn say(text: &str, code: u8) -> u8 {
+/// Prints a report and returns the exit code. A reader that closes the pipe early (`| head`) is no error; any other
+/// failure to write is.
+fn print_report(text: &str, code: u8) -> u8 {
     let mut out = std::io::stdout();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             eprintln!("error: cannot write what was found: {error}");
-            COULD_NOT_RUN
+            EXIT_ERROR
         }
         Ok(()) | Err(_) => code,
     }
 }
 
-fn colour() -> bool {
+fn use_colour() -> bool {
     std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()
 }

@@ -1,9 +1,9 @@
-//! `reframe openapi`: the OpenAPI document of a set, printed, written, or compared with what is written.
+//! `reframe openapi`: prints or writes the OpenAPI document of a set, or checks whether the written file is current.
 
-use super::{COULD_NOT_RUN, FINDINGS, FINE, colour};
+use super::{EXIT_ERROR, EXIT_FINDINGS, EXIT_OK, use_colour};
 use crate::mapping::Overrides;
 use crate::openapi;
-use crate::reload::{Layers, Store};
+use crate::reload::{Layers, Reloader};
 use crate::server::api_docs;
 use clap::Args;
 use std::fs;
@@ -24,27 +24,27 @@ pub struct OpenapiArgs {
 }
 
 pub fn run(args: &OpenapiArgs, layers: Layers, overrides: Overrides) -> u8 {
-    let store = match Store::open(layers, overrides) {
-        Ok(store) => store,
-        Err(refusal) => {
-            eprintln!("{}", refusal.render(colour()));
-            return COULD_NOT_RUN;
+    let reloader = match Reloader::open(layers, overrides) {
+        Ok(reloader) => reloader,
+        Err(error) => {
+            eprintln!("{}", error.render(use_colour()));
+            return EXIT_ERROR;
         }
     };
-    // Without the generation: a file that names it would be stale after every edit.
-    let operational = api_docs::operational(store.clone());
-    let text = openapi::document(&store.current().plan, None, &operational).to_json_pretty() + "\n";
+    // Without the generation, which would make the file stale after every edit.
+    let gateway_paths = api_docs::gateway_paths(reloader.clone());
+    let text = openapi::document(&reloader.current().plan, None, &gateway_paths).to_json_pretty() + "\n";
     let shown = args.file.display();
     if args.check {
         return match fs::read_to_string(&args.file) {
-            Ok(written) if written == text => FINE,
+            Ok(written) if written == text => EXIT_OK,
             Ok(_) => {
                 eprintln!("{shown} is not what the mappings say any more; `reframe openapi --write` writes it");
-                FINDINGS
+                EXIT_FINDINGS
             }
             Err(error) => {
                 eprintln!("error: {shown}: {error}\nhelp: `reframe openapi --write` writes it");
-                COULD_NOT_RUN
+                EXIT_ERROR
             }
         };
     }
@@ -52,13 +52,13 @@ pub fn run(args: &OpenapiArgs, layers: Layers, overrides: Overrides) -> u8 {
         let folder = args.file.parent().filter(|f| !f.as_os_str().is_empty());
         let written = folder.map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&args.file, &text));
         return match written {
-            Ok(()) => FINE,
+            Ok(()) => EXIT_OK,
             Err(error) => {
                 eprintln!("error: {shown}: {error}");
-                COULD_NOT_RUN
+                EXIT_ERROR
             }
         };
     }
     let _ = io::stdout().write_all(text.as_bytes());
-    FINE
+    EXIT_OK
 }

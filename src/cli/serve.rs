@@ -1,15 +1,15 @@
-//! `reframe serve`: load, listen, watch.
+//! `reframe serve`: loads the mappings, starts the listeners and watches the files.
 
-use super::{COULD_NOT_RUN, FINE, colour, shown};
+use super::{EXIT_ERROR, EXIT_OK, set_name, use_colour};
 use crate::mapping::Overrides;
-use crate::mapping::config::backend_address::KeySource;
+use crate::mapping::config::backend_address::SecretSource;
 use crate::mapping::config::gateway::{Auth, GatewayPlan};
-use crate::mapping::config::overrides::BackendAt;
-use crate::reload::watcher::Watch;
-use crate::reload::{Cause, Layers, Outcome, Store};
-use crate::server::admin::{Admin, Closed};
+use crate::mapping::config::overrides::BackendOverride;
+use crate::reload::watcher::FolderWatcher;
+use crate::reload::{Cause, Layers, ReloadOutcome, Reloader};
+use crate::server::admin::{Admin, AdminError};
 use crate::server::listener::Listener;
-use crate::server::{Gateway, Shell, auth};
+use crate::server::{AppState, Gateway, auth};
 use crate::telemetry;
 use clap::Args;
 use std::ffi::OsString;
@@ -47,8 +47,8 @@ impl ServeArgs {
                     format!("--backend {text}: write NAME=URL, such as openai-chat=http://127.0.0.1:9000/v1")
                 })?;
                 let key = std::env::var_os(BACKEND_KEY).filter(|k| !k.is_empty());
-                let key = key.map(|_| KeySource::Env(BACKEND_KEY.to_owned()));
-                Some(BackendAt { name: name.to_owned(), url: url.to_owned(), key })
+                let key = key.map(|_| SecretSource::Env(BACKEND_KEY.to_owned()));
+                Some(BackendOverride { name: name.to_owned(), url: url.to_owned(), api_key: key })
             }
         };
         let port = std::env::var("PORT").ok().filter(|p| !p.is_empty());
@@ -59,7 +59,7 @@ impl ServeArgs {
     }
 }
 
-/// How long running turns may take to end after a stop was asked for.
+/// How long turns in flight may take to finish after a stop signal.
 const DRAIN: Duration = Duration::from_secs(10);
 
 pub fn run(layers: Layers, overrides: Overrides) -> u8 {
@@ -68,107 +68,108 @@ pub fn run(layers: Layers, overrides: Overrides) -> u8 {
         Ok(runtime) => runtime,
         Err(error) => {
             eprintln!("error: no runtime: {error}");
-            return COULD_NOT_RUN;
+            return EXIT_ERROR;
         }
     };
-    // Before the first set is read: a SIGHUP that nobody hears kills the process.
+    // Before the first set is read: a SIGHUP without a handler kills the process.
     let hangups = {
         let _inside = runtime.enter();
-        Hangups::listen()
+        HangupSignals::subscribe()
     };
-    let store = match Store::open(layers, overrides) {
-        Ok(store) => store,
-        Err(refusal) => {
-            eprintln!("{}", refusal.render(colour()));
+    let reloader = match Reloader::open(layers, overrides) {
+        Ok(reloader) => reloader,
+        Err(error) => {
+            eprintln!("{}", error.render(use_colour()));
             eprintln!("error: the mappings do not load, so there is nothing to serve");
-            return COULD_NOT_RUN;
+            return EXIT_ERROR;
         }
     };
-    runtime.block_on(serve(store, hangups))
+    runtime.block_on(serve(reloader, hangups))
 }
 
-async fn serve(store: Arc<Store>, hangups: Hangups) -> u8 {
-    // Flag, then environment, then file, then default.
-    let addr = store.current().plan.gateway.listen.clone().unwrap_or_else(|| "127.0.0.1:8080".to_owned());
+async fn serve(reloader: Arc<Reloader>, hangups: HangupSignals) -> u8 {
+    // Precedence: flag, environment, file, default.
+    let addr = reloader.current().plan.gateway.listen.clone().unwrap_or_else(|| "127.0.0.1:8080".to_owned());
     let listener = match Listener::bind(&addr).await {
         Ok(listener) => listener,
         Err(error) => {
             eprintln!("error: cannot listen on {addr}: {error}");
             eprintln!("help: choose another place with --listen 127.0.0.1:0 or PORT=0, which picks a free port");
-            return COULD_NOT_RUN;
+            return EXIT_ERROR;
         }
     };
-    let shell = Arc::new(Shell::default());
-    let first = store.current();
-    first.tell_warnings();
+    let app_state = Arc::new(AppState::default());
+    let first = reloader.current();
+    first.log_warnings();
     let gateway = &first.plan.gateway;
-    shell.dialler.keys.seal(sources(gateway));
-    let open = gateway.auth == Auth::None || auth::is_closed(gateway, &shell.dialler.keys);
-    if !open && !listener.local_addr().ip().is_loopback() {
+    app_state.client_pool.keys.seal(secret_sources(gateway));
+    let remote_allowed = gateway.auth == Auth::None || auth::has_api_key(gateway, &app_state.client_pool.keys);
+    if !remote_allowed && !listener.local_addr().ip().is_loopback() {
         eprintln!("error: {addr} can be reached from elsewhere, and no key is asked for");
         eprintln!("help: set REFRAME_API_KEY, or say `auth: none` in gateway.yaml if anybody may ask");
-        return COULD_NOT_RUN;
+        return EXIT_ERROR;
     }
     for backend in &gateway.backends {
-        let source = backend.reach.as_ref().and_then(|reach| reach.key.as_ref());
-        if let Some(source) = source.filter(|source| shell.dialler.keys.get(source).is_none()) {
-            let why = shell.dialler.keys.why_missing(source);
+        let source = backend.address.as_ref().and_then(|address| address.api_key.as_ref());
+        if let Some(source) = source.filter(|source| app_state.client_pool.keys.get(source).is_none()) {
+            let why = app_state.client_pool.keys.missing_reason(source);
             tracing::warn!(backend = backend.name, why, "the backend's key is missing");
         }
     }
-    let admin = match Admin::open(gateway, &shell.dialler.keys).await {
+    let admin = match Admin::bind(gateway, &app_state.client_pool.keys).await {
         Ok(admin) => admin,
-        Err(Closed { why, help }) => {
+        Err(AdminError { why, help }) => {
             eprintln!("error: {why}\nhelp: {help}");
-            return COULD_NOT_RUN;
+            return EXIT_ERROR;
         }
     };
     drop(first);
-    let watched = store.clone();
-    let changed = store.clone();
-    // Kept for as long as the server runs: dropping it stops the watch.
-    let _watch = match Watch::start(move || watched.layers().folders(), move || drop(changed.reload(Cause::Watch))) {
-        Ok(watch) => Some(watch),
-        Err(error) => {
-            tracing::warn!(error, "the mappings are not watched");
-            None
-        }
-    };
-    // A change between the first reading and the start of the watch.
-    store.reload(Cause::Watch);
-    let (stop, hurry) = (told(1), told(2));
-    tokio::spawn(hangups.reload(store.clone()));
-    let place = admin.as_ref().map(|(listener, _)| listener.local_addr());
+    let watched = reloader.clone();
+    let changed = reloader.clone();
+    // Kept as long as the server runs: dropping it stops watching.
+    let _watcher =
+        match FolderWatcher::start(move || watched.layers().folders(), move || drop(changed.reload(Cause::Watch))) {
+            Ok(watch) => Some(watch),
+            Err(error) => {
+                tracing::warn!(error, "the mappings are not watched");
+                None
+            }
+        };
+    // Picks up changes made between the first read and the start of the watcher.
+    reloader.reload(Cause::Watch);
+    let (stop, stop_now) = (stop_signal(1), stop_signal(2));
+    tokio::spawn(hangups.reload(reloader.clone()));
+    let admin_addr = admin.as_ref().map(|(listener, _)| listener.local_addr());
     if let Some((listener, token)) = admin {
-        let admin = Admin::new(store.clone(), shell.clone(), token);
-        // It goes when the process does: until then it tells how the last turns are doing.
+        let admin = Admin::new(reloader.clone(), app_state.clone(), token);
+        // Runs until the process exits, so that /status is available while the last turns finish.
         tokio::spawn(listener.serve(admin, pending(), Duration::ZERO));
     }
-    // Who started us may be gone; the clients are not.
-    let _ = io::stdout().write_all(banner(&store, listener.local_addr(), place).as_bytes());
+    // A closed stdout (the parent process exited) must not stop the server.
+    let _ = io::stdout().write_all(banner(&reloader, listener.local_addr(), admin_addr).as_bytes());
     tokio::select! {
-        () = listener.serve(Gateway::new(store, shell), stop, DRAIN) => {}
-        () = hurry => tracing::info!("told to stop again, dropping what still runs"),
+        () = listener.serve(Gateway::new(reloader, app_state), stop, DRAIN) => {}
+        () = stop_now => tracing::info!("told to stop again, dropping what still runs"),
     }
-    FINE
+    EXIT_OK
 }
 
-fn banner(store: &Store, addr: SocketAddr, admin: Option<SocketAddr>) -> String {
-    let generation = store.current();
+fn banner(reloader: &Reloader, addr: SocketAddr, admin: Option<SocketAddr>) -> String {
+    let generation = reloader.current();
     let gateway = &generation.plan.gateway;
-    let watching = if store.layers().folders().is_empty() { "" } else { " (watching)" };
-    let (version, set) = (env!("CARGO_PKG_VERSION"), shown(store.layers()));
+    let watching = if reloader.layers().folders().is_empty() { "" } else { " (watching)" };
+    let (version, set) = (env!("CARGO_PKG_VERSION"), set_name(reloader.layers()));
     let mut lines = vec![format!("reframe {version}  generation {}  {set}{watching}", generation.number)];
     for route in &gateway.routes {
         let profile = route.profile.as_deref().map(|p| format!(", profile {p}")).unwrap_or_default();
         lines.push(format!("  {:<5}{:<28} dialect {}{profile}", route.method, route.path, route.dialect));
     }
     for backend in &gateway.backends {
-        if let Some(reach) = &backend.reach {
-            lines.push(format!("  backend {} at {}", backend.name, reach.url));
+        if let Some(address) = &backend.address {
+            lines.push(format!("  backend {} at {}", backend.name, address.url));
         }
     }
-    for page in &gateway.pages {
+    for page in &gateway.static_routes {
         lines.push(format!("  {:<5}{}", page.method, page.path));
     }
     if let Some((path, body)) = &gateway.example {
@@ -180,39 +181,39 @@ fn banner(store: &Store, addr: SocketAddr, admin: Option<SocketAddr>) -> String 
     lines.join("\n")
 }
 
-/// Where the secrets are that the start reads.
-fn sources(gateway: &GatewayPlan) -> impl Iterator<Item = &KeySource> {
-    let clients = gateway.keys.iter().map(|key| &key.secret);
-    let backends = gateway.backends.iter().filter_map(|b| b.reach.as_ref()?.key.as_ref());
+/// The sources of all secrets, which are read once at start.
+fn secret_sources(gateway: &GatewayPlan) -> impl Iterator<Item = &SecretSource> {
+    let clients = gateway.api_keys.iter().map(|key| &key.secret);
+    let backends = gateway.backends.iter().filter_map(|b| b.address.as_ref()?.api_key.as_ref());
     clients.chain(backends)
 }
 
-/// SIGHUP, as other servers have it.
+/// Reloads on SIGHUP, as other servers do.
 #[cfg(unix)]
-struct Hangups(io::Result<tokio::signal::unix::Signal>);
+struct HangupSignals(io::Result<tokio::signal::unix::Signal>);
 
 #[cfg(unix)]
-impl Hangups {
-    fn listen() -> Hangups {
+impl HangupSignals {
+    fn subscribe() -> HangupSignals {
         use tokio::signal::unix::{SignalKind, signal};
-        Hangups(signal(SignalKind::hangup()))
+        HangupSignals(signal(SignalKind::hangup()))
     }
 
-    async fn reload(self, store: Arc<Store>) {
-        let Ok(mut heard) = self.0 else {
+    async fn reload(self, reloader: Arc<Reloader>) {
+        let Ok(mut signals) = self.0 else {
             tracing::warn!("SIGHUP cannot be heard");
             return;
         };
-        while heard.recv().await.is_some() {
-            let store = store.clone();
-            let told = tokio::task::spawn_blocking(move || match store.reload(Cause::Signal) {
-                // The others say so themselves.
-                Outcome::Unchanged(now) => {
+        while signals.recv().await.is_some() {
+            let reloader = reloader.clone();
+            let reload = tokio::task::spawn_blocking(move || match reloader.reload(Cause::Signal) {
+                // The other outcomes are logged by the reloader.
+                ReloadOutcome::Unchanged(now) => {
                     tracing::info!("generation {} stays: its files have not changed", now.number);
                 }
-                Outcome::Applied(_) | Outcome::Refused(_) => {}
+                ReloadOutcome::Applied(_) | ReloadOutcome::Rejected(_) => {}
             });
-            if told.await.is_err() {
+            if reload.await.is_err() {
                 tracing::error!("a reload panicked");
             }
         }
@@ -220,21 +221,21 @@ impl Hangups {
 }
 
 #[cfg(not(unix))]
-struct Hangups;
+struct HangupSignals;
 
 #[cfg(not(unix))]
-impl Hangups {
-    fn listen() -> Hangups {
-        Hangups
+impl HangupSignals {
+    fn subscribe() -> HangupSignals {
+        HangupSignals
     }
 
-    async fn reload(self, _store: Arc<Store>) {}
+    async fn reload(self, _reloader: Arc<Reloader>) {}
 }
 
-/// Resolves when the process has been told to stop so many times. It listens from the call on, not from the first poll:
-/// in between a signal would kill the process.
+/// Resolves after the given number of SIGINT or SIGTERM signals. The handlers are installed by the call, not by the
+/// first poll: a signal in between would kill the process.
 #[cfg(unix)]
-fn told(times: usize) -> impl Future<Output = ()> {
+fn stop_signal(times: usize) -> impl Future<Output = ()> {
     use tokio::signal::unix::{SignalKind, signal};
     let interrupt = signal(SignalKind::interrupt());
     let terminate = signal(SignalKind::terminate());
@@ -250,7 +251,7 @@ fn told(times: usize) -> impl Future<Output = ()> {
 }
 
 #[cfg(not(unix))]
-async fn told(times: usize) {
+async fn stop_signal(times: usize) {
     for _ in 0..times {
         let _ = tokio::signal::ctrl_c().await;
     }

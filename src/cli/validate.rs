@@ -1,14 +1,14 @@
-//! `reframe validate`: whether a captured body or stream is what a client of the dialect expects.
+//! `reframe validate`: checks whether a captured body or stream conforms to a dialect.
 
-use super::check::counted;
-use super::{COULD_NOT_RUN, FINDINGS, FINE, colour, say};
+use super::check::count_noun;
+use super::{EXIT_ERROR, EXIT_FINDINGS, EXIT_OK, print_report, use_colour};
 use crate::capture;
-use crate::capture::{Capture, Finding, Unreadable, Verdict};
-use crate::diagnostics::{one_of, render_all};
+use crate::capture::{Capture, Finding, ReadError, ValidationReport};
+use crate::diagnostics::{or_list, render_all};
 use crate::domain::Tree;
 use crate::mapping::config::dialect::DialectPlan;
 use crate::mapping::{Plan, load};
-use crate::reload::{Layers, read};
+use crate::reload::{Layers, read_set};
 use clap::{Args, ValueEnum};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -36,20 +36,20 @@ enum Format {
 
 pub fn run(args: &ValidateArgs, layers: &Layers) -> u8 {
     match validate(args, layers) {
-        Ok((text, code)) => say(&text, code),
+        Ok((text, code)) => print_report(&text, code),
         Err(message) => {
             eprintln!("{message}");
-            COULD_NOT_RUN
+            EXIT_ERROR
         }
     }
 }
 
 fn validate(args: &ValidateArgs, layers: &Layers) -> Result<(String, u8), String> {
     let (shown, bytes) = input(args.file.as_deref())?;
-    let files = read(layers).map_err(|refusal| refusal.render(colour()))?;
+    let files = read_set(layers).map_err(|error| error.render(use_colour()))?;
     let loaded = load(&files);
     let Some(plan) = loaded.plan else {
-        return Err(render_all(&loaded.diagnostics, &loaded.sources, colour()));
+        return Err(render_all(&loaded.diagnostics, &loaded.sources, use_colour()));
     };
     let text = String::from_utf8(bytes).map_err(|e| {
         let line = 1 + e.as_bytes()[..e.utf8_error().valid_up_to()].iter().filter(|b| **b == b'\n').count();
@@ -59,21 +59,21 @@ fn validate(args: &ValidateArgs, layers: &Layers) -> Result<(String, u8), String
     let (verdict, dialect) = match capture::read(&text) {
         Ok(capture) => {
             let dialect = best(&dialects, &capture).ok_or_else(|| {
-                let known = one_of(dialects.iter().map(|d| d.name.as_str()));
+                let known = or_list(dialects.iter().map(|d| d.name.as_str()));
                 format!("error: {shown}: no dialect of this set fits; name one with --dialect: {known}")
             })?;
-            (capture::judge(dialect, &capture), Some(dialect))
+            (capture::validate(dialect, &capture), Some(dialect))
         }
-        Err(Unreadable::Broken { line, why }) => {
+        Err(ReadError::InvalidJson { line, why }) => {
             let findings = vec![Finding { line, text: why, more: 0 }];
-            (Verdict { what: "a body".to_owned(), findings }, None)
+            (ValidationReport { what: "a body".to_owned(), findings }, None)
         }
-        Err(Unreadable::Empty) => return Err(format!("error: {shown} is empty")),
-        Err(Unreadable::Neither) => {
+        Err(ReadError::Empty) => return Err(format!("error: {shown} is empty")),
+        Err(ReadError::UnknownFormat) => {
             return Err(format!("error: {shown} is neither JSON nor an event stream: no line begins with `data:`"));
         }
     };
-    let code = if verdict.findings.is_empty() { FINE } else { FINDINGS };
+    let code = if verdict.findings.is_empty() { EXIT_OK } else { EXIT_FINDINGS };
     let text = match args.format {
         Format::Human => human(&shown, &verdict, dialect),
         Format::Json => verdict.findings.iter().map(|f| json(&shown, f)).collect(),
@@ -95,15 +95,15 @@ fn input(file: Option<&Path>) -> Result<(String, Vec<u8>), String> {
     }
 }
 
-/// Those that it may be in: each with the profile that is asked for, else with that of its route.
+/// The candidate dialects: each with the requested profile, else with the profile of its route.
 fn dialects<'p>(args: &ValidateArgs, plan: &'p Plan) -> Result<Vec<&'p DialectPlan>, String> {
     let mut names: Vec<&str> = plan.dialects().map(|d| d.name.as_str()).collect();
     names.dedup();
-    let known = one_of(names.iter().copied());
-    let asked = |name: &&str| args.dialect.as_deref().is_none_or(|d| d == *name);
+    let known = or_list(names.iter().copied());
+    let requested = |name: &&str| args.dialect.as_deref().is_none_or(|d| d == *name);
     let routed = |name: &str| plan.gateway.routes.iter().find(|r| r.dialect == name).and_then(|r| r.profile.as_deref());
     let with = |name: &str| plan.dialect(name, args.profile.as_deref().or_else(|| routed(name))).map(|d| &**d);
-    let found: Vec<&DialectPlan> = names.into_iter().filter(asked).filter_map(with).collect();
+    let found: Vec<&DialectPlan> = names.into_iter().filter(requested).filter_map(with).collect();
     match (&args.dialect, &args.profile) {
         _ if !found.is_empty() => Ok(found),
         (Some(dialect), None) => Err(format!("error: no dialect `{dialect}`; there is {known}")),
@@ -115,7 +115,7 @@ fn dialects<'p>(args: &ValidateArgs, plan: &'p Plan) -> Result<Vec<&'p DialectPl
     }
 }
 
-/// The one whose schemas accept the most; among equals the first of the set.
+/// The dialect with the best match of schemas; among equals the first of the set.
 fn best<'p>(dialects: &[&'p DialectPlan], capture: &Capture) -> Option<&'p DialectPlan> {
     if let [only] = dialects {
         return Some(only);
@@ -124,7 +124,7 @@ fn best<'p>(dialects: &[&'p DialectPlan], capture: &Capture) -> Option<&'p Diale
     fits.rev().max_by_key(|(fit, _)| *fit).filter(|(fit, _)| *fit > (0, 0)).map(|(_, dialect)| dialect)
 }
 
-fn human(shown: &str, verdict: &Verdict, dialect: Option<&DialectPlan>) -> String {
+fn human(shown: &str, verdict: &ValidationReport, dialect: Option<&DialectPlan>) -> String {
     let mut text = String::new();
     for Finding { line, text: sentence, more } in &verdict.findings {
         let more = match more {
@@ -134,15 +134,15 @@ fn human(shown: &str, verdict: &Verdict, dialect: Option<&DialectPlan>) -> Strin
         };
         text.push_str(&format!("{shown}:{line}: {sentence}{more}\n"));
     }
-    let said = match verdict.findings.len() {
+    let summary = match verdict.findings.len() {
         0 => "valid".to_owned(),
-        n => counted(n, "finding"),
+        n => count_noun(n, "finding"),
     };
     let dialect = dialect.map(|d| {
         let profile = d.profile.as_deref().map(|p| format!(", profile {p}")).unwrap_or_default();
         format!(", dialect {}{profile}", d.name)
     });
-    text + &format!("{shown}: {}{}: {said}\n", verdict.what, dialect.unwrap_or_default())
+    text + &format!("{shown}: {}{}: {summary}\n", verdict.what, dialect.unwrap_or_default())
 }
 
 fn json(shown: &str, finding: &Finding) -> String {

@@ -1,40 +1,41 @@
-//! One wrong name at its definition is an unknown name wherever it is used: said once, with all its places.
+//! Deduplication: a name that is misspelled at its definition is unknown at every use. Such diagnostics are reported
+//! once, with the locations of the others.
 
 use super::{Code, Diagnostic, Sources, indentation};
 
-/// How many further places are named.
-const SHOWN: usize = 3;
+/// How many further locations the help line lists.
+const MAX_LOCATIONS: usize = 3;
 
-/// `sorted` as it comes from [`Findings::into_sorted`](super::Findings::into_sorted).
-pub fn gather(sorted: Vec<Diagnostic>, sources: &Sources) -> Vec<Diagnostic> {
-    let mut gathered: Vec<(Diagnostic, Vec<String>)> = Vec::new();
-    for diagnostic in indentation::join(sorted, sources) {
-        let names_all = match diagnostic.code {
-            // The sentence names the unknown thing and nothing of the place.
+/// Expects the order of [`Findings::into_sorted`](super::Findings::into_sorted).
+pub fn dedupe(sorted: Vec<Diagnostic>, sources: &Sources) -> Vec<Diagnostic> {
+    let mut unique: Vec<(Diagnostic, Vec<String>)> = Vec::new();
+    for diagnostic in indentation::merge_consequences(sorted, sources) {
+        let can_merge = match diagnostic.code {
+            // The message contains the unknown name and nothing specific to its location.
             Code::UnknownReference
-            | Code::UnknownPart
+            | Code::UnknownFragment
             | Code::UnknownTable
             | Code::UnknownPolicy
             | Code::BadPolicyValue => true,
             _ => false,
         };
         let same = |d: &Diagnostic| d.code == diagnostic.code && d.message == diagnostic.message;
-        match gathered.iter_mut().find(|(d, _)| names_all && same(d)) {
-            Some((_, also)) => also.push(sources.show(diagnostic.span)),
-            None => gathered.push((diagnostic, Vec::new())),
+        match unique.iter_mut().find(|(d, _)| can_merge && same(d)) {
+            Some((_, others)) => others.push(sources.show(diagnostic.span)),
+            None => unique.push((diagnostic, Vec::new())),
         }
     }
-    gathered.into_iter().map(|(diagnostic, also)| with_places(diagnostic, &also)).collect()
+    unique.into_iter().map(|(diagnostic, others)| with_locations(diagnostic, &others)).collect()
 }
 
-fn with_places(mut diagnostic: Diagnostic, also: &[String]) -> Diagnostic {
-    if also.is_empty() {
+fn with_locations(mut diagnostic: Diagnostic, others: &[String]) -> Diagnostic {
+    if others.is_empty() {
         return diagnostic;
     }
-    let mut places = also[..also.len().min(SHOWN)].join(", ");
-    if also.len() > SHOWN {
-        places.push_str(&format!(" and {} more", also.len() - SHOWN));
+    let mut locations = others[..others.len().min(MAX_LOCATIONS)].join(", ");
+    if others.len() > MAX_LOCATIONS {
+        locations.push_str(&format!(" and {} more", others.len() - MAX_LOCATIONS));
     }
     let help = diagnostic.help.take().map(|help| format!("{help}; ")).unwrap_or_default();
-    diagnostic.help(format!("{help}the same at {places}"))
+    diagnostic.help(format!("{help}the same at {locations}"))
 }

@@ -1,32 +1,32 @@
-//! What `reframe check --explain CODE` prints, and what docs/diagnostics.md is made of: one page for each code.
+//! The documentation page of each code: printed by `reframe check --explain CODE`, collected in docs/diagnostics.md.
 //!
-//! A page is a small text of its own, or the text that stands on top of the lint that finds it: its first line is the
-//! sentence of the code, then come the sections Why, Example and Mend.
+//! A page is a Markdown file in `docs/`, or the module comment of the lint that reports the code. Its first line is the
+//! code's summary sentence; the sections listed in `SECTIONS` follow.
 
 use super::Code;
 
-pub struct Page {
+pub struct CodePage {
     pub code: Code,
-    /// Markdown, without a heading of its own.
+    /// Markdown without a title.
     pub text: String,
 }
 
-impl Page {
-    pub fn of(code: Code) -> Page {
-        Page { code, text: without_slashes(source(code)) }
+impl CodePage {
+    pub fn of(code: Code) -> CodePage {
+        CodePage { code, text: strip_comment_markers(source(code)) }
     }
 
-    /// The sentence on top.
+    /// The summary sentence.
     pub fn sentence(&self) -> &str {
         self.text.lines().next().unwrap_or_default()
     }
 
-    /// What stands below the sentence.
+    /// The text below the summary sentence.
     pub fn rest(&self) -> &str {
         self.text.split_once('\n').map_or("", |(_, rest)| rest).trim()
     }
 
-    /// What stands below `## name`.
+    /// The text of the section `## name`.
     pub fn section(&self, name: &str) -> Option<&str> {
         let heading = format!("\n## {name}\n");
         let (_, after) = self.text.split_once(heading.as_str())?;
@@ -34,8 +34,8 @@ impl Page {
     }
 }
 
-/// The text on top of a Rust file, if it is one.
-fn without_slashes(source: &str) -> String {
+/// The module comment of a Rust file; other files are returned as they are.
+fn strip_comment_markers(source: &str) -> String {
     if !source.starts_with("//!") {
         return source.trim().to_owned();
     }
@@ -49,7 +49,7 @@ fn source(code: Code) -> &'static str {
         Code::Unreadable => include_str!("docs/RF001.md"),
         Code::Syntax => include_str!("docs/RF002.md"),
         Code::DuplicateKey => include_str!("docs/RF003.md"),
-        Code::Budget => include_str!("docs/RF004.md"),
+        Code::LimitExceeded => include_str!("docs/RF004.md"),
         Code::UnknownKey => include_str!("docs/RF010.md"),
         Code::MissingKey => include_str!("docs/RF011.md"),
         Code::WrongType => include_str!("docs/RF012.md"),
@@ -58,16 +58,16 @@ fn source(code: Code) -> &'static str {
         Code::UnknownReference => include_str!("docs/RF020.md"),
         Code::BadSelector => include_str!("docs/RF101.md"),
         Code::BadExpression => include_str!("docs/RF102.md"),
-        Code::BadHole => include_str!("docs/RF103.md"),
+        Code::BadPlaceholder => include_str!("docs/RF103.md"),
         Code::UnknownVariable => include_str!("docs/RF104.md"),
         Code::UnknownFilter => include_str!("docs/RF105.md"),
         Code::UnknownTable => include_str!("docs/RF106.md"),
-        Code::UnknownPart => include_str!("docs/RF107.md"),
-        Code::PartCycle => include_str!("docs/RF108.md"),
+        Code::UnknownFragment => include_str!("docs/RF107.md"),
+        Code::FragmentCycle => include_str!("docs/RF108.md"),
         Code::BadDirective => include_str!("docs/RF109.md"),
         Code::PartialTable => include_str!("docs/RF110.md"),
         Code::PartialSwitch => include_str!("docs/RF111.md"),
-        Code::UnknownWord => include_str!("docs/RF120.md"),
+        Code::UnknownEmit => include_str!("docs/RF120.md"),
         Code::UnknownField => include_str!("docs/RF121.md"),
         Code::UnknownMoment => include_str!("docs/RF122.md"),
         Code::UnknownPolicy => include_str!("docs/RF123.md"),
@@ -79,17 +79,17 @@ fn source(code: Code) -> &'static str {
         Code::BadTranscript => include_str!("docs/RF129.md"),
         Code::UnsafeText => include_str!("docs/RF130.md"),
         Code::OpenSchema => include_str!("docs/RF131.md"),
-        Code::PlainSecret => include_str!("docs/RF132.md"),
+        Code::InlineSecret => include_str!("docs/RF132.md"),
         Code::TooManyVariants => include_str!("docs/RF133.md"),
         Code::FailedTest => include_str!("docs/RF140.md"),
-        Code::NeverValid => include_str!("docs/RF142.md"),
-        Code::FailedRehearsal => include_str!("docs/RF141.md"),
+        Code::UnsatisfiableFrame => include_str!("docs/RF142.md"),
+        Code::TranscriptFailed => include_str!("docs/RF141.md"),
         Code::UnreachableRule => include_str!("../mapping/lint/unreachable_rule.rs"),
         Code::UnframedMoment => include_str!("../mapping/lint/unframed_moment.rs"),
-        Code::ViolableOrder => include_str!("../mapping/lint/order_not_guaranteed.rs"),
-        Code::UnusedPart => include_str!("../mapping/lint/unused_fragment.rs"),
-        Code::OpenTable => include_str!("../mapping/lint/table_without_default.rs"),
-        Code::IdlePolicy => include_str!("../mapping/lint/ineffective_policy.rs"),
+        Code::OrderNotGuaranteed => include_str!("../mapping/lint/order_not_guaranteed.rs"),
+        Code::UnusedFragment => include_str!("../mapping/lint/unused_fragment.rs"),
+        Code::TableWithoutDefault => include_str!("../mapping/lint/table_without_default.rs"),
+        Code::IneffectivePolicy => include_str!("../mapping/lint/ineffective_policy.rs"),
         Code::Loss => include_str!("../mapping/lint/loss.rs"),
     }
 }
@@ -100,14 +100,14 @@ mod tests {
 
     use super::*;
 
-    /// In order.
+    /// The sections of a page, in order.
     const SECTIONS: &[&str] = &["Why", "Example", "Mend"];
 
     #[test]
-    fn every_code_has_a_page_with_its_sentence_and_all_sections() {
+    fn every_page_has_the_summary_of_its_code_and_all_sections() {
         let mut wrong = Vec::new();
         for code in Code::ALL {
-            let page = Page::of(*code);
+            let page = CodePage::of(*code);
             let (first, rest) = page.sentence().split_at(1);
             let sentence = first.to_lowercase() + rest.trim_end_matches('.');
             if sentence != code.about() {
@@ -124,8 +124,8 @@ mod tests {
     }
 
     #[test]
-    fn the_text_on_top_of_a_lint_is_its_page() {
+    fn the_module_comment_of_a_lint_is_its_page() {
         let lint = "//! A thing.\n//!\n//! ## Why\n//!\n//! So.\n\nuse x;\n//! not this\n";
-        assert_eq!(without_slashes(lint), "A thing.\n\n## Why\n\nSo.");
+        assert_eq!(strip_comment_markers(lint), "A thing.\n\n## Why\n\nSo.");
     }
 }

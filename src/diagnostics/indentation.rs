@@ -1,31 +1,30 @@
-//! A line that should stand below the key before it, and stands beside it: the key is then empty, and the line unknown.
-//! That is one mistake, and the words are right; only the spaces are wrong.
+//! Detects a missing indentation: a line that belongs below the key before it but has the same column. YAML then reads
+//! that key as empty and the line as a key of its own, which would give two diagnostics for one mistake.
 
 use super::{Code, Diagnostic, Sources, Span};
 
-pub fn join(found: Vec<Diagnostic>, sources: &Sources) -> Vec<Diagnostic> {
-    let mut joined: Vec<Diagnostic> = Vec::new();
+pub fn merge_consequences(found: Vec<Diagnostic>, sources: &Sources) -> Vec<Diagnostic> {
+    let mut merged: Vec<Diagnostic> = Vec::new();
     for diagnostic in found {
         let is_unknown = matches!(diagnostic.code, Code::UnknownKey | Code::UnknownMoment);
-        // A slip of the finger is likelier, where there is a word that is near.
+        // A label is a did-you-mean: a misspelled key is then the likelier mistake.
         match key_above(&diagnostic, sources).filter(|_| is_unknown && diagnostic.label.is_empty()) {
             Some((key, line)) => {
-                joined.retain(|d| {
-                    let on_line = sources.place(d.span).line == line && d.span.file == diagnostic.span.file;
+                merged.retain(|d| {
+                    let on_line = sources.location(d.span).line == line && d.span.file == diagnostic.span.file;
                     !(d.code == Code::WrongType && on_line)
                 });
                 let label = format!("beside `{key}:`, and not below it");
-                joined
+                merged
                     .push(diagnostic.label(label).help(format!("what belongs to `{key}:` is indented deeper than it")));
             }
-            None => joined.push(diagnostic),
+            None => merged.push(diagnostic),
         }
     }
-    joined
+    merged
 }
 
-/// The key on the line before, and the number of that line, if it has nothing behind its colon and begins in the same
-/// column.
+/// The key on the previous line and its line number, if that key has no value and begins in the same column.
 fn key_above<'s>(diagnostic: &Diagnostic, sources: &'s Sources) -> Option<(&'s str, usize)> {
     let Span { file, start, .. } = diagnostic.span;
     let text = &*sources.get(file)?.text;

@@ -1,16 +1,16 @@
-//! A diagnostic for programs: the same facts as in its picture, each under its name. docs/check.md describes them.
+//! A diagnostic as JSON. docs/check.md documents the members.
 
-use super::{Diagnostic, Place, Sources, visible};
+use super::{Diagnostic, SourceLocation, Sources, visible_span};
 use reframe_json::Tree;
 
-pub fn told(diagnostic: &Diagnostic, sources: &Sources) -> Tree {
+pub fn diagnostic_json(diagnostic: &Diagnostic, sources: &Sources) -> Tree {
     let text = |text: &str| if text.is_empty() { Tree::Null } else { Tree::from(text) };
     let source = sources.get(diagnostic.span.file);
-    let span = source.and_then(|source| visible(source, diagnostic.span));
-    let (start, end) = (span.map(|s| sources.place(s)), span.map(|s| sources.end(s)));
+    let span = source.and_then(|source| visible_span(source, diagnostic.span));
+    let (start, end) = (span.map(|s| sources.location(s)), span.map(|s| sources.end_location(s)));
     let number = |n: Option<usize>| n.map_or(Tree::Null, |n| Tree::from(n as i64));
-    let line = |place: Option<Place>| number(place.map(|p| p.line));
-    let column = |place: Option<Place>| number(place.map(|p| p.column));
+    let line = |at: Option<SourceLocation>| number(at.map(|l| l.line));
+    let column = |at: Option<SourceLocation>| number(at.map(|l| l.column));
     Tree::map([
         ("code", Tree::from(diagnostic.code.as_str())),
         ("severity", Tree::from(diagnostic.severity().as_str())),

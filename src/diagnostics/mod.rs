@@ -1,4 +1,4 @@
-//! What a person is told about a mapping file: code, place, one sentence, a hint.
+//! Diagnostics about mapping files: a code, a source span, one sentence, a label and a help line.
 
 mod code;
 mod dedupe;
@@ -12,13 +12,13 @@ mod span;
 mod suggest;
 
 pub use code::Code;
-pub use dedupe::gather;
-pub use docs::Page;
-pub use json::told;
+pub use dedupe::dedupe;
+pub use docs::CodePage;
+pub use json::diagnostic_json;
 pub use phase::Phase;
-pub use render::{render_all, render_one, visible};
-pub use span::{FileId, Place, Source, Sources, Span};
-pub use suggest::{did_you_mean, one_of, slip_of, there_is};
+pub use render::{render_all, render_one, visible_span};
+pub use span::{FileId, Source, SourceLocation, Sources, Span};
+pub use suggest::{describe_known, did_you_mean, likely_typo, or_list};
 
 use std::cell::RefCell;
 
@@ -26,7 +26,7 @@ use std::cell::RefCell;
 pub enum Severity {
     Error,
     Warning,
-    /// Worth knowing, and nothing to mend.
+    /// Information; no change is required.
     Note,
 }
 
@@ -40,13 +40,13 @@ impl Severity {
     }
 }
 
-/// One finding in one place.
+/// One finding at one location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     pub code: Code,
     pub message: String,
     pub span: Span,
-    /// Stands under the carets; usually the did-you-mean.
+    /// Shown under the carets; usually the did-you-mean.
     pub label: String,
     pub help: Option<String>,
 }
@@ -70,46 +70,46 @@ impl Diagnostic {
         self.code.severity()
     }
 
-    /// By file, then by place, as a person reads.
-    pub fn reading_order(&self) -> (FileId, u32, Code) {
+    /// By file, then by position.
+    pub fn sort_key(&self) -> (FileId, u32, Code) {
         (self.span.file, self.span.start, self.code)
     }
 }
 
-/// Collects everything that is wrong, so that a person sees it all at once.
+/// Collects all diagnostics of a load, so that they can be reported together.
 ///
-/// Shared by reference through the loader: a check that finds something says so and goes on.
+/// Passed through the loader by shared reference: a check adds what it finds and continues.
 #[derive(Debug, Default)]
 pub struct Findings {
     found: RefCell<Vec<Diagnostic>>,
-    /// Said only if nothing else is: see [`mute`](Findings::mute).
-    held: RefCell<Vec<Diagnostic>>,
-    muted: RefCell<Vec<Code>>,
+    /// Reported only if there is no other error: see [`suppress`](Findings::suppress).
+    suppressed: RefCell<Vec<Diagnostic>>,
+    suppressed_codes: RefCell<Vec<Code>>,
 }
 
 impl Findings {
-    /// The same dialect is compiled once per profile, and a part once per use; what is wrong with it is said once.
+    /// Drops duplicates: a dialect is compiled once per profile and a fragment once per use, so the same mistake is
+    /// found several times.
     pub fn add(&self, diagnostic: Diagnostic) {
-        let muted = self.muted.borrow().contains(&diagnostic.code);
-        let mut list = if muted { self.held.borrow_mut() } else { self.found.borrow_mut() };
-        // The sentence also names the frame, or the folder that a profile reads instead; the word that is wrong is the
-        // same one.
-        let one_word = matches!(diagnostic.code, Code::UnknownVariable | Code::BadSchema);
-        let same = |d: &Diagnostic| d.message == diagnostic.message || one_word;
+        let suppressed_codes = self.suppressed_codes.borrow().contains(&diagnostic.code);
+        let mut list = if suppressed_codes { self.suppressed.borrow_mut() } else { self.found.borrow_mut() };
+        // These messages also contain the frame, or the schema folder that a profile selects; the mistake is the same.
+        let same_mistake = matches!(diagnostic.code, Code::UnknownVariable | Code::BadSchema);
+        let same = |d: &Diagnostic| d.message == diagnostic.message || same_mistake;
         if !list.iter().any(|d| d.code == diagnostic.code && d.span == diagnostic.span && same(d)) {
             list.push(diagnostic);
         }
     }
 
-    /// From here on these codes are only the consequence of an error that is said elsewhere.
-    pub fn mute(&self, codes: &[Code]) {
-        self.muted.borrow_mut().extend(codes);
+    /// From now on these codes are only consequences of an error that is reported elsewhere.
+    pub fn suppress(&self, codes: &[Code]) {
+        self.suppressed_codes.borrow_mut().extend(codes);
     }
 
     pub fn errors(&self) -> usize {
         let errors = |list: &[Diagnostic]| list.iter().filter(|d| d.severity() == Severity::Error).count();
         match errors(&self.found.borrow()) {
-            0 => errors(&self.held.borrow()),
+            0 => errors(&self.suppressed.borrow()),
             some => some,
         }
     }
@@ -117,9 +117,9 @@ impl Findings {
     pub fn into_sorted(self) -> Vec<Diagnostic> {
         let mut found = self.found.into_inner();
         if !found.iter().any(|d| d.severity() == Severity::Error) {
-            found.extend(self.held.into_inner());
+            found.extend(self.suppressed.into_inner());
         }
-        found.sort_by_key(Diagnostic::reading_order);
+        found.sort_by_key(Diagnostic::sort_key);
         found
     }
 }

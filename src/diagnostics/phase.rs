@@ -1,26 +1,26 @@
-//! How far a set gets on its way into use, in order. Every code belongs to one phase: see `code.rs`.
+//! The phases of loading a mapping set, in order. Every code belongs to one phase: see `code.rs`.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
-    /// Bytes from the disk or the binary.
+    /// Files are read from disk or from the binary.
     Read,
-    /// Text → YAML, JSON, lines.
+    /// Text becomes YAML, JSON or transcript lines.
     Parse,
-    /// Every key, word and name means something.
+    /// Every key, value and reference is resolved.
     Compile,
-    /// What is allowed, and hardly meant.
+    /// Valid but probably unintended.
     Lint,
-    /// Every frame, filled with witness values, against its schema.
-    Prove,
-    /// The tests beside the mappings.
+    /// Every frame is rendered with witness values and checked against its schema.
+    Verify,
+    /// The `*.test.yaml` files of the set.
     Test,
-    /// The set's own transcripts, played through its routes.
-    Rehearse,
+    /// The transcripts of the set are replayed through its routes.
+    Replay,
 }
 
 impl Phase {
     pub const ALL: &'static [Phase] =
-        &[Phase::Read, Phase::Parse, Phase::Compile, Phase::Lint, Phase::Prove, Phase::Test, Phase::Rehearse];
+        &[Phase::Read, Phase::Parse, Phase::Compile, Phase::Lint, Phase::Verify, Phase::Test, Phase::Replay];
 
     pub fn as_str(self) -> &'static str {
         match self {
@@ -28,9 +28,9 @@ impl Phase {
             Phase::Parse => "parse",
             Phase::Compile => "compile",
             Phase::Lint => "lint",
-            Phase::Prove => "prove",
+            Phase::Verify => "prove",
             Phase::Test => "test",
-            Phase::Rehearse => "rehearse",
+            Phase::Replay => "rehearse",
         }
     }
 }

@@ -1,86 +1,92 @@
-//! What a schema says about a tree, in plain words.
+//! Schema violations as plain sentences.
 
 use crate::domain::Tree;
-use reframe_json::Breach;
+use reframe_json::SchemaViolation;
 
-pub fn of(breach: &Breach, tree: &Tree) -> String {
-    let path = dotted(&breach.pointer);
-    let place = if path.is_empty() { String::new() } else { format!(" in `{path}`") };
-    let whole = || if path.is_empty() { "this".to_owned() } else { format!("`{path}`") };
-    match breach.keyword.as_str() {
-        "required" => format!("{} is missing{place}", names(&breach.message, '"')),
+pub fn describe(violation: &SchemaViolation, tree: &Tree) -> String {
+    let path = dotted_path(&violation.pointer);
+    let location = if path.is_empty() { String::new() } else { format!(" in `{path}`") };
+    let subject = || if path.is_empty() { "this".to_owned() } else { format!("`{path}`") };
+    match violation.keyword.as_str() {
+        "required" => format!("{} is missing{location}", quoted_names(&violation.message, '"')),
         "additionalProperties" | "unevaluatedProperties" => {
             format!(
                 "{} does not belong{}",
-                names(&breach.message, '\''),
-                if path.is_empty() { " here" } else { &place }
+                quoted_names(&violation.message, '\''),
+                if path.is_empty() { " here" } else { &location }
             )
         }
         "type" => {
-            let found = at(tree, &breach.pointer).map_or("nothing", Tree::type_name);
-            let expected = breach.message.rsplit_once(" of type").map_or("", |(_, e)| e.trim_start_matches('s'));
+            let found = value_at(tree, &violation.pointer).map_or("nothing", Tree::type_name);
+            let expected = violation.message.rsplit_once(" of type").map_or("", |(_, e)| e.trim_start_matches('s'));
             format!(
                 "{} must be of type {}, and is of type {found}",
-                whole(),
+                subject(),
                 expected.trim().replace('"', "").replace(", ", " or ")
             )
         }
         "const" => {
-            let expected = breach.message.trim_end_matches(" was expected");
-            let found = at(tree, &breach.pointer).map(Tree::to_json).unwrap_or_default();
-            format!("{} must be {expected}, and is {}", whole(), brief(&found))
+            let expected = violation.message.trim_end_matches(" was expected");
+            let found = value_at(tree, &violation.pointer).map(Tree::to_json).unwrap_or_default();
+            format!("{} must be {expected}, and is {}", subject(), truncate(&found))
         }
-        // Which of the alternatives was meant is not known; that none is met is all there is to say.
+        // Which alternative was meant is unknown, so the message only reports that none matches.
         "anyOf" | "oneOf" => {
-            let found = at(tree, &breach.pointer).map(Tree::to_json).unwrap_or_default();
-            format!("{} cannot be {}", whole(), brief(&found))
+            let found = value_at(tree, &violation.pointer).map(Tree::to_json).unwrap_or_default();
+            format!("{} cannot be {}", subject(), truncate(&found))
         }
-        _ if path.is_empty() => breach.message.clone(),
-        _ => format!("`{path}`: {}", breach.message),
+        _ if path.is_empty() => violation.message.clone(),
+        _ => format!("`{path}`: {}", violation.message),
     }
 }
 
-/// The same, with the value where the sentence names its type only: for whoever may see what was said.
-pub fn with_value(breach: &Breach, tree: &Tree) -> String {
-    let sentence = of(breach, tree);
-    match at(tree, &breach.pointer).filter(|_| breach.keyword == "type") {
-        Some(value) => format!("{sentence} ({})", brief(&value.to_json())),
+/// The same, with the value appended where the sentence contains only its type. For readers who may see response
+/// content.
+pub fn describe_with_value(violation: &SchemaViolation, tree: &Tree) -> String {
+    let sentence = describe(violation, tree);
+    match value_at(tree, &violation.pointer).filter(|_| violation.keyword == "type") {
+        Some(value) => format!("{sentence} ({})", truncate(&value.to_json())),
         None => sentence,
     }
 }
 
 /// `/choices/0/delta` → `choices[0].delta`
-fn dotted(pointer: &str) -> String {
+fn dotted_path(pointer: &str) -> String {
     let mut path = String::new();
-    for step in steps(pointer) {
-        match step.parse::<usize>() {
+    for token in pointer_tokens(pointer) {
+        match token.parse::<usize>() {
             Ok(index) => path.push_str(&format!("[{index}]")),
-            Err(_) if path.is_empty() => path.push_str(&step),
-            Err(_) => path.push_str(&format!(".{step}")),
+            Err(_) if path.is_empty() => path.push_str(&token),
+            Err(_) => path.push_str(&format!(".{token}")),
         }
     }
     path
 }
 
-pub fn steps(pointer: &str) -> impl Iterator<Item = String> {
-    pointer.split('/').skip(1).map(|step| step.replace("~1", "/").replace("~0", "~"))
+/// The reference tokens of a JSON Pointer (RFC 6901), unescaped.
+pub fn pointer_tokens(pointer: &str) -> impl Iterator<Item = String> {
+    pointer.split('/').skip(1).map(|token| token.replace("~1", "/").replace("~0", "~"))
 }
 
-/// What stands at a pointer.
-pub fn at<'t>(tree: &'t Tree, pointer: &str) -> Option<&'t Tree> {
-    steps(pointer).try_fold(tree, |node, step| match step.parse::<usize>() {
+/// The value that a JSON Pointer refers to.
+pub fn value_at<'t>(tree: &'t Tree, pointer: &str) -> Option<&'t Tree> {
+    pointer_tokens(pointer).try_fold(tree, |node, step| match step.parse::<usize>() {
         Ok(index) if node.as_list().is_some() => node.at(index),
         _ => node.get(&step),
     })
 }
 
-/// The names that stand in quotes.
-fn names(message: &str, quote: char) -> String {
+/// The names in quotes, for a sentence.
+fn quoted_names(message: &str, quote: char) -> String {
     let quoted: Vec<String> = message.split(quote).skip(1).step_by(2).map(|n| format!("`{n}`")).collect();
     quoted.join(", ")
 }
 
-fn brief(json: &str) -> String {
-    const MOST: usize = 40;
-    if json.chars().count() <= MOST { json.to_owned() } else { json.chars().take(MOST).chain(['…']).collect() }
+fn truncate(json: &str) -> String {
+    const MAX_CHARS: usize = 40;
+    if json.chars().count() <= MAX_CHARS {
+        json.to_owned()
+    } else {
+        json.chars().take(MAX_CHARS).chain(['…']).collect()
+    }
 }

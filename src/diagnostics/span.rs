@@ -1,6 +1,8 @@
+//! Source files, spans in them, and lines and columns.
+
 use std::sync::Arc;
 
-/// Which file of the set a span lies in.
+/// The file of the set that a span belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct FileId(pub u32);
 
@@ -13,7 +15,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// For what is wrong with the set as a whole, not with a place in one of its files.
+    /// For diagnostics about the set as a whole.
     pub const NOWHERE: Span = Span { file: FileId(u32::MAX), start: 0, end: 0 };
 
     pub fn new(file: FileId, start: usize, end: usize) -> Span {
@@ -21,9 +23,9 @@ impl Span {
     }
 }
 
-/// Line and column, both from 1; columns count characters.
+/// Line and column, both counted from 1; columns count characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct SourceLocation {
     pub line: usize,
     pub column: usize,
 }
@@ -32,12 +34,12 @@ pub struct Place {
 pub struct Source {
     /// The name inside the set: `dialects/chat.yaml`.
     pub name: String,
-    /// As a person knows it: `mappings/dialects/chat.yaml`.
+    /// The path to display: `mappings/dialects/chat.yaml`.
     pub shown: String,
     pub text: Arc<str>,
 }
 
-/// The texts of a set of files, kept so that any span can be shown.
+/// The texts of all files of a set, kept so that any span can be displayed.
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
     files: Vec<Source>,
@@ -61,35 +63,36 @@ impl Sources {
         self.get(span.file).and_then(|s| s.text.get(span.start as usize..span.end as usize)).unwrap_or("")
     }
 
-    pub fn place(&self, span: Span) -> Place {
+    pub fn location(&self, span: Span) -> SourceLocation {
         let text = self.get(span.file).map(|s| &*s.text).unwrap_or("");
         let before = text.get(..span.start as usize).unwrap_or(text);
         let line = before.bytes().filter(|b| *b == b'\n').count() + 1;
         let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
-        Place { line, column }
+        SourceLocation { line, column }
     }
 
-    /// The place behind the last character of `span`.
-    pub fn end(&self, span: Span) -> Place {
-        self.place(Span { start: span.end, ..span })
+    /// The location after the last character of `span`.
+    pub fn end_location(&self, span: Span) -> SourceLocation {
+        self.location(Span { start: span.end, ..span })
     }
 
     /// `mappings/dialects/chat.yaml:10:69`
     pub fn show(&self, span: Span) -> String {
-        let place = self.place(span);
+        let location = self.location(span);
         let file = self.get(span.file).map(|s| s.shown.as_str()).unwrap_or("?");
-        format!("{file}:{}:{}", place.line, place.column)
+        format!("{file}:{}:{}", location.line, location.column)
     }
 
     /// `chat:10`: short enough for a table of rules.
     pub fn show_short(&self, span: Span) -> String {
         let name = self.get(span.file).map(|s| s.name.as_str()).unwrap_or("?");
         let stem = name.rsplit('/').next().unwrap_or(name).trim_end_matches(".yaml");
-        format!("{stem}:{}", self.place(span).line)
+        format!("{stem}:{}", self.location(span).line)
     }
 
-    /// The part of `span` that reads `needle`, so that the carets stand under the very word: `id` is found in
-    /// `{{ id }}`, not in `{{ item.id }}`. Where the word stands nowhere (it was written with an escape, say), `span`.
+    /// The part of `span` that reads `needle`, so that the carets underline that word only: `id` is found in `{{ id
+    /// }}`, not in `{{ item.id }}`. Returns `span` if the word is not found, for example because it is written with an
+    /// escape.
     pub fn within(&self, span: Span, needle: &str) -> Span {
         let text = self.text(span);
         let inside = |c: char| c.is_alphanumeric() || c == '_';

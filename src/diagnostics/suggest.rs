@@ -1,7 +1,7 @@
-//! Did you mean.
+//! Did-you-mean suggestions and lists of alternatives.
 
-/// What other tools call it, and what it is called here.
-const ELSEWHERE: &[(&str, &[&str])] = &[
+/// Names that other tools use, and the names that Reframe uses instead.
+const FOREIGN_NAMES: &[(&str, &[&str])] = &[
     ("on", &["event", "when"]),
     ("if", &["when", "where"]),
     ("foreach", &["each", "$each"]),
@@ -10,43 +10,44 @@ const ELSEWHERE: &[(&str, &[&str])] = &[
     ("api_key", &["key"]),
 ];
 
-/// The nearest of `known`, if one is near enough to be a slip of the finger, or is what others call it.
-pub fn did_you_mean<'k>(said: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
-    let said_lower = said.to_lowercase();
+/// The name of `known` that was probably meant: our name for a foreign one, or else the nearest by edit distance.
+pub fn did_you_mean<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+    let word_lower = word.to_lowercase();
     let known: Vec<&str> = known.into_iter().collect();
-    let here = ELSEWHERE.iter().find(|(other, _)| *other == said_lower).map_or(&[] as &[&str], |(_, here)| here);
-    if let Some(word) = here.iter().find_map(|word| known.iter().find(|k| *k == word)) {
-        return Some(word);
+    let foreign = FOREIGN_NAMES.iter().find(|(foreign, _)| *foreign == word_lower);
+    let own_names = foreign.map_or(&[] as &[&str], |(_, own)| own);
+    if let Some(own) = own_names.iter().find_map(|own| known.iter().find(|k| *k == own)) {
+        return Some(own);
     }
     known
         .into_iter()
-        .map(|k| (strsim::damerau_levenshtein(&said_lower, &k.to_lowercase()), k))
+        .map(|k| (strsim::damerau_levenshtein(&word_lower, &k.to_lowercase()), k))
         .filter(|(distance, k)| {
-            // Of a word of one letter nothing remains but its length.
-            let longest = said.chars().count().max(k.chars().count());
-            *distance <= (longest / 3).max(1) && *distance < longest
+            // Replacing every letter, as in words of one letter, is no typo.
+            let length = word.chars().count().max(k.chars().count());
+            *distance <= (length / 3).max(1) && *distance < length
         })
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, k)| k)
 }
 
-/// The one of `known` that is a single letter away: so near that it was hardly meant as it is.
-pub fn slip_of<'k>(said: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
-    known.into_iter().find(|k| k.len() > 4 && strsim::damerau_levenshtein(said, k) == 1)
+/// The name of `known` that is one edit away, so that `word` is probably a typo of it.
+pub fn likely_typo<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+    known.into_iter().find(|k| k.len() > 4 && strsim::damerau_levenshtein(word, k) == 1)
 }
 
-/// What there is, for the help line under an unknown word.
-pub fn there_is<'k>(known: impl IntoIterator<Item = &'k str>) -> String {
+/// The existing names, for the help line of an unknown name.
+pub fn describe_known<'k>(known: impl IntoIterator<Item = &'k str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     match known.as_slice() {
         [] => "there is none yet".to_owned(),
         [one] => format!("there is only `{one}`"),
-        several => format!("one of {}", one_of(several.iter().copied())),
+        many => format!("one of {}", or_list(many.iter().copied())),
     }
 }
 
-/// `a, b or c`, for the sentence that lists what may stand here.
-pub fn one_of<'k>(known: impl IntoIterator<Item = &'k str>) -> String {
+/// `a, b or c`, for a sentence that lists the allowed values.
+pub fn or_list<'k>(known: impl IntoIterator<Item = &'k str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     match known.as_slice() {
         [] => "nothing".to_owned(),

@@ -1,279 +1,297 @@
-//! The words that rules may emit, with their fields. Backends emit events; dialects emit the parts of a request, and
-//! what is observed in a capture of their own frames.
+//! What rules can `emit:`, with the fields of each kind. Rules of backends emit events; rules of dialects emit the items of
+//! a request, and observations about captured frames.
 
 use super::{CallKind, Finish, Merge, ReasoningKind};
 
-/// The type of a field that a rule fills.
+/// The type of a field that a rule sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// A string; numbers and booleans are written out.
+pub enum FieldType {
+    /// A string; numbers and booleans are converted to text.
     Text,
     Int,
     Number,
     Bool,
-    Word(&'static [&'static str]),
+    /// One of a closed set of names.
+    Enum(&'static [&'static str]),
     /// One string or a list of them.
-    Texts,
-    /// Anything, passed on with its key order and exact numbers.
+    TextOrList,
+    /// Any JSON, with key order and exact numbers preserved.
     Json,
-    /// A list of content parts, made by the named rules after `use:`.
-    Parts,
+    /// A list of content parts, built by the named rules after `use:`.
+    ContentParts,
 }
 
 #[derive(Debug)]
-pub struct Field {
+pub struct FieldSpec {
     pub name: &'static str,
-    pub kind: Kind,
+    pub field_type: FieldType,
 }
 
-/// One word of a vocabulary.
+/// One kind of thing that a rule can emit.
 #[derive(Debug)]
-pub struct Word {
+pub struct EmitKind {
     pub name: &'static str,
-    /// For people.
-    pub about: &'static str,
-    pub fields: &'static [Field],
-    /// When all of these are absent there is nothing to say, and nothing is emitted.
-    /// Empty: the word is always said.
+    /// For the generated schema and reference.
+    pub description: &'static str,
+    pub fields: &'static [FieldSpec],
+    /// Nothing is emitted if all of these fields are absent. If the list is empty, it is always emitted.
     pub payload: &'static [&'static str],
 }
 
+/// The kinds that one category of rules can emit.
 #[derive(Debug)]
-pub struct Vocabulary {
-    /// What one of its words is called in a diagnostic.
+pub struct EmitGrammar {
+    /// The noun for one of its kinds in diagnostics.
     pub noun: &'static str,
-    /// In a stream an empty piece says nothing; in a request an empty message was meant.
-    pub empty_is_nothing: bool,
-    pub words: &'static [Word],
+    /// Treat empty strings as absent: an empty delta of a stream carries nothing, an empty message of a request does.
+    pub skip_empty: bool,
+    pub kinds: &'static [EmitKind],
 }
 
-impl Vocabulary {
-    pub fn find(&self, name: &str) -> Option<&'static Word> {
-        self.words.iter().find(|w| w.name == name)
+impl EmitGrammar {
+    pub fn find(&self, name: &str) -> Option<&'static EmitKind> {
+        self.kinds.iter().find(|w| w.name == name)
     }
 
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
-        self.words.iter().map(|w| w.name)
+        self.kinds.iter().map(|w| w.name)
     }
 }
 
-const fn f(name: &'static str, kind: Kind) -> Field {
-    Field { name, kind }
+const fn field(name: &'static str, field_type: FieldType) -> FieldSpec {
+    FieldSpec { name, field_type }
 }
 
-const CHOICE: Field = f("choice", Kind::Int);
-const ITEM: Field = f("item", Kind::Text);
-const PART: Field = f("part", Kind::Int);
-const DELTA: Field = f("delta", Kind::Text);
-const WHOLE: Field = f("whole", Kind::Text);
+const CHOICE: FieldSpec = field("choice", FieldType::Int);
+const ITEM: FieldSpec = field("item", FieldType::Text);
+const PART: FieldSpec = field("part", FieldType::Int);
+const DELTA: FieldSpec = field("delta", FieldType::Text);
+const WHOLE: FieldSpec = field("whole", FieldType::Text);
 
-/// What an annotation points at.
+/// What an annotation refers to.
 pub const ANNOTATION_KINDS: &[&str] = &["url", "file", "other"];
 
-pub static EVENTS: Vocabulary = Vocabulary {
+pub static EVENTS: EmitGrammar = EmitGrammar {
     noun: "event",
-    empty_is_nothing: true,
-    words: &[
-        Word {
+    skip_empty: true,
+    kinds: &[
+        EmitKind {
             name: "start",
-            about: "Who answers. Before anything was told, `model` replaces the model that was asked for.",
-            fields: &[f("id", Kind::Text), f("model", Kind::Text), f("created", Kind::Int)],
+            description: "Who answers. Before anything was told, `model` replaces the model that was asked for.",
+            fields: &[field("id", FieldType::Text), field("model", FieldType::Text), field("created", FieldType::Int)],
             payload: &["id", "model", "created"],
         },
-        Word {
+        EmitKind {
             name: "text",
-            about: "A piece of text; `whole` is a snapshot of all so far, of which only what is new counts.",
+            description: "A piece of text; `whole` is a snapshot of all so far, of which only what is new counts.",
             fields: &[CHOICE, ITEM, PART, DELTA, WHOLE],
             payload: &["delta", "whole"],
         },
-        Word {
+        EmitKind {
             name: "refusal",
-            about: "A piece of a refusal; `whole` is a snapshot of all so far.",
+            description: "A piece of a refusal; `whole` is a snapshot of all so far.",
             fields: &[CHOICE, ITEM, PART, DELTA, WHOLE],
             payload: &["delta", "whole"],
         },
-        Word {
+        EmitKind {
             name: "reasoning",
-            about: "Thoughts; `part` numbers the summaries.",
+            description: "Thoughts; `part` numbers the summaries.",
             fields: &[
                 CHOICE,
                 ITEM,
-                f("kind", Kind::Word(ReasoningKind::WORDS)),
+                field("kind", FieldType::Enum(ReasoningKind::NAMES)),
                 PART,
                 DELTA,
                 WHOLE,
-                f("encrypted", Kind::Text),
+                field("encrypted", FieldType::Text),
             ],
             payload: &["delta", "whole", "encrypted"],
         },
-        Word {
+        EmitKind {
             name: "annotation",
-            about: "A citation; `value` is any JSON, for what has no field of its own.",
+            description: "A citation; `value` is any JSON, for what has no field of its own.",
             fields: &[
                 CHOICE,
                 ITEM,
-                f("kind", Kind::Word(ANNOTATION_KINDS)),
-                f("url", Kind::Text),
-                f("title", Kind::Text),
-                f("file", Kind::Text),
-                f("name", Kind::Text),
-                f("start", Kind::Int),
-                f("end", Kind::Int),
-                f("index", Kind::Int),
-                f("value", Kind::Json),
+                field("kind", FieldType::Enum(ANNOTATION_KINDS)),
+                field("url", FieldType::Text),
+                field("title", FieldType::Text),
+                field("file", FieldType::Text),
+                field("name", FieldType::Text),
+                field("start", FieldType::Int),
+                field("end", FieldType::Int),
+                field("index", FieldType::Int),
+                field("value", FieldType::Json),
             ],
             payload: &["url", "file", "value"],
         },
-        Word {
+        EmitKind {
             name: "logprobs",
-            about: "The log-probabilities of the text that comes next.",
-            fields: &[CHOICE, ITEM, f("value", Kind::Json)],
+            description: "The log-probabilities of the text that comes next.",
+            fields: &[CHOICE, ITEM, field("value", FieldType::Json)],
             payload: &["value"],
         },
-        Word {
+        EmitKind {
             name: "tool",
-            about: "A piece of a call; `key` is whatever names the call in this backend.",
+            description: "A piece of a call; `key` is whatever names the call in this backend.",
             fields: &[
                 CHOICE,
-                f("key", Kind::Text),
-                f("id", Kind::Text),
-                f("name", Kind::Text),
-                f("kind", Kind::Word(CallKind::WORDS)),
-                f("arguments", Kind::Text),
+                field("key", FieldType::Text),
+                field("id", FieldType::Text),
+                field("name", FieldType::Text),
+                field("kind", FieldType::Enum(CallKind::NAMES)),
+                field("arguments", FieldType::Text),
                 WHOLE,
             ],
             payload: &["id", "name", "arguments", "whole"],
         },
-        Word {
+        EmitKind {
             name: "batch",
-            about: "The calls with these ids are complete.",
-            fields: &[CHOICE, f("ids", Kind::Texts)],
+            description: "The calls with these ids are complete.",
+            fields: &[CHOICE, field("ids", FieldType::TextOrList)],
             payload: &["ids"],
         },
-        // Without a name it closes every open call of the choice.
-        Word {
+        // Without a key it closes every open call of the choice.
+        EmitKind {
             name: "close",
-            about: "This item, or this call (by key or id), is complete.",
-            fields: &[CHOICE, ITEM, f("key", Kind::Text)],
+            description: "This item, or this call (by key or id), is complete.",
+            fields: &[CHOICE, ITEM, field("key", FieldType::Text)],
             payload: &[],
         },
-        Word {
+        EmitKind {
             name: "usage",
-            about: "Tokens, as far as the backend counted them.",
+            description: "Tokens, as far as the backend counted them.",
             fields: &[
-                f("input", Kind::Int),
-                f("output", Kind::Int),
-                f("total", Kind::Int),
-                f("cached", Kind::Int),
-                f("cache_write", Kind::Int),
-                f("reasoning", Kind::Int),
-                f("merge", Kind::Word(Merge::WORDS)),
+                field("input", FieldType::Int),
+                field("output", FieldType::Int),
+                field("total", FieldType::Int),
+                field("cached", FieldType::Int),
+                field("cache_write", FieldType::Int),
+                field("reasoning", FieldType::Int),
+                field("merge", FieldType::Enum(Merge::NAMES)),
             ],
             payload: &["input", "output", "total", "cached", "cache_write", "reasoning"],
         },
-        Word {
+        EmitKind {
             name: "finish",
-            about: "Why the choice ended; without `choice` it ends all that are open.",
-            fields: &[CHOICE, f("reason", Kind::Word(Finish::WORDS))],
+            description: "Why the choice ended; without `choice` it ends all that are open.",
+            fields: &[CHOICE, field("reason", FieldType::Enum(Finish::NAMES))],
             payload: &["reason"],
         },
-        Word {
+        EmitKind {
             name: "fault",
-            about: "An error; `final: false` when the backend goes on by itself.",
+            description: "An error; `final: false` when the backend goes on by itself.",
             fields: &[
-                f("message", Kind::Text),
-                f("code", Kind::Text),
-                f("param", Kind::Text),
-                f("status", Kind::Int),
-                f("retry_after", Kind::Int),
-                f("final", Kind::Bool),
+                field("message", FieldType::Text),
+                field("code", FieldType::Text),
+                field("param", FieldType::Text),
+                field("status", FieldType::Int),
+                field("retry_after", FieldType::Int),
+                field("final", FieldType::Bool),
             ],
             payload: &[],
         },
-        Word {
+        EmitKind {
             name: "end",
-            about: "Nothing follows. Not needed where the framing has an end marker or the bytes end.",
+            description: "Nothing follows. Not needed where the framing has an end marker or the bytes end.",
             fields: &[],
             payload: &[],
         },
     ],
 };
 
-pub static ITEMS: Vocabulary = Vocabulary {
+pub static ITEMS: EmitGrammar = EmitGrammar {
     noun: "request item",
-    empty_is_nothing: false,
-    words: &[
-        Word {
+    skip_empty: false,
+    kinds: &[
+        EmitKind {
             name: "message",
-            about: "What somebody said: `text`, or `parts`.",
-            fields: &[f("role", Kind::Text), f("text", Kind::Text), f("parts", Kind::Parts)],
+            description: "What somebody said: `text`, or `parts`.",
+            fields: &[
+                field("role", FieldType::Text),
+                field("text", FieldType::Text),
+                field("parts", FieldType::ContentParts),
+            ],
             payload: &["text", "parts"],
         },
-        Word {
+        EmitKind {
             name: "call",
-            about: "A call that the model made earlier.",
+            description: "A call that the model made earlier.",
             fields: &[
-                f("id", Kind::Text),
-                f("name", Kind::Text),
-                f("kind", Kind::Word(CallKind::WORDS)),
-                f("arguments", Kind::Text),
+                field("id", FieldType::Text),
+                field("name", FieldType::Text),
+                field("kind", FieldType::Enum(CallKind::NAMES)),
+                field("arguments", FieldType::Text),
             ],
             payload: &["id", "name", "arguments"],
         },
-        Word {
+        EmitKind {
             name: "result",
-            about: "What a call came to.",
+            description: "What a call came to.",
             fields: &[
-                f("call_id", Kind::Text),
-                f("text", Kind::Text),
-                f("parts", Kind::Parts),
-                f("failed", Kind::Bool),
+                field("call_id", FieldType::Text),
+                field("text", FieldType::Text),
+                field("parts", FieldType::ContentParts),
+                field("failed", FieldType::Bool),
             ],
             payload: &[],
         },
-        Word {
+        EmitKind {
             name: "reasoning",
-            about: "Earlier thoughts, given back.",
-            fields: &[f("id", Kind::Text), f("summaries", Kind::Texts), f("encrypted", Kind::Text)],
+            description: "Earlier thoughts, given back.",
+            fields: &[
+                field("id", FieldType::Text),
+                field("summaries", FieldType::TextOrList),
+                field("encrypted", FieldType::Text),
+            ],
             payload: &["id", "summaries", "encrypted"],
         },
-        // An item of a kind that only a backend of the same dialect knows.
-        Word {
+        EmitKind {
             name: "other",
-            about: "An item of a kind that only a backend of the same dialect knows.",
-            fields: &[f("kind", Kind::Text), f("raw", Kind::Json)],
+            description: "An item of a kind that only a backend of the same dialect knows.",
+            fields: &[field("kind", FieldType::Text), field("raw", FieldType::Json)],
             payload: &["raw"],
         },
     ],
 };
 
-pub static PARTS: Vocabulary = Vocabulary {
+pub static PARTS: EmitGrammar = EmitGrammar {
     noun: "content part",
-    empty_is_nothing: false,
-    words: &[
-        Word { name: "text", about: "A part that is text.", fields: &[f("text", Kind::Text)], payload: &["text"] },
-        Word {
+    skip_empty: false,
+    kinds: &[
+        EmitKind {
+            name: "text",
+            description: "A part that is text.",
+            fields: &[field("text", FieldType::Text)],
+            payload: &["text"],
+        },
+        EmitKind {
             name: "image",
-            about: "A part that is an image.",
-            fields: &[f("url", Kind::Text), f("detail", Kind::Text)],
+            description: "A part that is an image.",
+            fields: &[field("url", FieldType::Text), field("detail", FieldType::Text)],
             payload: &["url"],
         },
-        Word {
+        EmitKind {
             name: "file",
-            about: "A part that is a file.",
-            fields: &[f("id", Kind::Text), f("name", Kind::Text), f("data", Kind::Text), f("url", Kind::Text)],
+            description: "A part that is a file.",
+            fields: &[
+                field("id", FieldType::Text),
+                field("name", FieldType::Text),
+                field("data", FieldType::Text),
+                field("url", FieldType::Text),
+            ],
             payload: &["id", "data", "url"],
         },
-        Word {
+        EmitKind {
             name: "audio",
-            about: "A part that is sound.",
-            fields: &[f("data", Kind::Text), f("format", Kind::Text)],
+            description: "A part that is sound.",
+            fields: &[field("data", FieldType::Text), field("format", FieldType::Text)],
             payload: &["data"],
         },
-        Word {
+        EmitKind {
             name: "refusal",
-            about: "A part that is a refusal.",
-            fields: &[f("text", Kind::Text)],
+            description: "A part that is a refusal.",
+            fields: &[field("text", FieldType::Text)],
             payload: &["text"],
         },
     ],
@@ -281,20 +299,20 @@ pub static PARTS: Vocabulary = Vocabulary {
 
 pub const TOOL_KINDS: &[&str] = &["function", "custom", "other"];
 
-pub static TOOLS: Vocabulary = Vocabulary {
+pub static TOOLS: EmitGrammar = EmitGrammar {
     noun: "tool",
-    empty_is_nothing: false,
-    words: &[Word {
+    skip_empty: false,
+    kinds: &[EmitKind {
         name: "tool",
-        about: "A tool that the model may call.",
+        description: "A tool that the model may call.",
         fields: &[
-            f("kind", Kind::Word(TOOL_KINDS)),
-            f("type", Kind::Text),
-            f("name", Kind::Text),
-            f("description", Kind::Text),
-            f("parameters", Kind::Json),
-            f("strict", Kind::Bool),
-            f("raw", Kind::Json),
+            field("kind", FieldType::Enum(TOOL_KINDS)),
+            field("type", FieldType::Text),
+            field("name", FieldType::Text),
+            field("description", FieldType::Text),
+            field("parameters", FieldType::Json),
+            field("strict", FieldType::Bool),
+            field("raw", FieldType::Json),
         ],
         payload: &[],
     }],
@@ -303,104 +321,126 @@ pub static TOOLS: Vocabulary = Vocabulary {
 pub const CHOICE_MODES: &[&str] = &["auto", "none", "required", "named"];
 pub const FORMAT_KINDS: &[&str] = &["text", "json_object", "json_schema"];
 
-/// The scalars of a request. `tool_choice` and `format` have fields of their own.
-pub const SCALARS: &[Field] = &[
-    f("model", Kind::Text),
-    f("stream", Kind::Bool),
-    f("usage", Kind::Bool),
-    f("n", Kind::Int),
-    f("max_tokens", Kind::Int),
-    f("temperature", Kind::Number),
-    f("top_p", Kind::Number),
-    f("stop", Kind::Texts),
-    f("seed", Kind::Int),
-    f("effort", Kind::Text),
-    f("parallel", Kind::Bool),
-    f("metadata", Kind::Json),
-    f("user", Kind::Text),
-    f("previous", Kind::Text),
+/// The scalar fields of a request. `tool_choice` and `format` have their own fields.
+pub const SCALARS: &[FieldSpec] = &[
+    field("model", FieldType::Text),
+    field("stream", FieldType::Bool),
+    field("usage", FieldType::Bool),
+    field("n", FieldType::Int),
+    field("max_tokens", FieldType::Int),
+    field("temperature", FieldType::Number),
+    field("top_p", FieldType::Number),
+    field("stop", FieldType::TextOrList),
+    field("seed", FieldType::Int),
+    field("effort", FieldType::Text),
+    field("parallel", FieldType::Bool),
+    field("metadata", FieldType::Json),
+    field("user", FieldType::Text),
+    field("previous", FieldType::Text),
 ];
 
-pub const TOOL_CHOICE: &[Field] = &[f("mode", Kind::Word(CHOICE_MODES)), f("name", Kind::Text)];
+pub const TOOL_CHOICE: &[FieldSpec] = &[field("mode", FieldType::Enum(CHOICE_MODES)), field("name", FieldType::Text)];
 
-pub const FORMAT: &[Field] = &[
-    f("kind", Kind::Word(FORMAT_KINDS)),
-    f("name", Kind::Text),
-    f("schema", Kind::Json),
-    f("strict", Kind::Bool),
-    f("description", Kind::Text),
+pub const FORMAT: &[FieldSpec] = &[
+    field("kind", FieldType::Enum(FORMAT_KINDS)),
+    field("name", FieldType::Text),
+    field("schema", FieldType::Json),
+    field("strict", FieldType::Bool),
+    field("description", FieldType::Text),
 ];
 
-/// What a piece of an answer is a piece of.
-pub const STRANDS: &[&str] = &["text", "refusal", "arguments", "summary", "thought"];
+/// The kinds of content that a delta of a captured stream can have.
+pub const DELTA_KINDS: &[&str] = &["text", "refusal", "arguments", "summary", "thought"];
 
-const ID: Field = f("id", Kind::Text);
-const INDEX: Field = f("index", Kind::Int);
-const STRAND: Field = f("kind", Kind::Word(STRANDS));
-/// An item is known by its id, by its index, or by both; the rest must never change.
-const ITEM_FACTS: &[Field] = &[CHOICE, ID, INDEX, f("kind", Kind::Text), f("call", Kind::Text), f("name", Kind::Text)];
+const ID: FieldSpec = field("id", FieldType::Text);
+const INDEX: FieldSpec = field("index", FieldType::Int);
+const DELTA_KIND: FieldSpec = field("kind", FieldType::Enum(DELTA_KINDS));
+/// An item is identified by its id, its index or both. The other fields must not change within a stream.
+const ITEM_FIELDS: &[FieldSpec] = &[
+    CHOICE,
+    ID,
+    INDEX,
+    field("kind", FieldType::Text),
+    field("call", FieldType::Text),
+    field("name", FieldType::Text),
+];
 
-/// What one frame of a capture says, in the words that the laws of a stream are about.
-pub static OBSERVATIONS: Vocabulary = Vocabulary {
+/// Observations about one captured frame. The stream rules of `capture/` check their sequence.
+pub static OBSERVATIONS: EmitGrammar = EmitGrammar {
     noun: "observation",
-    empty_is_nothing: true,
-    words: &[
-        Word {
+    skip_empty: true,
+    kinds: &[
+        EmitKind {
             name: "turn",
-            about: "whose frame it is: id, model and time never change within a stream",
-            fields: &[ID, f("model", Kind::Text), f("created", Kind::Int)],
+            description: "whose frame it is: id, model and time never change within a stream",
+            fields: &[ID, field("model", FieldType::Text), field("created", FieldType::Int)],
             payload: &["id", "model", "created"],
         },
-        Word { name: "number", about: "the frame's number", fields: &[f("value", Kind::Int)], payload: &["value"] },
-        Word { name: "begin", about: "a choice begins", fields: &[CHOICE], payload: &[] },
-        Word { name: "open", about: "an item begins", fields: ITEM_FACTS, payload: &["id", "index"] },
-        Word {
+        EmitKind {
+            name: "number",
+            description: "the frame's number",
+            fields: &[field("value", FieldType::Int)],
+            payload: &["value"],
+        },
+        EmitKind { name: "begin", description: "a choice begins", fields: &[CHOICE], payload: &[] },
+        EmitKind { name: "open", description: "an item begins", fields: ITEM_FIELDS, payload: &["id", "index"] },
+        EmitKind {
             name: "open_part",
-            about: "a part of an item begins",
-            fields: &[CHOICE, ID, INDEX, PART, STRAND],
+            description: "a part of an item begins",
+            fields: &[CHOICE, ID, INDEX, PART, DELTA_KIND],
             payload: &["part"],
         },
-        Word {
+        EmitKind {
             name: "piece",
-            about: "a piece of text, arguments or thoughts",
-            fields: &[CHOICE, ID, INDEX, PART, STRAND, f("text", Kind::Text)],
+            description: "a piece of text, arguments or thoughts",
+            fields: &[CHOICE, ID, INDEX, PART, DELTA_KIND, field("text", FieldType::Text)],
             payload: &["text"],
         },
-        // Always said: a whole that is empty is one, too.
-        Word {
+        // Always emitted: an empty text is a valid final text.
+        EmitKind {
             name: "whole",
-            about: "all of a part, as it is told at its end",
-            fields: &[CHOICE, ID, INDEX, PART, STRAND, f("text", Kind::Text)],
+            description: "all of a part, as it is told at its end",
+            fields: &[CHOICE, ID, INDEX, PART, DELTA_KIND, field("text", FieldType::Text)],
             payload: &[],
         },
-        Word {
+        EmitKind {
             name: "close_part",
-            about: "a part is over",
-            fields: &[CHOICE, ID, INDEX, PART, STRAND],
+            description: "a part is over",
+            fields: &[CHOICE, ID, INDEX, PART, DELTA_KIND],
             payload: &["part"],
         },
-        Word { name: "close", about: "an item is over", fields: ITEM_FACTS, payload: &["id", "index"] },
-        // An item that is told once more, when all is over.
-        Word {
+        EmitKind { name: "close", description: "an item is over", fields: ITEM_FIELDS, payload: &["id", "index"] },
+        // An item that is repeated at the end of the stream.
+        EmitKind {
             name: "item",
-            about: "an item, told once more when all is over",
-            fields: ITEM_FACTS,
+            description: "an item, told once more when all is over",
+            fields: ITEM_FIELDS,
             payload: &["id", "index"],
         },
-        Word {
+        EmitKind {
             name: "finish",
-            about: "why a choice ended",
-            fields: &[CHOICE, f("reason", Kind::Text)],
+            description: "why a choice ended",
+            fields: &[CHOICE, field("reason", FieldType::Text)],
             payload: &["reason"],
         },
-        Word { name: "usage", about: "what was counted", fields: &[f("total", Kind::Int)], payload: &["total"] },
-        Word { name: "end", about: "the stream is complete", fields: &[f("items", Kind::Int)], payload: &[] },
-        Word { name: "fail", about: "the stream failed", fields: &[], payload: &[] },
-        // A mistake that one frame shows by itself, in the mapping's own words.
-        Word {
+        EmitKind {
+            name: "usage",
+            description: "what was counted",
+            fields: &[field("total", FieldType::Int)],
+            payload: &["total"],
+        },
+        EmitKind {
+            name: "end",
+            description: "the stream is complete",
+            fields: &[field("items", FieldType::Int)],
+            payload: &[],
+        },
+        EmitKind { name: "fail", description: "the stream failed", fields: &[], payload: &[] },
+        // An error that is visible in a single frame, with a message from the mapping.
+        EmitKind {
             name: "wrong",
-            about: "a mistake that one frame shows by itself",
-            fields: &[f("message", Kind::Text)],
+            description: "a mistake that one frame shows by itself",
+            fields: &[field("message", FieldType::Text)],
             payload: &["message"],
         },
     ],

@@ -1,7 +1,7 @@
-use super::{Fault, Finish, Merge, Tree, Usage, words};
-use reframe_json::Torn;
+use super::{Fault, Finish, Merge, Tree, Usage, named_enum};
+use reframe_json::SurrogateString;
 
-/// What a backend said, in our words: the closed list that every backend mapping emits.
+/// An event of a backend in normalized form: the closed list that the rules of every backend emit.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
     Start {
@@ -13,23 +13,23 @@ pub enum Event {
         choice: usize,
         item: Option<String>,
         part: Option<usize>,
-        piece: Piece,
+        delta: Delta,
     },
     Refusal {
         choice: usize,
         item: Option<String>,
         part: Option<usize>,
-        piece: Piece,
+        delta: Delta,
     },
     Reasoning {
         choice: usize,
         item: Option<String>,
         kind: ReasoningKind,
         part: Option<usize>,
-        piece: Option<Piece>,
+        delta: Option<Delta>,
         encrypted: Option<String>,
     },
-    /// `value` has the fields of `shape::Shape::Annotation`.
+    /// `value` has the fields of `variables::RecordType::Annotation`.
     Annotation {
         choice: usize,
         item: Option<String>,
@@ -46,9 +46,9 @@ pub enum Event {
         id: Option<String>,
         name: Option<String>,
         kind: Option<CallKind>,
-        piece: Option<Piece>,
+        delta: Option<Delta>,
     },
-    /// The calls seen so far are all of this model call, in this order.
+    /// The calls with these ids are complete, in this order.
     Batch {
         choice: usize,
         ids: Vec<String>,
@@ -62,38 +62,38 @@ pub enum Event {
         usage: Usage,
         merge: Merge,
     },
-    /// Without a choice it ends every choice that is open.
+    /// Without a choice it finishes every open choice.
     Finish {
         choice: Option<usize>,
         reason: Finish,
     },
-    /// `last` is false when the backend goes on by itself.
+    /// `is_final` is false if the backend continues after the error.
     Fault {
         fault: Fault,
-        last: bool,
+        is_final: bool,
     },
     End,
 }
 
-/// A piece of text or of arguments.
+/// New text or arguments.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Piece {
-    /// What is new.
-    Delta(String),
-    /// What is new, cut inside a character: its other half is in the piece before or after.
-    Torn(Torn),
-    /// A snapshot of all so far: only what is new in it counts.
-    Whole(String),
+pub enum Delta {
+    /// New text.
+    Append(String),
+    /// New text that begins or ends with half a character; the other half is in the previous or the next delta.
+    AppendSurrogates(SurrogateString),
+    /// The full text so far, of which only the new suffix is emitted.
+    Snapshot(String),
 }
 
-words! {
+named_enum! {
     pub enum CallKind {
         Function = "function",
         Custom = "custom",
     }
 }
 
-words! {
+named_enum! {
     pub enum ReasoningKind {
         Summary = "summary",
         Raw = "raw",
@@ -101,26 +101,26 @@ words! {
 }
 
 impl Event {
-    /// One line for `explain`.
-    pub fn brief(&self) -> String {
-        let piece = |p: &Piece| match p {
-            Piece::Delta(t) => quote(t),
-            Piece::Torn(t) => quote(&t.lossy()),
-            Piece::Whole(t) => format!("whole {}", quote(t)),
+    /// One line for `explain` and test reports.
+    pub fn summary(&self) -> String {
+        let delta = |p: &Delta| match p {
+            Delta::Append(t) => quote(t),
+            Delta::AppendSurrogates(t) => quote(&t.to_string_lossy()),
+            Delta::Snapshot(t) => format!("whole {}", quote(t)),
         };
         match self {
             Event::Start { model, .. } => format!("start {}", model.as_deref().unwrap_or("")),
-            Event::Text { piece: p, .. } => format!("text {}", piece(p)),
-            Event::Refusal { piece: p, .. } => format!("refusal {}", piece(p)),
-            Event::Reasoning { kind, piece: p, .. } => {
-                format!("reasoning {} {}", kind.word(), p.as_ref().map(piece).unwrap_or_default())
+            Event::Text { delta: p, .. } => format!("text {}", delta(p)),
+            Event::Refusal { delta: p, .. } => format!("refusal {}", delta(p)),
+            Event::Reasoning { kind, delta: p, .. } => {
+                format!("reasoning {} {}", kind.name(), p.as_ref().map(delta).unwrap_or_default())
             }
             Event::Annotation { .. } => "annotation".into(),
             Event::Logprobs { .. } => "logprobs".into(),
-            Event::Tool { name, piece: p, .. } => format!(
+            Event::Tool { name, delta: p, .. } => format!(
                 "tool {}{}",
                 name.as_deref().map(|n| format!("{n} ")).unwrap_or_default(),
-                p.as_ref().map(piece).unwrap_or_default()
+                p.as_ref().map(delta).unwrap_or_default()
             ),
             Event::Batch { ids, .. } => format!("batch of {}", ids.len()),
             Event::Close { item, key, .. } => {
@@ -129,9 +129,9 @@ impl Event {
             Event::Usage { usage, .. } => {
                 format!("usage {}+{}", usage.input.unwrap_or(0), usage.output.unwrap_or(0))
             }
-            Event::Finish { reason, .. } => format!("finish {}", reason.word()),
-            Event::Fault { fault, last } => {
-                format!("fault {}{}", quote(&fault.message), if *last { "" } else { " (goes on)" })
+            Event::Finish { reason, .. } => format!("finish {}", reason.name()),
+            Event::Fault { fault, is_final } => {
+                format!("fault {}{}", quote(&fault.message), if *is_final { "" } else { " (goes on)" })
             }
             Event::End => "end".into(),
         }
@@ -149,13 +149,13 @@ pub fn quote(text: &str) -> String {
     format!("{short:?}")
 }
 
-/// How the backend stopped talking.
+/// How the backend's stream ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ended {
-    /// It said so: the framing's end marker.
+pub enum StreamEnd {
+    /// By the framing's end marker.
     Marker,
-    /// Its bytes ended.
+    /// At the end of the bytes.
     Eof,
-    /// The connection was lost.
-    Cut(String),
+    /// The connection was lost; the reason.
+    Disconnected(String),
 }

@@ -1,6 +1,6 @@
-use super::words;
+use super::named_enum;
 
-words! {
+named_enum! {
     /// What went wrong, in our words. A dialect turns a kind into its own type and code by tables.
     pub enum FaultKind {
         /// The body is not JSON.
@@ -30,13 +30,13 @@ words! {
         Garbled = "garbled",
         Timeout = "timeout",
         /// A frame of ours broke its schema or its order.
-        Breach = "breach",
+        Violation = "breach",
         Internal = "internal",
     }
 }
 
 impl FaultKind {
-    /// The HTTP status when nothing better is known.
+    /// The default HTTP status.
     pub fn status(self) -> u16 {
         match self {
             FaultKind::NotJson | FaultKind::Missing | FaultKind::Invalid | FaultKind::Unsupported => 400,
@@ -52,48 +52,48 @@ impl FaultKind {
             | FaultKind::Truncated
             | FaultKind::Garbled => 502,
             FaultKind::Timeout => 504,
-            FaultKind::Breach | FaultKind::Internal => 500,
+            FaultKind::Violation | FaultKind::Internal => 500,
         }
     }
 }
 
-/// Something went wrong, before the answer or in the middle of it.
+/// An error, before the response or in the middle of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     pub kind: FaultKind,
     pub message: String,
-    /// The field of the client's request that is to blame: `messages[2].content`.
+    /// The field of the client's request that caused the error: `messages[2].content`.
     pub param: Option<String>,
-    /// The backend's own code, when it gave one.
+    /// The backend's own error code, if it sent one.
     pub code: Option<String>,
     pub status: Option<u16>,
     /// Seconds.
     pub retry_after: Option<u64>,
 }
 
-/// A text that no client may read, even when a backend repeats it.
+/// Removes a secret from texts for clients, in case a backend repeats it in an error.
 #[derive(Clone)]
-pub struct Hidden(std::sync::Arc<str>);
+pub struct Redactor(std::sync::Arc<str>);
 
-impl Hidden {
-    pub fn new(text: &str) -> Hidden {
-        Hidden(text.into())
+impl Redactor {
+    pub fn new(text: &str) -> Redactor {
+        Redactor(text.into())
     }
 
     pub fn redact(&self, text: &str) -> String {
         text.replace(&*self.0, "[redacted]")
     }
 
-    pub fn redacted(&self, fault: Fault) -> Fault {
+    pub fn redact_fault(&self, fault: Fault) -> Fault {
         let Fault { kind, message, param, code, status, retry_after } = fault;
         let code = code.map(|code| self.redact(&code));
         Fault { kind, message: self.redact(&message), param, code, status, retry_after }
     }
 }
 
-impl std::fmt::Debug for Hidden {
+impl std::fmt::Debug for Redactor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Hidden")
+        f.write_str("Redactor")
     }
 }
 
@@ -107,7 +107,7 @@ impl Fault {
         self
     }
 
-    /// Did the backend stop in the middle? What it said before that is still worth something.
+    /// True if the backend stopped in the middle, so that its output up to then may be usable.
     pub fn is_partial(&self) -> bool {
         matches!(
             self.kind,
@@ -119,7 +119,7 @@ impl Fault {
         )
     }
 
-    /// Only statuses that tell of an error count; a backend's `status: 200` beside an error is noise.
+    /// The HTTP status. A status outside 400..=599 is ignored, because some backends send `status: 200` with an error.
     pub fn status(&self) -> u16 {
         self.status.filter(|s| (400..=599).contains(s)).unwrap_or(self.kind.status())
     }

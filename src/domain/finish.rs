@@ -1,6 +1,6 @@
-use super::words;
+use super::named_enum;
 
-words! {
+named_enum! {
     /// Why a choice ended. Dialects turn these into their own words by a table.
     pub enum Finish {
         Stop = "stop",
@@ -14,8 +14,8 @@ words! {
 }
 
 impl Finish {
-    /// The answer was cut short: what is there is not all that the model had to say.
-    pub fn is_cut(self) -> bool {
+    /// True if the output is incomplete.
+    pub fn is_truncated(self) -> bool {
         match self {
             Finish::Length | Finish::ContentFilter => true,
             Finish::Stop | Finish::ToolCalls | Finish::FunctionCall | Finish::Cancelled | Finish::Error => false,

@@ -1,13 +1,13 @@
-use super::{MomentKind, Tree, words};
+use super::{MomentKind, Tree, named_enum};
 use std::sync::Arc;
 
-/// One unit that leaves for the client.
+/// One frame of a response stream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Frame {
-    /// The name it has in the mapping.
+    /// The frame's name in the mapping.
     pub name: Arc<str>,
     pub moment: MomentKind,
-    /// The SSE event name, where the dialect's framing gives one.
+    /// The SSE event name, if the dialect's framing sets one.
     pub event: Option<String>,
     pub body: FrameBody,
 }
@@ -15,15 +15,15 @@ pub struct Frame {
 #[derive(Clone, Debug, PartialEq)]
 pub enum FrameBody {
     Data(Tree),
-    /// Bare text: a terminator.
+    /// Plain text, for a terminator.
     Text(String),
     /// An SSE comment.
     Comment(String),
 }
 
-words! {
+named_enum! {
     /// How frames become bytes.
-    pub enum WireKind {
+    pub enum StreamFormat {
         Sse = "sse",
         Ndjson = "ndjson",
     }

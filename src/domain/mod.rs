@@ -1,6 +1,6 @@
-//! The nouns: what a request asks, what a backend said, where the turn stands, what a client is told.
+//! Domain types: the client's request, the backend's events, the state of the turn, and the frames sent to the client.
 //!
-//! Closed lists live here and nowhere else; `check` reads the same tables that the run time uses.
+//! All closed lists of names are defined here, so that `check` and the run time use the same tables.
 
 pub mod emit;
 pub mod event;
@@ -14,54 +14,54 @@ pub mod turn_state;
 pub mod usage;
 pub mod variables;
 
-pub use event::{CallKind, Ended, Event, Piece, ReasoningKind};
-pub use fault::{Fault, FaultKind, Hidden};
+pub use event::{CallKind, Delta, Event, ReasoningKind, StreamEnd};
+pub use fault::{Fault, FaultKind, Redactor};
 pub use finish::Finish;
-pub use frame::{Frame, FrameBody, WireKind};
+pub use frame::{Frame, FrameBody, StreamFormat};
 pub use moment::{Moment, MomentKind, Scope};
 pub use policy::Policies;
 pub use reframe_json::Tree;
-pub use request::{Masks, TurnRequest};
+pub use request::{ToolAliases, TurnRequest};
 pub use turn_state::{Choice, Item, ItemKind, ItemState, Part, PartKind, TurnState};
 pub use usage::{Merge, Usage};
 
-/// A closed set of words, for what tells people about it.
-pub trait Closed {
-    const WORDS: &'static [&'static str];
-    /// What is chosen.
-    const ABOUT: &'static str;
-    /// What each word means, where its name does not say it.
-    const MEANINGS: &'static [&'static str];
+/// An enum with a closed set of names, for the generated schema and reference.
+pub trait NamedEnum {
+    const NAMES: &'static [&'static str];
+    /// What the enum selects.
+    const DESCRIPTION: &'static str;
+    /// The description of each value; empty where the name is self-explanatory.
+    const VALUE_DESCRIPTIONS: &'static [&'static str];
 }
 
-/// Declares a closed set of words: an enum, its spelling in YAML, and the list for `check`. Its comments are what an
-/// editor shows.
-macro_rules! words {
-    ($(#[doc = $about:literal])* $vis:vis enum $name:ident {
-        $($(#[doc = $meaning:literal])* $variant:ident = $word:literal),* $(,)?
+/// Declares an enum together with the names of its values in YAML. Its doc comments become the descriptions in the
+/// generated schema and reference, which editors show.
+macro_rules! named_enum {
+    ($(#[doc = $description:literal])* $vis:vis enum $name:ident {
+        $($(#[doc = $value_description:literal])* $variant:ident = $value:literal),* $(,)?
     }) => {
-        $(#[doc = $about])*
+        $(#[doc = $description])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        $vis enum $name { $($(#[doc = $meaning])* $variant),* }
+        $vis enum $name { $($(#[doc = $value_description])* $variant),* }
 
         impl $name {
             pub const ALL: &'static [$name] = &[$($name::$variant),*];
-            pub const WORDS: &'static [&'static str] = &[$($word),*];
+            pub const NAMES: &'static [&'static str] = &[$($value),*];
 
-            pub fn word(self) -> &'static str {
-                match self { $($name::$variant => $word),* }
+            pub fn name(self) -> &'static str {
+                match self { $($name::$variant => $value),* }
             }
 
-            pub fn from_word(word: &str) -> Option<$name> {
-                match word { $($word => Some($name::$variant),)* _ => None }
+            pub fn from_name(name: &str) -> Option<$name> {
+                match name { $($value => Some($name::$variant),)* _ => None }
             }
         }
 
-        impl $crate::domain::Closed for $name {
-            const WORDS: &'static [&'static str] = $name::WORDS;
-            const ABOUT: &'static str = concat!($($about),*).trim_ascii();
-            const MEANINGS: &'static [&'static str] = &[$(concat!($($meaning),*).trim_ascii()),*];
+        impl $crate::domain::NamedEnum for $name {
+            const NAMES: &'static [&'static str] = $name::NAMES;
+            const DESCRIPTION: &'static str = concat!($($description),*).trim_ascii();
+            const VALUE_DESCRIPTIONS: &'static [&'static str] = &[$(concat!($($value_description),*).trim_ascii()),*];
         }
     };
 }
-pub(crate) use words;
+pub(crate) use named_enum;

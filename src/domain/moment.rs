@@ -1,6 +1,6 @@
-use super::{Tree, words};
+use super::{Tree, named_enum};
 
-words! {
+named_enum! {
     /// A point in the life of the turn at which a client may have to be told something.
     pub enum MomentKind {
         /// The first thing to tell has come.
@@ -59,14 +59,14 @@ words! {
 }
 
 impl MomentKind {
-    /// Does it tell a piece, one of many that are alike?
-    pub fn is_piece(self) -> bool {
+    /// True for the moments that carry a text delta and typically occur many times.
+    pub fn is_delta(self) -> bool {
         use MomentKind as M;
         matches!(self, M::TextDelta | M::RefusalDelta | M::SummaryDelta | M::ThoughtDelta | M::ToolArgs)
     }
 }
 
-words! {
+named_enum! {
     /// What an order is about: the whole turn, one choice, or one item.
     pub enum Scope {
         Turn = "turn",
@@ -75,16 +75,16 @@ words! {
     }
 }
 
-/// A moment, with the places in the turn's state that it speaks of.
+/// A moment, with the choice, item and part of the turn's state that it concerns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Moment {
     pub kind: MomentKind,
     pub choice: Option<usize>,
-    /// Position in `TurnState::items`.
+    /// Index into `TurnState::items`.
     pub item: Option<usize>,
-    /// Position in the item's parts or summaries.
+    /// Index into the item's parts or summaries.
     pub part: Option<usize>,
-    /// What is new: a piece of text, or of arguments (policy `tool_arguments`: or all so far).
+    /// The new text or arguments; by the policy `tool_arguments`, all arguments so far.
     pub text: String,
     /// The annotation, or the log-probabilities of the text.
     pub value: Tree,

@@ -1,88 +1,88 @@
-//! Named choices. Those that need memory are built in and obeyed by `turn/`; a dialect may declare further ones
-//! of its own (`own_policies:`), which only choose among shapes and are read by its expressions as `policy.NAME`.
+//! Policies: named settings with a closed set of values. Those that affect the state of a turn are built in and
+//! implemented by `turn/`. A dialect can declare further ones, which only its expressions read, as `policy.NAME`.
 
-use super::{Closed, Finish, MomentKind, Tree, words};
+use super::{Finish, MomentKind, NamedEnum, Tree, named_enum};
 use std::sync::Arc;
 
-words! {
+named_enum! {
     /// Are argument pieces what is new, or all so far?
     pub enum ToolArguments { Incremental = "incremental", Cumulative = "cumulative" }
 }
-words! {
+named_enum! {
     /// A: as reported. B: zeros when nobody counted. Or an estimate, characters / 4.
     pub enum UsagePolicy { AsReported = "as_reported", Zeros = "zeros", Estimate = "estimate" }
 }
-words! {
+named_enum! {
     /// Where an item stands in the output.
     pub enum OutputIndex { Position = "position", MessageFirst = "message_first", Choice = "choice" }
 }
-words! {
+named_enum! {
     /// May two calls be open at a time?
     pub enum ToolsOverlap { Serial = "serial", Interleaved = "interleaved" }
 }
-words! {
+named_enum! {
     /// Are the frames that open and finish choices written for each, or once for all?
     pub enum ChoiceFrames { Each = "each", Together = "together" }
 }
-words! {
+named_enum! {
     /// Is a message item opened although the answer has no text?
     pub enum EmptyMessageItem { Omit = "omit", Always = "always" }
 }
-words! {
+named_enum! {
     /// Does an item close when the next one opens, or do message and calls close together, text first, at the finish?
-    pub enum TerminalOrder { ByItem = "by_item", AtEnd = "at_end" }
+    pub enum CloseItems { WhenComplete = "by_item", AtFinish = "at_end" }
 }
-words! {
+named_enum! {
     /// Has a call one id, or its own beside the one that the result refers to?
     pub enum ToolIds { Split = "split", Same = "same" }
 }
-words! {
+named_enum! {
     /// What a call without arguments has.
     pub enum EmptyArguments { Object = "{}", Nothing = "" }
 }
-words! {
+named_enum! {
     /// Is an answer that was cut short still a completed one?
     pub enum Truncation { Incomplete = "incomplete", Completed = "completed" }
 }
-words! {
+named_enum! {
     /// How a stream says that it is over.
     pub enum Terminator { Bare = "bare", Typed = "typed", None = "none" }
 }
-words! {
+named_enum! {
     /// When the response head leaves.
-    pub enum Head { FirstEvent = "first_event", AtOnce = "at_once" }
+    pub enum StreamStart { FirstEvent = "first_event", Immediately = "at_once" }
 }
-words! {
+named_enum! {
     /// When a stream tells the usage.
     pub enum UsageStream { RequestedOnly = "requested_only", Always = "always", Never = "never" }
 }
 
-words! {
+named_enum! {
     /// Whose ids does a client see: ours, or the backend's where it gives some?
     pub enum IdsPolicy { Own = "own", Backend = "backend" }
 }
-words! {
+named_enum! {
     /// A JSON answer to which the backend said nothing at all.
     pub enum OnEmpty { Error = "error502", Completed = "completed", Failed = "failed" }
 }
-words! {
+named_enum! {
     /// A JSON answer of which only a part came.
     pub enum OnPartial { Error = "error502", Failed = "failed", Incomplete = "incomplete" }
 }
-words! {
+named_enum! {
     /// A piece of a backend's stream that cannot be read.
     pub enum OnMalformed { Skip = "skip", Fail = "fail" }
 }
-words! {
+named_enum! {
     /// The usage of a JSON answer that nobody counted.
-    pub enum BodyUsage { AsStream = "as_stream", Zeros = "zeros" }
+    pub enum AggregateUsage { AsStream = "as_stream", Zeros = "zeros" }
 }
-words! {
+named_enum! {
     /// A stream whose backend fell silent.
-    pub enum IdleResult { Error = "error", FinishLength = "finish_length" }
+    pub enum OnIdle { Error = "error", FinishLength = "finish_length" }
 }
 
-/// What `turn/` obeys, typed; and every policy as a word for expressions.
+/// The values of all policies: typed for the built-in ones, and by name for expressions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Policies {
     pub tool_arguments: ToolArguments,
@@ -91,62 +91,65 @@ pub struct Policies {
     pub tools_overlap: ToolsOverlap,
     pub choice_frames: ChoiceFrames,
     pub empty_message_item: EmptyMessageItem,
-    pub terminal_order: TerminalOrder,
+    pub close_items: CloseItems,
     pub empty_arguments: EmptyArguments,
-    pub head: Head,
+    pub stream_start: StreamStart,
     pub ids: IdsPolicy,
     pub on_empty: OnEmpty,
     pub on_partial: OnPartial,
     pub on_malformed: OnMalformed,
-    pub body_usage: BodyUsage,
-    pub stream_idle_result: IdleResult,
+    pub aggregate_usage: AggregateUsage,
+    pub on_idle: OnIdle,
     pub finish_precedence: Vec<Finish>,
-    /// Name → value, for `policy.NAME`: the built-in ones and the dialect's own.
-    pub words: Vec<(Arc<str>, Tree)>,
+    /// Name and value for `policy.NAME`: the built-in and the custom policies.
+    pub values: Vec<(Arc<str>, Tree)>,
 }
 
-/// A built-in policy, as `check` knows it. The first value is the built-in default.
+/// The declaration of a built-in policy. The first value is the default.
 pub struct PolicySpec {
     pub name: &'static str,
     pub values: &'static [&'static str],
     pub list: bool,
-    /// What it chooses.
-    pub about: &'static str,
-    pub shows: Shows,
+    /// For the generated schema and reference.
+    pub description: &'static str,
+    pub effect: PolicyEffect,
 }
 
-/// Where a client can see what a policy chose, apart from expressions that read `policy.NAME`.
+/// Where a client can observe the value of a policy, apart from expressions that read `policy.NAME`.
 #[derive(Clone, Copy, Debug)]
-pub enum Shows {
+pub enum PolicyEffect {
     /// Only in those expressions.
-    WhereRead,
-    /// In these variables, and what they hold.
-    In(&'static [&'static str]),
-    /// In whether and when these moments come, and so also in how the items of an answer are listed and numbered.
-    At(&'static [MomentKind]),
-    /// Whatever the dialect frames: in the head, or in how an answer ends.
+    Expressions,
+    /// In the values of these variables.
+    Variables(&'static [&'static str]),
+    /// In whether and when these moments occur, and therefore in how the items of a response are listed and numbered.
+    Moments(&'static [MomentKind]),
+    /// In every dialect: in the response headers, or in how a response ends.
     Anywhere,
 }
 
-/// One word of a closed set.
-const fn one<T: Closed>(name: &'static str, shows: Shows) -> PolicySpec {
-    PolicySpec { name, values: T::WORDS, list: false, about: T::ABOUT, shows }
+/// A policy with exactly one value of a closed set.
+const fn single<T: NamedEnum>(name: &'static str, effect: PolicyEffect) -> PolicySpec {
+    PolicySpec { name, values: T::NAMES, list: false, description: T::DESCRIPTION, effect }
 }
 
 pub const BUILT_IN: &[PolicySpec] = &[
-    one::<ToolArguments>("tool_arguments", Shows::In(&["args"])),
-    one::<UsagePolicy>("usage", Shows::In(&["usage", "turn.usage"])),
-    one::<UsageStream>("usage_stream", Shows::WhereRead),
-    one::<OutputIndex>("output_index", Shows::In(&["item.index"])),
-    one::<ToolsOverlap>(
+    single::<ToolArguments>("tool_arguments", PolicyEffect::Variables(&["args"])),
+    single::<UsagePolicy>("usage", PolicyEffect::Variables(&["usage", "turn.usage"])),
+    single::<UsageStream>("usage_stream", PolicyEffect::Expressions),
+    single::<OutputIndex>("output_index", PolicyEffect::Variables(&["item.index"])),
+    single::<ToolsOverlap>(
         "tools_overlap",
-        Shows::At(&[MomentKind::ToolOpen, MomentKind::ToolArgs, MomentKind::ToolClose]),
+        PolicyEffect::Moments(&[MomentKind::ToolOpen, MomentKind::ToolArgs, MomentKind::ToolClose]),
     ),
-    one::<ChoiceFrames>("choice_frames", Shows::At(&[MomentKind::ChoiceOpen])),
-    one::<EmptyMessageItem>("empty_message_item", Shows::At(&[MomentKind::MessageOpen, MomentKind::MessageClose])),
-    one::<TerminalOrder>(
+    single::<ChoiceFrames>("choice_frames", PolicyEffect::Moments(&[MomentKind::ChoiceOpen])),
+    single::<EmptyMessageItem>(
+        "empty_message_item",
+        PolicyEffect::Moments(&[MomentKind::MessageOpen, MomentKind::MessageClose]),
+    ),
+    single::<CloseItems>(
         "terminal_order",
-        Shows::At(&[
+        PolicyEffect::Moments(&[
             MomentKind::MessageOpen,
             MomentKind::MessageClose,
             MomentKind::PartClose,
@@ -154,29 +157,29 @@ pub const BUILT_IN: &[PolicySpec] = &[
             MomentKind::ToolClose,
         ]),
     ),
-    one::<ToolIds>("tool_ids", Shows::WhereRead),
-    one::<EmptyArguments>("empty_arguments", Shows::In(&["args", "item.arguments"])),
-    one::<Truncation>("truncation", Shows::WhereRead),
-    one::<Terminator>("terminator", Shows::WhereRead),
-    one::<Head>("head", Shows::Anywhere),
-    one::<IdsPolicy>("ids", Shows::In(&["turn.id", "turn.created", "item.id"])),
-    one::<IdleResult>("stream_idle_result", Shows::Anywhere),
-    one::<OnEmpty>("stream2json.on_empty", Shows::Anywhere),
-    one::<OnPartial>("stream2json.on_partial", Shows::Anywhere),
-    one::<OnMalformed>("stream2json.on_malformed", Shows::Anywhere),
-    one::<BodyUsage>("stream2json.usage", Shows::In(&["usage", "turn.usage"])),
+    single::<ToolIds>("tool_ids", PolicyEffect::Expressions),
+    single::<EmptyArguments>("empty_arguments", PolicyEffect::Variables(&["args", "item.arguments"])),
+    single::<Truncation>("truncation", PolicyEffect::Expressions),
+    single::<Terminator>("terminator", PolicyEffect::Expressions),
+    single::<StreamStart>("head", PolicyEffect::Anywhere),
+    single::<IdsPolicy>("ids", PolicyEffect::Variables(&["turn.id", "turn.created", "item.id"])),
+    single::<OnIdle>("stream_idle_result", PolicyEffect::Anywhere),
+    single::<OnEmpty>("stream2json.on_empty", PolicyEffect::Anywhere),
+    single::<OnPartial>("stream2json.on_partial", PolicyEffect::Anywhere),
+    single::<OnMalformed>("stream2json.on_malformed", PolicyEffect::Anywhere),
+    single::<AggregateUsage>("stream2json.usage", PolicyEffect::Variables(&["usage", "turn.usage"])),
     PolicySpec {
         name: "finish_precedence",
-        values: Finish::WORDS,
+        values: Finish::NAMES,
         list: true,
-        about: "Which finish holds when a choice has several: the strongest first. What is left out keeps its place after.",
-        shows: Shows::In(&["choice.finish", "turn.finish", "turn.state", "turn.cut"]),
+        description: "Which finish holds when a choice has several: the strongest first. What is left out keeps its place after.",
+        effect: PolicyEffect::Variables(&["choice.finish", "turn.finish", "turn.state", "turn.cut"]),
     },
 ];
 
 impl Default for Policies {
     fn default() -> Self {
-        let words = BUILT_IN.iter().filter(|p| !p.list).map(|p| (Arc::from(p.name), Tree::from(p.values[0])));
+        let values = BUILT_IN.iter().filter(|p| !p.list).map(|p| (Arc::from(p.name), Tree::from(p.values[0])));
         Policies {
             tool_arguments: ToolArguments::Incremental,
             usage: UsagePolicy::AsReported,
@@ -184,37 +187,37 @@ impl Default for Policies {
             tools_overlap: ToolsOverlap::Serial,
             choice_frames: ChoiceFrames::Each,
             empty_message_item: EmptyMessageItem::Omit,
-            terminal_order: TerminalOrder::ByItem,
+            close_items: CloseItems::WhenComplete,
             empty_arguments: EmptyArguments::Object,
-            head: Head::FirstEvent,
+            stream_start: StreamStart::FirstEvent,
             ids: IdsPolicy::Own,
             on_empty: OnEmpty::Error,
             on_partial: OnPartial::Error,
             on_malformed: OnMalformed::Skip,
-            body_usage: BodyUsage::AsStream,
-            stream_idle_result: IdleResult::Error,
+            aggregate_usage: AggregateUsage::AsStream,
+            on_idle: OnIdle::Error,
             finish_precedence: vec![
                 Finish::Error,
                 Finish::ContentFilter,
                 Finish::Length,
                 Finish::ToolCalls,
                 Finish::FunctionCall,
-                // A backend that is interrupted because its calls were taken has made calls.
+                // Below the tool calls: a backend that is interrupted after its calls were accepted has made calls.
                 Finish::Cancelled,
                 Finish::Stop,
             ],
-            words: words.collect(),
+            values: values.collect(),
         }
     }
 }
 
 impl Policies {
-    /// Sets a policy by name; the loader has checked name and value against [`BUILT_IN`] or the dialect's own list.
+    /// Sets a policy by name. The loader has checked name and value against [`BUILT_IN`] or the custom policies.
     pub fn set(&mut self, name: &str, value: &str) {
         macro_rules! typed {
-            ($($word:literal $field:ident: $kind:ident),*) => {
+            ($($name:literal $field:ident: $kind:ident),*) => {
                 match name {
-                    $($word => if let Some(v) = $kind::from_word(value) { self.$field = v },)*
+                    $($name => if let Some(v) = $kind::from_name(value) { self.$field = v },)*
                     _ => {}
                 }
             };
@@ -226,23 +229,23 @@ impl Policies {
             "tools_overlap" tools_overlap: ToolsOverlap,
             "choice_frames" choice_frames: ChoiceFrames,
             "empty_message_item" empty_message_item: EmptyMessageItem,
-            "terminal_order" terminal_order: TerminalOrder,
+            "terminal_order" close_items: CloseItems,
             "empty_arguments" empty_arguments: EmptyArguments,
-            "head" head: Head,
+            "head" stream_start: StreamStart,
             "ids" ids: IdsPolicy,
-            "stream_idle_result" stream_idle_result: IdleResult,
+            "stream_idle_result" on_idle: OnIdle,
             "stream2json.on_empty" on_empty: OnEmpty,
             "stream2json.on_partial" on_partial: OnPartial,
             "stream2json.on_malformed" on_malformed: OnMalformed,
-            "stream2json.usage" body_usage: BodyUsage
+            "stream2json.usage" aggregate_usage: AggregateUsage
         );
-        match self.words.iter_mut().find(|(n, _)| &**n == name) {
+        match self.values.iter_mut().find(|(n, _)| &**n == name) {
             Some((_, v)) => *v = Tree::from(value),
-            None => self.words.push((Arc::from(name), Tree::from(value))),
+            None => self.values.push((Arc::from(name), Tree::from(value))),
         }
     }
 
-    pub fn word(&self, name: &str) -> Option<&Tree> {
-        self.words.iter().find(|(n, _)| &**n == name).map(|(_, v)| v)
+    pub fn value(&self, name: &str) -> Option<&Tree> {
+        self.values.iter().find(|(n, _)| &**n == name).map(|(_, v)| v)
     }
 }

@@ -1,33 +1,33 @@
-//! What a client asks, in our words: the variables below `request`, and the few scalars that Rust itself needs.
+//! The client's request in normalized form: the variables under `request`, and the scalars that the code itself needs.
 
 use super::Tree;
 
-/// A request as every backend and every frame sees it.
+/// A normalized request, as templates and frames read it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TurnRequest {
     pub model: String,
     pub stream: bool,
     pub usage: bool,
     pub n: usize,
-    /// Everything, as `request.*` reads it (see `shape::Shape::Request`).
+    /// All variables of `request.*` (see `variables::RecordType::Request`).
     pub view: Tree,
 }
 
 impl TurnRequest {
-    /// `view` has the scalars, `items`, `tools` and `extra`; the derived views are added here.
+    /// `view` has the scalars, `items`, `tools` and `extra`; the derived variables are added here.
     pub fn new(mut view: Tree) -> TurnRequest {
         let mut items = view.get("items").and_then(Tree::as_list).unwrap_or(&[]).to_vec();
-        items.iter_mut().for_each(derive);
-        distinct(&mut items);
-        let calls: Vec<Tree> = items.iter().filter(|i| word(i, "type") == "call").cloned().collect();
-        for result in items.iter_mut().filter(|i| word(i, "type") == "result") {
+        items.iter_mut().for_each(add_derived_fields);
+        deduplicate_call_ids(&mut items);
+        let calls: Vec<Tree> = items.iter().filter(|i| str_field(i, "type") == "call").cloned().collect();
+        for result in items.iter_mut().filter(|i| str_field(i, "type") == "result") {
             let call = calls.iter().find(|c| c.get("id") == result.get("call_id"));
             for key in ["name", "kind"] {
                 result.insert(key, call.and_then(|c| c.get(key)).cloned().unwrap_or_default());
             }
         }
         view.insert("items", Tree::from(items.clone()));
-        let lead = items.iter().take_while(|i| leads(i)).count();
+        let lead = items.iter().take_while(|i| is_leading_instruction(i)).count();
         view.insert("messages", messages(&items));
         view.insert("conversation", messages(&items[lead..]));
         let trailing_user = items.last().is_some_and(is_user);
@@ -48,8 +48,8 @@ impl TurnRequest {
         }
     }
 
-    /// A request that asks for nothing in particular: what `test` and `explain` use when none is given.
-    pub fn plain(model: &str, stream: bool) -> TurnRequest {
+    /// A request without content: the default of `test` and `explain`.
+    pub fn minimal(model: &str, stream: bool) -> TurnRequest {
         TurnRequest::new(Tree::map([
             ("model", Tree::from(model)),
             ("stream", Tree::from(stream)),
@@ -61,19 +61,19 @@ impl TurnRequest {
     }
 }
 
-fn word<'t>(item: &'t Tree, key: &str) -> &'t str {
+fn str_field<'t>(item: &'t Tree, key: &str) -> &'t str {
     item.get(key).and_then(Tree::as_str).unwrap_or_default()
 }
 
-/// Is this an instruction of the operator's, which stands before the conversation?
-pub fn leads(item: &Tree) -> bool {
-    word(item, "type") == "message" && matches!(word(item, "role"), "system" | "developer")
+/// True for system and developer messages. Those at the start of the conversation are its instructions.
+pub fn is_leading_instruction(item: &Tree) -> bool {
+    str_field(item, "type") == "message" && matches!(str_field(item, "role"), "system" | "developer")
 }
 
-/// What can be read out of an item: the arguments of a call as JSON, the bytes behind a `data:` URL.
-fn derive(item: &mut Tree) {
-    if word(item, "type") == "call" {
-        let text = word(item, "arguments").trim();
+/// Adds the arguments of a call as JSON, and the media type and bytes of a `data:` URL.
+fn add_derived_fields(item: &mut Tree) {
+    if str_field(item, "type") == "call" {
+        let text = str_field(item, "arguments").trim();
         let parsed = match text {
             "" => Some(Tree::Map(Vec::new())),
             _ => Tree::parse(text.as_bytes()).ok().filter(|t| t.as_map().is_some()),
@@ -88,9 +88,9 @@ fn derive(item: &mut Tree) {
     let Tree::Map(fields) = item else { return };
     let Some((_, Tree::List(parts))) = fields.iter_mut().find(|(k, _)| &**k == "parts") else { return };
     for part in parts {
-        let url = ["url", "data"].into_iter().map(|k| word(part, k)).find(|t| t.starts_with("data:"));
+        let url = ["url", "data"].into_iter().map(|k| str_field(part, k)).find(|t| t.starts_with("data:"));
         let split = url.and_then(|u| u.strip_prefix("data:")?.split_once(";base64,"));
-        // `;charset=…` and `;name=…` are no part of the type.
+        // Parameters such as `;charset=…` and `;name=…` are not part of the media type.
         let bare = |media: &str| Tree::from(media.split(';').next().unwrap_or_default());
         if let Some((media, base64)) = split.map(|(m, b)| (bare(m), Tree::from(b))) {
             part.insert("media", media);
@@ -99,38 +99,38 @@ fn derive(item: &mut Tree) {
     }
 }
 
-/// Tools that the backend knows as something else than the client does: their calls are turned back.
+/// Tools that were sent to the backend in another form. Calls of them are converted back for the client.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Masks {
-    /// Custom tools that travel as functions.
+pub struct ToolAliases {
+    /// Custom tools that were sent as functions.
     pub custom: Vec<String>,
-    /// The tool whose arguments are the answer.
+    /// The tool that replaces a response format; the arguments of its calls are the content of the response.
     pub answer: Option<String>,
 }
 
-/// Calls have ids of their own. Where a client names its calls by their function, the second call of one is told apart.
-fn distinct(items: &mut [Tree]) {
+/// Makes call ids unique. Some clients use the function's name as id, so a second call of it gets a suffix.
+fn deduplicate_call_ids(items: &mut [Tree]) {
     let mut seen: Vec<String> = Vec::new();
     // Calls without a result yet, by the client's id.
     let mut open: Vec<(String, String)> = Vec::new();
     for item in items {
-        match word(item, "type") {
+        match str_field(item, "type") {
             "call" => {
-                let id = word(item, "id").to_owned();
-                let mut own = id.clone();
+                let id = str_field(item, "id").to_owned();
+                let mut unique = id.clone();
                 let mut count = 1;
-                while seen.contains(&own) {
+                while seen.contains(&unique) {
                     count += 1;
-                    own = format!("{id}_{count}");
+                    unique = format!("{id}_{count}");
                 }
-                if own != id {
-                    item.insert("id", Tree::from(own.as_str()));
+                if unique != id {
+                    item.insert("id", Tree::from(unique.as_str()));
                 }
-                seen.push(own.clone());
-                open.push((id, own));
+                seen.push(unique.clone());
+                open.push((id, unique));
             }
             "result" => {
-                if let Some(at) = open.iter().position(|(id, _)| id == word(item, "call_id")) {
+                if let Some(at) = open.iter().position(|(id, _)| id == str_field(item, "call_id")) {
                     item.insert("call_id", Tree::from(open.remove(at).1));
                 }
             }
@@ -139,23 +139,23 @@ fn distinct(items: &mut [Tree]) {
     }
 }
 
-/// The one argument of a custom tool that travels as a function.
+/// The only argument of a custom tool that is sent as a function.
 pub const WRAPPED_INPUT: &str = "input";
 
 fn is_user(item: &Tree) -> bool {
-    word(item, "type") == "message" && word(item, "role") == "user"
+    str_field(item, "type") == "message" && str_field(item, "role") == "user"
 }
 
-/// Adjacent calls and the text around them become one assistant message; their results follow it.
+/// Converts items to messages. Adjacent calls and the text around them become one assistant message; results follow it.
 fn messages(items: &[Tree]) -> Tree {
     let mut out: Vec<Tree> = Vec::new();
     for item in items {
-        match word(item, "type") {
+        match str_field(item, "type") {
             "call" => {
                 let call = Tree::map(
                     ["id", "name", "kind", "arguments", "input"].map(|k| (k, item.get(k).cloned().unwrap_or_default())),
                 );
-                if out.last().is_none_or(|m| word(m, "role") != "assistant") {
+                if out.last().is_none_or(|m| str_field(m, "role") != "assistant") {
                     out.push(message("assistant", None, None));
                 }
                 if let Some(Tree::Map(fields)) = out.last_mut()
@@ -171,10 +171,10 @@ fn messages(items: &[Tree]) -> Tree {
                 result.insert("failed", item.get("failed").cloned().unwrap_or_default());
                 out.push(result);
             }
-            "message" => match out.last_mut().filter(|m| word(item, "role") == "assistant" && has_calls(m)) {
-                // Between calls and their results no message may stand.
-                Some(calling) => append(calling, item),
-                None => out.push(message(word(item, "role"), item.get("parts"), item.get("text"))),
+            "message" => match out.last_mut().filter(|m| str_field(item, "role") == "assistant" && has_calls(m)) {
+                // No message is allowed between calls and their results.
+                Some(calling) => append_content(calling, item),
+                None => out.push(message(str_field(item, "role"), item.get("parts"), item.get("text"))),
             },
             _ => {}
         }
@@ -186,8 +186,8 @@ fn has_calls(message: &Tree) -> bool {
     message.get("calls").and_then(Tree::as_list).is_some_and(|calls| !calls.is_empty())
 }
 
-fn append(message: &mut Tree, item: &Tree) {
-    let text = format!("{}{}", word(message, "text"), word(item, "text"));
+fn append_content(message: &mut Tree, item: &Tree) {
+    let text = format!("{}{}", str_field(message, "text"), str_field(item, "text"));
     let parts = |tree: &Tree| tree.get("parts").and_then(Tree::as_list).unwrap_or(&[]).to_vec();
     let parts = Tree::from([parts(message), parts(item)].concat());
     message.insert("plain", Tree::from(is_plain(Some(&parts))));
@@ -196,7 +196,7 @@ fn append(message: &mut Tree, item: &Tree) {
 }
 
 fn is_plain(parts: Option<&Tree>) -> bool {
-    parts.and_then(Tree::as_list).unwrap_or(&[]).iter().all(|p| word(p, "type") == "text")
+    parts.and_then(Tree::as_list).unwrap_or(&[]).iter().all(|p| str_field(p, "type") == "text")
 }
 
 fn message(role: &str, parts: Option<&Tree>, text: Option<&Tree>) -> Tree {
@@ -212,6 +212,7 @@ fn message(role: &str, parts: Option<&Tree>, text: Option<&Tree>) -> Tree {
 
 /// The texts of the system and developer messages that lead the conversation.
 fn instructions(items: &[Tree]) -> Tree {
-    let texts: Vec<&str> = items.iter().take_while(|i| leads(i)).map(|i| word(i, "text")).collect();
+    let texts: Vec<&str> =
+        items.iter().take_while(|i| is_leading_instruction(i)).map(|i| str_field(i, "text")).collect();
     if texts.is_empty() { Tree::Null } else { Tree::from(texts.join("\n\n")) }
 }

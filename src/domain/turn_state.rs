@@ -1,10 +1,10 @@
-//! Where the turn stands. `turn/` writes it; dialects read it through the variables in `shape`.
+//! The state of a turn. `turn/` writes it; dialects read it through the variables of `variables.rs`.
 
-use super::{CallKind, Fault, Finish, Tree, Usage, words};
+use super::{CallKind, Fault, Finish, Tree, Usage, named_enum};
 
 #[derive(Clone, Debug, Default)]
 pub struct TurnState {
-    /// Ours, without a prefix: dialects put their own before it.
+    /// Without a prefix; dialects add their own.
     pub id: String,
     /// Seconds since 1970.
     pub created: i64,
@@ -15,10 +15,10 @@ pub struct TurnState {
     pub usage: Option<Usage>,
     pub finish: Option<Finish>,
     pub error: Option<Fault>,
-    /// Seconds since 1970, once it is over.
+    /// Seconds since 1970, once the turn has ended.
     pub ended: Option<i64>,
     pub elapsed_ms: i64,
-    pub first_ms: Option<i64>,
+    pub first_output_ms: Option<i64>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -33,9 +33,9 @@ pub struct Item {
     pub choice: usize,
     pub kind: ItemKind,
     pub state: ItemState,
-    /// The place in the client's output, by the policy `output_index`.
+    /// The index in the client's output, by the policy `output_index`.
     pub index: usize,
-    /// Counts the calls of a choice (for a call), else the items of its kind.
+    /// Counts the calls of the choice for a call, otherwise the items of the same kind.
     pub ordinal: usize,
     pub parts: Vec<Part>,
     pub summaries: Vec<Part>,
@@ -53,11 +53,11 @@ pub struct Part {
     pub annotations: Vec<Tree>,
     pub logprobs: Vec<Tree>,
     pub open: bool,
-    /// The backend's own count of it, where it has one.
-    pub said_at: Option<usize>,
+    /// The backend's index of the part, if it sends one.
+    pub backend_index: Option<usize>,
 }
 
-words! {
+named_enum! {
     pub enum ItemKind {
         Message = "message",
         Reasoning = "reasoning",
@@ -66,17 +66,17 @@ words! {
     }
 }
 
-words! {
+named_enum! {
     pub enum ItemState {
         Open = "open",
         Done = "done",
         /// The answer was cut short inside this item.
-        Cut = "cut",
+        Truncated = "cut",
         Failed = "failed",
     }
 }
 
-words! {
+named_enum! {
     pub enum PartKind {
         Text = "text",
         Refusal = "refusal",
@@ -91,12 +91,12 @@ impl TurnState {
         self.items.iter().filter(move |i| i.choice == choice)
     }
 
-    /// The turn's state in our words.
+    /// The state of the turn as a whole.
     pub fn state(&self) -> ItemState {
         match (&self.error, self.finish) {
             (Some(_), _) | (None, Some(Finish::Cancelled | Finish::Error)) => ItemState::Failed,
             (None, None) => ItemState::Open,
-            (None, Some(f)) if f.is_cut() => ItemState::Cut,
+            (None, Some(f)) if f.is_truncated() => ItemState::Truncated,
             (None, Some(_)) => ItemState::Done,
         }
     }
@@ -124,7 +124,7 @@ impl Part {
             annotations: Vec::new(),
             logprobs: Vec::new(),
             open: true,
-            said_at: None,
+            backend_index: None,
         }
     }
 }

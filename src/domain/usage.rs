@@ -1,6 +1,6 @@
-use super::words;
+use super::named_enum;
 
-words! {
+named_enum! {
     /// How a later report of usage joins an earlier one.
     pub enum Merge {
         Replace = "replace",
@@ -9,7 +9,7 @@ words! {
     }
 }
 
-/// Tokens, as far as anybody counted them. What nobody counted is absent, not zero.
+/// Token counts as far as they are known. Unknown counts are absent, not zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     pub input: Option<u64>,
@@ -47,7 +47,7 @@ impl Usage {
         self.reasoning = join(self.reasoning, later.reasoning);
     }
 
-    /// The total that was reported, else the sum of what was.
+    /// The reported total, otherwise the sum of input and output.
     pub fn total(&self) -> u64 {
         self.total.unwrap_or_else(|| self.input.unwrap_or(0).saturating_add(self.output.unwrap_or(0)))
     }

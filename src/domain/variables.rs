@@ -1,27 +1,27 @@
-//! The variables that expressions may read, and their types. `check` reads this table; `egress` fills it.
+//! The variables that expressions can read, and their types. `check` reads this table; `engine/render` provides the values.
 
 use super::emit::ANNOTATION_KINDS;
 use super::{FaultKind, Finish, ItemKind, ItemState, MomentKind, PartKind};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Type {
+pub enum VariableType {
     Text,
     Int,
     Number,
     Bool,
     /// Any JSON; its members cannot be checked.
     Json,
-    /// One of a closed set of words.
-    Word(&'static [&'static str]),
-    Record(Shape),
-    List(Shape),
+    /// One of a closed set of names.
+    Enum(&'static [&'static str]),
+    Record(RecordType),
+    List(RecordType),
     /// A list of scalars.
-    Scalars,
+    ScalarList,
 }
 
 /// A record with named fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
+pub enum RecordType {
     Turn,
     Choice,
     Item,
@@ -37,57 +37,57 @@ pub enum Shape {
     Tool,
     ToolChoice,
     Format,
-    /// A model, as `pages:` list it.
+    /// A model, for static routes.
     Model,
     Build,
-    /// What the backend is asked for.
+    /// Properties of the request to the backend.
     Upstream,
     Secret,
-    /// Free JSON: any field may be asked for.
-    Open,
+    /// Any JSON object: all field names are allowed.
+    Untyped,
 }
 
-use Shape as S;
-use Type as T;
+use RecordType as S;
+use VariableType as T;
 
-const TURN: &[(&str, Type)] = &[
+const TURN: &[(&str, VariableType)] = &[
     ("id", T::Text),
     ("created", T::Int),
     ("model", T::Text),
-    ("state", T::Word(ItemState::WORDS)),
-    ("finish", T::Word(Finish::WORDS)),
+    ("state", T::Enum(ItemState::NAMES)),
+    ("finish", T::Enum(Finish::NAMES)),
     ("choices", T::List(S::Choice)),
     ("items", T::List(S::Item)),
     ("usage", T::Record(S::Usage)),
     ("error", T::Record(S::Fault)),
     ("cut", T::Bool),
-    // Seconds since 1970, once the turn is over.
+    // Seconds since 1970, once the turn has ended.
     ("ended", T::Int),
     ("elapsed_ms", T::Int),
     ("first_ms", T::Int),
 ];
-const CHOICE: &[(&str, Type)] = &[
+const CHOICE: &[(&str, VariableType)] = &[
     ("index", T::Int),
     ("items", T::List(S::Item)),
     ("text", T::Text),
     ("refusal", T::Text),
-    // Of the last message that has some.
+    // The text of the last message that has any.
     ("last_text", T::Text),
-    // Text and refusals, as they came.
+    // Text and refusals, in order of arrival.
     ("said", T::Text),
     ("thoughts", T::Text),
     ("summary", T::Text),
     ("calls", T::List(S::Item)),
     ("annotations", T::List(S::Annotation)),
     ("logprobs", T::Json),
-    ("finish", T::Word(Finish::WORDS)),
+    ("finish", T::Enum(Finish::NAMES)),
 ];
-const ITEM: &[(&str, Type)] = &[
+const ITEM: &[(&str, VariableType)] = &[
     ("id", T::Text),
     ("index", T::Int),
     ("ordinal", T::Int),
-    ("kind", T::Word(ItemKind::WORDS)),
-    ("state", T::Word(ItemState::WORDS)),
+    ("kind", T::Enum(ItemKind::NAMES)),
+    ("state", T::Enum(ItemState::NAMES)),
     ("parts", T::List(S::Part)),
     ("summaries", T::List(S::Part)),
     ("text", T::Text),
@@ -96,27 +96,27 @@ const ITEM: &[(&str, Type)] = &[
     ("name", T::Text),
     ("arguments", T::Text),
 ];
-const PART: &[(&str, Type)] = &[
+const PART: &[(&str, VariableType)] = &[
     ("index", T::Int),
-    ("kind", T::Word(PartKind::WORDS)),
+    ("kind", T::Enum(PartKind::NAMES)),
     ("text", T::Text),
     ("annotations", T::List(S::Annotation)),
     ("logprobs", T::Json),
 ];
-const ANNOTATION: &[(&str, Type)] = &[
-    ("kind", T::Word(ANNOTATION_KINDS)),
+const ANNOTATION: &[(&str, VariableType)] = &[
+    ("kind", T::Enum(ANNOTATION_KINDS)),
     ("url", T::Text),
     ("title", T::Text),
     ("file", T::Text),
     ("name", T::Text),
     ("start", T::Int),
     ("end", T::Int),
-    // Characters of the choice before the part that it stands in.
+    // Characters of the choice before the part that contains the annotation.
     ("shift", T::Int),
     ("index", T::Int),
     ("value", T::Json),
 ];
-const USAGE: &[(&str, Type)] = &[
+const USAGE: &[(&str, VariableType)] = &[
     ("input", T::Int),
     ("output", T::Int),
     ("total", T::Int),
@@ -124,15 +124,15 @@ const USAGE: &[(&str, Type)] = &[
     ("cache_write", T::Int),
     ("reasoning", T::Int),
 ];
-const FAULT: &[(&str, Type)] = &[
-    ("kind", T::Word(FaultKind::WORDS)),
+const FAULT: &[(&str, VariableType)] = &[
+    ("kind", T::Enum(FaultKind::NAMES)),
     ("message", T::Text),
     ("param", T::Text),
     ("code", T::Text),
     ("status", T::Int),
     ("retry_after", T::Int),
 ];
-const REQUEST: &[(&str, Type)] = &[
+const REQUEST: &[(&str, VariableType)] = &[
     ("model", T::Text),
     ("stream", T::Bool),
     ("usage", T::Bool),
@@ -140,7 +140,7 @@ const REQUEST: &[(&str, Type)] = &[
     ("max_tokens", T::Int),
     ("temperature", T::Number),
     ("top_p", T::Number),
-    ("stop", T::Scalars),
+    ("stop", T::ScalarList),
     ("seed", T::Int),
     ("effort", T::Text),
     ("parallel", T::Bool),
@@ -157,48 +157,48 @@ const REQUEST: &[(&str, Type)] = &[
     ("last_user_parts", T::List(S::RequestPart)),
     ("last_user_text", T::Text),
     ("instructions", T::Text),
-    // The messages after those that `instructions` holds.
+    // The messages after those in `instructions`.
     ("conversation", T::List(S::RequestMessage)),
     ("extra", T::Json),
-    // The client's body as it was sent, for what is only echoed.
+    // The client's body as sent, for fields that are only echoed.
     ("raw", T::Json),
 ];
-const REQUEST_ITEM: &[(&str, Type)] = &[
-    ("type", T::Word(&["message", "call", "result", "reasoning", "other"])),
+const REQUEST_ITEM: &[(&str, VariableType)] = &[
+    ("type", T::Enum(&["message", "call", "result", "reasoning", "other"])),
     ("role", T::Text),
     ("text", T::Text),
     ("parts", T::List(S::RequestPart)),
-    // Nothing but text.
+    // Contains only text parts.
     ("plain", T::Bool),
     ("id", T::Text),
     ("name", T::Text),
-    // Of a call or its result: function or custom. Of another item: the client's own word.
+    // Of a call or its result: function or custom. Of another item: the client's type.
     ("kind", T::Text),
     ("arguments", T::Text),
-    // The arguments as JSON, for a backend that does not take them as text.
+    // The arguments as JSON, for backends that do not accept them as text.
     ("input", T::Json),
     ("call_id", T::Text),
     ("failed", T::Bool),
-    ("summaries", T::Scalars),
+    ("summaries", T::ScalarList),
     ("encrypted", T::Text),
     ("raw", T::Json),
 ];
-const REQUEST_MESSAGE: &[(&str, Type)] = &[
+const REQUEST_MESSAGE: &[(&str, VariableType)] = &[
     ("role", T::Text),
     ("text", T::Text),
     ("parts", T::List(S::RequestPart)),
     ("calls", T::List(S::RequestCall)),
-    // Nothing but text.
+    // Contains only text parts.
     ("plain", T::Bool),
     ("call_id", T::Text),
-    // Of the call that this is the result of.
+    // The name of the call that this is the result of.
     ("name", T::Text),
     ("failed", T::Bool),
 ];
-const REQUEST_CALL: &[(&str, Type)] =
+const REQUEST_CALL: &[(&str, VariableType)] =
     &[("id", T::Text), ("name", T::Text), ("kind", T::Text), ("arguments", T::Text), ("input", T::Json)];
-const REQUEST_PART: &[(&str, Type)] = &[
-    ("type", T::Word(&["text", "image", "file", "audio", "refusal"])),
+const REQUEST_PART: &[(&str, VariableType)] = &[
+    ("type", T::Enum(&["text", "image", "file", "audio", "refusal"])),
     ("text", T::Text),
     ("url", T::Text),
     ("detail", T::Text),
@@ -206,13 +206,13 @@ const REQUEST_PART: &[(&str, Type)] = &[
     ("name", T::Text),
     ("data", T::Text),
     ("format", T::Text),
-    // Of a `data:` URL: what it holds, and the bytes in base64.
+    // Of a `data:` URL: the media type, and the bytes in base64.
     ("media", T::Text),
     ("base64", T::Text),
 ];
-const TOOL: &[(&str, Type)] = &[
+const TOOL: &[(&str, VariableType)] = &[
     ("kind", T::Text),
-    // The client's own word for it.
+    // The client's type of the tool.
     ("type", T::Text),
     ("name", T::Text),
     ("description", T::Text),
@@ -220,17 +220,17 @@ const TOOL: &[(&str, Type)] = &[
     ("strict", T::Bool),
     ("raw", T::Json),
 ];
-const TOOL_CHOICE: &[(&str, Type)] = &[("mode", T::Text), ("name", T::Text)];
-const FORMAT: &[(&str, Type)] =
+const TOOL_CHOICE: &[(&str, VariableType)] = &[("mode", T::Text), ("name", T::Text)];
+const FORMAT: &[(&str, VariableType)] =
     &[("kind", T::Text), ("name", T::Text), ("schema", T::Json), ("strict", T::Bool), ("description", T::Text)];
-const MODEL: &[(&str, Type)] = &[("id", T::Text), ("backend", T::Text), ("created", T::Int)];
-const BUILD: &[(&str, Type)] = &[("version", T::Text)];
-const UPSTREAM: &[(&str, Type)] = &[("stream", T::Bool)];
-const SECRET: &[(&str, Type)] = &[("key", T::Text)];
+const MODEL: &[(&str, VariableType)] = &[("id", T::Text), ("backend", T::Text), ("created", T::Int)];
+const BUILD: &[(&str, VariableType)] = &[("version", T::Text)];
+const UPSTREAM: &[(&str, VariableType)] = &[("stream", T::Bool)];
+const SECRET: &[(&str, VariableType)] = &[("key", T::Text)];
 
-impl Shape {
-    /// `None`: any field may be asked for.
-    pub fn fields(self) -> Option<&'static [(&'static str, Type)]> {
+impl RecordType {
+    /// `None`: all field names are allowed.
+    pub fn fields(self) -> Option<&'static [(&'static str, VariableType)]> {
         Some(match self {
             S::Turn => TURN,
             S::Choice => CHOICE,
@@ -251,11 +251,11 @@ impl Shape {
             S::Build => BUILD,
             S::Upstream => UPSTREAM,
             S::Secret => SECRET,
-            S::Open => return None,
+            S::Untyped => return None,
         })
     }
 
-    pub fn field(self, name: &str) -> Option<Type> {
+    pub fn field(self, name: &str) -> Option<VariableType> {
         match self.fields() {
             None => Some(T::Json),
             Some(fields) => fields.iter().find(|(n, _)| *n == name).map(|(_, t)| *t),
@@ -263,8 +263,8 @@ impl Shape {
     }
 }
 
-/// The variables in a frame of this moment, besides `policy`.
-pub fn variables_at(moment: MomentKind) -> Vec<(&'static str, Type)> {
+/// The variables of a frame at this moment, in addition to `policy`.
+pub fn variables_at(moment: MomentKind) -> Vec<(&'static str, VariableType)> {
     use MomentKind as M;
     let mut all =
         vec![("turn", T::Record(S::Turn)), ("request", T::Record(S::Request)), ("seq", T::Int), ("frame", T::Text)];

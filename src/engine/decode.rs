@@ -1,74 +1,79 @@
-//! RawEvent → Event, by the rules of a backend. No state.
+//! Raw event → Event, by the rules of a backend. No state.
 
 use crate::diagnostics::Span;
-use crate::domain::{CallKind, Event, Fault, FaultKind, Finish, Merge, Piece, ReasoningKind, Tree, Usage};
+use crate::domain::{CallKind, Delta, Event, Fault, FaultKind, Finish, Merge, ReasoningKind, Tree, Usage};
 use crate::engine::rules::Emission;
 use crate::mapping::config::backend::{BackendPlan, Unmatched};
 use crate::mapping::language::field::scalar_text;
 
-/// What a raw event meant.
+/// A raw event, decoded.
 #[derive(Debug, Default)]
-pub struct Heard {
-    /// Each with the rule that said it.
+pub struct DecodedEvent {
+    /// Each with the rule that emitted it.
     pub events: Vec<(Event, Span)>,
-    /// Why it was dropped, and what says so.
+    /// The reason, and the rule or setting that drops it.
     pub dropped: Option<(String, Span)>,
-    /// Something in it was not understood: worth a line in the log and a count.
-    pub puzzling: Option<String>,
+    /// A part of the event that no rule understands: logged as a warning.
+    pub not_understood: Option<String>,
 }
 
-pub fn hear(backend: &BackendPlan, raw: &Tree) -> Heard {
-    let said = backend.rules.apply(raw);
-    let mut heard = Heard { dropped: said.dropped, ..Heard::default() };
-    if let Some((message, rule)) = said.failed {
-        heard.events.push((fault(message), rule));
-        return heard;
+pub fn decode_event(backend: &BackendPlan, raw: &Tree) -> DecodedEvent {
+    let output = backend.rules.apply(raw);
+    let mut decoded = DecodedEvent { dropped: output.dropped, ..DecodedEvent::default() };
+    if let Some((message, rule)) = output.failed {
+        decoded.events.push((fault(message), rule));
+        return decoded;
     }
-    for emission in said.emissions {
+    for emission in output.emissions {
         let rule = emission.rule;
-        heard.events.extend(event(emission).map(|e| (e, rule)));
+        decoded.events.extend(to_event(emission).map(|e| (e, rule)));
     }
-    if let Some(mismatch) = said.mismatches.first() {
-        heard.puzzling = Some(format!("`{}` {}", mismatch.param, mismatch.message));
-    } else if let Some(unknown) = said.unknown.first() {
-        heard.puzzling = Some(format!("no rule knows `{unknown}`"));
-    } else if !said.matched {
+    if let Some(mismatch) = output.mismatches.first() {
+        decoded.not_understood = Some(format!("`{}` {}", mismatch.param, mismatch.message));
+    } else if let Some(unknown) = output.unknown.first() {
+        decoded.not_understood = Some(format!("no rule knows `{unknown}`"));
+    } else if !output.matched {
         match backend.unmatched {
-            Unmatched::Warn => heard.puzzling = Some("no rule knows this event".into()),
-            Unmatched::Drop => heard.dropped = Some(("no rule knows this event".into(), backend.span)),
+            Unmatched::Warn => decoded.not_understood = Some("no rule knows this event".into()),
+            Unmatched::Drop => decoded.dropped = Some(("no rule knows this event".into(), backend.span)),
             Unmatched::Fail => {
                 let message = "the backend sent an event that its mapping does not know";
-                heard.events.push((fault(message.into()), backend.span));
+                decoded.events.push((fault(message.into()), backend.span));
             }
         }
     }
-    heard
+    decoded
 }
 
 fn fault(message: String) -> Event {
-    Event::Fault { fault: Fault::new(FaultKind::Garbled, message), last: true }
+    Event::Fault { fault: Fault::new(FaultKind::Garbled, message), is_final: true }
 }
 
-/// The loader has checked the words and the types of their fields.
-fn event(mut e: Emission) -> Option<Event> {
+/// `None` if a required value is absent. The loader has checked the names and the types of their fields.
+fn to_event(mut e: Emission) -> Option<Event> {
     let named = e.take("choice").and_then(|c| c.as_u64()).map(|c| c as usize);
     let choice = named.unwrap_or(0);
-    Some(match e.word {
+    Some(match e.name {
         "start" => Event::Start {
             id: e.text("id"),
             model: e.text("model"),
             created: e.take("created").and_then(|c| c.as_i64()),
         },
-        "text" => Event::Text { choice, item: e.text("item"), part: part(&mut e), piece: piece(&mut e, "delta")? },
-        "refusal" => {
-            Event::Refusal { choice, item: e.text("item"), part: part(&mut e), piece: piece(&mut e, "delta")? }
+        "text" => {
+            Event::Text { choice, item: e.text("item"), part: part_index(&mut e), delta: read_delta(&mut e, "delta")? }
         }
+        "refusal" => Event::Refusal {
+            choice,
+            item: e.text("item"),
+            part: part_index(&mut e),
+            delta: read_delta(&mut e, "delta")?,
+        },
         "reasoning" => Event::Reasoning {
             choice,
             item: e.text("item"),
-            kind: e.text("kind").and_then(|k| ReasoningKind::from_word(&k)).unwrap_or(ReasoningKind::Raw),
-            part: part(&mut e),
-            piece: piece(&mut e, "delta"),
+            kind: e.text("kind").and_then(|k| ReasoningKind::from_name(&k)).unwrap_or(ReasoningKind::Raw),
+            part: part_index(&mut e),
+            delta: read_delta(&mut e, "delta"),
             encrypted: e.text("encrypted"),
         },
         "annotation" => {
@@ -81,8 +86,8 @@ fn event(mut e: Emission) -> Option<Event> {
             key: e.text("key"),
             id: e.text("id"),
             name: e.text("name"),
-            kind: e.text("kind").and_then(|k| CallKind::from_word(&k)),
-            piece: piece(&mut e, "arguments"),
+            kind: e.text("kind").and_then(|k| CallKind::from_name(&k)),
+            delta: read_delta(&mut e, "arguments"),
         },
         "batch" => {
             let ids = e.take("ids").unwrap_or_default();
@@ -91,7 +96,7 @@ fn event(mut e: Emission) -> Option<Event> {
         }
         "close" => Event::Close { choice, item: e.text("item"), key: e.text("key") },
         "usage" => {
-            let merge = e.text("merge").and_then(|m| Merge::from_word(&m)).unwrap_or(Merge::Replace);
+            let merge = e.text("merge").and_then(|m| Merge::from_name(&m)).unwrap_or(Merge::Replace);
             let mut count = |name: &str| e.take(name).and_then(|n| n.as_u64());
             let usage = Usage {
                 input: count("input"),
@@ -104,7 +109,7 @@ fn event(mut e: Emission) -> Option<Event> {
             Event::Usage { usage, merge }
         }
         "finish" => {
-            let reason = e.text("reason").and_then(|r| Finish::from_word(&r))?;
+            let reason = e.text("reason").and_then(|r| Finish::from_name(&r))?;
             Event::Finish { choice: named, reason }
         }
         "fault" => {
@@ -116,21 +121,21 @@ fn event(mut e: Emission) -> Option<Event> {
                 retry_after: e.take("retry_after").and_then(|s| s.as_u64()),
                 ..Fault::new(FaultKind::Backend, message.unwrap_or_else(|| "the backend reported an error".into()))
             };
-            Event::Fault { fault, last: e.take("final").and_then(|f| f.as_bool()).unwrap_or(true) }
+            Event::Fault { fault, is_final: e.take("final").and_then(|f| f.as_bool()).unwrap_or(true) }
         }
         "end" => Event::End,
         _ => return None,
     })
 }
 
-fn part(e: &mut Emission) -> Option<usize> {
+fn part_index(e: &mut Emission) -> Option<usize> {
     e.take("part").and_then(|p| p.as_u64()).map(|p| p as usize)
 }
 
-fn piece(e: &mut Emission, delta: &str) -> Option<Piece> {
-    match e.take(delta) {
-        Some(Tree::Torn(torn)) => Some(Piece::Torn(*torn)),
-        Some(text) => scalar_text(&text).map(Piece::Delta),
-        None => e.text("whole").map(Piece::Whole),
+fn read_delta(e: &mut Emission, field: &str) -> Option<Delta> {
+    match e.take(field) {
+        Some(Tree::SurrogateString(text)) => Some(Delta::AppendSurrogates(*text)),
+        Some(text) => scalar_text(&text).map(Delta::Append),
+        None => e.text("whole").map(Delta::Snapshot),
     }
 }

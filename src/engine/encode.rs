@@ -1,10 +1,10 @@
-//! Moment → Frame, turn → body, fault → error envelope: skeletons filled with the values of the turn.
+//! Moment → Frame, turn → JSON body, fault → error envelope: renders the dialect's skeletons.
 
-use super::render::{Form, Marks, Place, RenderError, Scope, holds, render};
+use super::render::{CachedFrame, Markers, RenderError, Scope, is_true, render};
 use crate::domain::{Fault, Frame, FrameBody, Moment, Tree, TurnRequest, TurnState};
-use crate::mapping::config::dialect::{Content, DialectPlan, FramePlan};
+use crate::mapping::config::dialect::{DialectPlan, FrameContent, FramePlan};
 
-/// The frame that a plan makes of a moment; `None` when its `when:` does not hold.
+/// Renders the frame of a moment; `None` if its `when:` is false.
 pub fn frame(
     dialect: &DialectPlan,
     plan: &FramePlan,
@@ -15,60 +15,60 @@ pub fn frame(
 ) -> Result<Option<Frame>, RenderError> {
     let scope = Scope::moment(dialect, state, moment, request, seq, &plan.name);
     if let Some(when) = &plan.when
-        && !holds(when, &scope, &dialect.pool)?
+        && !is_true(when, &scope, &dialect.pool)?
     {
         return Ok(None);
     }
-    let fill = |skeleton| render(skeleton, &scope, &dialect.pool).map(Option::unwrap_or_default);
+    let rendered = |skeleton| render(skeleton, &scope, &dialect.pool).map(Option::unwrap_or_default);
     let mut event = plan.event.clone();
     let body = match &plan.content {
-        Content::Data(skeleton) => {
-            let data = fill(skeleton)?;
-            if let (None, Some(name)) = (&event, &dialect.wire.event) {
+        FrameContent::Data(skeleton) => {
+            let data = rendered(skeleton)?;
+            if let (None, Some(name)) = (&event, &dialect.encoding.event) {
                 let inner = Scope::framing(&data, &plan.name);
                 event = render(name, &inner, &dialect.pool)?.as_ref().and_then(Tree::as_str).map(str::to_owned);
             }
             FrameBody::Data(data)
         }
-        Content::Text(skeleton) => FrameBody::Text(text(fill(skeleton)?)?),
-        Content::Comment(skeleton) => FrameBody::Comment(text(fill(skeleton)?)?),
+        FrameContent::Text(skeleton) => FrameBody::Text(one_line(rendered(skeleton)?)?),
+        FrameContent::Comment(skeleton) => FrameBody::Comment(one_line(rendered(skeleton)?)?),
     };
-    if event.as_deref().is_some_and(breaks_lines) {
+    if event.as_deref().is_some_and(has_line_break) {
         return Err(RenderError("a line break in the event name".into()));
     }
     Ok(Some(Frame { name: plan.name.clone(), moment: moment.kind, event, body }))
 }
 
-/// What a steady frame comes down to at one place of the turn.
-pub enum Patch {
-    /// Its `when:` does not hold here.
-    Nothing,
-    Form(Form),
-    /// It is filled the long way.
-    Never,
+/// A cacheable frame for one cache key.
+pub enum CacheEntry {
+    /// Its `when:` is false for this key.
+    Omitted,
+    Frame(CachedFrame),
+    /// It must be interpreted each time.
+    Uncacheable,
 }
 
-/// Fills a steady frame once, with marks where its piece and its count will be.
-pub fn patch(
+/// Renders a cacheable frame once, with markers in place of the delta and the sequence number.
+pub fn cache_entry(
     dialect: &DialectPlan,
     plan: &FramePlan,
     state: &TurnState,
     moment: &Moment,
     request: &TurnRequest,
-) -> Result<Patch, RenderError> {
-    let marks = Marks::of(&state.id);
-    let marked = Moment { text: marks.piece.clone(), ..moment.clone() };
-    let filled = frame(dialect, plan, state, &marked, request, marks.seq)?;
-    Ok(match filled {
-        None => Patch::Nothing,
+) -> Result<CacheEntry, RenderError> {
+    let markers = Markers::for_turn(&state.id);
+    let marked = Moment { text: markers.delta.clone(), ..moment.clone() };
+    let rendered = frame(dialect, plan, state, &marked, request, markers.seq)?;
+    Ok(match rendered {
+        None => CacheEntry::Omitted,
         Some(Frame { body: FrameBody::Data(tree), event, .. }) => {
-            Form::new(Place::of(moment), tree, &marks, event).map_or(Patch::Never, Patch::Form)
+            CachedFrame::new(tree, &markers, event).map_or(CacheEntry::Uncacheable, CacheEntry::Frame)
         }
-        Some(_) => Patch::Never,
+        Some(_) => CacheEntry::Uncacheable,
     })
 }
 
-/// The whole answer, from the same state that the last frame saw.
+/// The JSON body, from the same state as the last frame.
 pub fn body(dialect: &DialectPlan, state: &TurnState, request: &TurnRequest) -> Result<Tree, RenderError> {
     let scope = Scope::body(dialect, state, request);
     Ok(render(&dialect.body.skeleton, &scope, &dialect.pool)?.unwrap_or_default())
@@ -80,15 +80,15 @@ pub fn error(dialect: &DialectPlan, fault: &Fault) -> Result<Tree, RenderError> 
     Ok(render(&dialect.errors.skeleton, &scope, &dialect.pool)?.unwrap_or_default())
 }
 
-/// What a text or comment frame says; a line break in it could begin another frame.
-fn text(tree: Tree) -> Result<String, RenderError> {
+/// The content of a text or comment frame. A line break is an error, because it could start another frame.
+fn one_line(tree: Tree) -> Result<String, RenderError> {
     let text = crate::mapping::language::field::scalar_text(&tree).unwrap_or_default();
-    if breaks_lines(&text) {
+    if has_line_break(&text) {
         return Err(RenderError("a line break in a text frame".into()));
     }
     Ok(text)
 }
 
-fn breaks_lines(text: &str) -> bool {
+fn has_line_break(text: &str) -> bool {
     text.contains(['\n', '\r', '\0'])
 }

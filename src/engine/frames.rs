@@ -1,10 +1,10 @@
-//! Moment → Frame → "may it leave?".
+//! Moment → Frame: renders the frames of a moment, validates them and hands them to the output.
 
 use super::encode;
-use super::encode::Patch;
-use super::observer::{Broken, Observer, Sight};
-use super::pipeline::{Answer, Filling};
-use super::render::Place;
+use super::encode::CacheEntry;
+use super::observer::{Observer, TraceEvent, ViolationDetails};
+use super::pipeline::{RenderMode, ResponseMode};
+use super::render::CacheKey;
 use super::sse;
 use crate::diagnostics::Span;
 use crate::domain::{Fault, FaultKind, Frame, FrameBody, Moment, MomentKind, Scope, Tree, TurnRequest, TurnState};
@@ -13,99 +13,102 @@ use crate::mapping::config::gateway::Validation;
 use crate::order::OrderCheck;
 use std::sync::Arc;
 
-pub(crate) struct Stage {
+pub(crate) struct FrameProducer {
     pub dialect: Arc<DialectPlan>,
     pub request: Arc<TurnRequest>,
     pub validation: Validation,
-    pub answer: Answer,
+    pub response_mode: ResponseMode,
     pub order: OrderCheck,
     pub seq: u64,
-    pub out: Out,
-    /// Steady frames as they were filled last, by the place of their plan; a few places each.
-    pub patches: Vec<Vec<(Place, Patch)>>,
-    pub filling: Filling,
-    /// A frame of the end has left.
-    pub terminated: bool,
-    /// A frame broke the contract; nothing leaves any more but the failure.
-    pub breach: Option<Fault>,
-    pub breaches: Vec<Breached>,
+    pub output: FrameOutput,
+    /// Cached frames by the ordinal of their plan; a few keys each.
+    pub cache: Vec<Vec<(CacheKey, CacheEntry)>>,
+    pub render_mode: RenderMode,
+    /// A frame of `turn.end` was sent.
+    pub is_terminated: bool,
+    /// A frame could not be rendered or violated its schema or order. Only the failure is sent after that.
+    pub failure: Option<Fault>,
+    pub violations: Vec<Violation>,
     pub observer: Option<Box<dyn Observer>>,
 }
 
 /// Where frames go.
-pub(crate) enum Out {
+pub(crate) enum FrameOutput {
     Frames(Vec<Frame>),
     Bytes(Vec<u8>),
 }
 
-/// A broken contract, for logs and metrics: what and where, never what was said.
+/// A violation of a schema or of the order, for logs and metrics: what and where, never the content.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Breached {
+pub struct Violation {
     /// The frame's name, `body`, or the moment that was out of order.
     pub frame: String,
     pub pointer: String,
-    /// The keyword of the schema that refused, or `order`.
+    /// The keyword of the schema that was violated, or `order`.
     pub keyword: String,
-    pub place: String,
-    /// It left nevertheless.
+    /// The line of the frame in the mapping.
+    pub location: String,
+    /// `validation: report`: the frame was sent nevertheless.
     pub reported: bool,
 }
 
-/// Calls that take turns, two messages: more places than this at once are rare.
-const PLACES: usize = 4;
-/// A turn that breaks more than this has been told of enough.
-const MAX_BREACHES: usize = 32;
+/// Cache keys per frame: interleaved calls and two messages at once; more are rare.
+const MAX_CACHE_KEYS: usize = 4;
+/// Further violations of a turn are not recorded.
+const MAX_VIOLATIONS: usize = 32;
 
-impl Stage {
-    pub fn see(&mut self, sight: Sight) {
+impl FrameProducer {
+    pub fn trace(&mut self, event: TraceEvent) {
         if let Some(observer) = &mut self.observer {
-            observer.see(sight);
+            observer.on(event);
         }
     }
 
-    pub fn tell(&mut self, state: &TurnState, moment: &Moment) {
-        // After a breach only the failure leaves, and after a terminator not even that.
-        if self.breach.is_some() && (moment.kind != MomentKind::TurnFail || self.terminated) {
+    pub fn on_moment(&mut self, state: &TurnState, moment: &Moment) {
+        // After a failure only `turn.fail` is sent, and after the terminator not even that.
+        if self.failure.is_some() && (moment.kind != MomentKind::TurnFail || self.is_terminated) {
             return;
         }
-        self.see(Sight::Moment(moment, state));
-        if let Err(out_of_order) = self.order.see(&self.dialect.orders, moment) {
-            self.breach = self.out_of_order(out_of_order.moment.word(), out_of_order.scope);
-            if self.breach.is_some() {
+        self.trace(TraceEvent::Moment(moment, state));
+        if let Err(out_of_order) = self.order.advance(&self.dialect.orders, moment) {
+            self.failure = self.report_out_of_order(out_of_order.moment.name(), out_of_order.scope);
+            if self.failure.is_some() {
                 return;
             }
         }
-        if self.answer == Answer::Body {
+        if self.response_mode == ResponseMode::Body {
             return;
         }
         let dialect = self.dialect.clone();
         for plan in dialect.frames(moment.kind) {
-            let patchable = plan.steady && self.filling == Filling::Patched && moment.value.is_null();
-            if patchable && self.patched(&dialect, plan, state, moment).is_some() {
+            let cacheable = plan.cacheable && self.render_mode == RenderMode::Cached && moment.value.is_null();
+            if cacheable && self.send_cached(&dialect, plan, state, moment).is_some() {
                 continue;
             }
             match encode::frame(&dialect, plan, state, moment, &self.request, self.seq) {
                 Ok(None) => {}
-                Ok(Some(frame)) => match self.may_leave(&frame, plan) {
-                    Ok(()) => self.leave(frame, plan.span),
-                    Err(_) if moment.kind == MomentKind::TurnFail => self.fail_plainly(&dialect, plan, state, moment),
-                    Err(breach) => {
-                        self.breach = Some(breach);
+                Ok(Some(frame)) => match self.validate(&frame, plan) {
+                    Ok(()) => self.send(frame, plan.span),
+                    Err(_) if moment.kind == MomentKind::TurnFail => {
+                        self.send_bare_failure(&dialect, plan, state, moment);
+                    }
+                    Err(fault) => {
+                        self.failure = Some(fault);
                         return;
                     }
                 },
                 Err(error) => {
                     let message = format!("the frame `{}` failed: {error}", plan.name);
                     tracing::error!(frame = %plan.name, %error, "a frame could not be made");
-                    self.breach = Some(Fault::new(FaultKind::Internal, message));
+                    self.failure = Some(Fault::new(FaultKind::Internal, message));
                     return;
                 }
             }
         }
     }
 
-    /// A failure that cannot be told as it is, is told bare: without what came before, and without its own words.
-    fn fail_plainly(&mut self, dialect: &DialectPlan, plan: &FramePlan, state: &TurnState, moment: &Moment) {
+    /// Replaces a failure frame that is not valid: without the state of the turn and without the fault's own message.
+    fn send_bare_failure(&mut self, dialect: &DialectPlan, plan: &FramePlan, state: &TurnState, moment: &Moment) {
         let bare = TurnState {
             id: state.id.clone(),
             created: state.created,
@@ -114,125 +117,132 @@ impl Stage {
             error: Some(Fault::new(FaultKind::Internal, "internal error")),
             ..TurnState::default()
         };
-        // Nor is the request said back: what it held may be what went wrong.
-        let request = TurnRequest::plain(&state.model, true);
+        // Nor is the request echoed: its content may be what violated the schema.
+        let request = TurnRequest::minimal(&state.model, true);
         if let Ok(Some(frame)) = encode::frame(dialect, plan, &bare, moment, &request, self.seq)
-            && self.may_leave(&frame, plan).is_ok()
+            && self.validate(&frame, plan).is_ok()
         {
-            self.leave(frame, plan.span);
+            self.send(frame, plan.span);
         }
     }
 
-    fn leave(&mut self, frame: Frame, made: Span) {
-        self.terminated |= frame.moment == MomentKind::TurnEnd;
-        self.see(Sight::Frame(&frame, made));
+    fn send(&mut self, frame: Frame, plan: Span) {
+        self.is_terminated |= frame.moment == MomentKind::TurnEnd;
+        self.trace(TraceEvent::Frame(&frame, plan));
         if matches!(frame.body, FrameBody::Data(_)) {
             self.seq += 1;
         }
-        match &mut self.out {
-            Out::Frames(frames) => frames.push(frame),
-            Out::Bytes(bytes) => sse::write(&frame, self.dialect.wire.kind, bytes),
+        match &mut self.output {
+            FrameOutput::Frames(frames) => frames.push(frame),
+            FrameOutput::Bytes(bytes) => sse::write(&frame, self.dialect.encoding.format, bytes),
         }
     }
 
-    /// A steady frame: filled at its first piece, patched with the others. `None`: it has to be filled the long way.
-    fn patched(&mut self, dialect: &DialectPlan, plan: &FramePlan, state: &TurnState, moment: &Moment) -> Option<()> {
-        if self.patches.is_empty() {
-            self.patches.resize_with(dialect.frame_count(), Vec::new);
+    /// Sends a cacheable frame: rendered for its first delta, reused for the next ones. `None`: it must be interpreted.
+    fn send_cached(
+        &mut self,
+        dialect: &DialectPlan,
+        plan: &FramePlan,
+        state: &TurnState,
+        moment: &Moment,
+    ) -> Option<()> {
+        if self.cache.is_empty() {
+            self.cache.resize_with(dialect.frame_count(), Vec::new);
         }
-        let place = Place::of(moment);
-        let kept = self.patches.get_mut(plan.ordinal)?;
-        let at = match kept.iter().position(|(p, _)| *p == place) {
+        let key = CacheKey::of(moment);
+        let entries = self.cache.get_mut(plan.ordinal)?;
+        let at = match entries.iter().position(|(k, _)| *k == key) {
             Some(at) => at,
             None => {
-                // What goes wrong here goes wrong the long way too, and is told there.
-                let patch = encode::patch(dialect, plan, state, moment, &self.request).unwrap_or(Patch::Never);
-                if kept.len() >= PLACES {
-                    kept.remove(0);
+                // The interpreter fails in the same way, and its error is reported.
+                let entry =
+                    encode::cache_entry(dialect, plan, state, moment, &self.request).unwrap_or(CacheEntry::Uncacheable);
+                if entries.len() >= MAX_CACHE_KEYS {
+                    entries.remove(0);
                 }
-                kept.push((place, patch));
-                kept.len() - 1
+                entries.push((key, entry));
+                entries.len() - 1
             }
         };
-        let form = match &mut kept.get_mut(at)?.1 {
-            Patch::Nothing => return Some(()),
-            Patch::Never => return None,
-            Patch::Form(form) => form,
+        let cached = match &mut entries.get_mut(at)?.1 {
+            CacheEntry::Omitted => return Some(()),
+            CacheEntry::Uncacheable => return None,
+            CacheEntry::Frame(cached) => cached,
         };
         let seq = self.seq;
         if self.validation != Validation::Off
             && let Some(named) = &plan.schema
-            && !named.schema.is_valid(form.set(&moment.text, seq))
+            && !named.schema.is_valid(cached.fill(&moment.text, seq))
         {
-            // The long way says what is wrong, in the same words as ever.
+            // The interpreted frame is checked again, and its violation is reported.
             return None;
         }
-        match &mut self.out {
-            Out::Bytes(bytes) if self.observer.is_none() => {
-                let event = form.event.as_deref();
-                sse::write_ready(event, dialect.wire.kind, bytes, |out| form.write(&moment.text, seq, out));
+        match &mut self.output {
+            FrameOutput::Bytes(bytes) if self.observer.is_none() => {
+                let event = cached.event.as_deref();
+                sse::write_rendered(event, dialect.encoding.format, bytes, |out| cached.write(&moment.text, seq, out));
                 self.seq += 1;
             }
             _ => {
-                let data = form.set(&moment.text, seq).clone();
-                let (name, event) = (plan.name.clone(), form.event.clone());
-                self.leave(Frame { name, moment: moment.kind, event, body: FrameBody::Data(data) }, plan.span);
+                let data = cached.fill(&moment.text, seq).clone();
+                let (name, event) = (plan.name.clone(), cached.event.clone());
+                self.send(Frame { name, moment: moment.kind, event, body: FrameBody::Data(data) }, plan.span);
             }
         }
         Some(())
     }
 
-    fn may_leave(&mut self, frame: &Frame, plan: &FramePlan) -> Result<(), Fault> {
+    fn validate(&mut self, frame: &Frame, plan: &FramePlan) -> Result<(), Fault> {
         match &frame.body {
             FrameBody::Data(data) => {
                 let what = format!("the frame `{}`", frame.name);
-                self.check(data, plan.schema.as_ref(), &what, &frame.name, (plan.span, &plan.place))
+                self.check_schema(data, plan.schema.as_ref(), &what, &frame.name, (plan.span, &plan.location))
             }
             FrameBody::Text(_) | FrameBody::Comment(_) => Ok(()),
         }
     }
 
-    /// Strict: a fault that says what and where, but nothing of what was said. Report: a note.
-    pub fn check(
+    /// `strict`: a violation is a fault that names the schema location but no content. `report`: it is only recorded.
+    pub fn check_schema(
         &mut self,
         data: &Tree,
         schema: Option<&NamedSchema>,
         what: &str,
         name: &str,
-        made: (Span, &str),
+        (span, location): (Span, &str),
     ) -> Result<(), Fault> {
         let Some(named) = schema.filter(|_| self.validation != Validation::Off) else { return Ok(()) };
         if named.schema.is_valid(data) {
             return Ok(());
         }
-        let Err(breach) = named.schema.check(data) else { return Ok(()) };
-        let at = if breach.pointer.is_empty() { String::new() } else { format!(" at {}", breach.pointer) };
-        let message = format!("{what} breaks its schema{at} ({})", breach.keyword);
-        let fault = Fault::new(FaultKind::Breach, message);
-        let broken = Broken { what, schema: &named.name, breach: &breach, data };
-        self.see(Sight::Breach(&fault, made.0, broken));
-        self.note(name, &breach.pointer, &breach.keyword, made.1);
+        let Err(violation) = named.schema.check(data) else { return Ok(()) };
+        let at = if violation.pointer.is_empty() { String::new() } else { format!(" at {}", violation.pointer) };
+        let message = format!("{what} breaks its schema{at} ({})", violation.keyword);
+        let fault = Fault::new(FaultKind::Violation, message);
+        let details = ViolationDetails { what, schema: &named.name, violation: &violation, data };
+        self.trace(TraceEvent::Violation(&fault, span, details));
+        self.record_violation(name, &violation.pointer, &violation.keyword, location);
         if self.validation == Validation::Strict { Err(fault) } else { Ok(()) }
     }
 
-    fn out_of_order(&mut self, moment: &str, scope: Scope) -> Option<Fault> {
+    fn report_out_of_order(&mut self, moment: &str, scope: Scope) -> Option<Fault> {
         if self.validation == Validation::Off {
             return None;
         }
-        let why = format!("`{moment}` is out of order in its {}", scope.word());
-        let fault = Fault::new(FaultKind::Breach, why);
-        self.see(Sight::OutOfOrder(&fault, scope));
-        self.note(moment, "", "order", "");
+        let why = format!("`{moment}` is out of order in its {}", scope.name());
+        let fault = Fault::new(FaultKind::Violation, why);
+        self.trace(TraceEvent::OutOfOrder(&fault, scope));
+        self.record_violation(moment, "", "order", "");
         (self.validation == Validation::Strict).then_some(fault)
     }
 
-    fn note(&mut self, frame: &str, pointer: &str, keyword: &str, place: &str) {
-        if self.breaches.len() < MAX_BREACHES {
-            self.breaches.push(Breached {
+    fn record_violation(&mut self, frame: &str, pointer: &str, keyword: &str, location: &str) {
+        if self.violations.len() < MAX_VIOLATIONS {
+            self.violations.push(Violation {
                 frame: frame.to_owned(),
                 pointer: pointer.to_owned(),
                 keyword: keyword.to_owned(),
-                place: place.to_owned(),
+                location: location.to_owned(),
                 reported: self.validation == Validation::Report,
             });
         }

@@ -1,4 +1,4 @@
-//! Plan + raw events → frames. Run time only, and pure: no IO, no clock, no randomness.
+//! Plan + raw events → frames. Run time only; pure: no IO, no clock, no randomness.
 
 pub mod decode;
 pub mod encode;

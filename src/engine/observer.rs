@@ -1,41 +1,41 @@
-//! What goes by in a turn, for those who watch: `explain`, the proof at load, the tests.
+//! Trace events of a turn, for `explain`, the verification at load and the tests.
 
 use crate::diagnostics::Span;
 use crate::domain::{Event, Fault, Frame, Moment, Scope, Tree, TurnState};
-use reframe_json::Breach;
+use reframe_json::SchemaViolation;
 
-/// Watches a turn go by.
+/// Receives the trace events of a turn.
 pub trait Observer: Send {
-    fn see(&mut self, sight: Sight);
+    fn on(&mut self, event: TraceEvent);
 }
 
-/// What an observer sees, in order.
-pub enum Sight<'a> {
+/// One step of a turn, in order.
+pub enum TraceEvent<'a> {
     Raw(&'a Tree),
     Event(&'a Event, Span),
-    /// Why, and what says so.
+    /// The reason, and the rule or setting that drops the event.
     Dropped(&'a str, Span),
-    Puzzling(&'a str),
-    /// An event came after its time.
+    NotUnderstood(&'a str),
+    /// An event arrived after the end of the turn.
     Late,
     Moment(&'a Moment, &'a TurnState),
     Frame(&'a Frame, Span),
-    /// The whole answer, in place of frames.
+    /// The JSON body, in place of frames.
     Body(&'a Tree, Span),
-    /// A frame or a body broke the contract, where it is made, and what its schema says. It may leave all the same
-    /// (`validation: report`), and is then seen next.
-    Breach(&'a Fault, Span, Broken<'a>),
-    /// A moment came that has no place in the order of its scope.
+    /// A frame or a body violated its schema, with its line in the mapping. Under `validation: report` it is sent
+    /// nevertheless, and its `Frame` or `Body` follows.
+    Violation(&'a Fault, Span, ViolationDetails<'a>),
+    /// A moment that the order of its scope does not allow.
     OutOfOrder(&'a Fault, Scope),
 }
 
-/// What a schema refused.
+/// A schema violation and the data that caused it.
 #[derive(Clone, Copy)]
-pub struct Broken<'a> {
+pub struct ViolationDetails<'a> {
     /// "the frame `x`", "the body of `x`".
     pub what: &'a str,
     /// Below `schemas/`.
     pub schema: &'a str,
-    pub breach: &'a Breach,
+    pub violation: &'a SchemaViolation,
     pub data: &'a Tree,
 }

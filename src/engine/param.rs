@@ -3,16 +3,16 @@
 use super::select::Cursor;
 use crate::domain::Tree;
 use crate::mapping::config::dialect_request::RequestPlan;
-use crate::mapping::language::field::Read;
+use crate::mapping::language::field::FieldMapping;
 
 impl RequestPlan {
-    /// What a client of this dialect calls one of our scalars.
+    /// The field of this dialect's requests that sets a scalar.
     pub fn param_of(&self, scalar: &str) -> Option<String> {
         let read = self.scalars.iter().find(|r| r.field.name == scalar)?;
         read.selectors().first().map(|s| s.param(&Cursor::new(&Tree::Null)))
     }
 
-    /// What this client called it: of several names the one that it used.
+    /// The same for one request: of several fields, the one that the client sent.
     pub fn param_in(&self, scalar: &str, body: Option<&Tree>) -> String {
         let null = Tree::Null;
         let cursor = Cursor::new(body.unwrap_or(&null));
@@ -22,11 +22,10 @@ impl RequestPlan {
             _ => &self.scalars,
         };
         let grouped = matches!(scalar, "tool_choice" | "format");
-        let reads = group.iter().filter(|r| grouped || r.field.name == scalar).flat_map(Read::selectors);
-        let mut said = reads.filter(|s| s.one(&cursor).is_some_and(|v| !v.is_null()));
-        let found = said.next();
-        match (found, grouped) {
-            (Some(selector), true) => selector.first_key().unwrap_or(scalar).to_owned(),
+        let reads = group.iter().filter(|r| grouped || r.field.name == scalar).flat_map(FieldMapping::selectors);
+        let mut sent = reads.filter(|s| s.one(&cursor).is_some_and(|v| !v.is_null()));
+        match (sent.next(), grouped) {
+            (Some(selector), true) => selector.root_member().unwrap_or(scalar).to_owned(),
             (Some(selector), false) => selector.param(&cursor),
             (None, _) => scalar.to_owned(),
         }

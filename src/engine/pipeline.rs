@@ -1,239 +1,242 @@
-//! The stages joined, without IO: RawEvent → Event → Moment → Frame. Read this file first.
+//! The stages of a turn, connected, without IO: raw event → Event → Moment → Frame. Read this file first.
 //!
-//! The shell (`serve`, `cli`) feeds what arrives and writes what comes out. It owns the clock and the sockets.
+//! The caller (`server`, `verify`, `cli`) pushes upstream events and writes the output. It owns clock and sockets.
 
-pub use super::frames::Breached;
-pub use super::observer::{Broken, Observer, Sight};
+pub use super::frames::Violation;
+pub use super::observer::{Observer, TraceEvent, ViolationDetails};
 
-use super::frames::{Out, Stage};
+use super::frames::{FrameOutput, FrameProducer};
 use super::{decode, encode};
-use crate::domain::policy::{Head, IdleResult, OnEmpty, OnMalformed, OnPartial};
-use crate::domain::{Ended, Event, Fault, FaultKind, Frame, Hidden, Masks, Policies, Tree, TurnRequest, TurnState};
+use crate::domain::policy::{OnEmpty, OnIdle, OnMalformed, OnPartial, StreamStart};
+use crate::domain::{
+    Event, Fault, FaultKind, Frame, Policies, Redactor, StreamEnd, ToolAliases, Tree, TurnRequest, TurnState,
+};
 use crate::mapping::config::backend::BackendPlan;
 use crate::mapping::config::dialect::DialectPlan;
 use crate::mapping::config::gateway::Validation;
-use crate::mapping::config::transcript::Arrival;
+use crate::mapping::config::transcript::RecordedEvent;
 use crate::order::OrderCheck;
 use crate::turn::{Ids, Turn};
 use std::sync::Arc;
 
-/// One turn on its way from a backend to a client.
+/// One turn, from the backend's events to the client's frames.
 pub struct Pipeline {
     backend: Arc<BackendPlan>,
     turn: Turn,
-    stage: Stage,
-    /// The backend said that it answers.
-    begun: bool,
-    /// What went wrong where the client was told that the answer was cut, and no more.
-    cut: Option<Fault>,
-    hidden: Option<Hidden>,
+    producer: FrameProducer,
+    /// The backend sent a start event.
+    has_started: bool,
+    /// The fault behind a truncated response. The client sees only that the response was truncated.
+    truncated_by: Option<Fault>,
+    redactor: Option<Redactor>,
     began_ms: u64,
 }
 
-/// How frames are filled. Both ways give the same bytes; the tests hold them against each other.
+/// How frames are rendered. Both modes give the same bytes; the golden tests compare them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Filling {
-    /// Steady frames are patched.
-    Patched,
+pub enum RenderMode {
+    /// Cacheable frames are rendered once per cache key; later ones reuse the bytes.
+    Cached,
     /// Every frame is interpreted.
     Interpreted,
 }
 
-/// What the client asked for.
+/// The form of the response that the client requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum ResponseMode {
     Stream,
     Body,
 }
 
-/// What came of one push.
+/// The output of one step of the pipeline.
 #[derive(Debug, Default)]
-pub struct Step {
-    /// To be written together.
+pub struct PipelineOutput {
+    /// To be written together; empty if the pipeline writes bytes.
     pub frames: Vec<Frame>,
-    /// Nothing follows: the backend may be left.
-    pub over: bool,
+    /// No output follows: the upstream request may be dropped.
+    pub is_over: bool,
 }
 
-/// What a pipeline is made for.
-pub struct Order {
+/// The inputs of a pipeline.
+pub struct TurnSpec {
     pub backend: Arc<BackendPlan>,
     pub dialect: Arc<DialectPlan>,
     pub request: Arc<TurnRequest>,
     pub validation: Validation,
-    pub answer: Answer,
-    pub masks: Masks,
-    /// Our key for the backend.
-    pub hidden: Option<Hidden>,
+    pub response_mode: ResponseMode,
+    pub tool_aliases: ToolAliases,
+    /// Removes the backend's API key from messages.
+    pub redactor: Option<Redactor>,
     pub ids: Ids,
     /// Milliseconds since 1970.
     pub now_ms: u64,
 }
 
 impl Pipeline {
-    pub fn new(order: Order) -> Pipeline {
-        let policies = order.dialect.resolved.policies.clone();
-        let request = &order.request;
-        let created = (order.now_ms / 1000) as i64;
-        let turn = Turn::new(policies, order.ids, &request.model, request.n, created)
-            .asked_chars(asked_chars(request))
-            .masks(order.masks)
-            .whole(order.answer == Answer::Body);
-        let stage = Stage {
-            dialect: order.dialect,
-            request: order.request,
-            validation: order.validation,
-            answer: order.answer,
+    pub fn new(spec: TurnSpec) -> Pipeline {
+        let policies = spec.dialect.resolved.policies.clone();
+        let request = &spec.request;
+        let created = (spec.now_ms / 1000) as i64;
+        let turn = Turn::new(policies, spec.ids, &request.model, request.n, created)
+            .request_chars(request_chars(request))
+            .tool_aliases(spec.tool_aliases)
+            .single_body(spec.response_mode == ResponseMode::Body);
+        let producer = FrameProducer {
+            dialect: spec.dialect,
+            request: spec.request,
+            validation: spec.validation,
+            response_mode: spec.response_mode,
             order: OrderCheck::default(),
             seq: 0,
-            out: Out::Frames(Vec::new()),
-            patches: Vec::new(),
-            filling: Filling::Patched,
-            terminated: false,
-            breach: None,
-            breaches: Vec::new(),
+            output: FrameOutput::Frames(Vec::new()),
+            cache: Vec::new(),
+            render_mode: RenderMode::Cached,
+            is_terminated: false,
+            failure: None,
+            violations: Vec::new(),
             observer: None,
         };
         Pipeline {
-            backend: order.backend,
+            backend: spec.backend,
             turn,
-            stage,
-            begun: false,
-            cut: None,
-            hidden: order.hidden,
-            began_ms: order.now_ms,
+            producer,
+            has_started: false,
+            truncated_by: None,
+            redactor: spec.redactor,
+            began_ms: spec.now_ms,
         }
     }
 
-    /// Frames are written as bytes, to be taken with [`Pipeline::drain`]; steps have none.
-    pub fn writing(mut self) -> Pipeline {
-        self.stage.out = Out::Bytes(Vec::new());
+    /// Writes frames as bytes, to be taken with [`Pipeline::drain`]; outputs then contain no frames.
+    pub fn with_byte_output(mut self) -> Pipeline {
+        self.producer.output = FrameOutput::Bytes(Vec::new());
         self
     }
 
-    pub fn filling(mut self, filling: Filling) -> Pipeline {
-        self.stage.filling = filling;
+    pub fn with_render_mode(mut self, mode: RenderMode) -> Pipeline {
+        self.producer.render_mode = mode;
         self
     }
 
-    /// The bytes that were written since.
+    /// Moves the bytes written since the last call into `into`.
     pub fn drain(&mut self, into: &mut Vec<u8>) {
-        if let Out::Bytes(bytes) = &mut self.stage.out {
+        if let FrameOutput::Bytes(bytes) = &mut self.producer.output {
             into.append(bytes);
         }
     }
 
-    pub fn observe(mut self, observer: Box<dyn Observer>) -> Pipeline {
-        self.stage.observer = Some(observer);
+    pub fn with_observer(mut self, observer: Box<dyn Observer>) -> Pipeline {
+        self.producer.observer = Some(observer);
         self
     }
 
-    /// The request was sent. Frames come of it only when the policies open a turn at once.
-    pub fn begin(&mut self) -> Step {
-        let stage = &mut self.stage;
-        self.turn.begin(&mut |state, moment| stage.tell(state, moment));
-        self.step()
+    /// Call when the request was sent. Frames result only if the policies open a turn immediately.
+    pub fn begin(&mut self) -> PipelineOutput {
+        let producer = &mut self.producer;
+        self.turn.begin(&mut |state, moment| producer.on_moment(state, moment));
+        self.take_output()
     }
 
-    /// A raw event arrived.
-    pub fn push(&mut self, raw: &Tree, now_ms: u64) -> Step {
-        self.stage.see(Sight::Raw(raw));
-        let heard = decode::hear(&self.backend, raw);
-        if let Some((why, rule)) = &heard.dropped {
-            self.stage.see(Sight::Dropped(why, *rule));
+    /// Processes a raw event of the backend.
+    pub fn push(&mut self, raw: &Tree, now_ms: u64) -> PipelineOutput {
+        self.producer.trace(TraceEvent::Raw(raw));
+        let decoded = decode::decode_event(&self.backend, raw);
+        if let Some((why, rule)) = &decoded.dropped {
+            self.producer.trace(TraceEvent::Dropped(why, *rule));
         }
-        if let Some(what) = &heard.puzzling {
+        if let Some(what) = &decoded.not_understood {
             tracing::warn!(backend = self.backend.name, what, "a backend event was not fully understood");
-            self.stage.see(Sight::Puzzling(what));
+            self.producer.trace(TraceEvent::NotUnderstood(what));
         }
-        for (event, rule) in heard.events {
-            self.stage.see(Sight::Event(&event, rule));
+        for (event, rule) in decoded.events {
+            self.producer.trace(TraceEvent::Event(&event, rule));
             self.advance(event, now_ms);
         }
-        self.step()
+        self.take_output()
     }
 
-    /// The backend stopped talking. A client is told the end, or the fault.
-    pub fn finish(&mut self, how: Ended, now_ms: u64) -> Step {
+    /// Call at the end of the upstream response. Emits the end of the turn, or the fault.
+    pub fn finish(&mut self, how: StreamEnd, now_ms: u64) -> PipelineOutput {
         let event = match how {
-            // It is not the policy's empty answer: this one has a beginning, and no end.
-            Ended::Marker | Ended::Eof if self.begun && !self.turn.is_open() => Event::Fault {
+            // Not the empty response of the policy `on_empty`: this one was started and never finished.
+            StreamEnd::Marker | StreamEnd::Eof if self.has_started && !self.turn.is_open() => Event::Fault {
                 fault: Fault::new(FaultKind::Empty, "the backend began an answer and said nothing"),
-                last: true,
+                is_final: true,
             },
-            // After the last finish both are a good end; before it both are a truncation.
-            Ended::Marker | Ended::Eof => Event::End,
-            Ended::Cut(_) if self.turn.is_finished() => Event::End,
-            Ended::Cut(why) => Event::Fault {
+            // Both complete the turn after the last finish, and truncate it before.
+            StreamEnd::Marker | StreamEnd::Eof => Event::End,
+            StreamEnd::Disconnected(_) if self.turn.is_finished() => Event::End,
+            StreamEnd::Disconnected(why) => Event::Fault {
                 fault: Fault::new(FaultKind::Truncated, format!("the backend was lost: {why}")),
-                last: true,
+                is_final: true,
             },
         };
         if !self.turn.is_over() {
             self.advance(event, now_ms);
         }
-        self.step()
+        self.take_output()
     }
 
-    /// Everything that a transcript recorded, at once.
-    pub fn play<'l>(&mut self, arrivals: impl IntoIterator<Item = &'l Arrival>, now_ms: u64) {
-        let mut how = Ended::Eof;
+    /// Pushes all events of a transcript, without delays.
+    pub fn replay<'l>(&mut self, arrivals: impl IntoIterator<Item = &'l RecordedEvent>, now_ms: u64) {
+        let mut how = StreamEnd::Eof;
         for arrival in arrivals {
             match arrival {
-                Arrival::Raw(raw) => {
+                RecordedEvent::Raw(raw) => {
                     self.push(raw, now_ms);
                 }
-                Arrival::End => how = Ended::Marker,
-                Arrival::Cut(why) => how = Ended::Cut(why.clone()),
+                RecordedEvent::End => how = StreamEnd::Marker,
+                RecordedEvent::Disconnect(why) => how = StreamEnd::Disconnected(why.clone()),
             }
         }
         self.finish(how, now_ms);
     }
 
-    /// An event that no rule had to read: what the laws are tried with.
-    pub fn hear(&mut self, event: Event, now_ms: u64) -> Step {
+    /// Processes an event without the rules of a backend: for tests of the turn and for witness values.
+    pub fn push_event(&mut self, event: Event, now_ms: u64) -> PipelineOutput {
         self.advance(event, now_ms);
-        self.step()
+        self.take_output()
     }
 
-    /// Ends the turn with a fault of ours.
-    pub fn fail(&mut self, fault: Fault, now_ms: u64) -> Step {
-        self.advance(Event::Fault { fault, last: true }, now_ms);
-        self.step()
+    /// Ends the turn with a fault that is not an event of the backend.
+    pub fn fail(&mut self, fault: Fault, now_ms: u64) -> PipelineOutput {
+        self.advance(Event::Fault { fault, is_final: true }, now_ms);
+        self.take_output()
     }
 
-    /// The backend sends a stream, and the client waits for one body.
-    pub fn bridged(&mut self) {
-        self.turn.bridged();
+    /// Call when the backend sends a stream and the client waits for one body.
+    pub fn mark_aggregated(&mut self) {
+        self.turn.mark_aggregated();
     }
 
-    /// The head of the stream has left: a fault is told inside it, and a stream begins before it fails.
-    pub fn head_left(&mut self) {
-        self.turn.head_left();
+    /// Call when the response headers were sent: a later fault is sent inside the stream, after its opening frames.
+    pub fn mark_headers_sent(&mut self) {
+        self.turn.mark_headers_sent();
     }
 
-    /// The backend said no: its status counts, and its own words where its rules find some.
-    pub fn refused(&self, raws: &[Tree], refused: Fault) -> Fault {
-        let heard = raws.iter().flat_map(|raw| decode::hear(&self.backend, raw).events);
-        let said = heard.into_iter().find_map(|(event, _)| match event {
+    /// The fault of an upstream error response: `from_status`, with the message, code and param that the backend's
+    /// rules find in the body.
+    pub fn upstream_fault(&self, raws: &[Tree], from_status: Fault) -> Fault {
+        let events = raws.iter().flat_map(|raw| decode::decode_event(&self.backend, raw).events);
+        let from_body = events.into_iter().find_map(|(event, _)| match event {
             Event::Fault { fault, .. } => Some(fault),
             _ => None,
         });
-        let Some(said) = said else { return refused };
-        let message = if said.message.is_empty() { refused.message } else { said.message };
+        let Some(from_body) = from_body else { return from_status };
+        let message = if from_body.message.is_empty() { from_status.message } else { from_body.message };
         Fault {
             message,
-            code: said.code,
-            param: said.param,
-            retry_after: refused.retry_after.or(said.retry_after),
-            ..refused
+            code: from_body.code,
+            param: from_body.param,
+            retry_after: from_status.retry_after.or(from_body.retry_after),
+            ..from_status
         }
     }
 
-    /// A piece that cannot be read: skipped and counted, or the end of the turn, as the policy says.
-    pub fn malformed(&mut self, why: &str, now_ms: u64) -> Step {
+    /// An upstream event that cannot be parsed is skipped, or ends the turn, by the policy `on_malformed`.
+    pub fn push_malformed(&mut self, why: &str, now_ms: u64) -> PipelineOutput {
         match self.policies().on_malformed {
-            OnMalformed::Skip => Step { over: self.turn.is_over(), ..Step::default() },
+            OnMalformed::Skip => PipelineOutput { is_over: self.turn.is_over(), ..PipelineOutput::default() },
             OnMalformed::Fail => {
                 let message = format!("a piece of the backend's answer cannot be read: {why}");
                 self.fail(Fault::new(FaultKind::Garbled, message), now_ms)
@@ -241,125 +244,128 @@ impl Pipeline {
         }
     }
 
-    /// The backend fell silent in the middle of a stream.
-    pub fn silent(&mut self, fault: Fault, now_ms: u64) -> Step {
+    /// Call when the backend has sent nothing for its idle timeout.
+    pub fn idle_timeout(&mut self, fault: Fault, now_ms: u64) -> PipelineOutput {
         if self.turn.is_finished() {
-            return self.finish(Ended::Eof, now_ms);
+            return self.finish(StreamEnd::Eof, now_ms);
         }
-        let cut = self.policies().stream_idle_result == IdleResult::FinishLength && self.has_spoken();
-        if !cut || self.stage.answer == Answer::Body {
+        let truncates = self.policies().on_idle == OnIdle::FinishLength && self.has_output();
+        if !truncates || self.producer.response_mode == ResponseMode::Body {
             return self.fail(fault, now_ms);
         }
-        self.turn.clock(now_ms.saturating_sub(self.began_ms) as i64);
-        let stage = &mut self.stage;
-        self.turn.cut_short(&mut |state, moment| stage.tell(state, moment));
-        self.cut = Some(fault);
-        self.step()
+        self.turn.set_elapsed_ms(now_ms.saturating_sub(self.began_ms) as i64);
+        let producer = &mut self.producer;
+        self.turn.truncate(&mut |state, moment| producer.on_moment(state, moment));
+        self.truncated_by = Some(fault);
+        self.take_output()
     }
 
     fn policies(&self) -> &Policies {
-        &self.stage.dialect.resolved.policies
+        &self.producer.dialect.resolved.policies
     }
 
-    /// All is said but for the count; a backend that does not end now is not waited for long.
+    /// Every choice is finished; only usage and the end of the stream may follow, and they are not waited for long.
     pub fn is_finished(&self) -> bool {
         self.turn.is_finished()
     }
 
-    /// Has a client been told anything? Until then a fault can still be a plain HTTP error.
+    /// Whether the turn has opened for the client. Until then a fault can still be a plain HTTP error.
     pub fn is_open(&self) -> bool {
         self.turn.is_open()
     }
 
-    /// Has the backend said anything of its answer? A turn that was opened at once waits for its first event as every
-    /// other does.
-    pub fn has_spoken(&self) -> bool {
+    /// Whether the backend has sent part of its response. A turn that was opened immediately still waits for its first
+    /// event, so for it only items and finished choices count.
+    pub fn has_output(&self) -> bool {
         let state = self.turn.state();
-        let said = || !state.items.is_empty() || state.choices.iter().any(|c| c.finish.is_some());
-        self.turn.is_open() && (self.policies().head == Head::FirstEvent || said())
+        let has_content = || !state.items.is_empty() || state.choices.iter().any(|c| c.finish.is_some());
+        self.turn.is_open() && (self.policies().stream_start == StreamStart::FirstEvent || has_content())
     }
 
     pub fn fault(&self) -> Option<&Fault> {
         self.turn.state().error.as_ref()
     }
 
-    /// A fault that the policies made a cut answer of.
-    pub fn cut(&self) -> Option<&Fault> {
-        self.cut.as_ref()
+    /// The fault that the policies turned into a truncated response.
+    pub fn truncated_by(&self) -> Option<&Fault> {
+        self.truncated_by.as_ref()
     }
 
     pub fn state(&self) -> &TurnState {
         self.turn.state()
     }
 
-    pub fn late(&self) -> u64 {
-        self.turn.late()
+    /// The number of events that arrived after the end of the turn.
+    pub fn late_events(&self) -> u64 {
+        self.turn.late_events()
     }
 
-    /// What broke its contract so far.
-    pub fn breaches(&self) -> &[Breached] {
-        &self.stage.breaches
+    /// The schema and order violations so far.
+    pub fn violations(&self) -> &[Violation] {
+        &self.producer.violations
     }
 
-    /// The whole answer, once the turn is over; the fault that ended it otherwise.
+    /// The JSON body, once the turn is over; `Err` if the turn failed and the policies want an HTTP error.
     pub fn body(&mut self) -> Result<Tree, Fault> {
         if let Some(fault) = self.fault() {
             let policies = self.policies();
-            let told = match fault.kind {
+            let has_body = match fault.kind {
                 FaultKind::Empty => match policies.on_empty {
                     OnEmpty::Failed => true,
-                    // What began and said nothing is half an answer, of which nothing came.
+                    // A response that started and has no content is a partial response.
                     OnEmpty::Completed => policies.on_partial == OnPartial::Failed,
                     OnEmpty::Error => false,
                 },
                 _ => fault.is_partial() && self.turn.is_open() && policies.on_partial == OnPartial::Failed,
             };
-            if !told {
+            if !has_body {
                 return Err(fault.clone());
             }
         }
-        let dialect = self.stage.dialect.clone();
-        let body = encode::body(&dialect, self.turn.state(), &self.stage.request)
+        let dialect = self.producer.dialect.clone();
+        let body = encode::body(&dialect, self.turn.state(), &self.producer.request)
             .map_err(|e| Fault::new(FaultKind::Internal, format!("the body of `{}` failed: {e}", dialect.name)))?;
         let what = format!("the body of `{}`", dialect.name);
         let plan = &dialect.body;
-        self.stage.check(&body, plan.schema.as_ref(), &what, "body", (plan.span, &plan.place))?;
-        self.stage.see(Sight::Body(&body, plan.span));
+        self.producer.check_schema(&body, plan.schema.as_ref(), &what, "body", (plan.span, &plan.location))?;
+        self.producer.trace(TraceEvent::Body(&body, plan.span));
         Ok(body)
     }
 
     fn advance(&mut self, event: Event, now_ms: u64) {
-        let event = match (event, &self.hidden) {
-            (Event::Fault { fault, last }, Some(hidden)) => Event::Fault { fault: hidden.redacted(fault), last },
+        let event = match (event, &self.redactor) {
+            (Event::Fault { fault, is_final }, Some(redactor)) => {
+                Event::Fault { fault: redactor.redact_fault(fault), is_final }
+            }
             (event, _) => event,
         };
-        let late = self.turn.late();
-        self.begun |= matches!(event, Event::Start { .. });
-        let lost = self.lost_by(&event);
-        self.turn.clock(now_ms.saturating_sub(self.began_ms) as i64);
-        let stage = &mut self.stage;
-        self.turn.advance(event, &mut |state, moment| stage.tell(state, moment));
-        if self.turn.late() > late {
-            self.stage.see(Sight::Late);
+        let late = self.turn.late_events();
+        self.has_started |= matches!(event, Event::Start { .. });
+        let truncation = self.truncation_by(&event);
+        self.turn.set_elapsed_ms(now_ms.saturating_sub(self.began_ms) as i64);
+        let producer = &mut self.producer;
+        self.turn.advance(event, &mut |state, moment| producer.on_moment(state, moment));
+        if self.turn.late_events() > late {
+            self.producer.trace(TraceEvent::Late);
         }
         if self.turn.is_over() && self.fault().is_none() {
-            self.cut = self.cut.take().or(lost);
+            self.truncated_by = self.truncated_by.take().or(truncation);
         }
-        self.fail_if_breached();
+        self.fail_on_violation();
     }
 
-    fn fail_if_breached(&mut self) {
-        if let Some(fault) = self.stage.breach.clone() {
-            let stage = &mut self.stage;
-            self.turn.breach(fault, &mut |state, moment| stage.tell(state, moment));
+    fn fail_on_violation(&mut self) {
+        if let Some(fault) = self.producer.failure.clone() {
+            let producer = &mut self.producer;
+            self.turn.fail_on_violation(fault, &mut |state, moment| producer.on_moment(state, moment));
         }
     }
 
-    /// What goes wrong if this is the last event.
-    fn lost_by(&self, event: &Event) -> Option<Fault> {
+    /// The fault that truncates the turn if this is its last event.
+    fn truncation_by(&self, event: &Event) -> Option<Fault> {
         let unfinished = !self.turn.is_over() && self.turn.state().choices.iter().any(|c| c.finish.is_none());
         match event {
-            Event::Fault { fault, last: true } if unfinished => Some(fault.clone()),
+            Event::Fault { fault, is_final: true } if unfinished => Some(fault.clone()),
             Event::End if unfinished => {
                 Some(Fault::new(FaultKind::Truncated, "the backend's answer ended in the middle"))
             }
@@ -367,17 +373,18 @@ impl Pipeline {
         }
     }
 
-    fn step(&mut self) -> Step {
-        self.fail_if_breached();
-        let frames = match &mut self.stage.out {
-            Out::Frames(frames) => std::mem::take(frames),
-            Out::Bytes(_) => Vec::new(),
+    fn take_output(&mut self) -> PipelineOutput {
+        self.fail_on_violation();
+        let frames = match &mut self.producer.output {
+            FrameOutput::Frames(frames) => std::mem::take(frames),
+            FrameOutput::Bytes(_) => Vec::new(),
         };
-        Step { frames, over: self.turn.is_over() }
+        PipelineOutput { frames, is_over: self.turn.is_over() }
     }
 }
 
-fn asked_chars(request: &TurnRequest) -> usize {
+/// The length of the request's text, from which usage is estimated.
+fn request_chars(request: &TurnRequest) -> usize {
     let items = request.view.get("items").and_then(Tree::as_list).unwrap_or(&[]);
     items.iter().filter_map(|i| i.get("text").and_then(Tree::as_str)).map(|t| t.chars().count()).sum()
 }

@@ -1,15 +1,15 @@
-//! Client body → TurnRequest, by the dialect's `request:` rules. What is wrong is told with its `param`.
+//! Client body → TurnRequest, by the dialect's `request:` rules. Errors name the `param`.
 
 use crate::domain::{Fault, FaultKind, Tree, TurnRequest};
 use crate::engine::fields::Mismatch;
 use crate::engine::rules::Emission;
-use crate::engine::rules::Said;
+use crate::engine::rules::RuleOutput;
 use crate::engine::select::Cursor;
-use crate::mapping::config::dialect_request::{Need, RequestPlan};
-use crate::mapping::language::field::Read;
+use crate::mapping::config::dialect_request::{RequestPlan, RequiredType};
+use crate::mapping::language::field::FieldMapping;
 use crate::mapping::language::rule::RuleSet;
 
-/// More choices than this is not a request but an attack.
+/// Each choice costs memory for the whole turn.
 const MAX_CHOICES: i64 = 128;
 
 pub fn read(plan: &RequestPlan, body: &[u8]) -> Result<TurnRequest, Fault> {
@@ -32,17 +32,18 @@ pub fn read_tree(plan: &RequestPlan, body: &Tree) -> Result<TurnRequest, Fault> 
             return Err(Fault::new(FaultKind::Invalid, format!("`{param}` must be {expected}")).param(param));
         }
     }
-    for refused in &plan.refused {
-        if refused.at.one(&cursor).is_some_and(|n| !n.is_null() && !refused.unless.contains(n)) {
-            let fault = Fault::new(FaultKind::Unsupported, refused.message.as_str()).param(refused.at.param(&cursor));
-            return Err(Fault { code: refused.code.clone(), ..fault });
+    for rejected in &plan.rejected_fields {
+        if rejected.selector.one(&cursor).is_some_and(|n| !n.is_null() && !rejected.allowed_values.contains(n)) {
+            let fault =
+                Fault::new(FaultKind::Unsupported, rejected.message.as_str()).param(rejected.selector.param(&cursor));
+            return Err(Fault { code: rejected.code.clone(), ..fault });
         }
     }
     let mut view = Tree::Map(Vec::new());
-    fill(&mut view, &plan.scalars, &mut cursor)?;
+    read_fields(&mut view, &plan.scalars, &mut cursor)?;
     for (name, reads) in [("tool_choice", &plan.tool_choice), ("format", &plan.format)] {
         let mut group = Tree::Map(Vec::new());
-        fill(&mut group, reads, &mut cursor)?;
+        read_fields(&mut group, reads, &mut cursor)?;
         let empty = group.as_map().is_none_or(<[_]>::is_empty);
         view.insert(name, if empty { Tree::Null } else { group });
     }
@@ -51,25 +52,25 @@ pub fn read_tree(plan: &RequestPlan, body: &Tree) -> Result<TurnRequest, Fault> 
         let message = format!("`n` must be between 1 and {MAX_CHOICES}, not {n}");
         return Err(Fault::new(FaultKind::Invalid, message).param("n"));
     }
-    // What was read above has the plainer messages; the schema knows the rest.
-    if let Some(Err(breach)) = plan.schema.as_ref().map(|s| s.schema.check(body)) {
+    // The fields read above have clearer messages; the schema checks the rest.
+    if let Some(Err(violation)) = plan.schema.as_ref().map(|s| s.schema.check(body)) {
         return Err(invalid(Mismatch {
-            param: dotted(&breach.pointer),
-            message: format!("is not valid: {}", breach.message),
+            param: dotted(&violation.pointer),
+            message: format!("is not valid: {}", violation.message),
         }));
     }
-    let items = emissions(&plan.items, body)?.into_iter().map(item).collect::<Vec<_>>();
+    let items = emissions(&plan.items, body)?.into_iter().map(normalized_item).collect::<Vec<_>>();
     let tools = emissions(&plan.tools, body)?.into_iter().map(record).collect::<Vec<_>>();
     view.insert("items", Tree::from(items));
     view.insert("tools", Tree::from(tools));
     let members = body.as_map().unwrap_or(&[]);
-    let extra = members.iter().filter(|(key, _)| !plan.known.iter().any(|k| **k == **key)).cloned();
+    let extra = members.iter().filter(|(key, _)| !plan.known_members.iter().any(|k| **k == **key)).cloned();
     view.insert("extra", Tree::Map(extra.collect()));
     view.insert("raw", body.clone());
     Ok(TurnRequest::new(view))
 }
 
-fn fill(view: &mut Tree, reads: &[Read], cursor: &mut Cursor) -> Result<(), Fault> {
+fn read_fields(view: &mut Tree, reads: &[FieldMapping], cursor: &mut Cursor) -> Result<(), Fault> {
     for read in reads {
         let value = read.value(cursor).map_err(invalid)?;
         if !value.is_null() {
@@ -80,7 +81,7 @@ fn fill(view: &mut Tree, reads: &[Read], cursor: &mut Cursor) -> Result<(), Faul
 }
 
 fn emissions(rules: &RuleSet, body: &Tree) -> Result<Vec<Emission>, Fault> {
-    let Said { emissions, mismatches, unknown, failed, .. } = rules.apply(body);
+    let RuleOutput { emissions, mismatches, unknown, failed, .. } = rules.apply(body);
     if let Some(mismatch) = mismatches.into_iter().next() {
         return Err(invalid(mismatch));
     }
@@ -115,14 +116,14 @@ fn record(emission: Emission) -> Tree {
     Tree::map(emission.fields)
 }
 
-/// An item has its text and its parts, whichever of the two the client sent.
-fn item(emission: Emission) -> Tree {
-    let word = emission.word;
-    let mut item = Tree::map([("type", Tree::from(word))]);
+/// Gives an item both its text and its parts, whichever of the two the client sent.
+fn normalized_item(emission: Emission) -> Tree {
+    let kind = emission.name;
+    let mut item = Tree::map([("type", Tree::from(kind))]);
     for (name, value) in emission.fields {
         item.insert(name, value);
     }
-    if matches!(word, "message" | "result") {
+    if matches!(kind, "message" | "result") {
         if item.get("parts").is_none() {
             let text = item.get("text").cloned().unwrap_or_else(|| Tree::from(""));
             let part = Tree::map([("type", Tree::from("text")), ("text", text)]);
@@ -141,17 +142,17 @@ fn item(emission: Emission) -> Tree {
     item
 }
 
-impl Need {
-    /// What it is instead, as the end of the sentence "`x` must be …".
+impl RequiredType {
+    /// What was expected, as the end of the sentence "`x` must be …"; `None` if the value meets it.
     pub fn unmet(self, node: &Tree) -> Option<&'static str> {
         let (met, expected) = match self {
-            Need::Exists => (true, ""),
-            Need::String => (node.type_name() == "string", "a string"),
-            Need::Number => (node.type_name() == "number", "a number"),
-            Need::Boolean => (node.type_name() == "boolean", "a boolean"),
-            Need::Object => (node.type_name() == "object", "an object"),
-            Need::Array => (node.type_name() == "array", "an array"),
-            Need::List => (node.as_list().is_some_and(|l| !l.is_empty()), "an array with at least one element"),
+            RequiredType::Exists => (true, ""),
+            RequiredType::String => (node.type_name() == "string", "a string"),
+            RequiredType::Number => (node.type_name() == "number", "a number"),
+            RequiredType::Boolean => (node.type_name() == "boolean", "a boolean"),
+            RequiredType::Object => (node.type_name() == "object", "an object"),
+            RequiredType::Array => (node.type_name() == "array", "an array"),
+            RequiredType::List => (node.as_list().is_some_and(|l| !l.is_empty()), "an array with at least one element"),
         };
         (!met).then_some(expected)
     }

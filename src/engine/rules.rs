@@ -4,19 +4,19 @@ use super::fields::Mismatch;
 use super::select::Cursor;
 use crate::diagnostics::Span;
 use crate::domain::Tree;
-use crate::domain::emit::Vocabulary;
-use crate::mapping::language::condition::{Condition, Test};
+use crate::domain::emit::EmitGrammar;
+use crate::mapping::language::condition::{Condition, ConditionTest};
 use crate::mapping::language::field::scalar_text;
-use crate::mapping::language::rule::{Action, Emit, Group, Rule, RuleSet};
+use crate::mapping::language::rule::{Emit, Rule, RuleAction, RuleGroup, RuleSet};
 use crate::mapping::language::selector::Selector;
 use std::sync::Arc;
 
-/// One word that a rule said, with its fields; absent ones are not listed.
+/// An event or request item that a rule emitted, with its fields; absent fields are left out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Emission {
-    pub word: &'static str,
+    pub name: &'static str,
     pub fields: Vec<(&'static str, Tree)>,
-    /// The rule that said it.
+    /// The rule that emitted it.
     pub rule: Span,
 }
 
@@ -31,68 +31,68 @@ impl Emission {
     }
 }
 
-/// What became of one raw event (or of one element of a request).
+/// The result of the rules for one raw event or request body.
 #[derive(Debug, Default)]
-pub struct Said {
+pub struct RuleOutput {
     pub emissions: Vec<Emission>,
-    /// At least one rule held, be it to drop.
+    /// At least one rule matched, including `drop:` and `fail:` rules.
     pub matched: bool,
-    /// Why, and the rule that says so.
+    /// The reason, and the rule.
     pub dropped: Option<(String, Span)>,
     pub failed: Option<(String, Span)>,
-    /// Fields that could not be filled.
+    /// Fields with a value that does not fit.
     pub mismatches: Vec<Mismatch>,
-    /// Elements of a list that no rule of their group knew.
+    /// Paths of list elements that no rule of their group matched.
     pub unknown: Vec<String>,
 }
 
 impl RuleSet {
-    /// The name of an event, where the rules go by one.
-    pub fn key_of(&self, raw: &Tree) -> Option<String> {
-        self.key.as_ref()?.one(&Cursor::new(raw)).and_then(scalar_text)
+    /// The name of a raw event, if the rules select by name.
+    pub fn event_name(&self, raw: &Tree) -> Option<String> {
+        self.event_name.as_ref()?.one(&Cursor::new(raw)).and_then(scalar_text)
     }
 
-    pub fn apply(&self, raw: &Tree) -> Said {
-        let mut said = Said::default();
-        self.run(&mut Cursor::new(raw), &mut said);
-        said
+    pub fn apply(&self, raw: &Tree) -> RuleOutput {
+        let mut output = RuleOutput::default();
+        self.run(&mut Cursor::new(raw), &mut output);
+        output
     }
 
-    pub fn run(&self, cursor: &mut Cursor, said: &mut Said) {
-        let key = self.key.as_ref().map(|k| k.one(cursor).and_then(scalar_text).unwrap_or_default());
+    pub fn run(&self, cursor: &mut Cursor, output: &mut RuleOutput) {
+        let key = self.event_name.as_ref().map(|k| k.one(cursor).and_then(scalar_text).unwrap_or_default());
         for group in &self.groups {
             match &group.each {
                 None => {
-                    group.run(self.vocabulary, key.as_deref(), cursor, said);
+                    group.run(self.grammar, key.as_deref(), cursor, output);
                 }
                 Some(each) => {
                     for (node, path) in each.many(cursor) {
                         cursor.enter(node, path.clone());
-                        if !group.run(self.vocabulary, key.as_deref(), cursor, said) {
-                            said.unknown.push(path);
+                        if !group.run(self.grammar, key.as_deref(), cursor, output) {
+                            output.unknown.push(path);
                         }
                         cursor.leave();
                     }
                 }
             }
         }
-        if !said.matched {
-            self.last_resort(key.as_deref(), cursor, said);
+        if !output.matched {
+            self.run_fallback_rules(key.as_deref(), cursor, output);
         }
     }
 
-    /// `drop:` and `fail:` rules, looked at only when no other rule held.
-    fn last_resort(&self, key: Option<&str>, cursor: &mut Cursor, said: &mut Said) {
+    /// `drop:` and `fail:` rules, which apply only if no other rule matched.
+    fn run_fallback_rules(&self, key: Option<&str>, cursor: &mut Cursor, output: &mut RuleOutput) {
         for rule in self.groups.iter().filter(|g| g.each.is_none()).flat_map(|g| &g.rules) {
-            if !rule.holds(key, cursor) {
+            if !rule.matches(key, cursor) {
                 continue;
             }
             match &rule.action {
-                Action::Emit(_) => continue,
-                Action::Drop(why) => said.dropped = Some((why.clone(), rule.span)),
-                Action::Fail(why) => said.failed = Some((why.clone(), rule.span)),
+                RuleAction::Emit(_) => continue,
+                RuleAction::Drop(why) => output.dropped = Some((why.clone(), rule.span)),
+                RuleAction::Fail(why) => output.failed = Some((why.clone(), rule.span)),
             }
-            said.matched = true;
+            output.matched = true;
             return;
         }
     }
@@ -101,121 +101,119 @@ impl RuleSet {
     pub fn parts(&self, from: &Selector, cursor: &mut Cursor) -> Result<Tree, Mismatch> {
         let Some(node) = from.one(cursor).filter(|n| !n.is_null()) else { return Ok(Tree::Null) };
         let path = from.param(cursor);
-        let mut said = Said::default();
+        let mut output = RuleOutput::default();
         cursor.enter(node, path.clone());
-        self.run(cursor, &mut said);
+        self.run(cursor, &mut output);
         cursor.leave();
-        if let Some(mismatch) = said.mismatches.into_iter().next() {
+        if let Some(mismatch) = output.mismatches.into_iter().next() {
             return Err(mismatch);
         }
-        if let Some((message, _)) = said.failed {
+        if let Some((message, _)) = output.failed {
             return Err(Mismatch { param: path, message });
         }
-        if let Some(unknown) = said.unknown.into_iter().next() {
+        if let Some(unknown) = output.unknown.into_iter().next() {
             return Err(Mismatch { param: unknown, message: "is of a kind that is not supported here".into() });
         }
-        if !said.matched && node.as_list().is_none_or(|l| !l.is_empty()) {
+        if !output.matched && node.as_list().is_none_or(|l| !l.is_empty()) {
             let found = node.type_name();
             return Err(Mismatch { param: path, message: format!("cannot be read: no rule takes this {found}") });
         }
-        let parts = said.emissions.into_iter().map(|e| {
+        let parts = output.emissions.into_iter().map(|e| {
             let fields = e.fields.into_iter().map(|(k, v)| (Arc::from(k), v));
-            Tree::Map([(Arc::from("type"), Tree::from(e.word))].into_iter().chain(fields).collect())
+            Tree::Map([(Arc::from("type"), Tree::from(e.name))].into_iter().chain(fields).collect())
         });
         Ok(Tree::from(parts.collect::<Vec<_>>()))
     }
 }
 
-impl Group {
-    /// True when some rule knew the node at hand.
-    fn run(&self, vocabulary: &Vocabulary, key: Option<&str>, cursor: &mut Cursor, said: &mut Said) -> bool {
-        // A list that no rule reads in events of this name is not this group's business.
-        let mut held = !self.rules.iter().any(|r| r.is_about(key));
+impl RuleGroup {
+    /// True if a rule matched the current node.
+    fn run(&self, grammar: &EmitGrammar, key: Option<&str>, cursor: &mut Cursor, output: &mut RuleOutput) -> bool {
+        // No rule of the group is for events of this name: the elements are not unknown.
+        let mut matched = !self.rules.iter().any(|r| r.applies_to(key));
         for rule in &self.rules {
-            if (rule.otherwise && held) || !rule.holds(key, cursor) {
+            if (rule.otherwise && matched) || !rule.matches(key, cursor) {
                 continue;
             }
             match &rule.action {
-                Action::Emit(emits) => {
-                    held = true;
-                    said.matched = true;
+                RuleAction::Emit(emits) => {
+                    matched = true;
+                    output.matched = true;
                     for emit in emits {
-                        emit.run(vocabulary, rule.span, cursor, said);
+                        emit.run(grammar, rule.span, cursor, output);
                     }
                 }
-                // For a single event these are the last resort of the whole set; inside a list, of the element.
-                Action::Drop(why) if self.each.is_some() && !held => {
-                    held = true;
-                    said.matched = true;
-                    said.dropped = Some((why.clone(), rule.span));
+                // For a single event these are the fallback of the whole set; inside a list, of the element.
+                RuleAction::Drop(why) if self.each.is_some() && !matched => {
+                    matched = true;
+                    output.matched = true;
+                    output.dropped = Some((why.clone(), rule.span));
                 }
-                Action::Fail(why) if self.each.is_some() && !held => {
-                    held = true;
-                    said.matched = true;
-                    said.failed = Some((why.clone(), rule.span));
+                RuleAction::Fail(why) if self.each.is_some() && !matched => {
+                    matched = true;
+                    output.matched = true;
+                    output.failed = Some((why.clone(), rule.span));
                 }
-                Action::Drop(_) | Action::Fail(_) => {}
+                RuleAction::Drop(_) | RuleAction::Fail(_) => {}
             }
         }
-        held
+        matched
     }
 }
 
 impl Rule {
-    fn is_about(&self, key: Option<&str>) -> bool {
-        self.keys.is_empty() || key.is_some_and(|k| self.keys.iter().any(|n| n == k))
+    fn applies_to(&self, key: Option<&str>) -> bool {
+        self.event_names.is_empty() || key.is_some_and(|k| self.event_names.iter().any(|n| n == k))
     }
 
-    fn holds(&self, key: Option<&str>, cursor: &Cursor) -> bool {
-        self.is_about(key) && self.conditions.iter().all(|c| c.holds(cursor))
+    fn matches(&self, key: Option<&str>, cursor: &Cursor) -> bool {
+        self.applies_to(key) && self.conditions.iter().all(|c| c.is_met(cursor))
     }
 }
 
 impl Emit {
-    fn run(&self, vocabulary: &Vocabulary, rule: Span, cursor: &mut Cursor, said: &mut Said) {
+    fn run(&self, grammar: &EmitGrammar, rule: Span, cursor: &mut Cursor, output: &mut RuleOutput) {
         match &self.each {
-            None => self.say(vocabulary, rule, cursor, said),
+            None => self.emit(grammar, rule, cursor, output),
             Some(each) => {
                 for (node, path) in each.many(cursor) {
                     cursor.enter(node, path);
-                    self.say(vocabulary, rule, cursor, said);
+                    self.emit(grammar, rule, cursor, output);
                     cursor.leave();
                 }
             }
         }
     }
 
-    fn say(&self, vocabulary: &Vocabulary, rule: Span, cursor: &mut Cursor, said: &mut Said) {
-        if !self.conditions.iter().all(|c| c.holds(cursor)) {
+    fn emit(&self, grammar: &EmitGrammar, rule: Span, cursor: &mut Cursor, output: &mut RuleOutput) {
+        if !self.conditions.iter().all(|c| c.is_met(cursor)) {
             return;
         }
-        let mut fields = Vec::with_capacity(self.reads.len());
-        for read in &self.reads {
+        let mut fields = Vec::with_capacity(self.fields.len());
+        for read in &self.fields {
             match read.value(cursor) {
                 Ok(Tree::Null) => {}
                 Ok(value) => fields.push((read.field.name, value)),
-                Err(mismatch) => said.mismatches.push(mismatch),
+                Err(mismatch) => output.mismatches.push(mismatch),
             }
         }
-        let says = |name: &&str| {
-            fields
-                .iter()
-                .any(|(n, v)| n == name && !(vocabulary.empty_is_nothing && v.as_str().is_some_and(str::is_empty)))
+        let has_payload = |name: &&str| {
+            fields.iter().any(|(n, v)| n == name && !(grammar.skip_empty && v.as_str().is_some_and(str::is_empty)))
         };
-        if self.word.payload.is_empty() || self.word.payload.iter().any(says) {
-            said.emissions.push(Emission { word: self.word.name, fields, rule });
+        if self.kind.payload.is_empty() || self.kind.payload.iter().any(has_payload) {
+            output.emissions.push(Emission { name: self.kind.name, fields, rule });
         }
     }
 }
 
 impl Condition {
-    pub fn holds(&self, cursor: &Cursor) -> bool {
-        let found = self.at.one(cursor);
+    pub fn is_met(&self, cursor: &Cursor) -> bool {
+        let found = self.selector.one(cursor);
         match &self.test {
-            Test::Exists => found.is_some_and(|n| !n.is_null()),
-            Test::Absent => found.is_none_or(Tree::is_null),
-            Test::Type(name) => found.is_some_and(|n| n.type_name() == *name),
-            Test::OneOf(values) => found.is_some_and(|n| values.contains(n)),
+            ConditionTest::Exists => found.is_some_and(|n| !n.is_null()),
+            ConditionTest::Absent => found.is_none_or(Tree::is_null),
+            ConditionTest::Type(name) => found.is_some_and(|n| n.type_name() == *name),
+            ConditionTest::OneOf(values) => found.is_some_and(|n| values.contains(n)),
         }
     }
 }

@@ -1,27 +1,27 @@
-//! Which step of a script holds for a request.
+//! Selects the step of a script for a request.
 
-use super::render::{Scope, holds};
+use super::render::{Scope, is_true};
 use crate::domain::{Fault, FaultKind, TurnRequest};
-use crate::mapping::config::script::{Action, Pace, ScriptPlan};
+use crate::mapping::config::script::{ReplayPace, ScriptAction, ScriptPlan};
 use crate::mapping::config::transcript::Transcript;
 use std::sync::Arc;
 
-/// The first step of the script that holds.
-pub fn choose(script: &ScriptPlan, request: &TurnRequest) -> Result<(Arc<Transcript>, Pace), Fault> {
+/// The transcript of the first step that matches the request.
+pub fn select_transcript(script: &ScriptPlan, request: &TurnRequest) -> Result<(Arc<Transcript>, ReplayPace), Fault> {
     let scope = Scope::request(request);
     for step in &script.steps {
-        let wanted = match &step.when {
-            Some(when) => holds(when, &scope, &script.pool).map_err(|e| {
+        let matches = match &step.when {
+            Some(when) => is_true(when, &scope, &script.pool).map_err(|e| {
                 Fault::new(FaultKind::Internal, format!("a step of the script `{}` failed: {e}", script.name))
             })?,
             None => true,
         };
-        if !wanted {
+        if !matches {
             continue;
         }
         return match &step.action {
-            Action::Play { transcript, pace } => Ok((transcript.clone(), *pace)),
-            Action::Refuse { param, message } => {
+            ScriptAction::Play { transcript, pace } => Ok((transcript.clone(), *pace)),
+            ScriptAction::Reject { param, message } => {
                 Err(Fault { param: param.clone(), ..Fault::new(FaultKind::Unsupported, message.as_str()) })
             }
         };

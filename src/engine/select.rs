@@ -1,7 +1,7 @@
 //! Evaluates selectors: finds the nodes of a JSON document that a compiled selector names.
 
 use crate::domain::Tree;
-use crate::mapping::language::selector::{From, Selector, Step, Way};
+use crate::mapping::language::selector::{Selector, SelectorPath, SelectorStart, SelectorStep};
 use jsonpath_rust::query::js_path_process;
 
 /// The nodes that a selector may start from, innermost last, each with its path in the client's body.
@@ -24,7 +24,7 @@ impl<'t> Cursor<'t> {
         self.stack.pop();
     }
 
-    /// Which element of its list the node at hand is.
+    /// The position of the current node in its list.
     pub fn position(&self) -> Option<usize> {
         let (_, path) = self.stack.last()?;
         path.strip_suffix(']')?.rsplit('[').next()?.parse().ok()
@@ -37,37 +37,41 @@ impl<'t> Cursor<'t> {
         }
     }
 
-    fn start(&self, from: From) -> (&'t Tree, &str) {
+    fn start(&self, from: SelectorStart) -> (&'t Tree, &str) {
         match from {
-            From::Root => (self.root, ""),
-            From::Here => self.at(1),
-            From::Around => self.at(2),
+            SelectorStart::Root => (self.root, ""),
+            SelectorStart::Current => self.at(1),
+            SelectorStart::Parent => self.at(2),
         }
     }
 }
 
 impl Selector {
-    /// The one node that this selector means (the first, where it can give many).
+    /// The first node that matches.
     pub fn one<'t>(&self, cursor: &Cursor<'t>) -> Option<&'t Tree> {
-        let (start, _) = cursor.start(self.from);
-        match &self.way {
-            Way::Steps(steps) => walk(start, steps),
-            Way::Children(steps) => children(walk(start, steps)?).next().map(|(_, node)| node),
-            Way::Engine(query) => js_path_process(query, start).ok()?.into_iter().next().map(|found| found.val()),
+        let (start, _) = cursor.start(self.start);
+        match &self.path {
+            SelectorPath::Steps(steps) => walk(start, steps),
+            SelectorPath::Children(steps) => children(walk(start, steps)?).next().map(|(_, node)| node),
+            SelectorPath::Query(query) => {
+                js_path_process(query, start).ok()?.into_iter().next().map(|found| found.val())
+            }
         }
     }
 
-    /// All nodes, each with its path for an error message: `messages[2]`.
+    /// All nodes that match, each with its path for an error message: `messages[2]`.
     pub fn many<'t>(&self, cursor: &Cursor<'t>) -> Vec<(&'t Tree, String)> {
-        let (start, base) = cursor.start(self.from);
-        match &self.way {
-            Way::Steps(steps) => walk(start, steps).map(|node| (node, join(base, steps))).into_iter().collect(),
-            Way::Children(steps) => {
+        let (start, base) = cursor.start(self.start);
+        match &self.path {
+            SelectorPath::Steps(steps) => {
+                walk(start, steps).map(|node| (node, join(base, steps))).into_iter().collect()
+            }
+            SelectorPath::Children(steps) => {
                 let Some(list) = walk(start, steps) else { return Vec::new() };
                 let base = join(base, steps);
                 children(list).map(|(key, node)| (node, format!("{base}{key}"))).collect()
             }
-            Way::Engine(query) => match js_path_process(query, start) {
+            SelectorPath::Query(query) => match js_path_process(query, start) {
                 Ok(found) => found
                     .into_iter()
                     .map(|f| {
@@ -80,21 +84,21 @@ impl Selector {
         }
     }
 
-    /// How a person would name this place in their own request: `stream_options.include_usage`.
+    /// The path as the client wrote it: `stream_options.include_usage`.
     pub fn param(&self, cursor: &Cursor) -> String {
-        let (_, base) = cursor.start(self.from);
-        match &self.way {
-            Way::Steps(steps) | Way::Children(steps) => join(base, steps),
-            Way::Engine(_) => base.to_owned(),
+        let (_, base) = cursor.start(self.start);
+        match &self.path {
+            SelectorPath::Steps(steps) | SelectorPath::Children(steps) => join(base, steps),
+            SelectorPath::Query(_) => base.to_owned(),
         }
     }
 }
 
-fn walk<'t>(mut node: &'t Tree, steps: &[Step]) -> Option<&'t Tree> {
+fn walk<'t>(mut node: &'t Tree, steps: &[SelectorStep]) -> Option<&'t Tree> {
     for step in steps {
         node = match step {
-            Step::Name(name) => node.get(name)?,
-            Step::Index(index) => node.at(*index)?,
+            SelectorStep::Name(name) => node.get(name)?,
+            SelectorStep::Index(index) => node.at(*index)?,
         };
     }
     Some(node)
@@ -108,13 +112,13 @@ fn children(node: &Tree) -> Box<dyn Iterator<Item = (String, &Tree)> + '_> {
     }
 }
 
-fn join(base: &str, steps: &[Step]) -> String {
+fn join(base: &str, steps: &[SelectorStep]) -> String {
     let mut path = base.to_owned();
     for step in steps {
         match step {
-            Step::Name(name) if path.is_empty() => path.push_str(name),
-            Step::Name(name) => path.push_str(&format!(".{name}")),
-            Step::Index(index) => path.push_str(&format!("[{index}]")),
+            SelectorStep::Name(name) if path.is_empty() => path.push_str(name),
+            SelectorStep::Name(name) => path.push_str(&format!(".{name}")),
+            SelectorStep::Index(index) => path.push_str(&format!("[{index}]")),
         }
     }
     path

@@ -1,40 +1,40 @@
-//! Frame → bytes.
+//! Frame → bytes, as server-sent events or NDJSON.
 
-use crate::domain::{Frame, FrameBody, WireKind};
+use crate::domain::{Frame, FrameBody, StreamFormat};
 
-/// Appends one frame. Text and comments have no line breaks: `egress` refuses them.
-pub fn write(frame: &Frame, kind: WireKind, out: &mut Vec<u8>) {
+/// Appends one frame. Text and comments have no line breaks: `encode` rejects them.
+pub fn write(frame: &Frame, kind: StreamFormat, out: &mut Vec<u8>) {
     match kind {
-        WireKind::Sse => write_sse(frame, out),
-        WireKind::Ndjson => write_line(frame, out),
+        StreamFormat::Sse => write_sse(frame, out),
+        StreamFormat::Ndjson => write_line(frame, out),
     }
 }
 
-/// A data frame whose bytes are at hand.
-pub fn write_ready(event: Option<&str>, kind: WireKind, out: &mut Vec<u8>, data: impl FnOnce(&mut Vec<u8>)) {
+/// Appends a data frame that is already rendered to bytes.
+pub fn write_rendered(event: Option<&str>, kind: StreamFormat, out: &mut Vec<u8>, data: impl FnOnce(&mut Vec<u8>)) {
     match kind {
-        WireKind::Sse => {
+        StreamFormat::Sse => {
             if let Some(event) = event {
-                name(event, out);
+                write_event_name(event, out);
             }
             out.extend_from_slice(b"data: ");
             data(out);
             out.extend_from_slice(b"\n\n");
         }
-        WireKind::Ndjson => {
+        StreamFormat::Ndjson => {
             data(out);
             out.push(b'\n');
         }
     }
 }
 
-fn name(event: &str, out: &mut Vec<u8>) {
+fn write_event_name(event: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(b"event: ");
     out.extend_from_slice(event.as_bytes());
     out.push(b'\n');
 }
 
-/// A sign of life between frames, for those streams that can hold one.
+/// Appends a comment: a keepalive between frames.
 pub fn comment(text: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(b": ");
     out.extend_from_slice(text.as_bytes());
@@ -43,7 +43,7 @@ pub fn comment(text: &str, out: &mut Vec<u8>) {
 
 fn write_sse(frame: &Frame, out: &mut Vec<u8>) {
     if let Some(event) = &frame.event {
-        name(event, out);
+        write_event_name(event, out);
     }
     match &frame.body {
         FrameBody::Data(tree) => {
@@ -59,7 +59,7 @@ fn write_sse(frame: &Frame, out: &mut Vec<u8>) {
     out.extend_from_slice(b"\n\n");
 }
 
-/// A line for each frame; a comment has no place in it.
+/// One line per frame. NDJSON has no comments, so they are left out.
 fn write_line(frame: &Frame, out: &mut Vec<u8>) {
     match &frame.body {
         FrameBody::Data(tree) => tree.write(out),

@@ -1,56 +1,56 @@
-//! A set of files → one plan. All that is wrong is said at once; with one error there is no plan.
+//! Loads a set of files into one plan. All mistakes are reported together; a single error means no plan.
 
 use super::config::backend::BackendPlan;
 use super::config::dialect;
-use super::config::dialect::{DialectCx, DialectPlan};
+use super::config::dialect::{DialectContext, DialectPlan};
 use super::config::gateway;
 use super::config::gateway::GatewayPlan;
 use super::config::overrides::Overrides;
 use super::config::profile::Profile;
-use super::config::schemas::{KeptSchemas, SchemaCache};
+use super::config::schemas::{CompiledSchemas, SchemaCache};
 use super::config::script;
 use super::config::script::ScriptPlan;
 use super::config::transcript::Transcript;
 use super::language::table::Tables;
 use super::lint;
-use super::policy::owners::Dialects;
+use super::policy::owners::DialectIndex;
 use super::policy::precedence;
-use super::policy::resolve::Resolved;
-use super::provenance::values::Written;
-use super::source::field_reader::{Cx, Fields};
-use super::source::layout::Files;
+use super::policy::resolve::ResolvedPolicies;
+use super::provenance::values::DialectSources;
+use super::source::field_reader::{FieldReader, LoadContext};
+use super::source::layout::MappingFiles;
 use super::source::yaml::{Entry, Node};
-use crate::diagnostics::{Code, Diagnostic, FileId, Findings, Severity, Sources, Span, gather};
+use crate::diagnostics::{Code, Diagnostic, FileId, Findings, Severity, Sources, Span, dedupe};
 use reframe_json::SchemaSet;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// One file of a set, as it was read.
+/// The text of one file of a set.
 #[derive(Clone, Debug, PartialEq)]
-pub struct FileText {
-    /// Inside the set: `dialects/chat.yaml`, `schemas/chat/chunk.json`, `transcripts/greeting.jsonl`.
+pub struct SourceFile {
+    /// Path inside the set: `dialects/chat.yaml`, `schemas/chat/chunk.json`, `transcripts/greeting.jsonl`.
     pub name: String,
-    /// As a person knows it.
+    /// Path for display, as the user knows the file.
     pub shown: String,
     pub text: Arc<str>,
 }
 
-/// Everything that a running turn may need, checked and compiled. Immutable.
+/// The checked and compiled set: everything that a turn needs at run time. Immutable.
 #[derive(Debug)]
 pub struct Plan {
     pub gateway: GatewayPlan,
     pub backends: Vec<Arc<BackendPlan>>,
     dialects: Vec<Arc<DialectPlan>>,
     pub transcripts: Vec<Arc<Transcript>>,
-    /// All of them, also those that no backend of the gateway plays.
+    /// All scripts, also those that no backend of the gateway uses.
     pub scripts: Vec<Arc<ScriptPlan>>,
     /// The `*.test.yaml` files, parsed.
     pub tests: Vec<TestFile>,
     pub sources: Arc<Sources>,
-    /// For the place of what broke its contract.
-    pub written: Written,
-    schemas: KeptSchemas,
+    /// Maps a value that violates its schema back to the YAML line that produced it.
+    pub dialect_sources: DialectSources,
+    schemas: CompiledSchemas,
 }
 
 #[derive(Debug)]
@@ -59,16 +59,16 @@ pub struct TestFile {
     pub node: Node,
 }
 
-/// The outcome of a load: a plan, or the reasons why there is none. Warnings may come with a plan.
-pub struct Loaded {
+/// The result of a load: a plan, or errors. A plan may come with warnings.
+pub struct LoadOutcome {
     pub plan: Option<Plan>,
     pub diagnostics: Vec<Diagnostic>,
     pub sources: Arc<Sources>,
 }
 
 impl Plan {
-    /// As the files say, whatever the environment: what the tests beside them are about. What the clients of a route get is
-    /// in its [`variants`](super::route::RoutePlan::variants).
+    /// The dialect as the files define it, without settings from the environment. Mapping tests use this one. What the
+    /// clients of a route get is in its [`variants`](super::config::route::RoutePlan::variants).
     pub fn dialect(&self, name: &str, profile: Option<&str>) -> Option<&Arc<DialectPlan>> {
         self.dialects.iter().find(|d| d.name == name && d.profile.as_deref() == profile)
     }
@@ -82,63 +82,64 @@ impl Plan {
     }
 }
 
-pub fn load(files: &[FileText]) -> Loaded {
-    load_after(files, None, &Overrides::default())
+pub fn load(files: &[SourceFile]) -> LoadOutcome {
+    load_with(files, None, &Overrides::default())
 }
 
-/// The same, with an earlier plan whose schemas are used again if their files have not changed.
-pub fn load_after(files: &[FileText], earlier: Option<&Plan>, overrides: &Overrides) -> Loaded {
+/// Loads with overrides. Reuses the compiled schemas of the `previous` plan if their files have not changed.
+pub fn load_with(files: &[SourceFile], previous: Option<&Plan>, overrides: &Overrides) -> LoadOutcome {
     let mut sources = Sources::default();
     let ids: Vec<FileId> =
         files.iter().map(|f| sources.add(f.name.as_str(), f.shown.as_str(), f.text.clone())).collect();
     let sources = Arc::new(sources);
     let findings = Findings::default();
-    let cx = Cx { sources: &sources, findings: &findings };
-    let mut parsed = Files::default();
+    let cx = LoadContext { sources: &sources, findings: &findings };
+    let mut parsed = MappingFiles::default();
     for (file, id) in files.iter().zip(ids) {
-        parsed.take(file, id, cx);
+        parsed.add(file, id, cx);
     }
-    parsed.mute_consequences(cx);
-    let plan = compile(parsed, &sources, earlier.map(|p| &p.schemas), overrides, cx);
-    let mut diagnostics = gather(findings.into_sorted(), &sources);
+    parsed.suppress_consequences(cx);
+    let plan = compile(parsed, &sources, previous.map(|p| &p.schemas), overrides, cx);
+    let mut diagnostics = dedupe(findings.into_sorted(), &sources);
     let failed = diagnostics.iter().any(|d| d.severity() == Severity::Error);
-    // What is hardly meant can wait until nothing is wrong.
-    diagnostics.retain(|d| !failed || !lint::finds(d.code));
+    // Suppress lint warnings while there are errors.
+    diagnostics.retain(|d| !failed || !lint::is_lint(d.code));
     debug_assert!(failed || plan.is_some(), "there is no plan, and nobody said why");
-    Loaded { plan: plan.filter(|_| !failed), diagnostics, sources }
+    LoadOutcome { plan: plan.filter(|_| !failed), diagnostics, sources }
 }
 
 fn compile(
-    mut files: Files,
+    mut files: MappingFiles,
     sources: &Arc<Sources>,
-    earlier: Option<&KeptSchemas>,
+    previous: Option<&CompiledSchemas>,
     overrides: &Overrides,
-    cx: Cx,
+    cx: LoadContext,
 ) -> Option<Plan> {
     let schemas = SchemaSet::new(files.schemas.iter().cloned());
-    let schema_names = files.schemas.iter().map(|(name, _)| name).chain(&files.broken.schemas);
-    let cache = SchemaCache::new(&schemas, schema_names.map(String::as_str).collect(), &files.broken.schemas);
-    let schemas_hash = hash(sources);
-    if let Some(earlier) = earlier.filter(|e| e.hash == schemas_hash) {
-        cache.reuse(earlier);
+    let schema_names = files.schemas.iter().map(|(name, _)| name).chain(&files.unreadable.schemas);
+    let cache = SchemaCache::new(&schemas, schema_names.map(String::as_str).collect(), &files.unreadable.schemas);
+    let schemas_hash = hash_schema_files(sources);
+    if let Some(previous) = previous.filter(|p| p.hash == schemas_hash) {
+        cache.reuse(previous);
     }
     let no_entries: &[Entry] = &[];
-    let (shared_tables, shared_parts) = match files.shared.as_ref().and_then(|n| Fields::of(n, "shared.yaml", cx)) {
-        Some(fields) => {
-            let found = (Tables::parse(fields.map("tables"), cx), fields.map("parts"));
-            fields.done();
-            found
-        }
-        None => (Tables::default(), no_entries),
-    };
-    unique(&files.dialects, "dialect", cx);
-    unique(&files.backends, "backend", cx);
-    unique(&files.profiles, "profile", cx);
-    unique(&files.scripts, "script", cx);
+    let (shared_tables, shared_fragments) =
+        match files.shared.as_ref().and_then(|n| FieldReader::of(n, "shared.yaml", cx)) {
+            Some(fields) => {
+                let found = (Tables::parse(fields.map("tables"), cx), fields.map("parts"));
+                fields.finish();
+                found
+            }
+            None => (Tables::default(), no_entries),
+        };
+    check_unique_names(&files.dialects, "dialect", cx);
+    check_unique_names(&files.backends, "backend", cx);
+    check_unique_names(&files.profiles, "profile", cx);
+    check_unique_names(&files.scripts, "script", cx);
     let backends: Vec<_> = files
         .backends
         .iter()
-        .filter_map(|n| BackendPlan::parse(n, &shared_tables, shared_parts, cx))
+        .filter_map(|n| BackendPlan::parse(n, &shared_tables, shared_fragments, cx))
         .map(Arc::new)
         .collect();
     for transcript in &files.transcripts {
@@ -148,21 +149,29 @@ fn compile(
             cx.unknown(Code::UnknownReference, transcript.backend_span, message, &transcript.backend, known);
         }
     }
-    let played = script::Known { transcripts: &files.transcripts, broken: &files.broken.transcripts };
+    let transcripts =
+        script::KnownTranscripts { transcripts: &files.transcripts, unreadable: &files.unreadable.transcripts };
     let scripts: Vec<Arc<ScriptPlan>> =
-        files.scripts.iter().filter_map(|n| script::parse(n, &played, cx)).map(Arc::new).collect();
+        files.scripts.iter().filter_map(|n| script::parse(n, &transcripts, cx)).map(Arc::new).collect();
     let profiles: Vec<Profile> = files.profiles.iter().filter_map(|n| Profile::parse(n, cx)).collect();
-    let named = Dialects::new(files.names("dialect"), &files.dialects);
-    let dcx = DialectCx { cx, shared_tables: &shared_tables, shared_parts, schemas: &cache, dialects: &named };
+    let dialect_index = DialectIndex::new(files.names("dialect"), &files.dialects);
+    let context = DialectContext {
+        cx,
+        shared_tables: &shared_tables,
+        shared_fragments,
+        schemas: &cache,
+        dialects: &dialect_index,
+    };
     let mut dialects = Vec::new();
     for node in &files.dialects {
         for profile in std::iter::once(None).chain(profiles.iter().copied().map(Some)) {
-            dialects.extend(dialect::compile(node, profile, None, &dcx).map(Arc::new));
+            dialects.extend(dialect::compile(node, profile, None, &context).map(Arc::new));
         }
     }
-    let outside = precedence::from_outside(&dialects, &profiles, &named, &overrides.environment, cx);
+    let environment =
+        precedence::environment_settings(&dialects, &profiles, &dialect_index, &overrides.environment, cx);
     let Some(gateway) = &files.gateway else {
-        if !files.broken.gateway {
+        if !files.unreadable.gateway {
             cx.add(
                 Diagnostic::new(Code::Unreadable, Span::NOWHERE, "this set has no gateway.yaml")
                     .help("write one, or lay the folder over the embedded set with `--add`"),
@@ -170,25 +179,31 @@ fn compile(
         }
         return None;
     };
-    let known = gateway::Known {
+    let known = gateway::KnownNames {
         backends: &backends,
         backend_names: &files.names("backend"),
         scripts: &scripts,
         script_names: &files.names("script"),
-        dialects: &named.names,
+        dialects: &dialect_index.names,
         profiles: &files.names("profile"),
         tables: &shared_tables,
-        parts: shared_parts,
+        fragments: shared_fragments,
     };
     let mut gateway = gateway::parse(gateway, &known, cx)?;
     overrides.apply(&mut gateway, &known, cx);
-    let compile = |base: &DialectPlan, policies: &Resolved| {
+    let compile = |base: &DialectPlan, policies: &ResolvedPolicies| {
         let node = files.dialects.iter().find(|n| n.get("dialect").and_then(Node::as_text) == Some(&base.name))?;
         let profile = profiles.iter().copied().find(|p| Some(p.name) == base.profile.as_deref());
-        dialect::compile(node, profile, Some(policies), &dcx)
+        dialect::compile(node, profile, Some(policies), &context)
     };
-    precedence::Layers { bases: &dialects, dialects: &named, outside: &outside, compile: &compile, cx }
-        .lay(&mut gateway);
+    precedence::PolicyLayers {
+        bases: &dialects,
+        dialects: &dialect_index,
+        environment: &environment,
+        compile: &compile,
+        cx,
+    }
+    .compile_variants(&mut gateway);
     let mut plan = Plan {
         gateway,
         backends,
@@ -197,29 +212,29 @@ fn compile(
         scripts,
         tests: std::mem::take(&mut files.tests),
         sources: sources.clone(),
-        written: Written::default(),
-        schemas: cache.keep(schemas_hash),
+        dialect_sources: DialectSources::default(),
+        schemas: cache.into_compiled(schemas_hash),
     };
     if cx.findings.errors() == 0 {
         lint::run(&plan, &files, &profiles, cx);
     }
-    plan.written = Written::take(&mut files);
+    plan.dialect_sources = DialectSources::take(&mut files);
     Some(plan)
 }
 
-fn unique(nodes: &[Node], key: &'static str, cx: Cx) {
+fn check_unique_names(nodes: &[Node], key: &'static str, cx: LoadContext) {
     let mut seen: Vec<(&str, Span)> = Vec::new();
     for name in nodes.iter().filter_map(|n| n.get(key)) {
         let Some(text) = name.as_text() else { continue };
         match seen.iter().find(|(n, _)| *n == text) {
-            Some((_, first)) => cx.twice(name.span, format!("two files say `{key}: {text}`"), *first),
+            Some((_, first)) => cx.duplicate(name.span, format!("two files say `{key}: {text}`"), *first),
             None => seen.push((text, name.span)),
         }
     }
 }
 
-/// Of the schema files: their names and texts.
-fn hash(sources: &Sources) -> u64 {
+/// Hash of the names and texts of all schema files.
+fn hash_schema_files(sources: &Sources) -> u64 {
     let mut hasher = DefaultHasher::new();
     for (_, source) in sources.iter().filter(|(_, s)| s.name.starts_with("schemas/")) {
         (&source.name, &source.text).hash(&mut hasher);

@@ -1,4 +1,5 @@
-//! YAML text → spanned tree → checked model → plan. Everything that is wrong is said at once, with its place.
+//! Compiles mapping files: YAML text → tree with spans → checked plan. Reports all mistakes of a set at once, each
+//! with its source span.
 
 pub mod config;
 pub mod language;
@@ -10,5 +11,5 @@ pub mod source;
 pub mod spec;
 
 pub use config::overrides::Overrides;
-pub use load::{FileText, Loaded, Plan, load, load_after};
+pub use load::{LoadOutcome, Plan, SourceFile, load, load_with};
 pub use policy::environment::Environment;

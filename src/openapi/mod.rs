@@ -1,39 +1,39 @@
-//! The OpenAPI document of a plan: its routes with the schemas that they really obey, its pages, its errors and headers.
-//! Made from the active mapping, so what a profile renames or drops shows.
+//! The OpenAPI document of a plan: routes with their schemas, static routes, errors and headers. It is generated from
+//! the active mappings, so it reflects what a profile renames or drops.
 
 mod components;
 
 use crate::domain::Tree;
 use crate::mapping::Plan;
-use crate::mapping::config::dialect::{Content, DialectPlan};
+use crate::mapping::config::dialect::{DialectPlan, FrameContent};
 use crate::mapping::config::gateway::{Auth, Docs, GatewayPlan};
 use crate::mapping::config::route::RoutePlan;
-use crate::mapping::config::static_routes::Page;
-use crate::mapping::policy::variants::Choice;
+use crate::mapping::config::static_routes::StaticRoute;
+use crate::mapping::policy::variants::HeaderChoice;
 use components::Components;
 
-/// Which generation a document speaks of.
+/// The generation that a document describes.
 #[derive(Clone, Debug)]
-pub struct Edition {
+pub struct GenerationInfo {
     pub number: u64,
     pub digest: String,
 }
 
-/// `operational`: paths that every gateway has, whatever its mappings say.
-pub fn document(plan: &Plan, edition: Option<&Edition>, operational: &[(String, Tree)]) -> Tree {
+/// `operational`: paths that every gateway has, independent of its mappings.
+pub fn document(plan: &Plan, generation: Option<&GenerationInfo>, operational: &[(String, Tree)]) -> Tree {
     let gateway = &plan.gateway;
     let mut components = Components::new(plan);
     let mut paths: Vec<(String, Tree)> = Vec::new();
     for route in &gateway.routes {
-        if let Some(dialect) = route.variants.base() {
+        if let Some(dialect) = route.variants.default_dialect() {
             let operation = self::operation(gateway, route, dialect, &mut components);
             add(&mut paths, &route.path, &route.method, operation);
         }
     }
-    let errors = gateway.routes.first().and_then(|r| r.variants.base());
-    for page in &gateway.pages {
-        let operation = self::page(gateway, page, errors.map(|d| &**d), &mut components);
-        add(&mut paths, &page.path, &page.method, operation);
+    let errors = gateway.routes.first().and_then(|r| r.variants.default_dialect());
+    for route in &gateway.static_routes {
+        let operation = self::static_route(gateway, route, errors.map(|d| &**d), &mut components);
+        add(&mut paths, &route.path, &route.method, operation);
     }
     if let Some(path) = &gateway.metrics {
         add(&mut paths, path, "GET", metrics());
@@ -41,7 +41,7 @@ pub fn document(plan: &Plan, edition: Option<&Edition>, operational: &[(String, 
     for (path, item) in operational.iter().filter(|_| gateway.docs == Docs::Public) {
         let mut item = item.clone();
         if let Tree::Map(operations) = &mut item {
-            // They need no key.
+            // They require no API key.
             operations.iter_mut().for_each(|(_, operation)| operation.insert("security", Tree::from(Vec::new())));
         }
         paths.push((path.clone(), item));
@@ -51,19 +51,19 @@ pub fn document(plan: &Plan, edition: Option<&Edition>, operational: &[(String, 
         ("description", Tree::from("What this gateway speaks, made from its active mappings.")),
         ("version", Tree::from(env!("CARGO_PKG_VERSION"))),
     ];
-    if let Some(edition) = edition {
+    if let Some(generation) = generation {
         let generation =
-            [("number", Tree::from(edition.number as i64)), ("digest", Tree::from(edition.digest.as_str()))];
+            [("number", Tree::from(generation.number as i64)), ("digest", Tree::from(generation.digest.as_str()))];
         info.push(("x-generation", Tree::map(generation)));
     }
-    let closed = gateway.auth == Auth::Keys && !gateway.keys.is_empty();
+    let closed = gateway.auth == Auth::Keys && !gateway.api_keys.is_empty();
     let mut members = vec![
         ("openapi", Tree::from("3.1.0")),
         ("info", Tree::map(info)),
         ("servers", Tree::from(vec![Tree::map([("url", Tree::from("/"))])])),
     ];
     if closed {
-        // A gateway without a key set asks for none; so both are said.
+        // If no key is set at run time, none is required: the document lists both alternatives.
         let bearer = Tree::map([("bearer", Tree::from(Vec::new()))]);
         members.push(("security", Tree::from(vec![bearer, Tree::Map(Vec::new())])));
     }
@@ -77,7 +77,7 @@ pub fn document(plan: &Plan, edition: Option<&Edition>, operational: &[(String, 
     Tree::map(members)
 }
 
-/// The same document for people who like YAML.
+/// The same document as YAML.
 pub fn yaml(document: &Tree) -> String {
     let value: serde_json::Value = serde_json::from_str(&document.to_json()).unwrap_or_default();
     serde_yaml::to_string(&value).unwrap_or_default()
@@ -93,22 +93,22 @@ fn add(paths: &mut Vec<(String, Tree)>, path: &str, method: &str, operation: Tre
 
 fn operation(gateway: &GatewayPlan, route: &RoutePlan, dialect: &DialectPlan, components: &mut Components) -> Tree {
     let request = dialect.request.schema.as_ref().map(|s| s.name.as_str());
-    let mut asked = vec![("schema", request.map_or_else(any, |name| components.reference(name)))];
+    let mut request_body = vec![("schema", request.map_or_else(any, |name| components.reference(name)))];
     if let Some((_, body)) = gateway.example.as_ref().filter(|(path, _)| *path == route.path) {
-        asked.push(("example", Tree::parse(body.as_bytes()).unwrap_or_default()));
+        request_body.push(("example", Tree::parse(body.as_bytes()).unwrap_or_default()));
     }
     let profile = route.profile.as_ref().map_or(String::new(), |p| format!(", profile `{p}`"));
     let title = request.and_then(|name| components.title(name));
     let body = dialect.body.schema.as_ref().map_or_else(any, |s| components.reference(&s.name));
     let stream = stream(dialect, components);
-    let content_type = dialect.wire.content_type.split(';').next().unwrap_or_default().trim().to_owned();
+    let content_type = dialect.encoding.content_type.split(';').next().unwrap_or_default().trim().to_owned();
     let content = vec![
         ("application/json".to_owned(), Tree::map([("schema", body)])),
         (content_type, Tree::map([("schema", stream)])),
     ];
     let mut answer = vec![
         ("description", Tree::from("The answer: JSON, or a stream when the request asks for one.")),
-        ("headers", own_headers(gateway)),
+        ("headers", gateway_headers(gateway)),
     ];
     answer.push(("content", Tree::map(content)));
     let mut responses = vec![("200".to_owned(), Tree::map(answer))];
@@ -119,7 +119,7 @@ fn operation(gateway: &GatewayPlan, route: &RoutePlan, dialect: &DialectPlan, co
         ("description", Tree::from(format!("Dialect `{}`{profile}.", route.dialect))),
         ("tags", Tree::from(vec![Tree::from(route.dialect.as_str())])),
     ];
-    // What a client gets that chooses nothing is told; what it may choose, too.
+    // The schemas are those of a client that sends no policy header; the headers it may send are listed as parameters.
     let choices: Vec<Tree> = route.variants.choices(|_| None).iter().map(parameter).collect();
     if !choices.is_empty() {
         members.push(("parameters", Tree::from(choices)));
@@ -129,7 +129,7 @@ fn operation(gateway: &GatewayPlan, route: &RoutePlan, dialect: &DialectPlan, co
             "requestBody",
             Tree::map([
                 ("required", Tree::from(true)),
-                ("content", Tree::map([("application/json", Tree::map(asked))])),
+                ("content", Tree::map([("application/json", Tree::map(request_body))])),
             ]),
         ),
         ("responses", Tree::map(responses)),
@@ -137,8 +137,8 @@ fn operation(gateway: &GatewayPlan, route: &RoutePlan, dialect: &DialectPlan, co
     Tree::map(members)
 }
 
-/// A header with which a client chooses a policy.
-fn parameter(choice: &Choice) -> Tree {
+/// A header by which a client selects the value of a policy.
+fn parameter(choice: &HeaderChoice) -> Tree {
     let words = choice.words.iter().map(|word| Tree::from(word.as_str())).collect::<Vec<_>>();
     Tree::map([
         ("name", Tree::from(choice.header.as_str())),
@@ -149,11 +149,11 @@ fn parameter(choice: &Choice) -> Tree {
     ])
 }
 
-/// Every event of the stream: what its data is.
+/// The schema of the stream: one of the data schemas of its events.
 fn stream(dialect: &DialectPlan, components: &mut Components) -> Tree {
     let mut kinds: Vec<(String, Tree)> = Vec::new();
     let frames = crate::domain::MomentKind::ALL.iter().flat_map(|m| dialect.frames(*m));
-    for frame in frames.filter(|f| matches!(f.content, Content::Data(_))) {
+    for frame in frames.filter(|f| matches!(f.content, FrameContent::Data(_))) {
         let schema = frame.schema.as_ref().map_or_else(any, |s| components.reference(&s.name));
         if !kinds.iter().any(|(_, known)| *known == schema) {
             kinds.push((frame.name.to_string(), schema));
@@ -166,24 +166,29 @@ fn stream(dialect: &DialectPlan, components: &mut Components) -> Tree {
     ])
 }
 
-fn page(gateway: &GatewayPlan, page: &Page, dialect: Option<&DialectPlan>, components: &mut Components) -> Tree {
+fn static_route(
+    gateway: &GatewayPlan,
+    route: &StaticRoute,
+    dialect: Option<&DialectPlan>,
+    components: &mut Components,
+) -> Tree {
     let answer = Tree::map([
         ("description", Tree::from("What the gateway knows.")),
-        ("headers", own_headers(gateway)),
+        ("headers", gateway_headers(gateway)),
         (
             "content",
             Tree::map([("application/json", Tree::map([("schema", Tree::map([("type", Tree::from("object"))]))]))]),
         ),
     ]);
     let mut responses = vec![("200".to_owned(), answer)];
-    let codes: &[(&str, &str)] = if page.prefix().is_some() { &[UNAUTHORIZED, UNKNOWN] } else { &[UNAUTHORIZED] };
+    let codes: &[(&str, &str)] = if route.prefix().is_some() { &[UNAUTHORIZED, UNKNOWN] } else { &[UNAUTHORIZED] };
     responses.extend(errors(gateway, dialect, codes, components));
     let mut members = vec![
-        ("operationId", Tree::from(operation_id(&page.method, &page.path))),
+        ("operationId", Tree::from(operation_id(&route.method, &route.path))),
         ("summary", Tree::from("What the gateway knows, from its mappings")),
         ("tags", Tree::from(vec![Tree::from("models")])),
     ];
-    if page.prefix().is_some() {
+    if route.prefix().is_some() {
         let parameter = Tree::map([
             ("name", Tree::from("model")),
             ("in", Tree::from("path")),
@@ -232,7 +237,7 @@ fn errors(
 ) -> Vec<(String, Tree)> {
     let schema = dialect.and_then(|d| d.errors.schema.as_ref()).map_or_else(any, |s| components.reference(&s.name));
     let one = |(code, description): &(&str, &str)| {
-        let mut headers = own_headers(gateway);
+        let mut headers = gateway_headers(gateway);
         if matches!(*code, "429" | "503") {
             headers.insert("retry-after", header("Seconds to wait.", "integer"));
         }
@@ -244,7 +249,7 @@ fn errors(
     codes.iter().map(one).collect()
 }
 
-fn own_headers(gateway: &GatewayPlan) -> Tree {
+fn gateway_headers(gateway: &GatewayPlan) -> Tree {
     let names = &gateway.headers;
     let mut headers = Tree::map([(names.request_id.clone(), header("The name of this answer in the log.", "string"))]);
     if let Some(name) = &names.elapsed_ms {

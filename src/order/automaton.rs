@@ -1,8 +1,9 @@
-//! `order:` is a regular expression over moments, one per scope. The live check keeps one small state per open scope.
+//! `order:` expressions: regular expressions over moments, one per scope, compiled to an automaton. The check of a live
+//! stream keeps one automaton state per open scope.
 
 use crate::domain::{Moment, MomentKind, Scope};
 
-/// A position automaton: one bit for each moment written in the expression.
+/// A position (Glushkov) automaton: one bit for each moment in the expression. A state is a set of positions.
 #[derive(Clone, Debug)]
 pub struct Automaton {
     symbols: Vec<MomentKind>,
@@ -12,18 +13,18 @@ pub struct Automaton {
     nullable: bool,
 }
 
-/// Why an expression is none.
+/// Why an order expression cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OrderError {
     UnknownMoment(String),
-    /// `at`: the byte of the expression where it goes wrong.
+    /// `at`: the byte offset of the error in the expression.
     Syntax {
         at: usize,
         why: String,
     },
 }
 
-/// The orders of a dialect. What no expression mentions is not constrained.
+/// The orders of a dialect. Moments that an expression does not mention are not constrained by it.
 #[derive(Clone, Debug, Default)]
 pub struct Orders {
     pub turn: Option<Automaton>,
@@ -33,8 +34,8 @@ pub struct Orders {
 
 const MAX_POSITIONS: usize = 128;
 
-/// A piece of an expression while it is being read.
-struct Piece {
+/// A parsed subexpression: its first and last positions, and whether it matches the empty sequence.
+struct SubExpression {
     first: u128,
     last: u128,
     nullable: bool,
@@ -52,14 +53,14 @@ impl Automaton {
     pub fn parse(text: &str) -> Result<Automaton, OrderError> {
         let mut parser =
             Parser { tokens: tokens(text), end: text.len(), at: 0, symbols: Vec::new(), follow: Vec::new() };
-        let whole = parser.alternatives()?;
+        let expression = parser.alternatives()?;
         match parser.tokens.get(parser.at) {
             None => Ok(Automaton {
                 symbols: parser.symbols,
-                first: whole.first,
-                last: whole.last,
+                first: expression.first,
+                last: expression.last,
                 follow: parser.follow,
-                nullable: whole.nullable,
+                nullable: expression.nullable,
             }),
             Some((at, extra)) => Err(OrderError::Syntax { at: *at, why: format!("this `{extra}` closes nothing") }),
         }
@@ -69,15 +70,16 @@ impl Automaton {
         self.symbols.contains(&moment)
     }
 
+    /// The state after `moment`; 0 if the moment is not allowed here. `None` is the start state.
     pub(super) fn step(&self, state: Option<u128>, moment: MomentKind) -> u128 {
-        let reach = match state {
+        let reachable = match state {
             None => self.first,
-            Some(state) => bits(state).fold(0, |reach, p| reach | self.follow.get(p).copied().unwrap_or(0)),
+            Some(state) => bits(state).fold(0, |reachable, p| reachable | self.follow.get(p).copied().unwrap_or(0)),
         };
-        bits(reach).filter(|p| self.symbols.get(*p) == Some(&moment)).fold(0, |next, p| next | 1 << p)
+        bits(reachable).filter(|p| self.symbols.get(*p) == Some(&moment)).fold(0, |next, p| next | 1 << p)
     }
 
-    pub(super) fn may_end(&self, state: Option<u128>) -> bool {
+    pub(super) fn accepts(&self, state: Option<u128>) -> bool {
         state.map_or(self.nullable, |s| s & self.last != 0)
     }
 }
@@ -111,75 +113,75 @@ impl<'t> Parser<'t> {
         self.tokens.get(self.at).map(|(_, token)| *token)
     }
 
-    fn alternatives(&mut self) -> Result<Piece, OrderError> {
-        let mut whole = self.sequence()?;
+    fn alternatives(&mut self) -> Result<SubExpression, OrderError> {
+        let mut expression = self.sequence()?;
         while self.peek() == Some("|") {
             self.at += 1;
             let other = self.sequence()?;
-            whole.first |= other.first;
-            whole.last |= other.last;
-            whole.nullable |= other.nullable;
+            expression.first |= other.first;
+            expression.last |= other.last;
+            expression.nullable |= other.nullable;
         }
-        Ok(whole)
+        Ok(expression)
     }
 
-    fn sequence(&mut self) -> Result<Piece, OrderError> {
-        let mut whole = Piece { first: 0, last: 0, nullable: true };
+    fn sequence(&mut self) -> Result<SubExpression, OrderError> {
+        let mut expression = SubExpression { first: 0, last: 0, nullable: true };
         while let Some(token) = self.peek() {
             if matches!(token, "|" | ")") {
                 break;
             }
             let next = self.repeated()?;
-            for p in bits(whole.last) {
+            for p in bits(expression.last) {
                 self.follow[p] |= next.first;
             }
-            if whole.nullable {
-                whole.first |= next.first;
+            if expression.nullable {
+                expression.first |= next.first;
             }
-            whole.last = if next.nullable { whole.last | next.last } else { next.last };
-            whole.nullable &= next.nullable;
+            expression.last = if next.nullable { expression.last | next.last } else { next.last };
+            expression.nullable &= next.nullable;
         }
-        Ok(whole)
+        Ok(expression)
     }
 
-    fn repeated(&mut self) -> Result<Piece, OrderError> {
-        let mut piece = self.atom()?;
+    fn repeated(&mut self) -> Result<SubExpression, OrderError> {
+        let mut expression = self.atom()?;
         while let Some(sign @ ("*" | "?" | "+")) = self.peek() {
             self.at += 1;
             if sign != "?" {
-                for p in bits(piece.last) {
-                    self.follow[p] |= piece.first;
+                for p in bits(expression.last) {
+                    self.follow[p] |= expression.first;
                 }
             }
-            piece.nullable |= sign != "+";
+            expression.nullable |= sign != "+";
         }
-        Ok(piece)
+        Ok(expression)
     }
 
-    fn atom(&mut self) -> Result<Piece, OrderError> {
-        let wrong = |at: usize, why: String| OrderError::Syntax { at, why };
+    fn atom(&mut self) -> Result<SubExpression, OrderError> {
+        let syntax_error = |at: usize, why: String| OrderError::Syntax { at, why };
         let here = self.tokens.get(self.at).map_or(self.end, |(at, _)| *at);
-        let token = self.peek().ok_or_else(|| wrong(here, "something is missing at the end".into()))?;
+        let token = self.peek().ok_or_else(|| syntax_error(here, "something is missing at the end".into()))?;
         self.at += 1;
         if token == "(" {
             let inner = self.alternatives()?;
             if self.peek() != Some(")") {
-                return Err(wrong(here, "this `(` is not closed".into()));
+                return Err(syntax_error(here, "this `(` is not closed".into()));
             }
             self.at += 1;
             return Ok(inner);
         }
         if "|*?+)".contains(token) {
-            return Err(wrong(here, format!("this `{token}` has nothing before it")));
+            return Err(syntax_error(here, format!("this `{token}` has nothing before it")));
         }
-        let moment = MomentKind::from_word(token).ok_or_else(|| OrderError::UnknownMoment(token.to_owned()))?;
+        let moment = MomentKind::from_name(token).ok_or_else(|| OrderError::UnknownMoment(token.to_owned()))?;
         if self.symbols.len() == MAX_POSITIONS {
-            return Err(wrong(here, format!("more than {MAX_POSITIONS} moments")));
+            return Err(syntax_error(here, format!("more than {MAX_POSITIONS} moments")));
         }
         let bit = 1 << self.symbols.len();
         self.symbols.push(moment);
         self.follow.push(0);
-        Ok(Piece { first: bit, last: bit, nullable: false })
+        Ok(SubExpression { first: bit, last: bit, nullable: false })
     }
 }
 
@@ -193,7 +195,7 @@ impl Orders {
     }
 }
 
-/// The live check of one stream.
+/// The order check of one live stream.
 #[derive(Clone, Debug, Default)]
 pub struct OrderCheck {
     turn: Option<u128>,
@@ -201,52 +203,52 @@ pub struct OrderCheck {
     items: Vec<Option<u128>>,
 }
 
-/// A moment that came out of order.
+/// A moment that the order does not allow at this point.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OutOfOrder {
+pub struct OrderViolation {
     pub scope: Scope,
     pub moment: MomentKind,
 }
 
 impl OrderCheck {
-    /// `turn.fail` is legal anywhere and ends the stream, so it is never asked about.
-    pub fn see(&mut self, orders: &Orders, moment: &Moment) -> Result<(), OutOfOrder> {
+    /// Checks one moment in all its scopes. `turn.fail` is allowed anywhere and ends the stream, so it is not checked.
+    pub fn advance(&mut self, orders: &Orders, moment: &Moment) -> Result<(), OrderViolation> {
         if moment.kind == MomentKind::TurnFail {
             return Ok(());
         }
-        self.feed(orders, Scope::Turn, Some(0), moment.kind)?;
-        self.feed(orders, Scope::Choice, moment.choice, moment.kind)?;
-        self.feed(orders, Scope::Item, moment.item, moment.kind)
+        self.step_scope(orders, Scope::Turn, Some(0), moment.kind)?;
+        self.step_scope(orders, Scope::Choice, moment.choice, moment.kind)?;
+        self.step_scope(orders, Scope::Item, moment.item, moment.kind)
     }
 
-    fn feed(
+    fn step_scope(
         &mut self,
         orders: &Orders,
         scope: Scope,
-        which: Option<usize>,
+        index: Option<usize>,
         kind: MomentKind,
-    ) -> Result<(), OutOfOrder> {
-        let (Some(automaton), Some(which)) = (orders.of(scope), which) else { return Ok(()) };
+    ) -> Result<(), OrderViolation> {
+        let (Some(automaton), Some(index)) = (orders.of(scope), index) else { return Ok(()) };
         if !automaton.mentions(kind) {
             return Ok(());
         }
         let state = match scope {
             Scope::Turn => &mut self.turn,
-            Scope::Choice => slot(&mut self.choices, which),
-            Scope::Item => slot(&mut self.items, which),
+            Scope::Choice => slot(&mut self.choices, index),
+            Scope::Item => slot(&mut self.items, index),
         };
         let next = automaton.step(*state, kind);
         if next == 0 {
-            return Err(OutOfOrder { scope, moment: kind });
+            return Err(OrderViolation { scope, moment: kind });
         }
         *state = Some(next);
         Ok(())
     }
 }
 
-fn slot(states: &mut Vec<Option<u128>>, which: usize) -> &mut Option<u128> {
-    if states.len() <= which {
-        states.resize(which + 1, None);
+fn slot(states: &mut Vec<Option<u128>>, index: usize) -> &mut Option<u128> {
+    if states.len() <= index {
+        states.resize(index + 1, None);
     }
-    &mut states[which]
+    &mut states[index]
 }

@@ -1,4 +1,5 @@
-//! May this frame leave? Its schema, and its place in the order of the stream; and what a turn can tell at all.
+//! The order of moments in a stream: the automaton of an `order:` expression, the check of a live stream, and the static
+//! verification that no turn can violate the order.
 
 pub mod automaton;
 pub mod proof;

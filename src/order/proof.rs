@@ -1,7 +1,7 @@
-//! What can happen, as a graph of steps, and the proof that an order has a place for all of it.
+//! Language inclusion: every sequence of moments that a turn can emit must be accepted by the order.
 //!
-//! The proof walks the model and the order side by side. Both are finite, so the walk ends; what it meets first where the
-//! order cannot follow is the shortest way out of it.
+//! The possible sequences are a nondeterministic automaton. The search explores its product with the order automaton in
+//! order of path length. Both are finite, so it terminates, and the first violation found is a shortest counterexample.
 
 use super::automaton::Automaton;
 use crate::domain::MomentKind;
@@ -9,109 +9,112 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet};
 use std::hash::Hash;
 
-/// States by number; the first is where everything begins.
+/// A nondeterministic automaton over moments. State 0 is the start state.
 #[derive(Clone, Debug)]
-pub struct Model {
-    states: Vec<State>,
+pub struct MomentNfa {
+    states: Vec<NfaState>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct State {
-    steps: Vec<Step>,
-    /// All may be well if nothing follows.
-    ends: bool,
+struct NfaState {
+    transitions: Vec<Transition>,
+    /// The sequence may end in this state.
+    accepting: bool,
 }
 
-/// What is told on the way to another state; nothing, one moment, or several of which none is ever left out.
+/// A transition emits zero, one or several moments; several are always emitted together.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Step {
-    pub told: Vec<MomentKind>,
+pub struct Transition {
+    pub moments: Vec<MomentKind>,
     pub to: usize,
 }
 
-/// A way that the order has no place for. Only moments that the order mentions are in it.
+/// A possible sequence that violates the order. It contains only moments that the order mentions.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Escape {
-    pub way: Vec<MomentKind>,
-    pub then: Then,
+pub struct Counterexample {
+    pub path: Vec<MomentKind>,
+    pub unexpected: Unexpected,
 }
 
-/// What comes where the order does not know how to go on.
+/// What follows the path although the order does not allow it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Then {
+pub enum Unexpected {
     Moment(MomentKind),
-    /// A good end, and the order wants more.
+    /// The end of the sequence, where the order requires more moments.
     End,
 }
 
-/// A place of the walk: where the model is, where the order is, and the place before.
-struct Walked {
+/// A node of the search: the states of both automata and the previous node.
+struct SearchNode {
     state: usize,
     order: Option<u128>,
     from: Option<usize>,
-    told: Vec<MomentKind>,
+    moments: Vec<MomentKind>,
 }
 
-impl Model {
-    /// Everything that `next` leads to. `ends`: may it stop here?
+impl MomentNfa {
+    /// Builds the automaton from the states reachable from `start` through `next`.
     pub fn explore<S: Clone + Eq + Hash>(
         start: S,
         next: impl Fn(&S) -> Vec<(Vec<MomentKind>, S)>,
-        ends: impl Fn(&S) -> bool,
-    ) -> Model {
+        accepting: impl Fn(&S) -> bool,
+    ) -> MomentNfa {
         let mut numbers = HashMap::from([(start.clone(), 0)]);
         let mut found = vec![start];
         let mut states = Vec::new();
         while let Some(at) = found.get(states.len()).cloned() {
-            let mut steps = Vec::new();
-            for (told, to) in next(&at) {
+            let mut transitions = Vec::new();
+            for (moments, to) in next(&at) {
                 let to = *numbers.entry(to).or_insert_with_key(|to| {
                     found.push(to.clone());
                     found.len() - 1
                 });
-                steps.push(Step { told, to });
+                transitions.push(Transition { moments, to });
             }
-            states.push(State { steps, ends: ends(&at) });
+            states.push(NfaState { transitions, accepting: accepting(&at) });
         }
-        Model { states }
+        MomentNfa { states }
     }
 
-    /// The same for someone who sees only some of the moments.
-    pub fn seen_by(mut self, sees: impl Fn(MomentKind) -> bool) -> Model {
+    /// Removes all other moments from the transitions.
+    pub fn project(mut self, visible: impl Fn(MomentKind) -> bool) -> MomentNfa {
         for (at, state) in self.states.iter_mut().enumerate() {
             let mut known = HashSet::new();
-            for step in &mut state.steps {
-                step.told.retain(|m| sees(*m));
+            for transition in &mut state.transitions {
+                transition.moments.retain(|m| visible(*m));
             }
-            state.steps.retain(|s| (s.to != at || !s.told.is_empty()) && known.insert(s.clone()));
+            state.transitions.retain(|s| (s.to != at || !s.moments.is_empty()) && known.insert(s.clone()));
         }
         self
     }
 
-    /// Every moment that can be told.
-    pub fn moments(&self) -> BTreeSet<MomentKind> {
-        self.states.iter().flat_map(|s| &s.steps).flat_map(|s| s.told.iter().copied()).collect()
+    /// Every moment on some transition.
+    pub fn alphabet(&self) -> BTreeSet<MomentKind> {
+        self.states.iter().flat_map(|s| &s.transitions).flat_map(|s| s.moments.iter().copied()).collect()
     }
 
-    /// The shortest way on which the order cannot follow; none if all that can happen has a place in it.
-    pub fn escape(&self, order: &Automaton) -> Option<Escape> {
-        let mut walk = vec![Walked { state: 0, order: None, from: None, told: Vec::new() }];
+    /// A shortest sequence that the order does not accept; `None` if it accepts all of them.
+    pub fn counterexample(&self, order: &Automaton) -> Option<Counterexample> {
+        let mut nodes = vec![SearchNode { state: 0, order: None, from: None, moments: Vec::new() }];
         let mut seen = HashSet::from([(0, None)]);
         let mut open = BinaryHeap::from([Reverse((0, 0))]);
-        let mut best: Option<(usize, Escape)> = None;
+        let mut best: Option<(usize, Counterexample)> = None;
         while let Some(Reverse((length, at))) = open.pop() {
             if best.as_ref().is_some_and(|(found, _)| *found <= length) {
                 break;
             }
-            let (state, before) = (walk[at].state, walk[at].order);
-            // A scope that has seen nothing is not asked about its end.
-            if self.states[state].ends && before.is_some() && !order.may_end(before) {
-                shorter(&mut best, length + 1, || Escape { way: way(&walk, at), then: Then::End });
+            let (state, before) = (nodes[at].state, nodes[at].order);
+            // A scope without any moment need not be accepted.
+            if self.states[state].accepting && before.is_some() && !order.accepts(before) {
+                keep_shortest(&mut best, length + 1, || Counterexample {
+                    path: path_to(&nodes, at),
+                    unexpected: Unexpected::End,
+                });
             }
-            for step in &self.states[state].steps {
-                let (mut told, mut after) = (Vec::new(), before);
+            for transition in &self.states[state].transitions {
+                let (mut moments, mut after) = (Vec::new(), before);
                 let mut lost = None;
-                for moment in step.told.iter().filter(|m| order.mentions(**m)) {
+                for moment in transition.moments.iter().filter(|m| order.mentions(**m)) {
                     match order.step(after, *moment) {
                         0 => {
                             lost = Some(*moment);
@@ -119,85 +122,90 @@ impl Model {
                         }
                         next => after = Some(next),
                     }
-                    told.push(*moment);
+                    moments.push(*moment);
                 }
-                let reached = length + told.len();
+                let reached = length + moments.len();
                 if let Some(moment) = lost {
-                    shorter(&mut best, reached + 1, || {
-                        let way = way(&walk, at).into_iter().chain(told).collect();
-                        Escape { way, then: Then::Moment(moment) }
+                    keep_shortest(&mut best, reached + 1, || {
+                        let path = path_to(&nodes, at).into_iter().chain(moments).collect();
+                        Counterexample { path, unexpected: Unexpected::Moment(moment) }
                     });
-                } else if seen.insert((step.to, after)) {
-                    walk.push(Walked { state: step.to, order: after, from: Some(at), told });
-                    open.push(Reverse((reached, walk.len() - 1)));
+                } else if seen.insert((transition.to, after)) {
+                    nodes.push(SearchNode { state: transition.to, order: after, from: Some(at), moments });
+                    open.push(Reverse((reached, nodes.len() - 1)));
                 }
             }
         }
-        best.map(|(_, escape)| escape)
+        best.map(|(_, counterexample)| counterexample)
     }
 
-    /// Can this be told, and if it ended well, end there?
-    pub fn tells(&self, told: &[MomentKind], ended: bool) -> bool {
-        let model = self.singly();
-        let mut at = quietly(&model, BTreeSet::from([0]));
-        for moment in told {
-            let steps = at.iter().flat_map(|s| &model.states[*s].steps);
-            let next = steps.filter(|s| s.told.as_slice() == [*moment]).map(|s| s.to).collect();
-            at = quietly(&model, next);
+    /// True if the sequence is possible; with `ended`, also that the turn can end successfully after it.
+    pub fn accepts_moments(&self, moments: &[MomentKind], ended: bool) -> bool {
+        let nfa = self.with_single_moments();
+        let mut at = epsilon_closure(&nfa, BTreeSet::from([0]));
+        for moment in moments {
+            let transitions = at.iter().flat_map(|s| &nfa.states[*s].transitions);
+            let next = transitions.filter(|s| s.moments.as_slice() == [*moment]).map(|s| s.to).collect();
+            at = epsilon_closure(&nfa, next);
         }
-        if ended { at.iter().any(|s| model.states[*s].ends) } else { !at.is_empty() }
+        if ended { at.iter().any(|s| nfa.states[*s].accepting) } else { !at.is_empty() }
     }
 
-    /// One moment a step at most.
-    fn singly(&self) -> Model {
+    /// The same automaton with at most one moment per transition.
+    fn with_single_moments(&self) -> MomentNfa {
         let mut states = self.states.clone();
         for at in 0..self.states.len() {
-            for (which, step) in self.states[at].steps.iter().enumerate().filter(|(_, s)| s.told.len() > 1) {
-                let [first, rest @ ..] = step.told.as_slice() else { continue };
-                states[at].steps[which] = Step { told: vec![*first], to: states.len() };
+            for (which, transition) in
+                self.states[at].transitions.iter().enumerate().filter(|(_, s)| s.moments.len() > 1)
+            {
+                let [first, rest @ ..] = transition.moments.as_slice() else { continue };
+                states[at].transitions[which] = Transition { moments: vec![*first], to: states.len() };
                 for (n, moment) in rest.iter().enumerate() {
-                    let to = if n + 1 == rest.len() { step.to } else { states.len() + 1 };
-                    states.push(State { steps: vec![Step { told: vec![*moment], to }], ends: false });
+                    let to = if n + 1 == rest.len() { transition.to } else { states.len() + 1 };
+                    states.push(NfaState {
+                        transitions: vec![Transition { moments: vec![*moment], to }],
+                        accepting: false,
+                    });
                 }
             }
         }
-        Model { states }
+        MomentNfa { states }
     }
 }
 
-/// A model in which a moment leads to one state at most.
+/// A deterministic automaton over moments.
 #[derive(Debug)]
-pub struct Machine {
-    pub states: Vec<MachineState>,
+pub struct MomentDfa {
+    pub states: Vec<DfaState>,
 }
 
 #[derive(Debug, Default)]
-pub struct MachineState {
+pub struct DfaState {
     pub next: BTreeMap<MomentKind, usize>,
-    pub ends: bool,
+    pub accepting: bool,
 }
 
-impl Machine {
-    /// None if it would have more states than these: their number can grow with the power of the model's.
-    pub fn of(model: &Model, at_most: usize) -> Option<Machine> {
-        let model = model.singly();
-        let start = quietly(&model, BTreeSet::from([0]));
+impl MomentDfa {
+    /// Subset construction. `None` if the result would have more than `max_states`: the number can grow exponentially.
+    pub fn determinize(nfa: &MomentNfa, max_states: usize) -> Option<MomentDfa> {
+        let nfa = nfa.with_single_moments();
+        let start = epsilon_closure(&nfa, BTreeSet::from([0]));
         let mut numbers = HashMap::from([(start.clone(), 0)]);
         let mut found = vec![start];
         let mut states = Vec::new();
         while let Some(at) = found.get(states.len()).cloned() {
-            if found.len() > at_most {
+            if found.len() > max_states {
                 return None;
             }
             let mut reached: BTreeMap<MomentKind, BTreeSet<usize>> = BTreeMap::new();
-            for step in at.iter().flat_map(|s| &model.states[*s].steps) {
-                if let [moment] = step.told.as_slice() {
-                    reached.entry(*moment).or_default().insert(step.to);
+            for transition in at.iter().flat_map(|s| &nfa.states[*s].transitions) {
+                if let [moment] = transition.moments.as_slice() {
+                    reached.entry(*moment).or_default().insert(transition.to);
                 }
             }
-            let mut state = MachineState { ends: at.iter().any(|s| model.states[*s].ends), ..MachineState::default() };
+            let mut state = DfaState { accepting: at.iter().any(|s| nfa.states[*s].accepting), ..DfaState::default() };
             for (moment, to) in reached {
-                let to = *numbers.entry(quietly(&model, to)).or_insert_with_key(|to| {
+                let to = *numbers.entry(epsilon_closure(&nfa, to)).or_insert_with_key(|to| {
                     found.push(to.clone());
                     found.len() - 1
                 });
@@ -205,39 +213,43 @@ impl Machine {
             }
             states.push(state);
         }
-        Some(Machine { states })
+        Some(MomentDfa { states })
     }
 }
 
-/// These states, and all that are reached from them without a word.
-fn quietly(model: &Model, mut states: BTreeSet<usize>) -> BTreeSet<usize> {
+/// These states, and all states reachable from them without emitting a moment.
+fn epsilon_closure(nfa: &MomentNfa, mut states: BTreeSet<usize>) -> BTreeSet<usize> {
     let mut open: Vec<usize> = states.iter().copied().collect();
     while let Some(at) = open.pop() {
-        for step in model.states[at].steps.iter().filter(|s| s.told.is_empty()) {
-            if states.insert(step.to) {
-                open.push(step.to);
+        for transition in nfa.states[at].transitions.iter().filter(|s| s.moments.is_empty()) {
+            if states.insert(transition.to) {
+                open.push(transition.to);
             }
         }
     }
     states
 }
 
-fn shorter(best: &mut Option<(usize, Escape)>, length: usize, escape: impl FnOnce() -> Escape) {
+fn keep_shortest(
+    best: &mut Option<(usize, Counterexample)>,
+    length: usize,
+    counterexample: impl FnOnce() -> Counterexample,
+) {
     if best.as_ref().is_none_or(|(found, _)| length < *found) {
-        *best = Some((length, escape()));
+        *best = Some((length, counterexample()));
     }
 }
 
-fn way(walk: &[Walked], mut at: usize) -> Vec<MomentKind> {
-    let mut pieces = Vec::new();
+fn path_to(nodes: &[SearchNode], mut at: usize) -> Vec<MomentKind> {
+    let mut segments = Vec::new();
     loop {
-        pieces.push(walk[at].told.as_slice());
-        match walk[at].from {
+        segments.push(nodes[at].moments.as_slice());
+        match nodes[at].from {
             Some(from) => at = from,
             None => break,
         }
     }
-    pieces.into_iter().rev().flatten().copied().collect()
+    segments.into_iter().rev().flatten().copied().collect()
 }
 
 #[cfg(test)]
@@ -247,75 +259,75 @@ mod tests {
     use super::*;
     use MomentKind as M;
 
-    /// A model of the words that a list of sequences can make.
-    fn of(sequences: &[&[M]]) -> Model {
+    /// An automaton that accepts exactly these sequences.
+    fn of(sequences: &[&[M]]) -> MomentNfa {
         let next = |at: &usize| match at {
             0 => sequences.iter().map(|s| (s.to_vec(), 1)).collect(),
             _ => Vec::new(),
         };
-        Model::explore(0, next, |at| *at == 1)
+        MomentNfa::explore(0, next, |at| *at == 1)
     }
 
-    fn escape(model: &Model, order: &str) -> Option<(Vec<M>, Then)> {
-        model.escape(&Automaton::parse(order).unwrap()).map(|e| (e.way, e.then))
-    }
-
-    #[test]
-    fn what_the_order_allows_has_no_way_out() {
-        let model = of(&[&[M::TurnOpen, M::TurnEnd], &[M::TurnOpen, M::Usage, M::TurnEnd]]);
-        assert_eq!(escape(&model, "turn.open usage? turn.end"), None);
-        assert_eq!(escape(&model, "turn.open usage* turn.end"), None);
-        assert_eq!(escape(&model, "(turn.open | usage | turn.end)*"), None);
+    fn counterexample(nfa: &MomentNfa, order: &str) -> Option<(Vec<M>, Unexpected)> {
+        nfa.counterexample(&Automaton::parse(order).unwrap()).map(|e| (e.path, e.unexpected))
     }
 
     #[test]
-    fn what_has_no_place_is_found_with_the_way_to_it() {
-        let model = of(&[&[M::TurnOpen, M::Usage, M::TurnEnd]]);
-        let found = escape(&model, "turn.open turn.end usage");
-        assert_eq!(found, Some((vec![M::TurnOpen], Then::Moment(M::Usage))));
+    fn an_allowed_sequence_has_no_counterexample() {
+        let nfa = of(&[&[M::TurnOpen, M::TurnEnd], &[M::TurnOpen, M::Usage, M::TurnEnd]]);
+        assert_eq!(counterexample(&nfa, "turn.open usage? turn.end"), None);
+        assert_eq!(counterexample(&nfa, "turn.open usage* turn.end"), None);
+        assert_eq!(counterexample(&nfa, "(turn.open | usage | turn.end)*"), None);
     }
 
     #[test]
-    fn an_end_that_comes_too_early_is_found() {
-        let model = of(&[&[M::TurnOpen, M::TurnClose], &[M::TurnOpen]]);
-        assert_eq!(escape(&model, "turn.open turn.close"), Some((vec![M::TurnOpen], Then::End)));
+    fn an_unexpected_moment_is_found_with_the_path_to_it() {
+        let nfa = of(&[&[M::TurnOpen, M::Usage, M::TurnEnd]]);
+        let found = counterexample(&nfa, "turn.open turn.end usage");
+        assert_eq!(found, Some((vec![M::TurnOpen], Unexpected::Moment(M::Usage))));
     }
 
     #[test]
-    fn what_the_order_does_not_mention_is_free() {
-        let model = of(&[&[M::TurnOpen, M::TextDelta, M::TextDelta, M::TurnEnd]]);
-        assert_eq!(escape(&model, "turn.open turn.end"), None);
+    fn an_early_end_is_found() {
+        let nfa = of(&[&[M::TurnOpen, M::TurnClose], &[M::TurnOpen]]);
+        assert_eq!(counterexample(&nfa, "turn.open turn.close"), Some((vec![M::TurnOpen], Unexpected::End)));
     }
 
     #[test]
-    fn a_scope_that_saw_nothing_need_not_end_well() {
-        assert_eq!(escape(&of(&[&[M::TextDelta]]), "tool.open tool.close"), None);
+    fn moments_that_the_order_does_not_mention_are_unconstrained() {
+        let nfa = of(&[&[M::TurnOpen, M::TextDelta, M::TextDelta, M::TurnEnd]]);
+        assert_eq!(counterexample(&nfa, "turn.open turn.end"), None);
     }
 
     #[test]
-    fn of_two_ways_out_the_shorter_is_told() {
+    fn a_scope_without_moments_need_not_be_accepted() {
+        assert_eq!(counterexample(&of(&[&[M::TextDelta]]), "tool.open tool.close"), None);
+    }
+
+    #[test]
+    fn the_shortest_counterexample_is_reported() {
         let long: &[M] = &[M::TurnOpen, M::ChoiceOpen, M::TextDelta, M::Usage];
-        let model = of(&[long, &[M::TurnOpen, M::TurnEnd]]);
-        let found = escape(&model, "turn.open choice.open text.delta (turn.end usage)");
-        assert_eq!(found, Some((vec![M::TurnOpen], Then::Moment(M::TurnEnd))));
+        let nfa = of(&[long, &[M::TurnOpen, M::TurnEnd]]);
+        let found = counterexample(&nfa, "turn.open choice.open text.delta (turn.end usage)");
+        assert_eq!(found, Some((vec![M::TurnOpen], Unexpected::Moment(M::TurnEnd))));
     }
 
     #[test]
-    fn a_loop_is_walked_until_nothing_is_new() {
-        let model = Model::explore(0, |_| vec![(vec![M::ToolOpen], 0), (vec![M::ToolClose], 0)], |_| true);
-        assert_eq!(escape(&model, "(tool.open | tool.close)*"), None);
-        let found = escape(&model, "(tool.open tool.close)*");
-        assert_eq!(found, Some((vec![], Then::Moment(M::ToolClose))));
+    fn a_loop_is_explored_until_no_new_state_is_found() {
+        let nfa = MomentNfa::explore(0, |_| vec![(vec![M::ToolOpen], 0), (vec![M::ToolClose], 0)], |_| true);
+        assert_eq!(counterexample(&nfa, "(tool.open | tool.close)*"), None);
+        let found = counterexample(&nfa, "(tool.open tool.close)*");
+        assert_eq!(found, Some((vec![], Unexpected::Moment(M::ToolClose))));
     }
 
     #[test]
-    fn a_model_tells_its_words_and_no_others() {
-        let model = of(&[&[M::TurnOpen, M::TurnEnd], &[M::TurnOpen, M::Usage, M::TurnEnd]]);
-        assert!(model.tells(&[M::TurnOpen, M::Usage, M::TurnEnd], true));
-        assert!(model.tells(&[M::TurnOpen], false));
-        assert!(!model.tells(&[M::TurnOpen], true));
-        assert!(!model.tells(&[M::Usage], false));
-        let seen = model.seen_by(|m| m == M::TurnEnd);
-        assert!(seen.tells(&[M::TurnEnd], true) && !seen.tells(&[M::TurnEnd, M::TurnEnd], false));
+    fn an_automaton_accepts_its_sequences_and_no_others() {
+        let nfa = of(&[&[M::TurnOpen, M::TurnEnd], &[M::TurnOpen, M::Usage, M::TurnEnd]]);
+        assert!(nfa.accepts_moments(&[M::TurnOpen, M::Usage, M::TurnEnd], true));
+        assert!(nfa.accepts_moments(&[M::TurnOpen], false));
+        assert!(!nfa.accepts_moments(&[M::TurnOpen], true));
+        assert!(!nfa.accepts_moments(&[M::Usage], false));
+        let seen = nfa.project(|m| m == M::TurnEnd);
+        assert!(seen.accepts_moments(&[M::TurnEnd], true) && !seen.accepts_moments(&[M::TurnEnd, M::TurnEnd], false));
     }
 }

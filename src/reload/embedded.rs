@@ -1,20 +1,20 @@
-//! The set that is compiled into the binary: the default when a folder says nothing else.
+//! The mapping set compiled into the binary: the default when no folder is given.
 
-use crate::mapping::FileText;
+use crate::mapping::SourceFile;
 use std::sync::Arc;
 
-/// Before the path of such a file, where a person reads it.
-pub const SHOWN: &str = "(embedded) ";
+/// Prefix of the displayed path of an embedded file.
+pub const PATH_PREFIX: &str = "(embedded) ";
 
-/// (name, shown, text)
+/// (name, displayed path, text)
 const FILES: &[(&str, &str, &str)] = include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 
-pub fn files() -> Vec<FileText> {
+pub fn files() -> Vec<SourceFile> {
     FILES
         .iter()
-        .map(|(name, shown, text)| FileText {
+        .map(|(name, shown, text)| SourceFile {
             name: (*name).to_owned(),
-            shown: format!("{SHOWN}{shown}"),
+            shown: format!("{PATH_PREFIX}{shown}"),
             text: Arc::from(*text),
         })
         .collect()

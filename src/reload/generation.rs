@@ -1,8 +1,8 @@
-//! One loaded, checked, immutable set of mappings; a request keeps the one it began with.
+//! One loaded, checked, immutable set of mappings. A request keeps the generation it started with.
 
 use super::{Cause, NeedsRestart, embedded};
-use crate::diagnostics::{Code, Diagnostic, Severity, Sources, Span, render_all, visible};
-use crate::mapping::{FileText, Overrides, Plan, load_after};
+use crate::diagnostics::{Code, Diagnostic, Severity, Sources, Span, render_all, visible_span};
+use crate::mapping::{Overrides, Plan, SourceFile, load_with};
 use crate::verify;
 use sha2::{Digest, Sha256};
 use std::collections::hash_map::DefaultHasher;
@@ -14,38 +14,36 @@ use std::time::SystemTime;
 #[derive(Debug)]
 pub struct Generation {
     pub number: u64,
-    /// Of the texts, so that the same set saved again changes nothing.
+    /// Hash of the file texts. Saving an unchanged set does not create a new generation.
     pub hash: u64,
-    /// The same for people and for other programs: the same texts give the same digest anywhere.
+    /// Digest of the file texts, for display. Unlike `hash` it is stable across builds and machines.
     pub digest: String,
     pub plan: Plan,
     pub warnings: Vec<Diagnostic>,
     pub applied_at: SystemTime,
     pub cause: Cause,
-    /// To read, check and prove it.
-    pub took_ms: u64,
-    /// What stands in its files and is not in force.
+    /// Time to read, check and verify the set.
+    pub duration_ms: u64,
+    /// Settings that differ in the files but take effect only after a restart.
     pub needs_restart: Vec<NeedsRestart>,
-    turns: AtomicUsize,
+    turns_in_flight: AtomicUsize,
 }
 
-/// A turn that a generation answers.
-pub struct Turn(Arc<Generation>);
+/// Counts one turn of a generation as in flight until it is dropped.
+pub struct InFlight(Arc<Generation>);
 
 impl Generation {
-    /// Counted until it is dropped.
-    pub fn turn(self: &Arc<Self>) -> Turn {
-        self.turns.fetch_add(1, Ordering::Relaxed);
-        Turn(self.clone())
+    pub fn begin_turn(self: &Arc<Self>) -> InFlight {
+        self.turns_in_flight.fetch_add(1, Ordering::Relaxed);
+        InFlight(self.clone())
     }
 
-    /// Turns under way.
-    pub fn turns(&self) -> usize {
-        self.turns.load(Ordering::Relaxed)
+    pub fn turns_in_flight(&self) -> usize {
+        self.turns_in_flight.load(Ordering::Relaxed)
     }
 
-    /// What may serve and is odd all the same.
-    pub fn tell_warnings(&self) {
+    /// Logs the number of warnings and the first of them, on one line.
+    pub fn log_warnings(&self) {
         let mut warnings = self.warnings.iter().filter(|d| d.severity() == Severity::Warning);
         if let Some(first) = warnings.next() {
             let (count, place) = (1 + warnings.count(), self.plan.sources.show(first.span));
@@ -55,9 +53,9 @@ impl Generation {
         }
     }
 
-    /// `dialects/chat.yaml changed`, as far as a line has room.
+    /// `dialects/chat.yaml changed`: the first few files that differ, for one log line.
     pub fn changed_since(&self, earlier: &Generation) -> String {
-        const SHOWN: usize = 3;
+        const MAX_FILES: usize = 3;
         let (new, old) = (&self.plan.sources, &earlier.plan.sources);
         let text =
             |sources: &Sources, name: &str| sources.iter().find(|(_, s)| s.name == name).map(|(_, s)| s.text.clone());
@@ -69,49 +67,49 @@ impl Generation {
                 Some(_) => {}
             }
         }
-        let gone = old.iter().filter(|(_, s)| text(new, &s.name).is_none());
-        changed.extend(gone.map(|(_, s)| format!("{} removed", s.name)));
-        let more = changed.len().saturating_sub(SHOWN);
-        changed.truncate(SHOWN);
+        let removed = old.iter().filter(|(_, s)| text(new, &s.name).is_none());
+        changed.extend(removed.map(|(_, s)| format!("{} removed", s.name)));
+        let more = changed.len().saturating_sub(MAX_FILES);
+        changed.truncate(MAX_FILES);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         changed.join(", ") + &more
     }
 }
 
-impl Drop for Turn {
+impl Drop for InFlight {
     fn drop(&mut self) {
-        self.0.turns.fetch_sub(1, Ordering::Relaxed);
+        self.0.turns_in_flight.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 /// Why a set did not become a generation.
 #[derive(Debug)]
-pub struct Refusal {
+pub struct SetError {
     pub diagnostics: Vec<Diagnostic>,
     pub sources: Arc<Sources>,
 }
 
-impl Refusal {
+impl SetError {
     pub fn render(&self, colour: bool) -> String {
         render_all(&self.diagnostics, &self.sources, colour)
     }
 
-    /// `1 error in dialects/chat.yaml (RF104 at 10:69)`: what a log line has room for.
-    pub fn brief(&self) -> String {
+    /// One line for the log: `1 error in dialects/chat.yaml (RF104 at 10:69): no variable …`.
+    pub fn summary(&self) -> String {
         let count = self.diagnostics.len();
         let Some(first) = self.diagnostics.first() else { return "no reason was found".into() };
         let errors = if count == 1 { "1 error".into() } else { format!("{count} errors, the first") };
         let (code, message) = (first.code.as_str(), &first.message);
-        // What is wrong with the set as a whole stands in none of its files.
+        // An error of the set as a whole has no file.
         let Some(source) = self.sources.get(first.span.file) else { return format!("{errors} ({code}): {message}") };
-        // Nor does what is wrong with a file as a whole stand in one of its lines.
-        let at = visible(source, first.span).map(|span| self.sources.place(span));
+        // An error of a file as a whole has no line.
+        let at = visible_span(source, first.span).map(|span| self.sources.location(span));
         let at = at.map_or(String::new(), |place| format!(" at {}:{}", place.line, place.column));
         format!("{errors} in {} ({code}{at}): {message}", source.shown)
     }
 }
 
-pub fn hash(files: &[FileText]) -> u64 {
+pub fn hash(files: &[SourceFile]) -> u64 {
     let mut hasher = DefaultHasher::new();
     for file in files {
         (&file.name, &file.text).hash(&mut hasher);
@@ -119,14 +117,14 @@ pub fn hash(files: &[FileText]) -> u64 {
     hasher.finish()
 }
 
-/// The same for files that cannot be read: what is wrong with them.
-pub fn hash_of(refusal: &Refusal) -> u64 {
+/// Identifies a set that cannot be read: the hash of its error messages, because there are no texts to hash.
+pub fn error_hash(error: &SetError) -> u64 {
     let mut hasher = DefaultHasher::new();
-    refusal.diagnostics.iter().for_each(|d| d.message.hash(&mut hasher));
+    error.diagnostics.iter().for_each(|d| d.message.hash(&mut hasher));
     hasher.finish()
 }
 
-pub fn digest(files: &[FileText]) -> String {
+pub fn digest(files: &[SourceFile]) -> String {
     let mut hasher = Sha256::new();
     for file in files {
         hasher.update(file.name.as_bytes());
@@ -137,9 +135,10 @@ pub fn digest(files: &[FileText]) -> String {
     hasher.finalize().iter().take(8).map(|b| format!("{b:02x}")).collect()
 }
 
-/// A set that had schemas of its own and has none is half of one: with those of the binary it would mean something else.
-pub fn lost_schemas(files: &[FileText], now: &Generation) -> Option<Refusal> {
-    let own = |name: &str, shown: &str| name.starts_with("schemas/") && !shown.starts_with(embedded::SHOWN);
+/// An error if the current generation has its own schemas and the new set has none. The folder was probably caught in
+/// the middle of a copy; falling back to the embedded schemas would silently change the meaning of the set.
+pub fn check_own_schemas(files: &[SourceFile], now: &Generation) -> Option<SetError> {
+    let own = |name: &str, shown: &str| name.starts_with("schemas/") && !shown.starts_with(embedded::PATH_PREFIX);
     let had = now.plan.sources.iter().any(|(_, s)| own(&s.name, &s.shown));
     if !had || files.iter().any(|f| own(&f.name, &f.shown)) {
         return None;
@@ -147,23 +146,23 @@ pub fn lost_schemas(files: &[FileText], now: &Generation) -> Option<Refusal> {
     let message = "the set had schemas of its own, and has none any more";
     let help = "put the folder schemas/ back, or restart to go on with those in the binary";
     let diagnostic = Diagnostic::new(Code::Unreadable, Span::NOWHERE, message).help(help);
-    Some(Refusal { diagnostics: vec![diagnostic], sources: Arc::default() })
+    Some(SetError { diagnostics: vec![diagnostic], sources: Arc::default() })
 }
 
-/// Loads, checks, and runs the tests that stand beside the mappings.
+/// Loads and checks a set and runs its `*.test.yaml` files.
 pub fn build(
-    files: &[FileText],
+    files: &[SourceFile],
     number: u64,
     earlier: Option<&Plan>,
     overrides: &Overrides,
-) -> Result<Generation, Refusal> {
-    let loaded = load_after(files, earlier, overrides);
+) -> Result<Generation, SetError> {
+    let loaded = load_with(files, earlier, overrides);
     let Some(plan) = loaded.plan else {
-        return Err(Refusal { diagnostics: loaded.diagnostics, sources: loaded.sources });
+        return Err(SetError { diagnostics: loaded.diagnostics, sources: loaded.sources });
     };
     let failed = verify::findings(&plan);
     if !failed.is_empty() {
-        return Err(Refusal { diagnostics: failed, sources: loaded.sources });
+        return Err(SetError { diagnostics: failed, sources: loaded.sources });
     }
     Ok(Generation {
         number,
@@ -173,8 +172,8 @@ pub fn build(
         warnings: loaded.diagnostics,
         applied_at: SystemTime::now(),
         cause: Cause::Start,
-        took_ms: 0,
+        duration_ms: 0,
         needs_restart: Vec::new(),
-        turns: AtomicUsize::new(0),
+        turns_in_flight: AtomicUsize::new(0),
     })
 }

@@ -8,8 +8,8 @@ pub mod set_reader;
 mod status;
 pub mod watcher;
 
-pub use generation::{Generation, Refusal, Turn};
+pub use generation::{Generation, InFlight, SetError};
 pub use pinned::NeedsRestart;
-pub use reloader::{Cause, Outcome, Refused, Store, read};
+pub use reloader::{Cause, RejectedSet, ReloadOutcome, Reloader, read_set};
 pub use set_reader::{Base, Layers, ReadError};
-pub use status::Reloads;
+pub use status::ReloadCounts;

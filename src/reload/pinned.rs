@@ -1,136 +1,137 @@
-//! What is read at the start only: sockets and secrets. A reload that changes one of these is applied without it, and
-//! says so.
+//! Settings that are read only at start: sockets and secrets. A reload that changes one of them is applied without
+//! that change and reports it under `needs_restart`.
 
 use crate::mapping::Plan;
-use crate::mapping::config::admin::Admin;
-use crate::mapping::config::backend_address::KeySource;
+use crate::mapping::config::admin::AdminListener;
+use crate::mapping::config::backend_address::SecretSource;
 use crate::mapping::config::gateway::{Auth, Backend, ClientKey, GatewayPlan};
 use std::fmt;
 
-/// As it was when the process began.
-pub struct AtStart {
+/// The values of these settings when the process started.
+pub struct PinnedSettings {
     listen: Option<String>,
-    admin: Option<Admin>,
+    admin: Option<AdminListener>,
     keys: Vec<ClientKey>,
     auth: Auth,
-    backends: Vec<KeptKey>,
+    backends: Vec<PinnedBackendKey>,
 }
 
-/// The key of a backend, and whom it was shown to.
-struct KeptKey {
+/// The API key of a backend and the host it was sent to.
+struct PinnedBackendKey {
     backend: String,
     host: String,
-    key: Option<KeySource>,
+    key: Option<SecretSource>,
 }
 
-/// A change that takes a restart.
+/// A changed setting that takes effect only after a restart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NeedsRestart {
     /// The key in gateway.yaml.
-    pub what: String,
-    /// File, line and column, where it stands in one.
-    pub place: Option<String>,
+    pub setting: String,
+    /// `file:line:column`, if the setting is in a file.
+    pub location: Option<String>,
     pub running: String,
-    pub wanted: String,
+    pub configured: String,
 }
 
 impl fmt::Display for NeedsRestart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let NeedsRestart { what, place, running, wanted } = self;
-        let place = place.as_ref().map_or(String::new(), |p| format!(" at {p}"));
-        write!(f, "`{what}`{place} is {wanted} in the file and stays {running} until a restart")
+        let NeedsRestart { setting, location, running, configured } = self;
+        let at = location.as_ref().map_or(String::new(), |l| format!(" at {l}"));
+        write!(f, "`{setting}`{at} is {configured} in the file and stays {running} until a restart")
     }
 }
 
-impl AtStart {
-    pub fn of(gateway: &GatewayPlan) -> AtStart {
-        AtStart {
+impl PinnedSettings {
+    pub fn of(gateway: &GatewayPlan) -> PinnedSettings {
+        PinnedSettings {
             listen: gateway.listen.clone(),
             admin: gateway.admin.clone(),
-            keys: gateway.keys.clone(),
+            keys: gateway.api_keys.clone(),
             auth: gateway.auth,
-            backends: gateway.backends.iter().filter_map(KeptKey::of).collect(),
+            backends: gateway.backends.iter().filter_map(PinnedBackendKey::of).collect(),
         }
     }
 
-    /// Puts back what cannot change while the process runs, and says what that was.
-    pub fn hold(&self, plan: &mut Plan) -> Vec<NeedsRestart> {
+    /// Restores the pinned settings in a newly loaded plan and returns those that differed.
+    pub fn restore(&self, plan: &mut Plan) -> Vec<NeedsRestart> {
         let (gateway, sources) = (&mut plan.gateway, &plan.sources);
-        let at = gateway.at;
+        let at = gateway.pinned_spans;
         let mut needs = Vec::new();
-        let mut need = |what: &str, span: Option<crate::diagnostics::Span>, running: String, wanted: String| {
-            let place = span.filter(|s| sources.get(s.file).is_some()).map(|s| sources.show(s));
-            needs.push(NeedsRestart { what: what.to_owned(), place, running, wanted });
+        let mut need = |setting: &str, span: Option<crate::diagnostics::Span>, running: String, configured: String| {
+            let location = span.filter(|s| sources.get(s.file).is_some()).map(|s| sources.show(s));
+            needs.push(NeedsRestart { setting: setting.to_owned(), location, running, configured });
         };
         if gateway.listen != self.listen {
-            let shown = |listen: &Option<String>| listen.clone().unwrap_or_else(|| "the default".to_owned());
-            need("listen", at.listen, shown(&self.listen), shown(&gateway.listen));
+            let describe = |listen: &Option<String>| listen.clone().unwrap_or_else(|| "the default".to_owned());
+            need("listen", at.listen, describe(&self.listen), describe(&gateway.listen));
             gateway.listen = self.listen.clone();
         }
         if gateway.admin != self.admin {
-            let shown = |admin: &Option<Admin>| admin.as_ref().map_or("off".to_owned(), |a| a.listen.clone());
-            let (running, mut wanted) = (shown(&self.admin), shown(&gateway.admin));
-            if running == wanted {
-                wanted.push_str(" with another token");
+            let describe =
+                |admin: &Option<AdminListener>| admin.as_ref().map_or("off".to_owned(), |a| a.listen.clone());
+            let (running, mut configured) = (describe(&self.admin), describe(&gateway.admin));
+            if running == configured {
+                configured.push_str(" with another token");
             }
-            need("admin", at.admin, running, wanted);
+            need("admin", at.admin, running, configured);
             gateway.admin = self.admin.clone();
         }
-        if gateway.keys != self.keys {
-            need("keys", at.keys, names(&self.keys), names(&gateway.keys));
-            gateway.keys = self.keys.clone();
+        if gateway.api_keys != self.keys {
+            need("keys", at.api_keys, describe_keys(&self.keys), describe_keys(&gateway.api_keys));
+            gateway.api_keys = self.keys.clone();
         }
         if gateway.auth != self.auth {
-            need("auth", at.auth, self.auth.word().to_owned(), gateway.auth.word().to_owned());
+            need("auth", at.auth, self.auth.name().to_owned(), gateway.auth.name().to_owned());
             gateway.auth = self.auth;
         }
         for backend in &mut gateway.backends {
-            let Some(source) = backend.reach.as_ref().and_then(|r| r.key.clone()) else { continue };
-            if self.has_read(&source) {
+            let Some(source) = backend.address.as_ref().and_then(|r| r.api_key.clone()) else { continue };
+            if self.has_loaded(&source) {
                 continue;
             }
-            let same = KeptKey::of(backend);
-            let kept = self.backends.iter().find(|k| {
-                let same = same.as_ref().map(|s| (&s.backend, &s.host));
-                Some((&k.backend, &k.host)) == same
+            let wanted = PinnedBackendKey::of(backend);
+            let pinned = self.backends.iter().find(|k| {
+                let wanted = wanted.as_ref().map(|w| (&w.backend, &w.host));
+                Some((&k.backend, &k.host)) == wanted
             });
-            // The key of one host is not shown to another: there the backend has none until the restart.
-            let before = kept.and_then(|k| k.key.clone());
-            let running = before.as_ref().map_or("without a key".to_owned(), shown);
-            need(&format!("backends.{}.key", backend.name), Some(backend.span), running, shown(&source));
-            if let (Some(reach), Some(before)) = (&mut backend.reach, before) {
-                reach.key = Some(before);
+            // A key is never sent to another host than before: such a backend has no key until the restart.
+            let before = pinned.and_then(|k| k.key.clone());
+            let running = before.as_ref().map_or("without a key".to_owned(), describe);
+            need(&format!("backends.{}.key", backend.name), Some(backend.span), running, describe(&source));
+            if let (Some(address), Some(before)) = (&mut backend.address, before) {
+                address.api_key = Some(before);
             }
         }
         needs
     }
 
-    /// A secret of another name that was there from the start may be used by whoever names it.
-    fn has_read(&self, source: &KeySource) -> bool {
+    /// Whether this secret was loaded at start, under whatever name. Such a secret may be used by any backend.
+    fn has_loaded(&self, source: &SecretSource) -> bool {
         let clients = self.keys.iter().map(|k| &k.secret);
         self.backends.iter().filter_map(|b| b.key.as_ref()).chain(clients).any(|known| known == source)
     }
 }
 
-impl KeptKey {
-    fn of(backend: &Backend) -> Option<KeptKey> {
-        let reach = backend.reach.as_ref()?;
-        let host: String = reach.url.splitn(4, '/').take(3).collect::<Vec<_>>().join("/");
-        Some(KeptKey { backend: backend.name.clone(), host, key: reach.key.clone() })
+impl PinnedBackendKey {
+    fn of(backend: &Backend) -> Option<PinnedBackendKey> {
+        let address = backend.address.as_ref()?;
+        let host: String = address.url.splitn(4, '/').take(3).collect::<Vec<_>>().join("/");
+        Some(PinnedBackendKey { backend: backend.name.clone(), host, key: address.api_key.clone() })
     }
 }
 
-fn names(keys: &[ClientKey]) -> String {
+fn describe_keys(keys: &[ClientKey]) -> String {
     match keys {
         [] => "none".to_owned(),
-        some => some.iter().map(|k| format!("{} ({})", k.name, shown(&k.secret))).collect::<Vec<_>>().join(", "),
+        some => some.iter().map(|k| format!("{} ({})", k.name, describe(&k.secret))).collect::<Vec<_>>().join(", "),
     }
 }
 
-/// Where it is, never what it is.
-fn shown(source: &KeySource) -> String {
+/// Describes where a secret comes from, never its value.
+fn describe(source: &SecretSource) -> String {
     match source {
-        KeySource::Env(name) => format!("the variable {name}"),
-        KeySource::File(path) => format!("the file {path}"),
+        SecretSource::Env(name) => format!("the variable {name}"),
+        SecretSource::File(path) => format!("the file {path}"),
     }
 }

@@ -1,61 +1,61 @@
-//! Read, check, swap: a set with one bad file changes nothing that runs.
+//! Reads, checks and swaps mapping sets. A set with one bad file is rejected as a whole, and the current generation
+//! keeps serving.
 
 use super::embedded;
-use super::generation::{self, Generation, Refusal};
-use super::pinned::AtStart;
+use super::generation::{self, Generation, SetError};
+use super::pinned::PinnedSettings;
 use super::set_reader::{Layers, ReadError};
 use super::status::History;
 use crate::diagnostics::{Code, Diagnostic, Sources, Span};
-use crate::mapping::{FileText, Overrides};
+use crate::mapping::{Overrides, SourceFile};
 use arc_swap::ArcSwap;
 use std::fmt;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime};
 
-/// The generation that serves, and how it is replaced.
-pub struct Store {
+/// Holds the current generation and replaces it on reload.
+pub struct Reloader {
     layers: Layers,
     overrides: Overrides,
     current: ArcSwap<Generation>,
-    at_start: AtStart,
+    pinned: PinnedSettings,
     /// One reload at a time.
     reloading: Mutex<()>,
     history: Mutex<History>,
 }
 
-/// Who asked for a reload.
+/// What triggered a reload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     Start,
-    /// Something in a folder changed.
+    /// The file watcher reported a change.
     Watch,
     Signal,
     Admin,
 }
 
-/// What came of a reload.
 #[derive(Debug)]
-pub enum Outcome {
+pub enum ReloadOutcome {
     Applied(Arc<Generation>),
-    /// The files are those of the generation that serves.
+    /// The files are identical to those of the current generation.
     Unchanged(Arc<Generation>),
-    Refused(Arc<Refused>),
+    Rejected(Arc<RejectedSet>),
 }
 
-/// A set that did not become a generation, and when.
+/// A set that did not become a generation.
 #[derive(Debug)]
-pub struct Refused {
-    pub refusal: Refusal,
-    pub at: SystemTime,
+pub struct RejectedSet {
+    pub error: SetError,
+    pub rejected_at: SystemTime,
     pub cause: Cause,
-    /// Of its texts, if they could be read.
+    /// Digest of the file texts, if they could be read.
     pub digest: Option<String>,
-    pub took_ms: u64,
+    pub duration_ms: u64,
 }
 
 impl Cause {
-    pub fn word(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Cause::Start => "start",
             Cause::Watch => "watch",
@@ -67,23 +67,23 @@ impl Cause {
 
 impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
+        f.write_str(self.name())
     }
 }
 
-impl Store {
-    /// The first generation. Without one there is nothing to serve.
-    pub fn open(layers: Layers, overrides: Overrides) -> Result<Arc<Store>, Refusal> {
-        let begun = Instant::now();
-        let files = read(&layers)?;
+impl Reloader {
+    /// Loads the first generation. There is no fallback: if the set is rejected, the server does not start.
+    pub fn open(layers: Layers, overrides: Overrides) -> Result<Arc<Reloader>, SetError> {
+        let started = Instant::now();
+        let files = read_set(&layers)?;
         let mut first = generation::build(&files, 1, None, &overrides)?;
         first.cause = Cause::Start;
-        first.took_ms = begun.elapsed().as_millis() as u64;
+        first.duration_ms = started.elapsed().as_millis() as u64;
         let first = Arc::new(first);
         let history = Mutex::new(History::new(&first));
-        let at_start = AtStart::of(&first.plan.gateway);
+        let pinned = PinnedSettings::of(&first.plan.gateway);
         let current = ArcSwap::from(first);
-        Ok(Arc::new(Store { layers, overrides, current, at_start, reloading: Mutex::default(), history }))
+        Ok(Arc::new(Reloader { layers, overrides, current, pinned, reloading: Mutex::default(), history }))
     }
 
     pub fn current(&self) -> Arc<Generation> {
@@ -94,73 +94,77 @@ impl Store {
         &self.layers
     }
 
-    /// Reads the whole set, checks it, runs its tests, proves its frames; then it serves. With anything wrong in it
-    /// nothing changes.
-    pub fn reload(&self, cause: Cause) -> Outcome {
-        let _one = self.reloading.lock().unwrap_or_else(PoisonError::into_inner);
-        let begun = Instant::now();
+    /// Reads the whole set, checks it, runs its tests, verifies its frames, and makes it the current generation. Any
+    /// error rejects the set as a whole.
+    pub fn reload(&self, cause: Cause) -> ReloadOutcome {
+        let _one_at_a_time = self.reloading.lock().unwrap_or_else(PoisonError::into_inner);
+        let started = Instant::now();
         let now = self.current();
-        // What changes all the time is looked at all the time, and a bad set is told once. Who asks is told.
-        let told = |hash| self.history().is_refused(hash).filter(|_| cause == Cause::Watch).map(Outcome::Refused);
-        let files = match read(&self.layers) {
+        // The watcher re-reads an unchanged bad set many times; report it once. A signal or an admin request always
+        // gets the full report.
+        let already_reported = |hash| {
+            let known = self.history().known_rejection(hash);
+            known.filter(|_| cause == Cause::Watch).map(ReloadOutcome::Rejected)
+        };
+        let files = match read_set(&self.layers) {
             Ok(files) => files,
-            Err(refusal) => {
-                let hash = generation::hash_of(&refusal);
-                return told(hash).unwrap_or_else(|| self.refuse(refusal, (hash, None), cause, begun));
+            Err(error) => {
+                let hash = generation::error_hash(&error);
+                return already_reported(hash).unwrap_or_else(|| self.reject(error, (hash, None), cause, started));
             }
         };
         let hash = generation::hash(&files);
         if hash == now.hash {
-            if self.history().unchanged(cause) {
+            if self.history().record_unchanged(cause) {
                 tracing::info!(%cause, "generation {} stays: its files are as they were", now.number);
             }
-            return Outcome::Unchanged(now);
+            return ReloadOutcome::Unchanged(now);
         }
-        if let Some(known) = told(hash) {
+        if let Some(known) = already_reported(hash) {
             return known;
         }
-        if let Some(refusal) = generation::lost_schemas(&files, &now) {
-            return self.refuse(refusal, (hash, Some(generation::digest(&files))), cause, begun);
+        if let Some(error) = generation::check_own_schemas(&files, &now) {
+            return self.reject(error, (hash, Some(generation::digest(&files))), cause, started);
         }
         let mut next = match generation::build(&files, now.number + 1, Some(&now.plan), &self.overrides) {
             Ok(next) => next,
-            Err(refusal) => {
+            Err(error) => {
                 let digest = generation::digest(&files);
-                return self.refuse(refusal, (hash, Some(digest)), cause, begun);
+                return self.reject(error, (hash, Some(digest)), cause, started);
             }
         };
-        next.needs_restart = self.at_start.hold(&mut next.plan);
+        next.needs_restart = self.pinned.restore(&mut next.plan);
         next.cause = cause;
-        next.took_ms = begun.elapsed().as_millis() as u64;
+        next.duration_ms = started.elapsed().as_millis() as u64;
         let next = Arc::new(next);
         self.current.store(next.clone());
         let (number, changed) = (next.number, next.changed_since(&now));
-        let staying = self.history().applied(&next);
-        let stay = match staying {
+        let on_older_generations = self.history().record_applied(&next);
+        let stay = match on_older_generations {
             0 => String::new(),
             1 => "; 1 running turn stays on the generation it began with".to_owned(),
             n => format!("; {n} running turns stay on the generation they began with"),
         };
-        tracing::info!(%cause, took_ms = next.took_ms, "generation {number} applied: {changed}{stay}");
-        next.tell_warnings();
+        tracing::info!(%cause, took_ms = next.duration_ms, "generation {number} applied: {changed}{stay}");
+        next.log_warnings();
         for need in &next.needs_restart {
             tracing::warn!("generation {number} leaves out what is read at the start only: {need}");
         }
-        Outcome::Applied(next)
+        ReloadOutcome::Applied(next)
     }
 
-    fn refuse(&self, refusal: Refusal, set: (u64, Option<String>), cause: Cause, begun: Instant) -> Outcome {
-        let took_ms = begun.elapsed().as_millis() as u64;
+    fn reject(&self, error: SetError, set: (u64, Option<String>), cause: Cause, started: Instant) -> ReloadOutcome {
+        let duration_ms = started.elapsed().as_millis() as u64;
         let (hash, digest) = set;
-        let refused = Arc::new(Refused { refusal, at: SystemTime::now(), cause, digest, took_ms });
-        // First, so that who reads the log finds it in the status.
-        self.history().refused(hash, &refused);
+        let rejected = Arc::new(RejectedSet { error, rejected_at: SystemTime::now(), cause, digest, duration_ms });
+        // Before the log line: a reader of the log must find the rejection in /status.
+        self.history().record_rejected(hash, &rejected);
         let now = self.current();
         let see = now.plan.gateway.status_path().map_or(String::new(), |path| format!("; see {path}"));
-        let (number, refusal) = (now.number, &refused.refusal);
-        tracing::warn!(%cause, "reload refused, still on generation {number}: {}{see}", refusal.brief());
-        let _ = writeln!(io::stderr(), "{}", refusal.render(false));
-        Outcome::Refused(refused)
+        let (number, error) = (now.number, &rejected.error);
+        tracing::warn!(%cause, "reload refused, still on generation {number}: {}{see}", error.summary());
+        let _ = writeln!(io::stderr(), "{}", error.render(false));
+        ReloadOutcome::Rejected(rejected)
     }
 
     pub(super) fn history(&self) -> MutexGuard<'_, History> {
@@ -168,8 +172,9 @@ impl Store {
     }
 }
 
-/// Of a file that is no text only the line that cannot be read is kept, at its place.
-fn place(error: &ReadError, sources: &mut Sources) -> Span {
+/// The span of a read error. A file that is not UTF-8 is registered with only its first invalid line, at the right
+/// line number, so that the report can show it.
+fn error_span(error: &ReadError, sources: &mut Sources) -> Span {
     let Some(path) = error.path() else { return Span::NOWHERE };
     match error {
         ReadError::NotUtf8 { line, column, text, .. } => {
@@ -184,16 +189,16 @@ fn place(error: &ReadError, sources: &mut Sources) -> Span {
     }
 }
 
-/// How often a set may change while it is being read.
-const READINGS: usize = 5;
+/// Maximum number of attempts to read a set that changes while it is being read.
+const MAX_READS: usize = 5;
 
-/// The files of a set, or what cannot be read. Files that are replaced together (a ConfigMap's swap, a checkout) may be
-/// caught in the middle, some old and some new; so they are read until two readings agree.
-pub fn read(layers: &Layers) -> Result<Vec<FileText>, Refusal> {
+/// Reads the files of a set. Files that are replaced together (a ConfigMap swap, a checkout) may be caught half way,
+/// some old and some new, so the set is read until two consecutive reads are identical.
+pub fn read_set(layers: &Layers) -> Result<Vec<SourceFile>, SetError> {
     let embedded = embedded::files();
     let mut last = layers.read(&embedded);
     let mut agreed = false;
-    for _ in 1..READINGS {
+    for _ in 1..MAX_READS {
         let again = layers.read(&embedded);
         agreed = again == last;
         last = again;
@@ -204,19 +209,19 @@ pub fn read(layers: &Layers) -> Result<Vec<FileText>, Refusal> {
     if !agreed {
         let message = "the files of the set change while they are read";
         let diagnostic = Diagnostic::new(Code::Unreadable, Span::NOWHERE, message).help("they are read again soon");
-        return Err(Refusal { diagnostics: vec![diagnostic], sources: Arc::default() });
+        return Err(SetError { diagnostics: vec![diagnostic], sources: Arc::default() });
     }
     last.map_err(|errors| {
         let mut sources = Sources::default();
         let diagnostics = errors.into_iter().map(|error| {
-            let span = place(&error, &mut sources);
+            let span = error_span(&error, &mut sources);
             let code = match error {
-                ReadError::TooBig { .. } | ReadError::TooMany { .. } => Code::Budget,
+                ReadError::TooBig { .. } | ReadError::TooMany { .. } => Code::LimitExceeded,
                 ReadError::Io { .. } | ReadError::NotUtf8 { .. } => Code::Unreadable,
             };
             Diagnostic::new(code, span, error.to_string())
         });
         let diagnostics = diagnostics.collect();
-        Refusal { diagnostics, sources: Arc::new(sources) }
+        SetError { diagnostics, sources: Arc::new(sources) }
     })
 }

@@ -1,10 +1,9 @@
-//! Reading a set of files: from the binary, from folders, or from both, one layer over the other.
+//! Reads the files of a mapping set: from the binary, from folders, or from both as layers.
 //!
-//! This file knows which files belong to a set and where they lie; what they mean is the loader's business. A file
-//! that has the wrong name or stands in an unknown folder is therefore returned like the others, so that the loader
-//! can complain about it: one that is passed over in silence costs its author an hour.
+//! This module decides which files belong to a set; the loader interprets them. A file with the wrong name or in an
+//! unknown folder is returned too, so that the loader can report it: silently ignored files are hard to debug.
 
-use crate::mapping::FileText;
+use crate::mapping::SourceFile;
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt, fs,
@@ -16,14 +15,14 @@ const MAX_TEXT: u64 = 1024 * 1024;
 const MAX_TRANSCRIPT: u64 = 16 * 1024 * 1024;
 const MAX_FILES: usize = 2_000;
 
-/// The folders of mappings that a set may have.
-const MAPPINGS: [&str; 4] = ["backends", "dialects", "profiles", "scripts"];
+/// The folders of a set that hold mappings.
+const MAPPING_FOLDERS: [&str; 4] = ["backends", "dialects", "profiles", "scripts"];
 const SCHEMAS: &str = "schemas";
-/// Schemas of mapping files, for editors: no dialect's, and no part of a set.
-const FOR_EDITORS: &str = "schemas/mapping";
+/// JSON Schemas of the mapping files themselves, for editors. They are not part of a set.
+const EDITOR_SCHEMAS: &str = "schemas/mapping";
 const TRANSCRIPTS: &str = "transcripts";
 
-/// Why a set could not be read. Paths are as a person would write them.
+/// Why a set could not be read. Paths are in display form.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ReadError {
     Io {
@@ -35,7 +34,7 @@ pub enum ReadError {
         bytes: u64,
         limit: u64,
     },
-    /// The first line that has a byte too many or too few, as far as it can be shown, and where in it.
+    /// The first line that is not valid UTF-8, decoded lossily, and the position of the first invalid byte.
     NotUtf8 {
         path: String,
         line: usize,
@@ -48,7 +47,7 @@ pub enum ReadError {
 }
 
 impl ReadError {
-    /// The file that is to blame, if it is one.
+    /// The file that caused the error, if it is a single file.
     pub fn path(&self) -> Option<&str> {
         match self {
             ReadError::Io { path, .. } | ReadError::TooBig { path, .. } | ReadError::NotUtf8 { path, .. } => Some(path),
@@ -57,7 +56,7 @@ impl ReadError {
     }
 }
 
-/// Where a set comes from, in order: later layers replace files of the same name.
+/// Where the files of a set come from. Later layers replace files of the same name.
 #[derive(Clone, Debug)]
 pub struct Layers {
     pub base: Base,
@@ -71,56 +70,55 @@ pub enum Base {
     Folder(PathBuf),
 }
 
-/// What was found below the folders, before anything is read.
+/// The files and folders found by walking the layers, before any file is read.
 #[derive(Default)]
 struct Walk {
     layer: usize,
-    files: Vec<Found>,
+    files: Vec<FoundFile>,
     folders: Vec<PathBuf>,
     errors: Vec<ReadError>,
 }
 
-struct Found {
+struct FoundFile {
     name: String,
     path: PathBuf,
     limit: u64,
-    /// The base is 0.
+    /// 0 is the base.
     layer: usize,
 }
 
-/// What a folder of a set holds.
+/// The kind of files that a folder of a set holds.
 #[derive(Clone, Copy)]
-enum Holds {
+enum FolderKind {
     Mappings,
     Transcripts,
     Schemas,
 }
 
-/// What a path leads to.
-enum Kind {
+/// What a path points to, after symlinks are resolved.
+enum EntryKind {
     File,
     Folder,
     Other,
 }
 
-/// Whether the schemas of a folder may stand beside it.
+/// Whether a folder named `schemas` next to the set's folder is used.
 #[derive(Clone, Copy, PartialEq)]
-enum Sibling {
-    Counts,
+enum SiblingSchemas {
+    Used,
     Ignored,
 }
 
 impl Layers {
-    /// Reads everything, and returns either the whole set, sorted by name, or everything that is wrong with it.
-    /// `embedded` are the files that are compiled into the binary.
-    pub fn read(&self, embedded: &[FileText]) -> Result<Vec<FileText>, Vec<ReadError>> {
+    /// Returns the whole set, sorted by name, or every error. `embedded` are the files compiled into the binary.
+    pub fn read(&self, embedded: &[SourceFile]) -> Result<Vec<SourceFile>, Vec<ReadError>> {
         let walk = self.walk();
         let mut errors = walk.errors;
         let mut set = BTreeMap::new();
         let mut layer_of: BTreeMap<String, usize> = BTreeMap::new();
         let (rest, schemas) = match &self.base {
             Base::Embedded => (true, true),
-            Base::Folder(folder) => (false, schemas_of(folder, Sibling::Counts).is_none()),
+            Base::Folder(folder) => (false, schemas_of(folder, SiblingSchemas::Used).is_none()),
         };
         for file in embedded {
             let is_schema = file.name.starts_with("schemas/");
@@ -135,7 +133,7 @@ impl Layers {
         for found in walk.files {
             match found.read() {
                 Ok(Some(file)) => {
-                    // Tests belong to the file that they stand beside: one that is replaced takes its own with it.
+                    // Tests belong to the mapping next to them: a layer that replaces a mapping drops its old tests.
                     if let Some(tests) = tests_of(&found.name).filter(|_| set.contains_key(&found.name))
                         && layer_of.get(&tests) != Some(&found.layer)
                     {
@@ -151,7 +149,7 @@ impl Layers {
         if errors.is_empty() { Ok(set.into_values().collect()) } else { Err(errors) }
     }
 
-    /// The folders to watch: the root and the folders of its layout that exist, and those that symlinks lead to.
+    /// The folders to watch: every existing folder of the layout, and the targets of symlinks.
     pub fn folders(&self) -> Vec<PathBuf> {
         let walk = self.walk();
         let mut folders: BTreeSet<PathBuf> = walk.folders.into_iter().collect();
@@ -166,64 +164,66 @@ impl Layers {
     fn walk(&self) -> Walk {
         let mut walk = Walk::default();
         if let Base::Folder(folder) = &self.base {
-            walk.set(folder, Sibling::Counts);
+            walk.add_set(folder, SiblingSchemas::Used);
         }
         for folder in &self.add {
             walk.layer += 1;
-            walk.set(folder, Sibling::Ignored);
+            walk.add_set(folder, SiblingSchemas::Ignored);
         }
         walk
     }
 }
 
 impl Walk {
-    fn set(&mut self, root: &Path, sibling: Sibling) {
+    fn add_set(&mut self, root: &Path, sibling: SiblingSchemas) {
         for (name, path) in self.list(root) {
-            match kind(&path) {
-                Ok(Kind::Folder) if name == SCHEMAS => {}
-                Ok(Kind::Folder) if name == TRANSCRIPTS => {
-                    self.below(&path, &name, Holds::Transcripts);
+            match entry_kind(&path) {
+                Ok(EntryKind::Folder) if name == SCHEMAS => {}
+                Ok(EntryKind::Folder) if name == TRANSCRIPTS => {
+                    self.add_folder(&path, &name, FolderKind::Transcripts);
                 }
-                Ok(Kind::Folder) if MAPPINGS.contains(&name.as_str()) => self.below(&path, &name, Holds::Mappings),
-                Ok(Kind::Folder) => self.strays(&path, &name),
-                other => self.file(name, path, other, Holds::Mappings),
+                Ok(EntryKind::Folder) if MAPPING_FOLDERS.contains(&name.as_str()) => {
+                    self.add_folder(&path, &name, FolderKind::Mappings)
+                }
+                Ok(EntryKind::Folder) => self.add_stray_files(&path, &name),
+                other => self.add_file(name, path, other, FolderKind::Mappings),
             }
         }
         if let Some(schemas) = schemas_of(root, sibling) {
-            self.below(&schemas, SCHEMAS, Holds::Schemas);
+            self.add_folder(&schemas, SCHEMAS, FolderKind::Schemas);
         }
     }
 
-    fn below(&mut self, folder: &Path, inside: &str, holds: Holds) {
+    fn add_folder(&mut self, folder: &Path, inside: &str, folder_kind: FolderKind) {
         for (name, path) in self.list(folder) {
             let name = format!("{inside}/{name}");
-            match kind(&path) {
-                Ok(Kind::Folder) if name == FOR_EDITORS => {}
-                // The depth also ends a symlink that leads back up.
-                Ok(Kind::Folder) if name.split('/').count() <= holds.depth() => {
-                    self.below(&path, &name, holds);
+            match entry_kind(&path) {
+                Ok(EntryKind::Folder) if name == EDITOR_SCHEMAS => {}
+                // The depth limit also ends symlink cycles.
+                Ok(EntryKind::Folder) if name.split('/').count() <= folder_kind.depth() => {
+                    self.add_folder(&path, &name, folder_kind);
                 }
-                Ok(Kind::Folder) => {}
-                other => self.file(name, path, other, holds),
+                Ok(EntryKind::Folder) => {}
+                other => self.add_file(name, path, other, folder_kind),
             }
         }
     }
 
-    /// A folder that no set has. Mappings that stand right in it are taken, for the loader to complain about; what else
-    /// is in it, and whether it can be listed, is not our business. It is watched only while such a file is there: a
-    /// layer such as /tmp has many folders that change all the time.
-    fn strays(&mut self, folder: &Path, inside: &str) {
+    /// Adds the mappings directly inside an unknown folder, for the loader to report. Other contents and listing errors
+    /// are ignored. The folder is watched only while it holds a mapping: a layer such as /tmp has many unrelated
+    /// folders that change all the time.
+    fn add_stray_files(&mut self, folder: &Path, inside: &str) {
         let names = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
         let mut names: Vec<String> = names.filter_map(|name| name.into_string().ok()).collect();
-        names.retain(|name| !is_scratch(name) && Holds::Mappings.takes(name));
+        names.retain(|name| !is_scratch(name) && FolderKind::Mappings.accepts(name));
         names.sort();
         let before = self.files.len();
         for name in names {
             let path = folder.join(&name);
-            if let Ok(Kind::File) = kind(&path) {
-                let limit = Holds::Mappings.limit();
+            if let Ok(EntryKind::File) = entry_kind(&path) {
+                let limit = FolderKind::Mappings.limit();
                 let (name, layer) = (format!("{inside}/{name}"), self.layer);
-                self.files.push(Found { name, path, limit, layer });
+                self.files.push(FoundFile { name, path, limit, layer });
             }
         }
         if self.files.len() > before {
@@ -231,22 +231,24 @@ impl Walk {
         }
     }
 
-    fn file(&mut self, name: String, path: PathBuf, kind: io::Result<Kind>, holds: Holds) {
-        if !holds.takes(&name) {
+    fn add_file(&mut self, name: String, path: PathBuf, entry_kind: io::Result<EntryKind>, folder_kind: FolderKind) {
+        if !folder_kind.accepts(&name) {
             return;
         }
-        match kind {
-            Ok(Kind::File) => self.files.push(Found { name, path, limit: holds.limit(), layer: self.layer }),
-            // Opening a pipe would wait for its writer, with no end.
-            Ok(Kind::Folder | Kind::Other) => {
-                self.errors.push(ReadError::Io { path: shown(&path), message: "it is not a file".to_owned() })
+        match entry_kind {
+            Ok(EntryKind::File) => {
+                self.files.push(FoundFile { name, path, limit: folder_kind.limit(), layer: self.layer })
             }
-            Err(error) if is_gone(&path, &error) => {}
+            // Opening a pipe would block until it has a writer.
+            Ok(EntryKind::Folder | EntryKind::Other) => {
+                self.errors.push(ReadError::Io { path: display_path(&path), message: "it is not a file".to_owned() })
+            }
+            Err(error) if has_vanished(&path, &error) => {}
             Err(error) => self.errors.push(ReadError::io(&path, &error)),
         }
     }
 
-    /// The entries of a folder that can belong to a set. Nothing more is listed once the set is too big.
+    /// The entries of a folder that may belong to a set. Returns nothing once the file limit is exceeded.
     fn list(&mut self, folder: &Path) -> Vec<(String, PathBuf)> {
         if self.files.len() > MAX_FILES {
             return Vec::new();
@@ -266,7 +268,7 @@ impl Walk {
                     Ok(name) if is_scratch(&name) => {}
                     Ok(name) => listed.push((name, entry.path())),
                     Err(_) => self.errors.push(ReadError::Io {
-                        path: shown(&entry.path()),
+                        path: display_path(&entry.path()),
                         message: "its name is not UTF-8".to_owned(),
                     }),
                 },
@@ -283,16 +285,16 @@ impl Walk {
     }
 }
 
-impl Found {
-    /// The file's text; `None` if the file has gone since it was listed, which is the same as listing a moment later.
-    fn read(&self) -> Result<Option<FileText>, ReadError> {
-        let shown = shown(&self.path);
+impl FoundFile {
+    /// The file's text; `None` if it was deleted after it was listed.
+    fn read(&self) -> Result<Option<SourceFile>, ReadError> {
+        let shown = display_path(&self.path);
         let too_big = |bytes| ReadError::TooBig { path: shown.clone(), bytes, limit: self.limit };
         let mut bytes = Vec::new();
         let read = fs::File::open(&self.path).and_then(|file| {
             let length = file.metadata()?.len();
             if length <= self.limit {
-                // One byte more than allowed: the file may have grown since its length was asked for.
+                // One byte more than allowed detects a file that grew after its length was read.
                 file.take(self.limit + 1).read_to_end(&mut bytes)?;
             }
             Ok(length.max(bytes.len() as u64))
@@ -300,7 +302,7 @@ impl Found {
         match read {
             Ok(length) if length > self.limit => Err(too_big(length)),
             Ok(_) => match String::from_utf8(bytes) {
-                Ok(text) => Ok(Some(FileText { name: self.name.clone(), shown, text: text.into() })),
+                Ok(text) => Ok(Some(SourceFile { name: self.name.clone(), shown, text: text.into() })),
                 Err(error) => {
                     let good = error.utf8_error().valid_up_to();
                     let (before, after) = error.as_bytes().split_at(good);
@@ -313,38 +315,38 @@ impl Found {
                     Err(ReadError::NotUtf8 { path: shown, line, column, text })
                 }
             },
-            Err(error) if is_gone(&self.path, &error) => Ok(None),
+            Err(error) if has_vanished(&self.path, &error) => Ok(None),
             Err(error) => Err(ReadError::io(&self.path, &error)),
         }
     }
 }
 
-impl Holds {
-    fn takes(self, name: &str) -> bool {
+impl FolderKind {
+    fn accepts(self, name: &str) -> bool {
         let ending = Path::new(name).extension().and_then(|end| end.to_str());
         let ends_in =
             |wanted: &[&str]| ending.is_some_and(|end| wanted.iter().any(|one| end.eq_ignore_ascii_case(one)));
         match self {
-            // `.yml` is not a name that a set uses; the loader says so.
-            Holds::Mappings => ends_in(&["yaml", "yml"]),
-            Holds::Transcripts => ends_in(&["jsonl"]),
-            Holds::Schemas => ends_in(&["json"]),
+            // A set does not use `.yml`; it is accepted here so that the loader can report it.
+            FolderKind::Mappings => ends_in(&["yaml", "yml"]),
+            FolderKind::Transcripts => ends_in(&["jsonl"]),
+            FolderKind::Schemas => ends_in(&["json"]),
         }
     }
 
-    /// How many names a file's path may have below the folder. Mappings need one; the second is for the loader to
-    /// complain about.
+    /// Maximum depth of a file's path below the folder. Mappings need 1; files at depth 2 are returned for the loader
+    /// to report.
     fn depth(self) -> usize {
         match self {
-            Holds::Mappings | Holds::Transcripts => 2,
-            Holds::Schemas => 3,
+            FolderKind::Mappings | FolderKind::Transcripts => 2,
+            FolderKind::Schemas => 3,
         }
     }
 
     fn limit(self) -> u64 {
         match self {
-            Holds::Mappings | Holds::Schemas => MAX_TEXT,
-            Holds::Transcripts => MAX_TRANSCRIPT,
+            FolderKind::Mappings | FolderKind::Schemas => MAX_TEXT,
+            FolderKind::Transcripts => MAX_TRANSCRIPT,
         }
     }
 }
@@ -358,7 +360,7 @@ impl ReadError {
             io::ErrorKind::NotADirectory => "it is not a folder".to_owned(),
             _ => error.to_string(),
         };
-        ReadError::Io { path: shown(path), message }
+        ReadError::Io { path: display_path(path), message }
     }
 }
 
@@ -379,25 +381,25 @@ impl fmt::Display for ReadError {
 
 impl std::error::Error for ReadError {}
 
-/// What a path is, symlinks followed: a mounted ConfigMap is nothing but symlinks.
-fn kind(path: &Path) -> io::Result<Kind> {
+/// Follows symlinks: a mounted ConfigMap consists of symlinks.
+fn entry_kind(path: &Path) -> io::Result<EntryKind> {
     let is = fs::metadata(path)?;
     Ok(if is.is_dir() {
-        Kind::Folder
+        EntryKind::Folder
     } else if is.is_file() {
-        Kind::File
+        EntryKind::File
     } else {
-        Kind::Other
+        EntryKind::Other
     })
 }
 
-/// `dialects/chat.test.yaml` of `dialects/chat.yaml`.
+/// `dialects/chat.yaml` → `dialects/chat.test.yaml`
 fn tests_of(name: &str) -> Option<String> {
     let stem = name.strip_suffix(".yaml").filter(|stem| !stem.ends_with(".test"))?;
     Some(format!("{stem}.test.yaml"))
 }
 
-/// Hidden files, what editors leave beside a file, and the `..data` of a mounted ConfigMap.
+/// Hidden files, temporary and backup files of editors, and the `..data` link of a mounted ConfigMap.
 fn is_scratch(name: &str) -> bool {
     name.starts_with('.')
         || name.ends_with('~')
@@ -406,31 +408,31 @@ fn is_scratch(name: &str) -> bool {
         || (name.starts_with('#') && name.ends_with('#'))
 }
 
-/// Whether nothing is there any more. A symlink to nothing is something, and wrong.
-fn is_gone(path: &Path, error: &io::Error) -> bool {
+/// Whether the path no longer exists. A dangling symlink exists, and is an error.
+fn has_vanished(path: &Path, error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound && !path.is_symlink()
 }
 
-/// The folder of a set's schemas: its own, or the one beside it.
-fn schemas_of(root: &Path, sibling: Sibling) -> Option<PathBuf> {
+/// The schema folder of a set: inside it, or next to it.
+fn schemas_of(root: &Path, sibling: SiblingSchemas) -> Option<PathBuf> {
     let own = root.join(SCHEMAS);
-    // A link to nothing was meant to lead somewhere: it is told when it is read.
-    let meant = |path: &Path| path.is_dir() || path.is_symlink();
-    if meant(&own) {
+    // A dangling symlink is kept, so that reading it reports the error.
+    let exists_or_is_link = |path: &Path| path.is_dir() || path.is_symlink();
+    if exists_or_is_link(&own) {
         return Some(own);
     }
-    if sibling == Sibling::Ignored {
+    if sibling == SiblingSchemas::Ignored {
         return None;
     }
-    // By name, where there is one: `a/../schemas` would follow a symlink `a` to a place that its author did not name.
-    let beside = match (root.file_name(), root.parent()) {
+    // The parent is taken by name where possible: `a/../schemas` would resolve a symlink `a` first.
+    let sibling_folder = match (root.file_name(), root.parent()) {
         (Some(_), Some(parent)) => parent.join(SCHEMAS),
         _ => root.join("..").join(SCHEMAS),
     };
-    meant(&beside).then_some(beside)
+    exists_or_is_link(&sibling_folder).then_some(sibling_folder)
 }
 
-/// Where a symlink really leads: the folder itself, or the folder that holds the file.
+/// The target of a symlink if it is a folder, else the folder that contains the target.
 fn target_folder(path: &Path) -> Option<PathBuf> {
     if !path.is_symlink() {
         return None;
@@ -439,8 +441,8 @@ fn target_folder(path: &Path) -> Option<PathBuf> {
     if target.is_dir() { Some(target) } else { target.parent().map(Path::to_owned) }
 }
 
-/// The path as it was given, without `./`, and with `/` everywhere.
-fn shown(path: &Path) -> String {
+/// The path as given, without `./` and with `/` as separator.
+fn display_path(path: &Path) -> String {
     let mut shown = String::new();
     for part in path.components() {
         match part {
@@ -471,7 +473,7 @@ mod tests {
 
     #[test]
     fn a_folder_gives_its_files_sorted_and_nothing_else() {
-        let disk = Disk::new(&[
+        let tree = TempTree::new(&[
             "mappings/shared.yaml",
             "mappings/gateway.yaml",
             "mappings/dialects/chat.yaml",
@@ -502,54 +504,54 @@ mod tests {
             "transcripts/a.jsonl",
             "transcripts/codex/b.jsonl",
         ];
-        assert_eq!(disk.names("mappings", &[]), names);
+        assert_eq!(tree.names("mappings", &[]), names);
     }
 
     #[test]
-    fn misnamed_and_misplaced_files_are_left_to_the_loader() {
-        let disk =
-            Disk::new(&["mappings/gateway.yml", "mappings/dialect/chat.yaml", "mappings/dialects/old/chat.YAML"]);
+    fn misnamed_and_misplaced_files_are_returned_for_the_loader_to_report() {
+        let tree =
+            TempTree::new(&["mappings/gateway.yml", "mappings/dialect/chat.yaml", "mappings/dialects/old/chat.YAML"]);
         let names = ["dialect/chat.yaml", "dialects/old/chat.YAML", "gateway.yml"];
-        assert_eq!(disk.names("mappings", &[]), names);
+        assert_eq!(tree.names("mappings", &[]), names);
     }
 
     #[test]
-    fn schemas_may_stand_beside_the_base_but_not_beside_an_added_folder() {
-        let disk = Disk::new(&[
+    fn sibling_schemas_are_used_for_the_base_but_not_for_an_added_folder() {
+        let tree = TempTree::new(&[
             "mappings/gateway.yaml",
             "schemas/chat/chunk.json",
             "more/mine/dialects/mine.yaml",
             "more/schemas/mine/frame.json",
         ]);
-        let layers = disk.layers("mappings", &["more/mine"]);
+        let layers = tree.layers("mappings", &["more/mine"]);
         let set = layers.read(&[]).unwrap();
-        let shown: Vec<_> = set.iter().map(|file| disk.cut(&file.shown)).collect();
+        let shown: Vec<_> = set.iter().map(|file| tree.relative(&file.shown)).collect();
         let expected = ["more/mine/dialects/mine.yaml", "mappings/gateway.yaml", "schemas/chat/chunk.json"];
         assert_eq!(shown, expected);
     }
 
     #[test]
     fn schemas_for_editors_are_neither_read_nor_watched() {
-        let disk = Disk::new(&["mappings/gateway.yaml", "schemas/chat/chunk.json", "schemas/mapping/dialect.json"]);
-        assert_eq!(disk.names("mappings", &[]), ["gateway.yaml", "schemas/chat/chunk.json"]);
-        let folders = disk.layers("mappings", &[]).folders();
-        let folders: Vec<_> = folders.iter().map(|one| disk.cut(&shown(one))).collect();
+        let tree = TempTree::new(&["mappings/gateway.yaml", "schemas/chat/chunk.json", "schemas/mapping/dialect.json"]);
+        assert_eq!(tree.names("mappings", &[]), ["gateway.yaml", "schemas/chat/chunk.json"]);
+        let folders = tree.layers("mappings", &[]).folders();
+        let folders: Vec<_> = folders.iter().map(|one| tree.relative(&display_path(one))).collect();
         assert_eq!(folders, ["mappings", "schemas", "schemas/chat"]);
     }
 
     #[test]
-    fn a_folder_without_schemas_takes_the_embedded_ones_and_only_those() {
-        let disk = Disk::new(&["mappings/gateway.yaml"]);
+    fn a_folder_without_schemas_uses_the_embedded_schemas_and_no_other_embedded_file() {
+        let tree = TempTree::new(&["mappings/gateway.yaml"]);
         let embedded = [embedded("schemas/chat/chunk.json"), embedded("shared.yaml")];
-        let set = disk.layers("mappings", &[]).read(&embedded).unwrap();
+        let set = tree.layers("mappings", &[]).read(&embedded).unwrap();
         assert_eq!(names(&set), ["gateway.yaml", "schemas/chat/chunk.json"]);
         assert_eq!(set[1], embedded[0]);
     }
 
     #[test]
     fn later_layers_replace_files_of_the_same_name() {
-        let disk = Disk::new(&["one/shared.yaml", "two/shared.yaml", "two/profiles/p.yaml"]);
-        let layers = Layers { base: Base::Embedded, add: vec![disk.path("one"), disk.path("two")] };
+        let tree = TempTree::new(&["one/shared.yaml", "two/shared.yaml", "two/profiles/p.yaml"]);
+        let layers = Layers { base: Base::Embedded, add: vec![tree.path("one"), tree.path("two")] };
         let embedded = [embedded("gateway.yaml"), embedded("shared.yaml")];
         let set = layers.read(&embedded).unwrap();
         let names = ["gateway.yaml", "profiles/p.yaml", "shared.yaml"];
@@ -559,8 +561,8 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_replaced_takes_its_tests_with_it() {
-        let disk = Disk::new(&[
+    fn replacing_a_file_removes_its_tests() {
+        let tree = TempTree::new(&[
             "base/dialects/a.yaml",
             "base/dialects/a.test.yaml",
             "base/dialects/b.yaml",
@@ -572,8 +574,8 @@ mod tests {
             "one/dialects/b.test.yaml",
             "two/dialects/c.test.yaml",
         ]);
-        let set = disk.layers("base", &["one", "two"]).read(&[]).unwrap();
-        let shown: Vec<_> = set.iter().map(|file| disk.cut(&file.shown)).collect();
+        let set = tree.layers("base", &["one", "two"]).read(&[]).unwrap();
+        let shown: Vec<_> = set.iter().map(|file| tree.relative(&file.shown)).collect();
         let expected = [
             "one/dialects/a.yaml",
             "one/dialects/b.test.yaml",
@@ -585,16 +587,16 @@ mod tests {
     }
 
     #[test]
-    fn all_that_is_wrong_is_returned_at_once() {
-        let disk = Disk::new(&["mappings/shared.yaml"]);
-        disk.write("mappings/gateway.yaml", &[b'#'; MAX_TEXT as usize + 1]);
-        disk.write("mappings/transcripts/fits.jsonl", &[b' '; MAX_TEXT as usize + 1]);
-        disk.write("mappings/dialects/latin.yaml", b"caf\xe9");
-        symlink("nowhere.yaml", disk.path("mappings/dialects/lost.yaml")).unwrap();
-        fs::create_dir(disk.path("mappings/dialects/x")).unwrap();
-        let errors = disk.layers("mappings", &["absent", "mappings/shared.yaml"]).read(&[]).unwrap_err();
-        let mut said: Vec<_> = errors.iter().map(|one| disk.cut(&one.to_string())).collect();
-        said.sort();
+    fn all_errors_are_returned_at_once() {
+        let tree = TempTree::new(&["mappings/shared.yaml"]);
+        tree.write("mappings/gateway.yaml", &[b'#'; MAX_TEXT as usize + 1]);
+        tree.write("mappings/transcripts/fits.jsonl", &[b' '; MAX_TEXT as usize + 1]);
+        tree.write("mappings/dialects/latin.yaml", b"caf\xe9");
+        symlink("nowhere.yaml", tree.path("mappings/dialects/lost.yaml")).unwrap();
+        fs::create_dir(tree.path("mappings/dialects/x")).unwrap();
+        let errors = tree.layers("mappings", &["absent", "mappings/shared.yaml"]).read(&[]).unwrap_err();
+        let mut messages: Vec<_> = errors.iter().map(|one| tree.relative(&one.to_string())).collect();
+        messages.sort();
         let expected = [
             "cannot read absent: there is no such file or folder",
             "cannot read mappings/dialects/lost.yaml: it is a link to nothing",
@@ -602,52 +604,52 @@ mod tests {
             "mappings/dialects/latin.yaml is not UTF-8 text: see line 1",
             "mappings/gateway.yaml has 1048577 bytes, and at most 1048576 are read",
         ];
-        assert_eq!(said, expected);
+        assert_eq!(messages, expected);
     }
 
     #[test]
-    fn a_set_with_too_many_files_is_refused_before_any_is_read() {
-        let disk = Disk::new(&[]);
+    fn a_set_with_too_many_files_is_rejected_before_any_is_read() {
+        let tree = TempTree::new(&[]);
         for number in 0..=MAX_FILES {
-            disk.write(&format!("mappings/scripts/{number}.yaml"), b"");
+            tree.write(&format!("mappings/scripts/{number}.yaml"), b"");
         }
-        let errors = disk.layers("mappings", &[]).read(&[]).unwrap_err();
+        let errors = tree.layers("mappings", &[]).read(&[]).unwrap_err();
         assert_eq!(errors, [ReadError::TooMany { limit: 2_000 }]);
-        let said = "the set has more files than the 2000 that are read";
-        assert_eq!(errors[0].to_string(), said);
+        let message = "the set has more files than the 2000 that are read";
+        assert_eq!(errors[0].to_string(), message);
     }
 
     #[test]
-    fn a_mounted_config_map_is_read_through_its_links_and_its_target_is_watched() {
-        let disk = Disk::new(&["mnt/..1/gateway.yaml", "mnt/..1/dialects/chat.yaml"]);
-        symlink("..1", disk.path("mnt/..data")).unwrap();
-        symlink("..data/gateway.yaml", disk.path("mnt/gateway.yaml")).unwrap();
-        symlink("..data/dialects", disk.path("mnt/dialects")).unwrap();
-        assert_eq!(disk.names("mnt", &[]), ["dialects/chat.yaml", "gateway.yaml"]);
-        let folders = disk.layers("mnt", &[]).folders();
-        let folders: Vec<_> = folders.iter().map(|one| disk.cut(&shown(one))).collect();
+    fn a_mounted_config_map_is_read_through_its_symlinks_and_their_targets_are_watched() {
+        let tree = TempTree::new(&["mnt/..1/gateway.yaml", "mnt/..1/dialects/chat.yaml"]);
+        symlink("..1", tree.path("mnt/..data")).unwrap();
+        symlink("..data/gateway.yaml", tree.path("mnt/gateway.yaml")).unwrap();
+        symlink("..data/dialects", tree.path("mnt/dialects")).unwrap();
+        assert_eq!(tree.names("mnt", &[]), ["dialects/chat.yaml", "gateway.yaml"]);
+        let folders = tree.layers("mnt", &[]).folders();
+        let folders: Vec<_> = folders.iter().map(|one| tree.relative(&display_path(one))).collect();
         assert_eq!(folders, ["mnt", "mnt/..1", "mnt/..1/dialects", "mnt/dialects"]);
     }
 
     #[test]
-    fn a_link_that_leads_back_up_ends() {
-        let disk = Disk::new(&["mappings/gateway.yaml", "mappings/schemas/a.json"]);
-        symlink("..", disk.path("mappings/schemas/up")).unwrap();
-        let names = disk.names("mappings", &[]);
+    fn a_symlink_cycle_ends() {
+        let tree = TempTree::new(&["mappings/gateway.yaml", "mappings/schemas/a.json"]);
+        symlink("..", tree.path("mappings/schemas/up")).unwrap();
+        let names = tree.names("mappings", &[]);
         assert!(names.contains(&"schemas/up/schemas/a.json".to_owned()));
         assert!(names.len() < 10, "{names:?}");
     }
 
     #[test]
-    fn all_folders_are_listed_also_the_schemas_beside_the_base() {
-        let disk = Disk::new(&[
+    fn all_folders_are_listed_including_the_sibling_schemas_of_the_base() {
+        let tree = TempTree::new(&[
             "mappings/gateway.yaml",
             "mappings/transcripts/codex/a.jsonl",
             "schemas/chat/chunk.json",
             "more/dialects/mine.yaml",
         ]);
-        let folders = disk.layers("mappings", &["more", "absent"]).folders();
-        let folders: Vec<_> = folders.iter().map(|one| disk.cut(&shown(one))).collect();
+        let folders = tree.layers("mappings", &["more", "absent"]).folders();
+        let folders: Vec<_> = folders.iter().map(|one| tree.relative(&display_path(one))).collect();
         let expected = [
             "mappings",
             "mappings/transcripts",
@@ -661,24 +663,24 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_no_set_has_is_not_watched_unless_a_mapping_strayed_into_it() {
-        let disk = Disk::new(&[
+    fn an_unknown_folder_is_watched_only_if_it_holds_a_mapping() {
+        let tree = TempTree::new(&[
             "tmp/dialects/mine.yaml",
             "tmp/build/objects/deep.yaml",
             "tmp/build/notes.md",
             "tmp/dialect/stray.yaml",
             "tmp/dialect/deeper/unseen.yaml",
         ]);
-        symlink("nowhere", disk.path("tmp/build/lost.yaml")).unwrap();
-        let layers = Layers { base: Base::Embedded, add: vec![disk.path("tmp")] };
+        symlink("nowhere", tree.path("tmp/build/lost.yaml")).unwrap();
+        let layers = Layers { base: Base::Embedded, add: vec![tree.path("tmp")] };
         assert_eq!(names(&layers.read(&[]).unwrap()), ["dialect/stray.yaml", "dialects/mine.yaml"]);
-        let folders: Vec<_> = layers.folders().iter().map(|one| disk.cut(&shown(one))).collect();
+        let folders: Vec<_> = layers.folders().iter().map(|one| tree.relative(&display_path(one))).collect();
         assert_eq!(folders, ["tmp", "tmp/dialect", "tmp/dialects"]);
     }
 
     #[test]
     fn paths_are_shown_as_they_were_given() {
-        let shown_as = |path: &str| shown(Path::new(path));
+        let shown_as = |path: &str| display_path(Path::new(path));
         assert_eq!(shown_as("./mappings/gateway.yaml"), "mappings/gateway.yaml");
         assert_eq!(shown_as("./gateway.yaml"), "gateway.yaml");
         assert_eq!(shown_as("../a/./b.yaml"), "../a/b.yaml");
@@ -686,16 +688,16 @@ mod tests {
         assert_eq!(shown_as("."), ".");
     }
 
-    /// A folder for one test. Each file that it is made with holds its own path.
-    struct Disk(TempDir);
+    /// A temporary folder. The text of each initial file is the file's path.
+    struct TempTree(TempDir);
 
-    impl Disk {
-        fn new(files: &[&str]) -> Disk {
-            let disk = Disk(TempDir::new().unwrap());
+    impl TempTree {
+        fn new(files: &[&str]) -> TempTree {
+            let tree = TempTree(TempDir::new().unwrap());
             for path in files {
-                disk.write(path, path.as_bytes());
+                tree.write(path, path.as_bytes());
             }
-            disk
+            tree
         }
 
         fn path(&self, path: &str) -> PathBuf {
@@ -716,16 +718,16 @@ mod tests {
             names(&self.layers(base, add).read(&[]).unwrap())
         }
 
-        fn cut(&self, text: &str) -> String {
+        fn relative(&self, text: &str) -> String {
             text.replace(&format!("{}/", self.path("").display()).replace("//", "/"), "")
         }
     }
 
-    fn names(set: &[FileText]) -> Vec<String> {
+    fn names(set: &[SourceFile]) -> Vec<String> {
         set.iter().map(|file| file.name.clone()).collect()
     }
 
-    fn embedded(name: &str) -> FileText {
-        FileText { name: name.to_owned(), shown: format!("(built in) {name}"), text: "embedded".into() }
+    fn embedded(name: &str) -> SourceFile {
+        SourceFile { name: name.to_owned(), shown: format!("(built in) {name}"), text: "embedded".into() }
     }
 }

@@ -1,29 +1,29 @@
-//! What the gateway tells about itself: the generation that serves, those that still have turns, what was refused last.
+//! The reload history, and the documents made from it: `GET /status` and the response of `POST /admin/reload`.
 
-use super::{Cause, Generation, NeedsRestart, Outcome, Refused, Store};
+use super::{Cause, Generation, NeedsRestart, RejectedSet, ReloadOutcome, Reloader};
 use crate::diagnostics;
 use crate::diagnostics::{Diagnostic, Severity, Sources};
 use reframe_json::Tree;
 use std::sync::{Arc, Weak};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// What a store remembers beside the generation that serves.
+/// What the reloader remembers besides the current generation.
 pub struct History {
     started: SystemTime,
-    /// All that may still have turns; those without are gone.
+    /// Every generation that may still have turns in flight. The references are weak: a generation without turns is freed.
     generations: Vec<Weak<Generation>>,
-    /// The last set that was refused, by the hash of its texts, or of why they cannot be read.
-    refused: Option<(u64, Arc<Refused>)>,
-    /// Since then the files are those of a generation again.
-    mended: Option<SystemTime>,
-    reloads: Reloads,
+    /// The last rejected set, and the hash of its texts or, if they cannot be read, of its error messages.
+    rejected: Option<(u64, Arc<RejectedSet>)>,
+    /// When the files became valid again after the last rejection.
+    resolved_at: Option<SystemTime>,
+    reloads: ReloadCounts,
 }
 
-/// How often.
+/// Number of reloads by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Reloads {
+pub struct ReloadCounts {
     pub applied: u64,
-    pub refused: u64,
+    pub rejected: u64,
     pub unchanged: u64,
 }
 
@@ -32,103 +32,106 @@ impl History {
         History {
             started: SystemTime::now(),
             generations: vec![Arc::downgrade(first)],
-            refused: None,
-            mended: None,
-            reloads: Reloads::default(),
+            rejected: None,
+            resolved_at: None,
+            reloads: ReloadCounts::default(),
         }
     }
 
-    /// How many turns stay on an earlier generation.
-    pub fn applied(&mut self, next: &Arc<Generation>) -> usize {
+    /// Returns the number of turns that stay on earlier generations.
+    pub fn record_applied(&mut self, next: &Arc<Generation>) -> usize {
         self.reloads.applied += 1;
-        self.mend();
+        self.resolve();
         self.generations.retain(|g| g.strong_count() > 0);
-        let staying = self.alive().iter().map(|g| g.turns()).sum();
+        let staying = self.live_generations().iter().map(|g| g.turns_in_flight()).sum();
         self.generations.push(Arc::downgrade(next));
         staying
     }
 
-    /// True if something bad was taken back. A watch looks whenever it may have to, which is not worth counting.
-    pub fn unchanged(&mut self, cause: Cause) -> bool {
+    /// Returns whether the watcher saw a rejected set being reverted, which is worth a log line. Reloads by the watcher
+    /// are not counted as unchanged: it also checks when no file of the set changed.
+    pub fn record_unchanged(&mut self, cause: Cause) -> bool {
         self.reloads.unchanged += u64::from(cause != Cause::Watch);
-        let bad = self.refused.is_some() && self.mended.is_none();
-        self.mend();
-        bad && cause == Cause::Watch
+        let was_rejected = self.unresolved().is_some();
+        self.resolve();
+        was_rejected && cause == Cause::Watch
     }
 
-    pub fn refused(&mut self, hash: u64, refused: &Arc<Refused>) {
-        self.reloads.refused += 1;
-        self.refused = Some((hash, refused.clone()));
-        self.mended = None;
+    pub fn record_rejected(&mut self, hash: u64, rejected: &Arc<RejectedSet>) {
+        self.reloads.rejected += 1;
+        self.rejected = Some((hash, rejected.clone()));
+        self.resolved_at = None;
     }
 
-    /// Whether this is the set that was refused last, and nothing good came after it.
-    pub fn is_refused(&self, hash: u64) -> Option<Arc<Refused>> {
-        let (known, refused) = self.refused.as_ref().filter(|_| self.mended.is_none())?;
-        (*known == hash).then(|| refused.clone())
+    /// The last rejection, if this set caused it and the files have not been valid since.
+    pub fn known_rejection(&self, hash: u64) -> Option<Arc<RejectedSet>> {
+        let (known, rejected) = self.unresolved()?;
+        (*known == hash).then(|| rejected.clone())
     }
 
-    fn mend(&mut self) {
-        if self.refused.is_some() && self.mended.is_none() {
-            self.mended = Some(SystemTime::now());
+    fn unresolved(&self) -> Option<&(u64, Arc<RejectedSet>)> {
+        self.rejected.as_ref().filter(|_| self.resolved_at.is_none())
+    }
+
+    fn resolve(&mut self) {
+        if self.unresolved().is_some() {
+            self.resolved_at = Some(SystemTime::now());
         }
     }
 
-    fn alive(&self) -> Vec<Arc<Generation>> {
+    fn live_generations(&self) -> Vec<Arc<Generation>> {
         self.generations.iter().filter_map(Weak::upgrade).collect()
     }
 }
 
-impl Store {
-    pub fn reloads(&self) -> Reloads {
+impl Reloader {
+    pub fn reload_counts(&self) -> ReloadCounts {
         self.history().reloads
     }
 
-    /// Turns under way, over all generations.
-    pub fn turns(&self) -> usize {
-        self.history().alive().iter().map(|g| g.turns()).sum()
+    /// Turns in flight, over all generations.
+    pub fn turns_in_flight(&self) -> usize {
+        self.history().live_generations().iter().map(|g| g.turns_in_flight()).sum()
     }
 
-    /// Generations that are still in memory.
-    pub fn alive(&self) -> usize {
+    pub fn generations_in_memory(&self) -> usize {
         self.history().generations.iter().filter(|g| g.strong_count() > 0).count()
     }
 
-    /// The set that stands in the files and cannot be used; none once it is mended.
-    pub fn refused_now(&self) -> Option<Arc<Refused>> {
-        let history = self.history();
-        history.refused.as_ref().filter(|_| history.mended.is_none()).map(|(_, refused)| refused.clone())
+    /// The rejected set that is still on disk; `None` once the files are valid again.
+    pub fn current_rejection(&self) -> Option<Arc<RejectedSet>> {
+        self.history().unresolved().map(|(_, rejected)| rejected.clone())
     }
 
-    /// All of it, as one document.
+    /// The body of `GET /status`.
     pub fn status(&self, version: &str) -> Tree {
         let current = self.current();
         let history = self.history();
-        let Reloads { applied, refused, unchanged } = history.reloads;
-        let alive = history.alive();
-        let generations: Vec<Tree> = alive.iter().map(|g| brief(g)).collect();
-        let turns: usize = alive.iter().map(|g| g.turns()).sum();
-        let last_refused = history.refused.as_ref().map_or(Tree::Null, |(_, refused)| {
-            let mut told = refusal(refused);
-            told.insert("mended_at", history.mended.map_or(Tree::Null, |at| Tree::from(time_of(at))));
-            told
+        let ReloadCounts { applied, rejected, unchanged } = history.reloads;
+        let live = history.live_generations();
+        let generations: Vec<Tree> = live.iter().map(|g| generation_summary(g)).collect();
+        let turns: usize = live.iter().map(|g| g.turns_in_flight()).sum();
+        let last_rejected = history.rejected.as_ref().map_or(Tree::Null, |(_, rejected)| {
+            let mut tree = rejected_tree(rejected);
+            tree.insert("mended_at", history.resolved_at.map_or(Tree::Null, |at| Tree::from(format_time(at))));
+            tree
         });
-        let broken = history.refused.is_some() && history.mended.is_none();
+        let is_rejected = history.unresolved().is_some();
         Tree::map([
             ("version", Tree::from(version)),
-            ("started_at", Tree::from(time_of(history.started))),
-            // Is what stands in the files what serves?
-            ("files", Tree::from(if broken { "refused" } else { "applied" })),
-            ("generation", whole(&current)),
-            ("last_refused", last_refused),
-            ("needs_restart", restarts(&current.needs_restart)),
+            ("started_at", Tree::from(format_time(history.started))),
+            // Whether the files on disk are the ones in use.
+            ("files", Tree::from(if is_rejected { "refused" } else { "applied" })),
+            ("generation", generation_details(&current)),
+            ("last_refused", last_rejected),
+            ("needs_restart", needs_restart_tree(&current.needs_restart)),
             ("turns", Tree::from(turns as i64)),
             ("generations", Tree::from(generations)),
             (
                 "reloads",
                 Tree::map([
                     ("applied", Tree::from(applied as i64)),
-                    ("refused", Tree::from(refused as i64)),
+                    ("refused", Tree::from(rejected as i64)),
                     ("unchanged", Tree::from(unchanged as i64)),
                 ]),
             ),
@@ -136,88 +139,91 @@ impl Store {
     }
 }
 
-impl Outcome {
+impl ReloadOutcome {
     pub fn word(&self) -> &'static str {
         match self {
-            Outcome::Applied(_) => "applied",
-            Outcome::Unchanged(_) => "unchanged",
-            Outcome::Refused(_) => "refused",
+            ReloadOutcome::Applied(_) => "applied",
+            ReloadOutcome::Unchanged(_) => "unchanged",
+            ReloadOutcome::Rejected(_) => "refused",
         }
     }
 
-    /// For whoever asked. `serving` is the generation that serves now.
-    pub fn told(&self, serving: &Generation) -> Tree {
-        let mut told = Tree::map([("outcome", Tree::from(self.word()))]);
-        told.insert("generation", brief(serving));
+    /// The body of the response of `POST /admin/reload`. `current` is the generation that serves new requests.
+    pub fn to_tree(&self, current: &Generation) -> Tree {
+        let mut tree = Tree::map([("outcome", Tree::from(self.word()))]);
+        tree.insert("generation", generation_summary(current));
         match self {
-            Outcome::Applied(generation) | Outcome::Unchanged(generation) => {
-                told.insert("needs_restart", restarts(&generation.needs_restart));
+            ReloadOutcome::Applied(generation) | ReloadOutcome::Unchanged(generation) => {
+                tree.insert("needs_restart", needs_restart_tree(&generation.needs_restart));
             }
-            Outcome::Refused(refused) => told.insert("refused", refusal(refused)),
+            ReloadOutcome::Rejected(rejected) => tree.insert("refused", rejected_tree(rejected)),
         }
-        told
+        tree
     }
 }
 
-fn brief(generation: &Generation) -> Tree {
+fn generation_summary(generation: &Generation) -> Tree {
     Tree::map([
         ("number", Tree::from(generation.number as i64)),
         ("hash", Tree::from(generation.digest.as_str())),
-        ("applied_at", Tree::from(time_of(generation.applied_at))),
-        ("turns", Tree::from(generation.turns() as i64)),
+        ("applied_at", Tree::from(format_time(generation.applied_at))),
+        ("turns", Tree::from(generation.turns_in_flight() as i64)),
     ])
 }
 
-fn whole(generation: &Generation) -> Tree {
-    let mut told = brief(generation);
-    told.insert("cause", Tree::from(generation.cause.word()));
-    told.insert("took_ms", Tree::from(generation.took_ms as i64));
+fn generation_details(generation: &Generation) -> Tree {
+    let mut tree = generation_summary(generation);
+    tree.insert("cause", Tree::from(generation.cause.name()));
+    tree.insert("took_ms", Tree::from(generation.duration_ms as i64));
     let sources = &generation.plan.sources;
     let files = sources.iter().map(|(_, s)| Tree::from(s.shown.as_str())).collect::<Vec<_>>();
-    told.insert("files", Tree::from(files));
-    told.insert("warnings", findings(&generation.warnings, sources));
-    told
+    tree.insert("files", Tree::from(files));
+    tree.insert("warnings", diagnostics_tree(&generation.warnings, sources));
+    tree
 }
 
-fn refusal(refused: &Refused) -> Tree {
-    let refusal = &refused.refusal;
-    let errors = refusal.diagnostics.iter().filter(|d| d.severity() == Severity::Error).count();
+fn rejected_tree(rejected: &RejectedSet) -> Tree {
+    let error = &rejected.error;
+    let errors = error.diagnostics.iter().filter(|d| d.severity() == Severity::Error).count();
     Tree::map([
-        ("at", Tree::from(time_of(refused.at))),
-        ("cause", Tree::from(refused.cause.word())),
-        ("hash", refused.digest.as_deref().map_or(Tree::Null, Tree::from)),
-        ("took_ms", Tree::from(refused.took_ms as i64)),
-        ("reason", Tree::from(refusal.brief())),
+        ("at", Tree::from(format_time(rejected.rejected_at))),
+        ("cause", Tree::from(rejected.cause.name())),
+        ("hash", rejected.digest.as_deref().map_or(Tree::Null, Tree::from)),
+        ("took_ms", Tree::from(rejected.duration_ms as i64)),
+        ("reason", Tree::from(error.summary())),
         ("errors", Tree::from(errors as i64)),
-        ("diagnostics", findings(&refusal.diagnostics, &refusal.sources)),
+        ("diagnostics", diagnostics_tree(&error.diagnostics, &error.sources)),
     ])
 }
 
-/// More than this is one mistake told many times; the log has them all.
-const MOST: usize = 100;
+/// Maximum number of diagnostics in a document. More are usually one mistake reported many times; the log has them all.
+const MAX_DIAGNOSTICS: usize = 100;
 
-fn findings(diagnostics: &[Diagnostic], sources: &Sources) -> Tree {
-    Tree::from(diagnostics.iter().take(MOST).map(|d| diagnostics::told(d, sources)).collect::<Vec<_>>())
+fn diagnostics_tree(diagnostics: &[Diagnostic], sources: &Sources) -> Tree {
+    Tree::from(
+        diagnostics.iter().take(MAX_DIAGNOSTICS).map(|d| diagnostics::diagnostic_json(d, sources)).collect::<Vec<_>>(),
+    )
 }
 
-fn restarts(needs: &[NeedsRestart]) -> Tree {
-    let told = |need: &NeedsRestart| {
+fn needs_restart_tree(needs: &[NeedsRestart]) -> Tree {
+    let entry = |need: &NeedsRestart| {
         Tree::map([
-            ("what", Tree::from(need.what.as_str())),
-            ("place", need.place.as_deref().map_or(Tree::Null, Tree::from)),
+            ("what", Tree::from(need.setting.as_str())),
+            ("place", need.location.as_deref().map_or(Tree::Null, Tree::from)),
             ("running", Tree::from(need.running.as_str())),
-            ("wanted", Tree::from(need.wanted.as_str())),
+            ("wanted", Tree::from(need.configured.as_str())),
         ])
     };
-    Tree::from(needs.iter().map(told).collect::<Vec<_>>())
+    Tree::from(needs.iter().map(entry).collect::<Vec<_>>())
 }
 
 /// `2026-01-01T00:00:00.007Z`
-fn time_of(time: SystemTime) -> String {
+fn format_time(time: SystemTime) -> String {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     let (seconds, millis) = (since.as_secs(), since.subsec_millis());
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
-    // Years that begin in March have their odd day at the end; 719 468 days before 1970 the first of them began.
+    // Years are counted from March, which puts the leap day at the end of the year. 719 468 days separate 0000-03-01
+    // and 1970-01-01.
     let days = days + 719_468;
     let era = days / 146_097;
     let day_of_era = days % 146_097;
@@ -237,9 +243,9 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn a_time_is_told_as_people_and_machines_read_it() {
+    fn a_time_is_formatted_as_rfc_3339() {
         let at = |seconds: u64, millis: u64| {
-            time_of(UNIX_EPOCH + Duration::from_secs(seconds) + Duration::from_millis(millis))
+            format_time(UNIX_EPOCH + Duration::from_secs(seconds) + Duration::from_millis(millis))
         };
         assert_eq!(at(0, 0), "1970-01-01T00:00:00.000Z");
         assert_eq!(at(951_782_399, 999), "2000-02-28T23:59:59.999Z");

@@ -1,8 +1,8 @@
-//! Noticing that files may have changed, however they were saved.
+//! Notices that files may have changed, however they were saved.
 //!
-//! Folders are watched, never files: an editor's save and a ConfigMap's swap replace the file that a watch on it would
-//! hold. What kind of event came is not trusted; it only says "look again". And since events get lost (a network
-//! mount, a full queue, a folder that was deleted and made again), a look every two seconds does not wait for one.
+//! Folders are watched, never files: an editor's save or a ConfigMap swap replaces the file that a watch would be
+//! attached to. The kind of an event is not trusted; any event only triggers a new scan. Events can get lost (a network
+//! mount, a full queue, a folder that was deleted and recreated), so the folders are also scanned every two seconds.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
@@ -21,89 +21,95 @@ use notify::{
 };
 use tracing::{error, warn};
 
-/// A save is several events; after this much silence it is over.
-const QUIET: Duration = Duration::from_millis(15);
-/// Where something writes all the time, nobody waits longer than this.
-const LONGEST: Duration = Duration::from_millis(250);
-const POLL: Duration = Duration::from_secs(2);
-/// How often folders may change while they are being listed, before the poll takes over.
-const ARM_TRIES: usize = 5;
+/// A save causes several events. It is over when none arrived for this long.
+const DEBOUNCE: Duration = Duration::from_millis(15);
+/// Upper bound of the debounce, for folders that are written to all the time.
+const MAX_DEBOUNCE: Duration = Duration::from_millis(250);
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
+/// Attempts to set up watches while the folders change, before falling back to polling.
+const MAX_WATCH_ATTEMPTS: usize = 5;
 
-/// Calls `on_change` from a thread of its own when something below the folders may have changed. Dropping it stops the
-/// thread, and `on_change` is not called after that.
-pub struct Watch {
+/// Calls `on_change` from its own thread when something in the folders may have changed. Dropping it stops the thread;
+/// `on_change` is not called after that.
+pub struct FolderWatcher {
     signals: Sender<Signal>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// What an event may mean.
+/// What an event means for the watcher.
 #[derive(Clone, Copy)]
 enum Signal {
-    /// Something in a listed folder changed: a call is due.
-    Inside,
-    /// A watched folder itself came, went or moved: its watch may be dead.
+    /// Something in a listed folder changed: call back.
+    Contents,
+    /// A watched folder was created, deleted or moved: its watch may no longer work.
     Folder,
-    /// Something changed next to a listed folder: a call is due only if it made a difference.
-    Beside,
+    /// Something changed next to a listed folder: call back only if the fingerprint differs.
+    Sibling,
     Stop,
 }
 
-/// What came during one burst of events.
+/// The signals of one burst of events.
 #[derive(Default)]
 struct Burst {
-    inside: bool,
+    contents_changed: bool,
     folder: bool,
 }
 
-struct Looker<F> {
+struct FolderScanner<F> {
     folders: F,
-    /// The topmost folders of the first listing: what was asked for, also while it does not exist.
-    asked: BTreeSet<PathBuf>,
+    /// The topmost folders of the first listing. They are watched for even while they do not exist.
+    requested_roots: BTreeSet<PathBuf>,
     signals: Sender<Signal>,
-    armed: Option<Armed>,
-    /// Whether the log already says that not everything can be watched.
-    told: bool,
-    seen: u64,
+    active: Option<ActiveWatcher>,
+    /// Whether the log already has the warning that not every folder can be watched.
+    has_warned: bool,
+    last_fingerprint: u64,
 }
 
-struct Armed {
+struct ActiveWatcher {
     _watcher: RecommendedWatcher,
-    places: Places,
+    folders_to_watch: WatchedFolders,
 }
 
-/// The folders to arm, by who they are: one folder under two names would be one watch, and removing one name would
+/// The folders to watch, by identity: two names of one folder share one watch, and removing it for one name would
 /// remove it for both.
-type Places = BTreeMap<Identity, PathBuf>;
+type WatchedFolders = BTreeMap<Identity, PathBuf>;
 
-/// Device and inode; on other systems the path has to do.
+/// Device and inode; the path on systems without inodes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Identity(u64, u64, Option<PathBuf>);
 
-impl Watch {
-    /// Starts watching. `folders` lists what to watch, each folder by itself, and is asked again at every look.
-    /// What is saved after this returns is noticed, so start the watch first and read the files then. Where the
-    /// system offers no watching, the look every two seconds remains.
+impl FolderWatcher {
+    /// Starts watching. `folders` lists the folders to watch, not recursively, and is called again for every scan.
+    /// Changes after this returns are noticed, so start the watcher before reading the files. Where the system offers
+    /// no file events, the scan every two seconds remains.
     pub fn start(
         folders: impl Fn() -> Vec<PathBuf> + Send + 'static,
         on_change: impl FnMut() + Send + 'static,
-    ) -> Result<Watch, String> {
-        let (signals, heard) = mpsc::channel();
-        let mut looker =
-            Looker { asked: tops(&folders()), folders, signals: signals.clone(), armed: None, told: false, seen: 0 };
-        looker.look(&Burst::default());
+    ) -> Result<FolderWatcher, String> {
+        let (signals, received) = mpsc::channel();
+        let mut scanner = FolderScanner {
+            requested_roots: root_folders(&folders()),
+            folders,
+            signals: signals.clone(),
+            active: None,
+            has_warned: false,
+            last_fingerprint: 0,
+        };
+        scanner.scan(&Burst::default());
         let thread = thread::Builder::new()
             .name("watch".to_owned())
-            .spawn(move || run(looker, &heard, on_change))
+            .spawn(move || run(scanner, &received, on_change))
             .map_err(|error| format!("cannot start the thread that watches files: {error}"))?;
-        Ok(Watch { signals, thread: Some(thread) })
+        Ok(FolderWatcher { signals, thread: Some(thread) })
     }
 }
 
-impl Drop for Watch {
+impl Drop for FolderWatcher {
     fn drop(&mut self) {
         let _ = self.signals.send(Signal::Stop);
         if let Some(thread) = self.thread.take() {
-            // Dropped by `on_change` itself, the thread would wait for its own end.
+            // If `on_change` drops the watcher, the thread must not join itself.
             if thread.thread().id() != thread::current().id() {
                 let _ = thread.join();
             }
@@ -111,35 +117,35 @@ impl Drop for Watch {
     }
 }
 
-fn run<F>(mut looker: Looker<F>, heard: &Receiver<Signal>, mut on_change: impl FnMut())
+fn run<F>(mut scanner: FolderScanner<F>, received: &Receiver<Signal>, mut on_change: impl FnMut())
 where
     F: Fn() -> Vec<PathBuf>,
 {
-    while let Some(burst) = next_burst(heard) {
-        // The print is taken before the call, so that what changes while files are read is found by the next look.
-        let differs = looker.look(&burst);
-        if (burst.inside || differs) && catch_unwind(AssertUnwindSafe(&mut on_change)).is_err() {
-            // One bad file must not be the end of reloading.
+    while let Some(burst) = next_burst(received) {
+        // The fingerprint is taken before the callback, so that changes made while it reads are found by the next scan.
+        let differs = scanner.scan(&burst);
+        if (burst.contents_changed || differs) && catch_unwind(AssertUnwindSafe(&mut on_change)).is_err() {
+            // One bad file must not end hot reload.
             error!("a reload panicked, still watching");
         }
     }
 }
 
-/// Waits for events until they pause, or for the poll. `None` means stop.
-fn next_burst(heard: &Receiver<Signal>) -> Option<Burst> {
+/// Waits for events until they pause, or for the poll interval. `None` means stop.
+fn next_burst(received: &Receiver<Signal>) -> Option<Burst> {
     let mut burst = Burst::default();
-    match heard.recv_timeout(POLL) {
+    match received.recv_timeout(POLL_INTERVAL) {
         Ok(signal) => burst.add(signal)?,
         Err(RecvTimeoutError::Timeout) => return Some(burst),
         Err(RecvTimeoutError::Disconnected) => return None,
     }
-    let end = Instant::now() + LONGEST;
+    let end = Instant::now() + MAX_DEBOUNCE;
     loop {
         let left = end.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Some(burst);
         }
-        match heard.recv_timeout(QUIET.min(left)) {
+        match received.recv_timeout(DEBOUNCE.min(left)) {
             Ok(signal) => burst.add(signal)?,
             Err(RecvTimeoutError::Timeout) => return Some(burst),
             Err(RecvTimeoutError::Disconnected) => return None,
@@ -150,137 +156,137 @@ fn next_burst(heard: &Receiver<Signal>) -> Option<Burst> {
 impl Burst {
     fn add(&mut self, signal: Signal) -> Option<()> {
         match signal {
-            Signal::Inside => self.inside = true,
-            Signal::Folder => (self.inside, self.folder) = (true, true),
-            Signal::Beside => {}
+            Signal::Contents => self.contents_changed = true,
+            Signal::Folder => (self.contents_changed, self.folder) = (true, true),
+            Signal::Sibling => {}
             Signal::Stop => return None,
         }
         Some(())
     }
 }
 
-impl<F: Fn() -> Vec<PathBuf>> Looker<F> {
-    /// Lists the folders, arms what is not armed, and says whether anything differs from the last look.
-    fn look(&mut self, burst: &Burst) -> bool {
+impl<F: Fn() -> Vec<PathBuf>> FolderScanner<F> {
+    /// Lists the folders, watches those not watched yet, and returns whether anything differs from the last scan.
+    fn scan(&mut self, burst: &Burst) -> bool {
         let mut folders = (self.folders)();
         let mut force = burst.folder;
-        for _ in 0..ARM_TRIES {
-            let places = self.places(&folders);
-            let armed = self.armed.as_ref().is_some_and(|armed| armed.places == places);
-            if armed && !force {
+        for _ in 0..MAX_WATCH_ATTEMPTS {
+            let folders_to_watch = self.folders_to_watch(&folders);
+            let up_to_date = self.active.as_ref().is_some_and(|active| active.folders_to_watch == folders_to_watch);
+            if up_to_date && !force {
                 break;
             }
-            self.arm(places, &folders);
-            if self.armed.is_none() {
+            self.activate(folders_to_watch, &folders);
+            if self.active.is_none() {
                 break;
             }
-            // A folder that was made after the listing and before the arming would be missed.
+            // A folder created after the listing and before its watch would be missed, so list again.
             force = false;
             folders = (self.folders)();
         }
-        let print = fingerprint(&folders);
-        let differs = print != self.seen;
-        self.seen = print;
+        let fingerprint = fingerprint(&folders);
+        let differs = fingerprint != self.last_fingerprint;
+        self.last_fingerprint = fingerprint;
         differs
     }
 
-    fn places(&self, folders: &[PathBuf]) -> Places {
-        let mut places = Places::new();
+    fn folders_to_watch(&self, folders: &[PathBuf]) -> WatchedFolders {
+        let mut folders_to_watch = WatchedFolders::new();
         let mut add = |path: &Path| {
-            // Events come with the path that was armed; the real one is the same for everybody.
-            if let Some(path) = nearest(path)
+            // Events carry the watched path, so watch the canonical one.
+            if let Some(path) = nearest_existing(path)
                 && let Ok(is) = fs::metadata(&path)
             {
-                places.entry(Identity::of(&path, &is)).or_insert(path);
+                folders_to_watch.entry(Identity::of(&path, &is)).or_insert(path);
             }
         };
         for folder in folders {
             add(folder);
         }
-        // The folder above sees a root go and come back.
-        for root in tops(folders).iter().chain(&self.asked) {
-            add(&above(root));
+        // The parent folder reports that a root is deleted and recreated.
+        for root in root_folders(folders).iter().chain(&self.requested_roots) {
+            add(&parent_folder(root));
         }
-        places
+        folders_to_watch
     }
 
-    /// Arms the new places before the old ones are let go, so that nothing falls between.
-    fn arm(&mut self, places: Places, folders: &[PathBuf]) {
-        let armed = watcher(&places, folders, self.signals.clone());
-        let trouble = match armed {
-            Ok((watcher, trouble)) => {
-                self.armed = Some(Armed { _watcher: watcher, places });
-                trouble
+    /// Starts the new watches before the old ones are dropped, so that no event is lost in between.
+    fn activate(&mut self, folders_to_watch: WatchedFolders, folders: &[PathBuf]) {
+        let active = watcher(&folders_to_watch, folders, self.signals.clone());
+        let failure = match active {
+            Ok((watcher, failure)) => {
+                self.active = Some(ActiveWatcher { _watcher: watcher, folders_to_watch });
+                failure
             }
             Err(error) => {
-                self.armed = None;
+                self.active = None;
                 Some(error)
             }
         };
-        match trouble {
-            None => self.told = false,
-            Some(_) if self.told => {}
+        match failure {
+            None => self.has_warned = false,
+            Some(_) if self.has_warned => {}
             Some(error) => {
-                self.told = true;
-                warn!(%error, every = ?POLL, "cannot watch all folders, looking at them from time to time");
+                self.has_warned = true;
+                warn!(%error, every = ?POLL_INTERVAL, "cannot watch all folders, looking at them from time to time");
             }
         }
     }
 }
 
-/// A watcher over all places, and the first trouble there was with one of them.
+/// A watcher of all folders, and the first error of a folder that cannot be watched.
 fn watcher(
-    places: &Places,
+    folders_to_watch: &WatchedFolders,
     folders: &[PathBuf],
     signals: Sender<Signal>,
 ) -> notify::Result<(RecommendedWatcher, Option<notify::Error>)> {
-    let listed: HashSet<PathBuf> = folders.iter().filter_map(|path| nearest(path)).collect();
-    let all: HashSet<PathBuf> = places.values().cloned().collect();
+    let listed: HashSet<PathBuf> = folders.iter().filter_map(|path| nearest_existing(path)).collect();
+    let all: HashSet<PathBuf> = folders_to_watch.values().cloned().collect();
     let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
-        if let Some(signal) = meaning(event, &listed, &all) {
-            // It fails only while the watch is being dropped.
+        if let Some(signal) = classify(event, &listed, &all) {
+            // Fails only while the watcher is being dropped.
             let _ = signals.send(signal);
         }
     })?;
-    let mut trouble = None;
-    for place in places.values() {
-        if let Err(error) = watcher.watch(place, RecursiveMode::NonRecursive) {
-            trouble.get_or_insert(error);
+    let mut failure = None;
+    for folder in folders_to_watch.values() {
+        if let Err(error) = watcher.watch(folder, RecursiveMode::NonRecursive) {
+            failure.get_or_insert(error);
         }
     }
-    Ok((watcher, trouble))
+    Ok((watcher, failure))
 }
 
-fn meaning(event: notify::Result<Event>, listed: &HashSet<PathBuf>, armed: &HashSet<PathBuf>) -> Option<Signal> {
+fn classify(event: notify::Result<Event>, listed: &HashSet<PathBuf>, watched: &HashSet<PathBuf>) -> Option<Signal> {
     let Ok(event) = event else {
         return Some(Signal::Folder);
     };
     if event.need_rescan() {
         return Some(Signal::Folder);
     }
-    // Our own reading makes these.
+    // Caused by our own reads.
     if matches!(event.kind, EventKind::Access(_)) {
         return None;
     }
     let contents = matches!(event.kind, EventKind::Modify(Data(_) | Metadata(_)));
-    if !contents && event.paths.iter().any(|path| armed.contains(path)) {
+    if !contents && event.paths.iter().any(|path| watched.contains(path)) {
         return Some(Signal::Folder);
     }
-    let is_inside = |path: &PathBuf| path.parent().is_some_and(|folder| listed.contains(folder));
-    if event.paths.is_empty() || event.paths.iter().any(is_inside) {
-        return Some(Signal::Inside);
+    let in_listed = |path: &PathBuf| path.parent().is_some_and(|folder| listed.contains(folder));
+    if event.paths.is_empty() || event.paths.iter().any(in_listed) {
+        return Some(Signal::Contents);
     }
-    // A log file that grows beside the mappings is no reason to look.
-    (!contents).then_some(Signal::Beside)
+    // A log file that grows next to the mappings is no reason to scan.
+    (!contents).then_some(Signal::Sibling)
 }
 
-/// A cheap print of everything in the folders: what has the same print has, but for luck, the same contents.
+/// A cheap hash of the metadata in the folders. Equal fingerprints almost certainly mean equal contents.
 fn fingerprint(folders: &[PathBuf]) -> u64 {
     let mut entries = Vec::new();
     for folder in folders {
-        entries.push(entry(folder));
+        entries.push(entry_stamp(folder));
         if let Ok(listed) = fs::read_dir(folder) {
-            entries.extend(listed.flatten().map(|one| entry(&one.path())));
+            entries.extend(listed.flatten().map(|one| entry_stamp(&one.path())));
         }
     }
     entries.sort();
@@ -289,13 +295,13 @@ fn fingerprint(folders: &[PathBuf]) -> u64 {
     hasher.finish()
 }
 
-type Entry = (PathBuf, Option<(Identity, u64, i128)>);
+type EntryStamp = (PathBuf, Option<(Identity, u64, i128)>);
 
-/// Of a folder only who it is, for its time changes with every scratch file in it; of a file also size and time.
-fn entry(path: &Path) -> Entry {
+/// The identity of a folder: its time changes with every temporary file. Of a file also size and time.
+fn entry_stamp(path: &Path) -> EntryStamp {
     let print = fs::metadata(path).ok().map(|is| {
-        let who = Identity::of(path, &is);
-        if is.is_dir() { (who, 0, 0) } else { (who, is.len(), changed_at(&is)) }
+        let identity = Identity::of(path, &is);
+        if is.is_dir() { (identity, 0, 0) } else { (identity, is.len(), changed_at(&is)) }
     });
     (path.to_owned(), print)
 }
@@ -313,7 +319,7 @@ impl Identity {
     }
 }
 
-/// The time of the last change of any kind: unlike the time of the last write, a copy that keeps times moves it.
+/// The inode change time: unlike the modification time, a copy that preserves times updates it.
 #[cfg(unix)]
 fn changed_at(is: &fs::Metadata) -> i128 {
     use std::os::unix::fs::MetadataExt;
@@ -327,15 +333,15 @@ fn changed_at(is: &fs::Metadata) -> i128 {
     since.map_or(0, |since| i128::try_from(since.as_nanos()).unwrap_or(0))
 }
 
-/// The folders whose parent is not listed.
-fn tops(folders: &[PathBuf]) -> BTreeSet<PathBuf> {
+/// The folders without a listed parent.
+fn root_folders(folders: &[PathBuf]) -> BTreeSet<PathBuf> {
     let listed: HashSet<&Path> = folders.iter().map(PathBuf::as_path).collect();
-    let is_top = |folder: &&PathBuf| folder.parent().is_none_or(|above| !listed.contains(above));
+    let is_top = |folder: &&PathBuf| folder.parent().is_none_or(|parent_folder| !listed.contains(parent_folder));
     folders.iter().filter(is_top).cloned().collect()
 }
 
-/// The folder above a path, by name.
-fn above(path: &Path) -> PathBuf {
+/// The parent of a path, by name.
+fn parent_folder(path: &Path) -> PathBuf {
     match (path.file_name(), path.parent()) {
         (Some(_), Some(parent)) if parent.as_os_str().is_empty() => PathBuf::from("."),
         (Some(_), Some(parent)) => parent.to_owned(),
@@ -343,8 +349,8 @@ fn above(path: &Path) -> PathBuf {
     }
 }
 
-/// The real path of a folder or, while it does not exist, of the nearest folder above it.
-fn nearest(path: &Path) -> Option<PathBuf> {
+/// The canonical path of a folder or, while it does not exist, of its nearest existing ancestor.
+fn nearest_existing(path: &Path) -> Option<PathBuf> {
     let mut path = path.to_owned();
     loop {
         match fs::canonicalize(&path) {
@@ -352,7 +358,7 @@ fn nearest(path: &Path) -> Option<PathBuf> {
             Ok(_) | Err(_) => {}
         }
         match (path.file_name(), path.parent()) {
-            (Some(_), Some(_)) => path = above(&path),
+            (Some(_), Some(_)) => path = parent_folder(&path),
             _ => return None,
         }
     }
@@ -373,64 +379,64 @@ mod tests {
 
     use super::*;
 
-    /// Ten times what a save may take: a loaded machine is slow, a save that is missed takes for ever.
-    const FAR_TOO_LONG: Duration = Duration::from_secs(3);
+    /// Ten times what noticing a save may take. Generous for loaded machines: a missed save is never noticed at all.
+    const TIMEOUT: Duration = Duration::from_secs(3);
     const ROUNDS: usize = 5;
 
     #[test]
     fn a_write_in_place_is_noticed() {
-        let scene = Scene::plain();
+        let fixture = WatchFixture::plain();
         for round in 0..ROUNDS {
             let text = format!("in place {round}");
-            fs::write(scene.file(), &text).unwrap();
-            scene.expect("write in place", &text);
+            fs::write(fixture.file(), &text).unwrap();
+            fixture.expect("write in place", &text);
         }
-        scene.assert_told_by_events();
+        fixture.assert_noticed_by_events();
     }
 
     #[test]
     fn a_rename_over_the_file_is_noticed() {
-        let scene = Scene::plain();
+        let fixture = WatchFixture::plain();
         for round in 0..ROUNDS {
             let text = format!("renamed {round}");
-            fs::write(scene.path("set/.new"), &text).unwrap();
+            fs::write(fixture.path("set/.new"), &text).unwrap();
             let saved = Instant::now();
-            fs::rename(scene.path("set/.new"), scene.file()).unwrap();
-            scene.expect_since("rename over", &text, saved);
+            fs::rename(fixture.path("set/.new"), fixture.file()).unwrap();
+            fixture.expect_since("rename over", &text, saved);
         }
-        scene.assert_told_by_events();
+        fixture.assert_noticed_by_events();
     }
 
     #[test]
     fn a_move_away_and_a_new_file_are_noticed() {
-        let scene = Scene::plain();
+        let fixture = WatchFixture::plain();
         for round in 0..ROUNDS {
             let text = format!("created {round}");
-            fs::rename(scene.file(), scene.path("set/gateway.yaml~")).unwrap();
-            fs::write(scene.file(), &text).unwrap();
-            scene.expect("move away, create", &text);
+            fs::rename(fixture.file(), fixture.path("set/gateway.yaml~")).unwrap();
+            fs::write(fixture.file(), &text).unwrap();
+            fixture.expect("move away, create", &text);
         }
-        scene.assert_told_by_events();
+        fixture.assert_noticed_by_events();
     }
 
     #[test]
     fn the_second_half_of_a_slow_save_is_noticed() {
-        let scene = Scene::plain();
+        let fixture = WatchFixture::plain();
         for round in 0..ROUNDS {
             let text = format!("first half, second half {round}");
             let (first, second) = text.split_at(11);
-            let mut file = fs::File::create(scene.file()).unwrap();
+            let mut file = fs::File::create(fixture.file()).unwrap();
             file.write_all(first.as_bytes()).unwrap();
             thread::sleep(Duration::from_millis(40));
             file.write_all(second.as_bytes()).unwrap();
-            scene.expect("half, 40 ms, half", &text);
+            fixture.expect("half, 40 ms, half", &text);
         }
-        scene.assert_told_by_events();
+        fixture.assert_noticed_by_events();
     }
 
     #[test]
     fn a_config_map_swap_is_noticed() {
-        let scene = Scene::new(|root| {
+        let fixture = WatchFixture::new(|root| {
             fs::create_dir_all(root.join("set/..0")).unwrap();
             fs::write(root.join("set/..0/gateway.yaml"), "swapped").unwrap();
             symlink("..0", root.join("set/..data")).unwrap();
@@ -439,64 +445,64 @@ mod tests {
         for round in 1..=ROUNDS {
             let text = format!("swapped {round}");
             let (old, new) = (format!("..{}", round - 1), format!("..{round}"));
-            fs::create_dir(scene.path("set").join(&new)).unwrap();
-            fs::write(scene.path("set").join(&new).join("gateway.yaml"), &text).unwrap();
-            // The kubelet's files are complete long before the swap; its watch must not need them to be fresh.
+            fs::create_dir(fixture.path("set").join(&new)).unwrap();
+            fs::write(fixture.path("set").join(&new).join("gateway.yaml"), &text).unwrap();
+            // The kubelet writes the files long before the swap, so the swap alone must be noticed.
             thread::sleep(Duration::from_millis(100));
-            symlink(&new, scene.path("set/..data_tmp")).unwrap();
+            symlink(&new, fixture.path("set/..data_tmp")).unwrap();
             let saved = Instant::now();
-            fs::rename(scene.path("set/..data_tmp"), scene.path("set/..data")).unwrap();
-            scene.expect_since("ConfigMap swap", &text, saved);
-            fs::remove_dir_all(scene.path("set").join(old)).unwrap();
+            fs::rename(fixture.path("set/..data_tmp"), fixture.path("set/..data")).unwrap();
+            fixture.expect_since("ConfigMap swap", &text, saved);
+            fs::remove_dir_all(fixture.path("set").join(old)).unwrap();
         }
-        scene.assert_told_by_events();
+        fixture.assert_noticed_by_events();
     }
 
     #[test]
-    fn a_folder_that_is_deleted_and_made_again_is_noticed_and_watched_again() {
-        let scene = Scene::plain();
+    fn a_folder_that_is_deleted_and_recreated_is_noticed_and_watched_again() {
+        let fixture = WatchFixture::plain();
         for round in 0..2 * ROUNDS {
-            fs::remove_dir_all(scene.path("set")).unwrap();
-            let how = if round % 2 == 0 {
+            fs::remove_dir_all(fixture.path("set")).unwrap();
+            let operation = if round % 2 == 0 {
                 "folder made again at once"
             } else {
-                // Long enough for the empty place to be seen.
+                // Long enough for the missing folder to be noticed.
                 thread::sleep(Duration::from_millis(100));
                 "folder made again later"
             };
             let text = format!("made again {round}");
-            fs::create_dir(scene.path("set")).unwrap();
-            fs::write(scene.file(), &text).unwrap();
-            scene.expect(how, &text);
+            fs::create_dir(fixture.path("set")).unwrap();
+            fs::write(fixture.file(), &text).unwrap();
+            fixture.expect(operation, &text);
             let text = format!("and written {round}");
-            fs::write(scene.file(), &text).unwrap();
-            scene.expect("write in that folder", &text);
+            fs::write(fixture.file(), &text).unwrap();
+            fixture.expect("write in that folder", &text);
         }
-        scene.assert_told_by_events();
+        fixture.assert_noticed_by_events();
     }
 
     #[test]
     fn a_folder_that_is_replaced_by_another_is_noticed_and_watched() {
-        let scene = Scene::plain();
+        let fixture = WatchFixture::plain();
         for round in 0..ROUNDS {
             let text = format!("replaced {round}");
-            fs::create_dir(scene.path("next")).unwrap();
-            fs::write(scene.path("next/gateway.yaml"), &text).unwrap();
+            fs::create_dir(fixture.path("next")).unwrap();
+            fs::write(fixture.path("next/gateway.yaml"), &text).unwrap();
             let saved = Instant::now();
-            fs::rename(scene.path("set"), scene.path("last")).unwrap();
-            fs::rename(scene.path("next"), scene.path("set")).unwrap();
-            scene.expect_since("folder replaced", &text, saved);
-            fs::remove_dir_all(scene.path("last")).unwrap();
+            fs::rename(fixture.path("set"), fixture.path("last")).unwrap();
+            fs::rename(fixture.path("next"), fixture.path("set")).unwrap();
+            fixture.expect_since("folder replaced", &text, saved);
+            fs::remove_dir_all(fixture.path("last")).unwrap();
             let text = format!("and written {round}");
-            fs::write(scene.file(), &text).unwrap();
-            scene.expect("write in that folder", &text);
+            fs::write(fixture.file(), &text).unwrap();
+            fixture.expect("write in that folder", &text);
         }
-        scene.assert_told_by_events();
+        fixture.assert_noticed_by_events();
     }
 
     #[test]
-    fn a_link_to_another_folder_is_noticed() {
-        let scene = Scene::new(|root| {
+    fn a_symlink_switched_to_another_folder_is_noticed() {
+        let fixture = WatchFixture::new(|root| {
             for release in ["0", "1"] {
                 fs::create_dir_all(root.join("releases").join(release)).unwrap();
                 let text = format!("release {release}");
@@ -506,17 +512,17 @@ mod tests {
         });
         for round in 1..=ROUNDS {
             let release = (round % 2).to_string();
-            symlink(Path::new("releases").join(&release), scene.path("set.new")).unwrap();
+            symlink(Path::new("releases").join(&release), fixture.path("set.new")).unwrap();
             let saved = Instant::now();
-            fs::rename(scene.path("set.new"), scene.path("set")).unwrap();
-            scene.expect_since("root link swap", &format!("release {release}"), saved);
+            fs::rename(fixture.path("set.new"), fixture.path("set")).unwrap();
+            fixture.expect_since("root link swap", &format!("release {release}"), saved);
         }
-        scene.assert_told_by_events();
+        fixture.assert_noticed_by_events();
     }
 
     #[test]
-    fn a_change_that_no_event_tells_is_found_by_the_poll() {
-        let scene = Scene::new(|root| {
+    fn a_change_without_an_event_is_found_by_polling() {
+        let fixture = WatchFixture::new(|root| {
             for release in ["0", "1"] {
                 fs::create_dir_all(root.join("far").join(release)).unwrap();
                 fs::write(root.join("far").join(release).join("file"), release).unwrap();
@@ -525,61 +531,61 @@ mod tests {
             fs::create_dir(root.join("set")).unwrap();
             symlink("../far/current/file", root.join("set/gateway.yaml")).unwrap();
         });
-        symlink("1", scene.path("far/new")).unwrap();
-        fs::rename(scene.path("far/new"), scene.path("far/current")).unwrap();
-        // The usual time counts from the moment at which the poll is due.
-        scene.expect_since("after the poll", "1", Instant::now() + POLL);
+        symlink("1", fixture.path("far/new")).unwrap();
+        fs::rename(fixture.path("far/new"), fixture.path("far/current")).unwrap();
+        // The time limit counts from the moment at which the poll is due.
+        fixture.expect_since("after the poll", "1", Instant::now() + POLL_INTERVAL);
     }
 
     #[test]
     fn a_new_folder_is_watched() {
-        let scene = Scene::plain();
-        fs::create_dir(scene.path("set/dialects")).unwrap();
-        scene.wait("folder made", || scene.calls() > 0);
+        let fixture = WatchFixture::plain();
+        fs::create_dir(fixture.path("set/dialects")).unwrap();
+        fixture.wait("folder made", || fixture.calls() > 0);
         thread::sleep(Duration::from_millis(100));
-        let before = scene.calls();
+        let before = fixture.calls();
         let saved = Instant::now();
-        fs::write(scene.path("set/dialects/chat.yaml"), "new").unwrap();
-        scene.wait("write in a new folder", || scene.calls() > before);
+        fs::write(fixture.path("set/dialects/chat.yaml"), "new").unwrap();
+        fixture.wait("write in a new folder", || fixture.calls() > before);
         println!("write in a new folder: {:?}", saved.elapsed());
     }
 
     #[test]
-    fn nothing_is_called_while_nothing_changes_or_something_beside_does() {
-        let scene = Scene::plain();
-        let mut log = fs::File::create(scene.path("server.log")).unwrap();
+    fn writes_outside_the_listed_folders_do_not_call_back() {
+        let fixture = WatchFixture::plain();
+        let mut log = fs::File::create(fixture.path("server.log")).unwrap();
         for _ in 0..25 {
             log.write_all(b"a line\n").unwrap();
-            fs::read_to_string(scene.file()).unwrap();
+            fs::read_to_string(fixture.file()).unwrap();
             thread::sleep(Duration::from_millis(100));
         }
-        assert_eq!(scene.calls(), 0);
+        assert_eq!(fixture.calls(), 0);
     }
 
     #[test]
-    fn steady_writing_delays_a_call_by_a_bounded_time() {
-        let scene = Scene::plain();
-        let begun = Instant::now();
-        while scene.calls() == 0 {
-            fs::write(scene.path("set/busy"), "x").unwrap();
+    fn continuous_writing_delays_the_callback_by_a_bounded_time() {
+        let fixture = WatchFixture::plain();
+        let started = Instant::now();
+        while fixture.calls() == 0 {
+            fs::write(fixture.path("set/busy"), "x").unwrap();
             thread::sleep(Duration::from_millis(2));
-            assert!(begun.elapsed() < FAR_TOO_LONG);
+            assert!(started.elapsed() < TIMEOUT);
         }
-        println!("steady writing, first call: {:?}", begun.elapsed());
+        println!("steady writing, first call: {:?}", started.elapsed());
     }
 
     #[test]
-    fn a_panic_in_the_call_does_not_end_the_watch() {
-        let scene = Scene::plain();
-        fs::write(scene.file(), "panic").unwrap();
-        scene.wait("panic", || scene.calls() > 0);
-        fs::write(scene.file(), "fine again").unwrap();
-        scene.expect("write after a panic", "fine again");
+    fn a_panic_in_the_callback_does_not_end_the_watch() {
+        let fixture = WatchFixture::plain();
+        fs::write(fixture.file(), "panic").unwrap();
+        fixture.wait("panic", || fixture.calls() > 0);
+        fs::write(fixture.file(), "fine again").unwrap();
+        fixture.expect("write after a panic", "fine again");
     }
 
     #[test]
-    fn nothing_is_called_after_the_drop() {
-        let Scene { disk, calls, watch, .. } = Scene::plain();
+    fn the_callback_is_not_called_after_the_drop() {
+        let WatchFixture { disk, calls, watch, .. } = WatchFixture::plain();
         drop(watch);
         fs::write(disk.path().join("set/gateway.yaml"), "late").unwrap();
         thread::sleep(Duration::from_millis(100));
@@ -587,43 +593,43 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_went_is_armed_again_even_if_the_new_one_has_its_inode() {
+    fn a_recreated_folder_is_watched_again_even_if_it_reuses_the_inode() {
         let disk = TempDir::new().unwrap();
         let root = fs::canonicalize(disk.path()).unwrap();
-        let (signals, heard) = mpsc::channel();
-        let mut looker = Looker {
+        let (signals, received) = mpsc::channel();
+        let mut scanner = FolderScanner {
             folders: {
                 let root = root.clone();
                 move || vec![root.clone()]
             },
-            asked: BTreeSet::new(),
+            requested_roots: BTreeSet::new(),
             signals,
-            armed: None,
-            told: false,
-            seen: 0,
+            active: None,
+            has_warned: false,
+            last_fingerprint: 0,
         };
-        looker.look(&Burst::default());
-        // What the system does when the folder goes: the watch ends, though the folder seems to be the same.
-        let armed = looker.armed.as_mut().unwrap();
-        armed._watcher.unwatch(&root).unwrap();
+        scanner.scan(&Burst::default());
+        // When the folder is deleted the system ends the watch, although the new folder looks the same.
+        let active = scanner.active.as_mut().unwrap();
+        active._watcher.unwatch(&root).unwrap();
         let gone = Event::new(EventKind::Remove(RemoveKind::Folder)).add_path(root.clone());
         let listed = HashSet::from([root.clone()]);
         let mut burst = Burst::default();
-        burst.add(meaning(Ok(gone), &listed, &listed).unwrap());
-        looker.look(&burst);
+        burst.add(classify(Ok(gone), &listed, &listed).unwrap());
+        scanner.scan(&burst);
         fs::write(root.join("new.yaml"), "new").unwrap();
-        while !matches!(heard.recv_timeout(FAR_TOO_LONG).unwrap(), Signal::Inside) {}
+        while !matches!(received.recv_timeout(TIMEOUT).unwrap(), Signal::Contents) {}
     }
 
     #[test]
-    fn what_no_event_tells_is_found_by_its_print() {
+    fn a_change_without_an_event_changes_the_fingerprint() {
         let disk = TempDir::new().unwrap();
         let file = disk.path().join("a.yaml");
         fs::write(&file, "one").unwrap();
         let folders = [disk.path().to_owned()];
         let before = fingerprint(&folders);
         assert_eq!(fingerprint(&folders), before);
-        // Same size, same time of writing: only the time of change and the inode tell.
+        // Same size and modification time: only the change time and the inode differ.
         let written = fs::metadata(&file).unwrap().modified().unwrap();
         let other = disk.path().join("b");
         fs::write(&other, "two").unwrap();
@@ -633,28 +639,28 @@ mod tests {
         assert_ne!(fingerprint(&folders), before);
     }
 
-    /// A set with one file, a watch on it, and what the file held at each call.
-    struct Scene {
+    /// A set with one file, a watcher on it, and the text of the file at each callback.
+    struct WatchFixture {
         disk: TempDir,
         calls: std::sync::Arc<AtomicUsize>,
         seen: Receiver<String>,
-        fastest: RefCell<BTreeMap<String, Duration>>,
-        watch: Watch,
+        fastest_notice: RefCell<BTreeMap<String, Duration>>,
+        watch: FolderWatcher,
     }
 
-    impl Scene {
-        fn plain() -> Scene {
-            Scene::new(|root| {
+    impl WatchFixture {
+        fn plain() -> WatchFixture {
+            WatchFixture::new(|root| {
                 fs::create_dir(root.join("set")).unwrap();
                 fs::write(root.join("set/gateway.yaml"), "before").unwrap();
             })
         }
 
-        fn new(prepare: impl FnOnce(&Path)) -> Scene {
+        fn new(prepare: impl FnOnce(&Path)) -> WatchFixture {
             let disk = TempDir::new().unwrap();
             prepare(disk.path());
             let calls = std::sync::Arc::new(AtomicUsize::new(0));
-            let (tell, seen) = mpsc::channel();
+            let (sender, seen) = mpsc::channel();
             let root = disk.path().join("set");
             let on_change = {
                 let (calls, file) = (std::sync::Arc::clone(&calls), root.join("gateway.yaml"));
@@ -662,11 +668,11 @@ mod tests {
                     calls.fetch_add(1, Ordering::SeqCst);
                     let text = fs::read_to_string(&file).unwrap_or_default();
                     assert!(text != "panic", "as asked");
-                    let _ = tell.send(text);
+                    let _ = sender.send(text);
                 }
             };
-            let watch = Watch::start(move || listed(&root), on_change).unwrap();
-            Scene { disk, calls, seen, fastest: RefCell::default(), watch }
+            let watch = FolderWatcher::start(move || listed(&root), on_change).unwrap();
+            WatchFixture { disk, calls, seen, fastest_notice: RefCell::default(), watch }
         }
 
         fn path(&self, path: &str) -> PathBuf {
@@ -681,45 +687,45 @@ mod tests {
             self.calls.load(Ordering::SeqCst)
         }
 
-        fn expect(&self, how: &str, text: &str) {
-            self.expect_since(how, text, Instant::now());
+        fn expect(&self, operation: &str, text: &str) {
+            self.expect_since(operation, text, Instant::now());
         }
 
-        fn expect_since(&self, how: &str, text: &str, saved: Instant) {
+        fn expect_since(&self, operation: &str, text: &str, saved: Instant) {
             loop {
-                let end = saved + FAR_TOO_LONG;
+                let end = saved + TIMEOUT;
                 let left = end.saturating_duration_since(Instant::now());
                 let Ok(seen) = self.seen.recv_timeout(left) else {
-                    panic!("{how}: {text:?} was not seen within {FAR_TOO_LONG:?}");
+                    panic!("{operation}: {text:?} was not seen within {TIMEOUT:?}");
                 };
                 if seen == text {
-                    let took = saved.elapsed();
-                    println!("{how}: {took:?}");
-                    let mut fastest = self.fastest.borrow_mut();
-                    let best = fastest.entry(how.to_owned()).or_insert(took);
-                    *best = took.min(*best);
+                    let elapsed = saved.elapsed();
+                    println!("{operation}: {elapsed:?}");
+                    let mut fastest_notice = self.fastest_notice.borrow_mut();
+                    let best = fastest_notice.entry(operation.to_owned()).or_insert(elapsed);
+                    *best = elapsed.min(*best);
                     return;
                 }
             }
         }
 
-        /// Each way of saving was, at least once, noticed sooner than the poll would have.
-        fn assert_told_by_events(&self) {
-            for (how, took) in &*self.fastest.borrow() {
-                assert!(*took < POLL / 2, "{how}: {took:?}");
+        /// Each way of saving was noticed at least once before the poll would have noticed it.
+        fn assert_noticed_by_events(&self) {
+            for (operation, elapsed) in &*self.fastest_notice.borrow() {
+                assert!(*elapsed < POLL_INTERVAL / 2, "{operation}: {elapsed:?}");
             }
         }
 
         fn wait(&self, what: &str, done: impl Fn() -> bool) {
-            let begun = Instant::now();
+            let started = Instant::now();
             while !done() {
-                assert!(begun.elapsed() < FAR_TOO_LONG, "{what}");
+                assert!(started.elapsed() < TIMEOUT, "{what}");
                 thread::sleep(Duration::from_millis(1));
             }
         }
     }
 
-    /// The root, its plain folders, and where its links lead.
+    /// The root, its folders, and the targets of its symlinks.
     fn listed(root: &Path) -> Vec<PathBuf> {
         let mut folders = Vec::new();
         let Ok(entries) = fs::read_dir(root) else {

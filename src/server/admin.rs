@@ -1,11 +1,11 @@
-//! The second listener, for those who run the gateway: reload, status, metrics. Off unless asked for, on this machine
-//! only, with a token of its own.
+//! The admin listener: reload, status and metrics. Off by default; it listens on a loopback address only and requires a
+//! token of its own.
 
 use super::listener::Listener;
-use super::{Shell, response, status};
+use super::{AppState, response, status};
 use crate::domain::Tree;
 use crate::mapping::config::gateway::GatewayPlan;
-use crate::reload::{Cause, Outcome, Store};
+use crate::reload::{Cause, ReloadOutcome, Reloader};
 use crate::upstream::secrets::{Keyring, Secret};
 use poem::http::header::{ALLOW, WWW_AUTHENTICATE};
 use poem::http::{HeaderValue, Method};
@@ -13,47 +13,47 @@ use poem::{Endpoint, Request, Response};
 use std::sync::Arc;
 
 pub struct Admin {
-    store: Arc<Store>,
-    shell: Arc<Shell>,
+    reloader: Arc<Reloader>,
+    app_state: Arc<AppState>,
     token: Secret,
 }
 
-/// Why the listener cannot be opened, and what would help.
-pub struct Closed {
+/// Why the listener cannot be opened, and how to fix it.
+pub struct AdminError {
     pub why: String,
     pub help: String,
 }
 
 impl Admin {
-    /// Bound and ready to serve; `None` if nobody asked for it. `keys` are those of clients.
-    pub async fn open(gateway: &GatewayPlan, keys: &Keyring) -> Result<Option<(Listener, Secret)>, Closed> {
+    /// Binds the listener; `None` if it is not configured. `keys` contains the API keys of clients.
+    pub async fn bind(gateway: &GatewayPlan, keys: &Keyring) -> Result<Option<(Listener, Secret)>, AdminError> {
         let Some(plan) = &gateway.admin else { return Ok(None) };
-        let closed = |why: String, help: &str| Closed { why, help: help.to_owned() };
-        // Not on the ring of the others: a backend that names it must not get it.
-        let own = Keyring::default();
-        let Some(token) = own.get(&plan.token) else {
-            let why = format!("the admin listener needs a token, and {}", own.why_missing(&plan.token));
-            return Err(closed(why, "callers show it as `Authorization: Bearer TOKEN`"));
+        let error = |why: String, help: &str| AdminError { why, help: help.to_owned() };
+        // A separate keyring: a backend that names the same source must not get the token.
+        let admin_keys = Keyring::default();
+        let Some(token) = admin_keys.get(&plan.token) else {
+            let why = format!("the admin listener needs a token, and {}", admin_keys.missing_reason(&plan.token));
+            return Err(error(why, "callers show it as `Authorization: Bearer TOKEN`"));
         };
-        // A client's key is in many hands.
-        let clients = gateway.keys.iter().filter_map(|key| keys.get(&key.secret));
+        // API keys are shared with clients, who must not get admin access.
+        let clients = gateway.api_keys.iter().filter_map(|key| keys.get(&key.secret));
         if clients.fold(false, |same, key| same | key.matches(token.expose().as_bytes())) {
             let why = "the token of the admin listener is also a client's key".to_owned();
-            return Err(closed(why, "give it a token of its own"));
+            return Err(error(why, "give it a token of its own"));
         }
         let listen = &plan.listen;
         let listener = Listener::bind(listen)
             .await
-            .map_err(|error| closed(format!("cannot listen on {listen}: {error}"), "choose another place"))?;
+            .map_err(|cause| error(format!("cannot listen on {listen}: {cause}"), "choose another place"))?;
         if !listener.local_addr().ip().is_loopback() {
             let why = format!("the admin listener would be reached from elsewhere at {listen}");
-            return Err(closed(why, "it listens on this machine only: 127.0.0.1:PORT"));
+            return Err(error(why, "it listens on this machine only: 127.0.0.1:PORT"));
         }
         Ok(Some((listener, token)))
     }
 
-    pub fn new(store: Arc<Store>, shell: Arc<Shell>, token: Secret) -> Admin {
-        Admin { store, shell, token }
+    pub fn new(reloader: Arc<Reloader>, app_state: Arc<AppState>, token: Secret) -> Admin {
+        Admin { reloader, app_state, token }
     }
 }
 
@@ -62,55 +62,58 @@ impl Endpoint for Admin {
 
     async fn call(&self, request: Request) -> poem::Result<Response> {
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-        let response = self.answer(&request).await;
+        let response = self.respond(&request).await;
         tracing::info!(%method, path, status = response.status().as_u16(), "admin");
         Ok(response)
     }
 }
 
 impl Admin {
-    async fn answer(&self, request: &Request) -> Response {
-        if !super::auth::bearer(request.headers()).is_some_and(|shown| self.token.matches(shown)) {
-            let mut response = refusal(401, "the admin token is needed: `Authorization: Bearer TOKEN`");
+    async fn respond(&self, request: &Request) -> Response {
+        if !super::auth::bearer_token(request.headers()).is_some_and(|token| self.token.matches(token)) {
+            let mut response = error_response(401, "the admin token is needed: `Authorization: Bearer TOKEN`");
             response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"admin\""));
             return response;
         }
-        let reads = matches!(*request.method(), Method::GET | Method::HEAD);
+        let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
         match request.uri().path() {
             "/admin/reload" if *request.method() == Method::POST => self.reload().await,
-            "/admin/reload" => refuse_method("POST"),
-            "/status" if reads => status::status(&self.store),
-            "/metrics" if reads => status::metrics(&self.store, &self.shell),
-            "/status" | "/metrics" => refuse_method("GET, HEAD"),
-            path => refusal(404, &format!("there is nothing at {path}: POST /admin/reload, GET /status, GET /metrics")),
+            "/admin/reload" => method_not_allowed("POST"),
+            "/status" if is_read => status::status(&self.reloader),
+            "/metrics" if is_read => status::metrics(&self.reloader, &self.app_state),
+            "/status" | "/metrics" => method_not_allowed("GET, HEAD"),
+            path => error_response(
+                404,
+                &format!("there is nothing at {path}: POST /admin/reload, GET /status, GET /metrics"),
+            ),
         }
     }
 
-    /// Answers when it is done: what it says is so.
+    /// Responds after the reload is complete.
     async fn reload(&self) -> Response {
-        let store = self.store.clone();
-        match tokio::task::spawn_blocking(move || store.reload(Cause::Admin)).await {
+        let reloader = self.reloader.clone();
+        match tokio::task::spawn_blocking(move || reloader.reload(Cause::Admin)).await {
             Ok(outcome) => {
                 let status = match outcome {
-                    Outcome::Applied(_) | Outcome::Unchanged(_) => 200,
-                    Outcome::Refused(_) => 422,
+                    ReloadOutcome::Applied(_) | ReloadOutcome::Unchanged(_) => 200,
+                    ReloadOutcome::Rejected(_) => 422,
                 };
-                response::json(status, &outcome.told(&self.store.current()))
+                response::json(status, &outcome.to_tree(&self.reloader.current()))
             }
             Err(error) => {
                 tracing::error!(%error, "a reload panicked");
-                refusal(500, "the reload failed; the log has more")
+                error_response(500, "the reload failed; the log has more")
             }
         }
     }
 }
 
-fn refusal(status: u16, message: &str) -> Response {
+fn error_response(status: u16, message: &str) -> Response {
     response::json(status, &Tree::map([("error", Tree::map([("message", Tree::from(message))]))]))
 }
 
-fn refuse_method(allowed: &'static str) -> Response {
-    let mut response = refusal(405, &format!("this takes {allowed}"));
+fn method_not_allowed(allowed: &'static str) -> Response {
+    let mut response = error_response(405, &format!("this takes {allowed}"));
     response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
     response
 }

@@ -1,10 +1,10 @@
-//! What every gateway answers, whatever its mappings say: its OpenAPI document, its schemas, a page to read them with.
-//! Declared with poem-openapi, so that the document speaks of these too.
+//! API documentation: the OpenAPI document, the JSON schemas, and a page to browse them. Independent of the mappings.
+//! Declared with poem-openapi, so that the document describes these endpoints too.
 
 use crate::domain::Tree;
 use crate::openapi;
-use crate::openapi::Edition;
-use crate::reload::{Generation, Store};
+use crate::openapi::GenerationInfo;
+use crate::reload::{Generation, Reloader};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use poem::endpoint::BoxEndpoint;
@@ -15,18 +15,17 @@ use poem_openapi::{ApiResponse, OpenApi, OpenApiService, Tags};
 use sha2::{Digest, Sha256};
 use std::sync::{Arc, Mutex, PoisonError};
 
-pub struct Operations {
+pub struct ApiDocs {
     service: BoxEndpoint<'static, Response>,
 }
 
-/// The document of one generation, in all its forms.
-struct Published {
+/// The document of one generation, in all its formats.
+struct PublishedDocument {
     generation: u64,
     json: Vec<u8>,
     yaml: Vec<u8>,
     page: String,
-    /// Says that the page loads nothing from anywhere else.
-    policy: String,
+    content_security_policy: String,
     etag: String,
 }
 
@@ -40,53 +39,53 @@ enum Tag {
 #[derive(ApiResponse)]
 enum Json {
     #[oai(status = 200, content_type = "application/json")]
-    Here(Binary<Vec<u8>>, #[oai(header = "etag")] String, #[oai(header = "cache-control")] String),
+    Ok(Binary<Vec<u8>>, #[oai(header = "etag")] String, #[oai(header = "cache-control")] String),
     /// Nothing has changed
     #[oai(status = 304)]
-    Known(#[oai(header = "etag")] String),
+    NotModified(#[oai(header = "etag")] String),
     /// There is no such file
     #[oai(status = 404)]
-    Missing,
+    NotFound,
 }
 
 #[derive(ApiResponse)]
 enum Yaml {
     #[oai(status = 200, content_type = "application/yaml")]
-    Here(Binary<Vec<u8>>, #[oai(header = "etag")] String, #[oai(header = "cache-control")] String),
+    Ok(Binary<Vec<u8>>, #[oai(header = "etag")] String, #[oai(header = "cache-control")] String),
     /// Nothing has changed
     #[oai(status = 304)]
-    Known(#[oai(header = "etag")] String),
+    NotModified(#[oai(header = "etag")] String),
 }
 
 #[derive(ApiResponse)]
-enum Page {
+enum DocsPage {
     #[oai(status = 200)]
-    Here(Html<String>, #[oai(header = "content-security-policy")] String, #[oai(header = "cache-control")] String),
+    Ok(Html<String>, #[oai(header = "content-security-policy")] String, #[oai(header = "cache-control")] String),
 }
 
-/// Asked for again each time, but sent again only when it has changed.
-const ASK_AGAIN: &str = "no-cache";
+/// Clients revalidate each time, and get the body again only if it has changed.
+const REVALIDATE: &str = "no-cache";
 
 struct Api {
-    store: Arc<Store>,
-    /// Of the generation that was asked for last.
-    last: Mutex<Option<Arc<Published>>>,
-    operational: Vec<(String, Tree)>,
-    /// The page before and after the document.
+    reloader: Arc<Reloader>,
+    /// The document of the generation that was requested last.
+    last: Mutex<Option<Arc<PublishedDocument>>>,
+    gateway_paths: Vec<(String, Tree)>,
+    /// The HTML before and after the document.
     page: (String, String),
 }
 
-struct Shared(Arc<Api>);
+struct ApiDocsEndpoints(Arc<Api>);
 
 #[OpenApi(tag = "Tag::Operations")]
-impl Shared {
+impl ApiDocsEndpoints {
     /// This document, as JSON
     #[oai(path = "/openapi.json", method = "get", operation_id = "openapi_json")]
     async fn json(&self, #[oai(name = "if-none-match")] known: Header<Option<String>>) -> Json {
         let published = self.0.published();
-        match known.0.is_some_and(|known| fits(&known, &published.etag)) {
-            true => Json::Known(published.etag.clone()),
-            false => Json::Here(Binary(published.json.clone()), published.etag.clone(), ASK_AGAIN.to_owned()),
+        match known.0.is_some_and(|known| etag_matches(&known, &published.etag)) {
+            true => Json::NotModified(published.etag.clone()),
+            false => Json::Ok(Binary(published.json.clone()), published.etag.clone(), REVALIDATE.to_owned()),
         }
     }
 
@@ -94,9 +93,9 @@ impl Shared {
     #[oai(path = "/openapi.yaml", method = "get", operation_id = "openapi_yaml")]
     async fn yaml(&self, #[oai(name = "if-none-match")] known: Header<Option<String>>) -> Yaml {
         let published = self.0.published();
-        match known.0.is_some_and(|known| fits(&known, &published.etag)) {
-            true => Yaml::Known(published.etag.clone()),
-            false => Yaml::Here(Binary(published.yaml.clone()), published.etag.clone(), ASK_AGAIN.to_owned()),
+        match known.0.is_some_and(|known| etag_matches(&known, &published.etag)) {
+            true => Yaml::NotModified(published.etag.clone()),
+            false => Yaml::Ok(Binary(published.yaml.clone()), published.etag.clone(), REVALIDATE.to_owned()),
         }
     }
 
@@ -110,32 +109,37 @@ impl Shared {
         file: Path<String>,
         #[oai(name = "if-none-match")] known: Header<Option<String>>,
     ) -> Json {
-        let generation = self.0.store.current();
+        let generation = self.0.reloader.current();
         let name = format!("schemas/{}/{}", folder.0, file.0);
         let Some((_, source)) = generation.plan.sources.iter().find(|(_, s)| s.name == name) else {
-            return Json::Missing;
+            return Json::NotFound;
         };
         let etag = etag(source.text.as_bytes());
-        match known.0.is_some_and(|known| fits(&known, &etag)) {
-            true => Json::Known(etag),
-            false => Json::Here(Binary(source.text.as_bytes().to_vec()), etag, ASK_AGAIN.to_owned()),
+        match known.0.is_some_and(|known| etag_matches(&known, &etag)) {
+            true => Json::NotModified(etag),
+            false => Json::Ok(Binary(source.text.as_bytes().to_vec()), etag, REVALIDATE.to_owned()),
         }
     }
 
     /// This document, to read and to try out
     #[oai(path = "/docs", method = "get", operation_id = "docs")]
-    async fn docs(&self) -> Page {
+    async fn docs(&self) -> DocsPage {
         let published = self.0.published();
-        Page::Here(Html(published.page.clone()), published.policy.clone(), ASK_AGAIN.to_owned())
+        DocsPage::Ok(Html(published.page.clone()), published.content_security_policy.clone(), REVALIDATE.to_owned())
     }
 }
 
-impl Operations {
-    pub fn new(store: Arc<Store>) -> Operations {
-        let blank =
-            Api { store: store.clone(), last: Mutex::default(), operational: Vec::new(), page: Default::default() };
-        let service = OpenApiService::new(Shared(Arc::new(blank)), "Reframe", env!("CARGO_PKG_VERSION"));
-        let operational = paths(&service.spec());
+impl ApiDocs {
+    pub fn new(reloader: Arc<Reloader>) -> ApiDocs {
+        // The paths and the HTML are taken from a first service, which serves no requests.
+        let blank = Api {
+            reloader: reloader.clone(),
+            last: Mutex::default(),
+            gateway_paths: Vec::new(),
+            page: Default::default(),
+        };
+        let service = OpenApiService::new(ApiDocsEndpoints(Arc::new(blank)), "Reframe", env!("CARGO_PKG_VERSION"));
+        let gateway_paths = paths(&service.spec());
         let html = service.swagger_ui_html();
         let page = html.split_once(&service.spec()).map_or_else(
             || (html.clone(), String::new()),
@@ -150,24 +154,24 @@ impl Operations {
                 )
             },
         );
-        let api = Arc::new(Api { store, last: Mutex::default(), operational, page });
-        let service = OpenApiService::new(Shared(api), "Reframe", env!("CARGO_PKG_VERSION"));
-        Operations { service: service.map_to_response().boxed() }
+        let api = Arc::new(Api { reloader, last: Mutex::default(), gateway_paths, page });
+        let service = OpenApiService::new(ApiDocsEndpoints(api), "Reframe", env!("CARGO_PKG_VERSION"));
+        ApiDocs { service: service.map_to_response().boxed() }
     }
 
-    pub fn covers(path: &str) -> bool {
+    pub fn has_path(path: &str) -> bool {
         matches!(path, "/openapi.json" | "/openapi.yaml" | "/docs") || path.starts_with("/schemas/")
     }
 
-    pub async fn answer(&self, request: Request) -> Response {
+    pub async fn respond(&self, request: Request) -> Response {
         self.service.get_response(request).await
     }
 }
 
-/// The paths of the gateway itself, for a document that is made without a server.
-pub fn operational(store: Arc<Store>) -> Vec<(String, Tree)> {
-    let api = Api { store, last: Mutex::default(), operational: Vec::new(), page: Default::default() };
-    paths(&OpenApiService::new(Shared(Arc::new(api)), "Reframe", env!("CARGO_PKG_VERSION")).spec())
+/// The paths of these endpoints, for a document that is generated without a server.
+pub fn gateway_paths(reloader: Arc<Reloader>) -> Vec<(String, Tree)> {
+    let api = Api { reloader, last: Mutex::default(), gateway_paths: Vec::new(), page: Default::default() };
+    paths(&OpenApiService::new(ApiDocsEndpoints(Arc::new(api)), "Reframe", env!("CARGO_PKG_VERSION")).spec())
 }
 
 fn paths(spec: &str) -> Vec<(String, Tree)> {
@@ -177,8 +181,8 @@ fn paths(spec: &str) -> Vec<(String, Tree)> {
 }
 
 impl Api {
-    fn published(&self) -> Arc<Published> {
-        let generation = self.store.current();
+    fn published(&self) -> Arc<PublishedDocument> {
+        let generation = self.reloader.current();
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(published) = last.as_ref().filter(|p| p.generation == generation.number) {
             return published.clone();
@@ -188,16 +192,16 @@ impl Api {
         published
     }
 
-    fn publish(&self, generation: &Generation) -> Published {
-        let edition = Edition { number: generation.number, digest: generation.digest.clone() };
-        let document = openapi::document(&generation.plan, Some(&edition), &self.operational);
+    fn publish(&self, generation: &Generation) -> PublishedDocument {
+        let edition = GenerationInfo { number: generation.number, digest: generation.digest.clone() };
+        let document = openapi::document(&generation.plan, Some(&edition), &self.gateway_paths);
         let json = document.to_json_pretty() + "\n";
-        // In a script nothing may look like its end.
+        // `</script>` in the document would end the script.
         let page = format!("<!DOCTYPE html>{}{}{}", self.page.0, document.to_json().replace("</", "<\\/"), self.page.1);
-        Published {
+        PublishedDocument {
             generation: generation.number,
             yaml: openapi::yaml(&document).into_bytes(),
-            policy: policy(&page),
+            content_security_policy: content_security_policy(&page),
             page,
             etag: etag(json.as_bytes()),
             json: json.into_bytes(),
@@ -206,7 +210,7 @@ impl Api {
 }
 
 /// `"abc"`, `W/"abc"`, or several of them.
-fn fits(known: &str, etag: &str) -> bool {
+fn etag_matches(known: &str, etag: &str) -> bool {
     known.split(',').map(|one| one.trim().trim_start_matches("W/")).any(|one| one == "*" || one == etag)
 }
 
@@ -215,11 +219,11 @@ fn etag(bytes: &[u8]) -> String {
     format!("\"{}\"", digest.iter().take(12).map(|b| format!("{b:02x}")).collect::<String>())
 }
 
-/// The page's own scripts, by their digests, and nothing from anywhere else.
-fn policy(page: &str) -> String {
+/// Allows the page's own scripts, by their digests, and no external resources.
+fn content_security_policy(page: &str) -> String {
     let mut scripts = Vec::new();
     let mut rest = page;
-    // As a browser reads it: within a script nothing counts but its end.
+    // Parsed as browsers do: inside a script only its end tag counts.
     while let Some((_, after)) = rest.split_once("<script") {
         let inner = after.split_once('>').and_then(|(_, script)| script.split_once("</script>"));
         let Some((script, behind)) = inner else { break };

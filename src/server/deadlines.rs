@@ -1,4 +1,4 @@
-//! The one timer of a turn: when the client wants a sign of life, and when the backend has had its time.
+//! The timer of a turn: keepalives for the client, and the timeouts of the backend.
 
 use crate::domain::{Fault, FaultKind};
 use crate::mapping::config::timeouts::Timeouts;
@@ -8,51 +8,52 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::time::{Instant, Sleep};
 
-pub struct Clock {
-    began: Instant,
-    /// Something came from the backend.
-    heard: Instant,
-    /// Bytes that had come by then.
+pub struct Deadlines {
+    started: Instant,
+    /// When the backend sent something last.
+    last_received: Instant,
+    /// Bytes received by then.
     bytes: u64,
-    /// Something went to the client.
-    told: Instant,
+    /// When something was sent to the client last.
+    last_sent: Instant,
     keepalive: Option<Duration>,
     first_event: Option<Duration>,
     idle: Option<Duration>,
     overall: Option<Duration>,
-    /// Moved only when a deadline comes nearer than it is set: it may fire for nothing, but costs nothing per frame.
+    /// Reset only if a deadline is earlier than the timer: it may fire without need, but costs nothing per frame.
     timer: Option<Pin<Box<Sleep>>>,
 }
 
-pub enum Due {
+pub enum Expired {
     Keepalive,
-    /// The backend fell silent.
-    Silent(Fault),
-    Late(Fault),
+    /// The backend sent nothing for too long.
+    Idle(Fault),
+    /// The whole turn took too long.
+    Overall(Fault),
 }
 
-/// What the clock has to know about the turn.
+/// The state of the turn, on which the deadlines depend.
 #[derive(Clone, Copy)]
-pub struct Standing {
-    /// Has the backend begun to answer?
-    pub open: bool,
-    /// All is said but for the count.
-    pub finished: bool,
-    /// What the backend has sent so far.
+pub struct Progress {
+    /// The backend has sent part of its response.
+    pub has_output: bool,
+    /// Every choice is finished; only usage and the end of the stream may follow.
+    pub is_finished: bool,
+    /// Bytes that the backend has sent so far.
     pub bytes: u64,
 }
 
-/// How long a backend may keep a finished answer open before its end is taken for granted.
-const AFTER_FINISH: Duration = Duration::from_secs(5);
+/// How long a backend may keep a finished response open before its end is assumed.
+const FINISHED_TIMEOUT: Duration = Duration::from_secs(5);
 
-impl Clock {
-    pub fn new(timeouts: &Timeouts, stream: bool, keepalive: Option<Duration>) -> Clock {
+impl Deadlines {
+    pub fn new(timeouts: &Timeouts, stream: bool, keepalive: Option<Duration>) -> Deadlines {
         let now = Instant::now();
-        Clock {
-            began: now,
-            heard: now,
+        Deadlines {
+            started: now,
+            last_received: now,
             bytes: 0,
-            told: now,
+            last_sent: now,
             keepalive,
             first_event: timeouts.first_event,
             idle: timeouts.idle,
@@ -62,74 +63,74 @@ impl Clock {
     }
 
     pub fn elapsed(&self) -> Duration {
-        self.began.elapsed()
+        self.started.elapsed()
     }
 
-    pub fn heard(&mut self) {
-        self.heard = Instant::now();
+    pub fn record_received(&mut self) {
+        self.last_received = Instant::now();
     }
 
-    pub fn told(&mut self) {
-        self.told = Instant::now();
+    pub fn record_sent(&mut self) {
+        self.last_sent = Instant::now();
     }
 
-    /// Ready when something is due.
-    pub fn poll(&mut self, cx: &mut Context<'_>, standing: Standing) -> Poll<Due> {
-        if standing.bytes > self.bytes {
-            self.bytes = standing.bytes;
-            self.heard();
+    /// Ready when a deadline has expired.
+    pub fn poll(&mut self, cx: &mut Context<'_>, progress: Progress) -> Poll<Expired> {
+        if progress.bytes > self.bytes {
+            self.bytes = progress.bytes;
+            self.record_received();
         }
         loop {
-            let Some(next) = self.next(standing) else { return Poll::Pending };
+            let Some(next) = self.next_deadline(progress) else { return Poll::Pending };
             let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(next)));
             if timer.deadline() > next || timer.is_elapsed() {
                 timer.as_mut().reset(next);
             }
             ready!(timer.as_mut().poll(cx));
-            if let Some(due) = self.due(standing, Instant::now()) {
-                return Poll::Ready(due);
+            if let Some(expired) = self.expired(progress, Instant::now()) {
+                return Poll::Ready(expired);
             }
         }
     }
 
-    fn deadlines(&self, standing: Standing) -> [Option<Instant>; 4] {
+    fn deadlines(&self, progress: Progress) -> [Option<Instant>; 4] {
         let after = |from: Instant, limit: Option<Duration>| limit.and_then(|l| from.checked_add(l));
         [
-            after(self.began, self.overall),
-            after(self.began, self.first_event).filter(|_| !standing.open),
-            after(self.heard, self.patience(standing)).filter(|_| standing.open),
-            after(self.told, self.keepalive),
+            after(self.started, self.overall),
+            after(self.started, self.first_event).filter(|_| !progress.has_output),
+            after(self.last_received, self.idle_limit(progress)).filter(|_| progress.has_output),
+            after(self.last_sent, self.keepalive),
         ]
     }
 
-    fn patience(&self, standing: Standing) -> Option<Duration> {
-        match standing.finished {
-            true => Some(self.idle.unwrap_or(AFTER_FINISH).min(AFTER_FINISH)),
+    fn idle_limit(&self, progress: Progress) -> Option<Duration> {
+        match progress.is_finished {
+            true => Some(self.idle.unwrap_or(FINISHED_TIMEOUT).min(FINISHED_TIMEOUT)),
             false => self.idle,
         }
     }
 
-    fn next(&self, standing: Standing) -> Option<Instant> {
-        self.deadlines(standing).into_iter().flatten().min()
+    fn next_deadline(&self, progress: Progress) -> Option<Instant> {
+        self.deadlines(progress).into_iter().flatten().min()
     }
 
-    fn due(&mut self, standing: Standing, now: Instant) -> Option<Due> {
-        let [overall, first, idle, keepalive] = self.deadlines(standing).map(|d| d.is_some_and(|d| d <= now));
+    fn expired(&mut self, progress: Progress, now: Instant) -> Option<Expired> {
+        let [overall, first, idle, keepalive] = self.deadlines(progress).map(|d| d.is_some_and(|d| d <= now));
         let fault = |what: &str, limit: Option<Duration>| {
             Fault::new(FaultKind::Timeout, format!("{what} in {:?}", limit.unwrap_or_default()))
         };
         if overall {
-            return Some(Due::Late(fault("the backend did not finish its answer", self.overall)));
+            return Some(Expired::Overall(fault("the backend did not finish its answer", self.overall)));
         }
         if first {
-            return Some(Due::Silent(fault("the backend did not begin its answer", self.first_event)));
+            return Some(Expired::Idle(fault("the backend did not begin its answer", self.first_event)));
         }
         if idle {
-            return Some(Due::Silent(fault("the backend sent nothing more", self.idle)));
+            return Some(Expired::Idle(fault("the backend sent nothing more", self.idle)));
         }
         if keepalive {
-            self.told = now;
-            return Some(Due::Keepalive);
+            self.last_sent = now;
+            return Some(Expired::Keepalive);
         }
         None
     }

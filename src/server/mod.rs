@@ -1,16 +1,21 @@
-//! HTTP: routes, bodies, streams. What is said in them comes from the mappings.
+//! The HTTP server: connections, routing, authentication and responses. Their content comes from the mappings.
 
+mod acceptor;
 pub mod admin;
 pub mod api_docs;
 pub mod auth;
 mod body;
+mod connection;
 mod deadlines;
+mod keepalive;
+mod limits;
 pub mod listener;
 mod models;
+mod origin;
 mod response;
 mod router;
 mod static_routes;
 mod status;
 mod turn_response;
 
-pub use router::{Gateway, Shell};
+pub use router::{AppState, Gateway};

@@ -1,34 +1,34 @@
-//! The models that clients may ask for: those that the gateway names, and those that its backends list.
+//! The models that clients may request: those that the gateway names, and those that its backends list.
 
-use crate::mapping::config::gateway::{GatewayPlan, Match};
-use crate::upstream::{Dialler, models};
+use crate::mapping::config::gateway::{GatewayPlan, ModelMatch};
+use crate::upstream::{ClientPool, models};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What a backend said stands for a while: its list is not asked for with every page.
+/// Caches the model lists of backends, so that they are not fetched for every request.
 #[derive(Default)]
-pub struct Listed(Mutex<HashMap<String, (Instant, Vec<String>)>>);
+pub struct ModelCache(Mutex<HashMap<String, (Instant, Vec<String>)>>);
 
-const FRESH: Duration = Duration::from_secs(30);
-/// A backend that takes every model and lists none.
-const ANY: &str = "default";
+const CACHE_TTL: Duration = Duration::from_secs(30);
+/// Listed for a backend that accepts every model and has no list.
+const DEFAULT_MODEL: &str = "default";
 
-impl Listed {
-    /// Each with the place of its backend in the plan.
-    pub async fn all(&self, gateway: &GatewayPlan, dialler: &Dialler) -> Vec<(String, usize)> {
+impl ModelCache {
+    /// All models, each with the index of its backend in the plan.
+    pub async fn all(&self, gateway: &GatewayPlan, client_pool: &ClientPool) -> Vec<(String, usize)> {
         let mut all: Vec<(String, usize)> = Vec::new();
         for model in &gateway.models {
             match &model.matches {
-                Match::Id(id) => all.push((id.clone(), model.backend)),
-                Match::Prefix(prefix) => {
-                    let ids = self.of(gateway, model.backend, dialler).await;
-                    let fitting = ids.into_iter().filter(|id| id.starts_with(prefix.as_str()));
+                ModelMatch::Id(id) => all.push((id.clone(), model.backend)),
+                ModelMatch::Prefix(prefix) => {
+                    let ids = self.of_backend(gateway, model.backend, client_pool).await;
+                    let matching = ids.into_iter().filter(|id| id.starts_with(prefix.as_str()));
                     let before = all.len();
-                    all.extend(fitting.map(|id| (id, model.backend)));
-                    let asked = gateway.backends.get(model.backend).is_some_and(|b| b.reach.is_some());
-                    if all.len() == before && prefix.is_empty() && asked {
-                        all.push((ANY.to_owned(), model.backend));
+                    all.extend(matching.map(|id| (id, model.backend)));
+                    let is_remote = gateway.backends.get(model.backend).is_some_and(|b| b.address.is_some());
+                    if all.len() == before && prefix.is_empty() && is_remote {
+                        all.push((DEFAULT_MODEL.to_owned(), model.backend));
                     }
                 }
             }
@@ -43,18 +43,18 @@ impl Listed {
         all
     }
 
-    async fn of(&self, gateway: &GatewayPlan, at: usize, dialler: &Dialler) -> Vec<String> {
-        let Some(backend) = gateway.backends.get(at) else { return Vec::new() };
-        let Some(reach) = &backend.reach else { return Vec::new() };
-        let key = format!("{} {}", backend.plan.name, reach.url);
-        let known = {
-            let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            kept.get(&key).filter(|(when, _)| when.elapsed() < FRESH).map(|(_, ids)| ids.clone())
+    async fn of_backend(&self, gateway: &GatewayPlan, index: usize, client_pool: &ClientPool) -> Vec<String> {
+        let Some(backend) = gateway.backends.get(index) else { return Vec::new() };
+        let Some(address) = &backend.address else { return Vec::new() };
+        let key = format!("{} {}", backend.plan.name, address.url);
+        let cached = {
+            let cache = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            cache.get(&key).filter(|(when, _)| when.elapsed() < CACHE_TTL).map(|(_, ids)| ids.clone())
         };
-        if let Some(ids) = known {
+        if let Some(ids) = cached {
             return ids;
         }
-        let ids = match models::list(dialler, backend).await {
+        let ids = match models::list(client_pool, backend).await {
             Ok(ids) => ids,
             Err(why) => {
                 tracing::warn!(backend = backend.name, why, "the backend's models are not known");

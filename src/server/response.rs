@@ -1,4 +1,4 @@
-//! Plain answers: a JSON body, an error envelope.
+//! Responses without a turn: JSON bodies and error envelopes.
 
 use crate::domain::{Fault, FaultKind, Tree};
 use crate::engine::encode;
@@ -15,10 +15,10 @@ pub fn json(status: u16, body: &Tree) -> Response {
         .body(Body::from(bytes))
 }
 
-/// A fault in the words of the dialect; where there is none, in ours.
+/// An error response in the dialect's envelope, or in a plain one if there is none.
 pub fn fault(dialect: Option<&DialectPlan>, fault: &Fault) -> Response {
     let bare = Fault { status: fault.status, ..Fault::new(fault.kind, "internal error") };
-    let envelope = dialect.and_then(|d| told(d, fault).or_else(|| told(d, &bare)));
+    let envelope = dialect.and_then(|d| render_envelope(d, fault).or_else(|| render_envelope(d, &bare)));
     let plain = || Tree::map([("error", Tree::from(fault.message.as_str()))]);
     let mut response = json(fault.status(), &envelope.unwrap_or_else(plain));
     if let Some(value) = fault.retry_after.and_then(|s| s.to_string().parse().ok()) {
@@ -30,8 +30,8 @@ pub fn fault(dialect: Option<&DialectPlan>, fault: &Fault) -> Response {
     response
 }
 
-/// The dialect's envelope, if it can be made and is what its schema says.
-fn told(dialect: &DialectPlan, fault: &Fault) -> Option<Tree> {
+/// The dialect's envelope, if it can be rendered and is valid by its schema.
+fn render_envelope(dialect: &DialectPlan, fault: &Fault) -> Option<Tree> {
     let envelope = match encode::error(dialect, fault) {
         Ok(envelope) => envelope,
         Err(error) => {
@@ -40,8 +40,8 @@ fn told(dialect: &DialectPlan, fault: &Fault) -> Option<Tree> {
         }
     };
     match dialect.errors.schema.as_ref().map(|named| named.schema.check(&envelope)) {
-        Some(Err(breach)) => {
-            let (pointer, keyword, place) = (&breach.pointer, &breach.keyword, &*dialect.errors.place);
+        Some(Err(violation)) => {
+            let (pointer, keyword, place) = (&violation.pointer, &violation.keyword, &*dialect.errors.location);
             tracing::error!(dialect = dialect.name, frame = "error", pointer, keyword, place, "breach");
             None
         }
@@ -49,7 +49,6 @@ fn told(dialect: &DialectPlan, fault: &Fault) -> Option<Tree> {
     }
 }
 
-/// Text for machines that read lines.
 pub fn text(content_type: &str, body: String) -> Response {
     Response::builder().content_type(content_type).body(body)
 }

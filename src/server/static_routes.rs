@@ -1,63 +1,63 @@
-//! Pages: answers that need no backend, such as the list of models.
+//! Static routes: responses without a backend, such as the list of models.
 
 use super::response;
 use crate::domain::{Fault, FaultKind, Tree};
 use crate::engine::render;
 use crate::engine::render::{Scope, Value};
 use crate::mapping::config::gateway::GatewayPlan;
-use crate::mapping::config::static_routes::Page;
+use crate::mapping::config::static_routes::StaticRoute;
 use percent_encoding::percent_decode_str;
 use poem::Response;
 
-pub fn find<'g>(gateway: &'g GatewayPlan, method: &str, path: &str) -> Option<&'g Page> {
-    gateway.pages.iter().find(|p| p.method == method && covers(p, path))
+pub fn find<'g>(gateway: &'g GatewayPlan, method: &str, path: &str) -> Option<&'g StaticRoute> {
+    gateway.static_routes.iter().find(|r| r.method == method && matches_path(r, path))
 }
 
-/// What a page takes; who takes GET takes HEAD.
+/// The methods allowed on a path; GET includes HEAD.
 pub fn methods<'g>(gateway: &'g GatewayPlan, path: &str) -> Vec<&'g str> {
-    let pages = gateway.pages.iter().filter(|p| covers(p, path));
-    pages.flat_map(|p| if p.method == "GET" { vec!["GET", "HEAD"] } else { vec![p.method.as_str()] }).collect()
+    let routes = gateway.static_routes.iter().filter(|r| matches_path(r, path));
+    routes.flat_map(|r| if r.method == "GET" { vec!["GET", "HEAD"] } else { vec![r.method.as_str()] }).collect()
 }
 
-pub fn covered(gateway: &GatewayPlan, path: &str) -> bool {
-    gateway.pages.iter().any(|p| covers(p, path))
+pub fn has_path(gateway: &GatewayPlan, path: &str) -> bool {
+    gateway.static_routes.iter().any(|r| matches_path(r, path))
 }
 
-fn covers(page: &Page, path: &str) -> bool {
-    match page.prefix() {
+fn matches_path(route: &StaticRoute, path: &str) -> bool {
+    match route.prefix() {
         Some(prefix) => path.strip_prefix(prefix).is_some_and(|rest| !rest.is_empty()),
-        None => page.path == path,
+        None => route.path == path,
     }
 }
 
-/// `models`: what the backends say that they have, each with the backend's place in the plan.
+/// `models`: all models, each with the index of its backend in the plan.
 pub fn render(
-    page: &Page,
+    route: &StaticRoute,
     gateway: &GatewayPlan,
     models: &[(String, usize)],
     path: &str,
     created: i64,
 ) -> Result<Response, Fault> {
-    let card = |id: &str, backend: usize| {
+    let model_entry = |id: &str, backend: usize| {
         let backend = gateway.backends.get(backend).map_or("", |b| b.name.as_str());
         Tree::map([("id", Tree::from(id)), ("backend", Tree::from(backend)), ("created", Tree::from(created))])
     };
-    let models = Tree::from(models.iter().map(|(id, backend)| card(id, *backend)).collect::<Vec<_>>());
+    let models = Tree::from(models.iter().map(|(id, backend)| model_entry(id, *backend)).collect::<Vec<_>>());
     let build = Tree::map([("version", Tree::from(env!("CARGO_PKG_VERSION")))]);
-    let model = match page.prefix() {
+    let model = match route.prefix() {
         None => Tree::Null,
         Some(prefix) => {
-            // Clients escape what a path cannot hold, and some the slash in `vendor/model` too.
+            // Clients escape special characters, and some escape the slash in `vendor/model` too.
             let id = percent_decode_str(path.strip_prefix(prefix).unwrap_or_default()).decode_utf8_lossy();
             let found = gateway.model(&id).ok_or_else(|| unknown_model(&id))?;
-            card(&id, found.backend)
+            model_entry(&id, found.backend)
         }
     };
     let scope = Scope::default()
         .with("models", Value::Tree(&models))
         .with("build", Value::Tree(&build))
         .with("model", Value::Tree(&model));
-    let body = render::render(&page.body, &scope, &page.pool)
+    let body = render::render(&route.body, &scope, &route.pool)
         .map_err(|e| Fault::new(FaultKind::Internal, format!("the page failed: {e}")))?;
     Ok(response::json(200, &body.unwrap_or_default()))
 }

@@ -1,10 +1,12 @@
-//! A turn as an HTTP answer: a JSON body, or a stream whose source is polled inside the response body.
+//! A turn as an HTTP response: a JSON body, or a stream. The response body polls the upstream response, so client
+//! disconnects cancel the upstream request and slow readers apply backpressure.
 
-use super::deadlines::{Clock, Due, Standing};
+use super::deadlines::{Deadlines, Expired, Progress};
+use super::limits::ConcurrencySlot;
 use super::response;
-use super::router::{Call, Slot};
-use crate::domain::{Fault, FaultKind, TurnRequest, WireKind};
-use crate::engine::pipeline::{Answer, Breached, Order, Pipeline, Step};
+use super::router::TurnContext;
+use crate::domain::{Fault, FaultKind, StreamFormat, TurnRequest};
+use crate::engine::pipeline::{Pipeline, PipelineOutput, ResponseMode, TurnSpec, Violation};
 use crate::engine::request;
 use crate::engine::sse;
 use crate::mapping::config::dialect::DialectPlan;
@@ -13,7 +15,7 @@ use crate::reload::Generation;
 use crate::telemetry::{Direction, Metrics};
 use crate::turn::Ids;
 use crate::upstream;
-use crate::upstream::{Arrived, Asked, Refusal, Source};
+use crate::upstream::{ErrorResponse, UpstreamEvent, UpstreamSource, UpstreamTurn};
 use bytes::Bytes;
 use futures_util::Stream;
 use poem::http::HeaderValue;
@@ -25,49 +27,49 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-pub async fn answer(call: Call<'_>, body: &[u8], slot: Slot) -> Result<Response, Fault> {
-    let Call { generation, dialect, shell, keepalive, validation, id } = call;
+pub async fn respond(context: TurnContext<'_>, body: &[u8], slot: ConcurrencySlot) -> Result<Response, Fault> {
+    let TurnContext { generation, dialect, app_state, keepalive, validation, id } = context;
     let request = Arc::new(request::read(&dialect.request, body)?);
     let gateway = &generation.plan.gateway;
     let backend = backend_for(generation, &dialect, &request)?;
-    let asked = upstream::ask(&shell.dialler, &generation.plan, backend, &request, &dialect.request)?;
-    let Asked { source, rules, dropped, masks, hidden } = asked;
+    let turn = upstream::start(&app_state.client_pool, &generation.plan, backend, &request, &dialect.request)?;
+    let UpstreamTurn { source, rules, dropped, tool_aliases, redactor } = turn;
     for field in &dropped {
-        shell.metrics.dropped(&backend.name, known_field(&dialect, field));
+        app_state.metrics.count_dropped_field(&backend.name, field_label(&dialect, field));
     }
     let stream = request.stream;
-    let pipeline = Pipeline::new(Order {
+    let pipeline = Pipeline::new(TurnSpec {
         backend: rules,
         dialect: dialect.clone(),
         request,
         validation,
-        answer: if stream { Answer::Stream } else { Answer::Body },
-        masks,
-        hidden,
+        response_mode: if stream { ResponseMode::Stream } else { ResponseMode::Body },
+        tool_aliases,
+        redactor,
         ids: Ids::Seeded(uuid::Uuid::new_v4().as_u128()),
         now_ms: now_ms(),
     });
-    let pipeline = pipeline.writing();
-    let timeouts = backend.reach.as_ref().map_or(gateway.timeouts, |r| r.timeouts);
-    // A line of NDJSON cannot be a comment.
-    let comments = stream && dialect.wire.kind == WireKind::Sse;
-    let live = Live {
+    let pipeline = pipeline.with_byte_output();
+    let timeouts = backend.address.as_ref().map_or(gateway.timeouts, |r| r.timeouts);
+    // NDJSON has no comments.
+    let has_comments = stream && dialect.encoding.format == StreamFormat::Sse;
+    let turn = TurnStream {
         pipeline,
         source,
-        over: false,
-        clock: Clock::new(&timeouts, stream, keepalive.filter(|_| comments)),
+        is_over: false,
+        deadlines: Deadlines::new(&timeouts, stream, keepalive.filter(|_| has_comments)),
         comment: gateway.keepalive.comment.clone(),
         dialect,
         stream,
         backend: backend.name.clone(),
         id: id.to_owned(),
-        metrics: shell.metrics.clone(),
+        metrics: app_state.metrics.clone(),
         generation: generation.clone(),
         _slot: slot,
     };
-    let mut response = if stream { live.into_stream().await? } else { live.into_body().await? };
+    let mut response = if stream { turn.into_stream().await? } else { turn.into_body().await? };
     if let (false, Some(name)) = (dropped.is_empty(), &gateway.headers.dropped)
-        && let (Ok(name), Ok(value)) = (poem::http::HeaderName::try_from(name.as_str()), shown(&dropped))
+        && let (Ok(name), Ok(value)) = (poem::http::HeaderName::try_from(name.as_str()), dropped_header(&dropped))
     {
         response.headers_mut().insert(name, value);
     }
@@ -87,20 +89,23 @@ fn backend_for<'g>(
     gateway.backends.get(model.backend).ok_or_else(|| Fault::new(FaultKind::Internal, "the model has no backend"))
 }
 
-/// A label for a metric: what the dialect knows by name; a client's own inventions are all the same.
-fn known_field<'f>(dialect: &DialectPlan, field: &'f str) -> &'f str {
+/// A metric label: fields that the dialect knows by their name, all others as `unknown`, so that clients cannot create
+/// labels.
+fn field_label<'f>(dialect: &DialectPlan, field: &'f str) -> &'f str {
     let name = field.split(['.', '[']).next().unwrap_or_default();
-    let known = dialect.request.known.iter().any(|k| k == name) || matches!(name, "items" | "parts" | "tools");
-    if known { name } else { "unknown" }
+    let is_known =
+        dialect.request.known_members.iter().any(|k| k == name) || matches!(name, "items" | "parts" | "tools");
+    if is_known { name } else { "unknown" }
 }
 
-/// Names that a client chose: whatever is no plain letter is escaped, and long lists are cut.
-fn shown(dropped: &[String]) -> Result<HeaderValue, poem::http::header::InvalidHeaderValue> {
-    const MOST: usize = 1000;
+/// The value of `x-reframe-dropped`. The client chose the names, so control and non-ASCII characters are escaped and
+/// long lists are truncated.
+fn dropped_header(dropped: &[String]) -> Result<HeaderValue, poem::http::header::InvalidHeaderValue> {
+    const MAX_LENGTH: usize = 1000;
     let mut text = String::new();
     for name in dropped {
         let name = percent_encoding::utf8_percent_encode(name, percent_encoding::CONTROLS).to_string();
-        if text.len() + name.len() > MOST {
+        if text.len() + name.len() > MAX_LENGTH {
             text.push_str(", ...");
             break;
         }
@@ -114,93 +119,92 @@ fn now_ms() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as u64)
 }
 
-/// A turn under way. Dropping it, because the client is gone, leaves the backend.
-struct Live {
+/// A turn in flight. It is dropped if the client disconnects, which cancels the upstream request.
+struct TurnStream {
     pipeline: Pipeline,
-    source: Source,
-    over: bool,
-    clock: Clock,
+    source: UpstreamSource,
+    is_over: bool,
+    deadlines: Deadlines,
     comment: String,
     dialect: Arc<DialectPlan>,
     stream: bool,
     backend: String,
     id: String,
     metrics: Arc<Metrics>,
-    /// Kept so that nothing of the plan goes before the turn does.
+    /// Keeps the plan in memory until the turn is over.
     generation: Arc<Generation>,
-    _slot: Slot,
+    _slot: ConcurrencySlot,
 }
 
-/// What is ready together leaves together, up to here.
-const WRITE_BYTES: usize = 64 * 1024;
+/// Frames that are ready together are sent in one chunk, up to about this size.
+const CHUNK_BYTES: usize = 64 * 1024;
 
-impl Live {
-    /// The next step of the turn; `None`: the client must have a sign of life.
-    fn poll_step(&mut self, cx: &mut Context<'_>) -> Poll<Option<Step>> {
-        let step = match self.source.poll_next(cx) {
-            Poll::Ready(arrived) => {
-                self.clock.heard();
-                if !self.stream && self.source.tally().is_some_and(|t| t.streamed || t.events == 0) {
-                    self.pipeline.bridged();
+impl TurnStream {
+    /// The next output of the turn; `None`: a keepalive is due.
+    fn poll_output(&mut self, cx: &mut Context<'_>) -> Poll<Option<PipelineOutput>> {
+        let output = match self.source.poll_next(cx) {
+            Poll::Ready(event) => {
+                self.deadlines.record_received();
+                if !self.stream && self.source.stats().is_some_and(|t| t.streamed || t.events == 0) {
+                    self.pipeline.mark_aggregated();
                 }
-                self.take(arrived)
+                self.on_upstream_event(event)
             }
             Poll::Pending => {
-                let bytes = self.source.tally().map_or(0, |t| t.bytes);
-                match ready!(self.clock.poll(
-                    cx,
-                    Standing { open: self.pipeline.has_spoken(), finished: self.pipeline.is_finished(), bytes }
-                )) {
-                    Due::Keepalive => return Poll::Ready(None),
-                    Due::Silent(fault) => self.pipeline.silent(fault, now_ms()),
-                    Due::Late(fault) => self.pipeline.fail(fault, now_ms()),
+                let bytes = self.source.stats().map_or(0, |t| t.bytes);
+                let has_output = self.pipeline.has_output();
+                let progress = Progress { has_output, is_finished: self.pipeline.is_finished(), bytes };
+                match ready!(self.deadlines.poll(cx, progress)) {
+                    Expired::Keepalive => return Poll::Ready(None),
+                    Expired::Idle(fault) => self.pipeline.idle_timeout(fault, now_ms()),
+                    Expired::Overall(fault) => self.pipeline.fail(fault, now_ms()),
                 }
             }
         };
-        self.over |= step.over;
-        Poll::Ready(Some(step))
+        self.is_over |= output.is_over;
+        Poll::Ready(Some(output))
     }
 
-    fn take(&mut self, arrived: Arrived) -> Step {
-        match arrived {
-            Arrived::Raw(raw) => self.pipeline.push(&raw, now_ms()),
-            Arrived::Skipped(why) => {
+    fn on_upstream_event(&mut self, event: UpstreamEvent) -> PipelineOutput {
+        match event {
+            UpstreamEvent::Raw(raw) => self.pipeline.push(&raw, now_ms()),
+            UpstreamEvent::Malformed(why) => {
                 tracing::warn!(
                     id = self.id,
                     backend = self.backend,
                     why,
                     "a piece of the backend's answer was skipped"
                 );
-                self.metrics.malformed(&self.backend);
-                self.pipeline.malformed(&why, now_ms())
+                self.metrics.count_malformed_event(&self.backend);
+                self.pipeline.push_malformed(&why, now_ms())
             }
-            Arrived::Refused(refusal) => {
-                let fault = self.refused(&refusal);
+            UpstreamEvent::Rejected(response) => {
+                let fault = self.upstream_fault(&response);
                 self.pipeline.fail(fault, now_ms())
             }
-            Arrived::Failed(fault) => self.pipeline.fail(fault, now_ms()),
-            Arrived::Ended(how) => {
-                let step = self.pipeline.finish(how, now_ms());
-                Step { over: true, ..step }
+            UpstreamEvent::Failed(fault) => self.pipeline.fail(fault, now_ms()),
+            UpstreamEvent::Ended(end) => {
+                let output = self.pipeline.finish(end, now_ms());
+                PipelineOutput { is_over: true, ..output }
             }
         }
     }
 
-    fn refused(&self, refusal: &Refusal) -> Fault {
-        let status = refusal.status;
-        let why = refusal.text.as_ref().map_or(String::new(), |t| format!(": {t}"));
+    fn upstream_fault(&self, response: &ErrorResponse) -> Fault {
+        let status = response.status;
+        let why = response.text.as_ref().map_or(String::new(), |t| format!(": {t}"));
         let message = match status {
             300..=399 => format!("the backend answered {status}, a redirect, which is not followed"),
             _ => format!("the backend answered {status}{why}"),
         };
-        let plain =
-            Fault { status: Some(status), retry_after: refusal.retry_after, ..Fault::new(FaultKind::Backend, message) };
-        self.pipeline.refused(&refusal.raws, plain)
+        let retry_after = response.retry_after;
+        let from_status = Fault { status: Some(status), retry_after, ..Fault::new(FaultKind::Backend, message) };
+        self.pipeline.upstream_fault(&response.raws, from_status)
     }
 
     async fn into_body(mut self) -> Result<Response, Fault> {
-        while !self.over {
-            poll_fn(|cx| self.poll_step(cx)).await;
+        while !self.is_over {
+            poll_fn(|cx| self.poll_output(cx)).await;
         }
         let body = self.pipeline.body()?;
         let mut response = response::json(200, &body);
@@ -208,14 +212,14 @@ impl Live {
         Ok(response)
     }
 
-    /// The head is held until the first event of the turn, so that a fault before it is a plain HTTP error; or until
-    /// the client must have a sign of life.
+    /// Delays the response headers until the first event of the turn, so that a fault before it is a plain HTTP error;
+    /// or until the first keepalive is due.
     async fn into_stream(mut self) -> Result<Response, Fault> {
         let mut opening = Vec::new();
         self.pipeline.begin();
         self.pipeline.drain(&mut opening);
         let first = match self.pipeline.is_open() {
-            // There are dialects that open a stream without a word.
+            // Some dialects open a stream without a frame.
             true => Some(Bytes::from(opening)).filter(|o| !o.is_empty()),
             false => poll_fn(|cx| self.poll_bytes(cx)).await,
         };
@@ -224,8 +228,8 @@ impl Live {
         {
             return Err(fault.clone());
         }
-        let content_type = self.dialect.wire.content_type.clone();
-        let body = Body::from_bytes_stream(Frames { first, live: self });
+        let content_type = self.dialect.encoding.content_type.clone();
+        let body = Body::from_bytes_stream(TurnBody { first, turn: self });
         Ok(Response::builder()
             .content_type(content_type)
             .header("cache-control", "no-cache, no-transform")
@@ -233,15 +237,15 @@ impl Live {
             .body(body))
     }
 
-    /// Everything that is ready now, as one piece; `None` when the turn is over.
+    /// All frames that are ready now, as one chunk; `None` once the turn is over.
     fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         let mut out = Vec::new();
-        while !self.over && out.len() < WRITE_BYTES {
-            match self.poll_step(cx) {
+        while !self.is_over && out.len() < CHUNK_BYTES {
+            match self.poll_output(cx) {
                 Poll::Ready(Some(_)) => self.pipeline.drain(&mut out),
                 Poll::Ready(None) => {
-                    // It takes the head with it, so what goes wrong from here on is told inside the stream.
-                    self.pipeline.head_left();
+                    // The keepalive sends the response headers, so later faults are sent inside the stream.
+                    self.pipeline.mark_headers_sent();
                     sse::comment(&self.comment.replace("{now_ms}", &now_ms().to_string()), &mut out);
                 }
                 Poll::Pending if out.is_empty() => return Poll::Pending,
@@ -251,32 +255,32 @@ impl Live {
         if out.is_empty() {
             return Poll::Ready(None);
         }
-        self.clock.told();
+        self.deadlines.record_sent();
         Poll::Ready(Some(Bytes::from(out)))
     }
 
-    /// A client that asked for one thing, and a backend that gave the other.
-    fn bridged(&self) -> Option<Direction> {
-        let tally = self.source.tally()?;
-        match (self.stream, tally.streamed) {
+    /// The conversion of this turn, if the upstream response does not have the form that the client requested.
+    fn conversion(&self) -> Option<Direction> {
+        let stats = self.source.stats()?;
+        match (self.stream, stats.streamed) {
             (false, true) => Some(Direction::StreamToJson),
-            // Nothing at all is an empty stream: what becomes of it is decided as for one.
+            // An empty response counts as an empty stream, to which the same policies apply.
             (false, false) if self.is_empty() => Some(Direction::StreamToJson),
-            (true, false) if tally.bytes > 0 && !self.is_empty() => Some(Direction::JsonToStream),
+            (true, false) if stats.bytes > 0 && !self.is_empty() => Some(Direction::JsonToStream),
             (true, _) | (false, false) => None,
         }
     }
 
-    /// The backend ended without a word, and that was no fault of the way.
+    /// The backend ended its response without an event, and no other fault occurred.
     fn is_empty(&self) -> bool {
-        let silent = self.source.tally().is_some_and(|t| t.events == 0);
-        self.over && silent && self.pipeline.fault().is_none_or(|f| f.kind == FaultKind::Empty)
+        let has_no_events = self.source.stats().is_some_and(|t| t.events == 0);
+        self.is_over && has_no_events && self.pipeline.fault().is_none_or(|f| f.kind == FaultKind::Empty)
     }
 
     fn outcome(&self) -> &'static str {
         match self.pipeline.fault() {
-            None if !self.over => "gone",
-            None if self.pipeline.cut().is_some() => "partial",
+            None if !self.is_over => "gone",
+            None if self.pipeline.truncated_by().is_some() => "partial",
             None if self.is_empty() => "empty",
             None => "completed",
             Some(fault) if fault.kind == FaultKind::Empty => "empty",
@@ -287,52 +291,52 @@ impl Live {
     }
 }
 
-impl Drop for Live {
-    /// However it ended: one line, and the counters.
+impl Drop for TurnStream {
+    /// Logs and counts the turn, however it ended.
     fn drop(&mut self) {
-        let took = self.clock.elapsed();
-        let told = if self.pipeline.fault().is_some() { "a turn failed" } else { "a turn was cut short" };
-        if let Some(fault) = self.pipeline.fault().or(self.pipeline.cut()) {
-            self.metrics.failed(&self.backend, fault.kind.word());
-            let (kind, status) = (fault.kind.word(), fault.status());
-            tracing::warn!(id = self.id, backend = self.backend, kind, status, why = fault.message, "{told}");
+        let duration = self.deadlines.elapsed();
+        let event = if self.pipeline.fault().is_some() { "a turn failed" } else { "a turn was cut short" };
+        if let Some(fault) = self.pipeline.fault().or(self.pipeline.truncated_by()) {
+            self.metrics.count_fault(&self.backend, fault.kind.name());
+            let (kind, status) = (fault.kind.name(), fault.status());
+            tracing::warn!(id = self.id, backend = self.backend, kind, status, why = fault.message, "{event}");
         }
-        if !self.over && self.pipeline.fault().is_none() {
-            self.metrics.gone();
-            let duration_ms = took.as_millis() as u64;
+        if !self.is_over && self.pipeline.fault().is_none() {
+            self.metrics.count_disconnect();
+            let duration_ms = duration.as_millis() as u64;
             tracing::info!(id = self.id, backend = self.backend, stream = self.stream, duration_ms, "the client left");
         }
-        for breach in self.pipeline.breaches() {
-            self.metrics.breached(&self.dialect.name, &breach.frame, &breach.keyword);
-            let Breached { frame, pointer, keyword, place, reported } = breach;
+        for violation in self.pipeline.violations() {
+            self.metrics.count_violation(&self.dialect.name, &violation.frame, &violation.keyword);
+            let Violation { frame, pointer, keyword, location: place, reported } = violation;
             let generation = self.generation.number;
             tracing::error!(id = self.id, frame, pointer, keyword, place, reported, generation, "breach");
         }
-        self.metrics.late(self.pipeline.late());
-        if let (Some(direction), Some(tally)) = (self.bridged(), self.source.tally()) {
+        self.metrics.count_late_events(self.pipeline.late_events());
+        if let (Some(direction), Some(stats)) = (self.conversion(), self.source.stats()) {
             let outcome = self.outcome();
-            self.metrics.bridged(direction, outcome, took);
-            let (id, backend, direction) = (&self.id, &self.backend, direction.word());
-            let (events, skipped, bytes) = (tally.events, tally.skipped, tally.bytes);
-            let duration_ms = took.as_millis() as u64;
+            self.metrics.count_conversion(direction, outcome, duration);
+            let (id, backend, direction) = (&self.id, &self.backend, direction.name());
+            let (events, skipped, bytes) = (stats.events, stats.skipped, stats.bytes);
+            let duration_ms = duration.as_millis() as u64;
             tracing::info!(id, backend, direction, outcome, events, skipped, bytes, duration_ms, "bridged");
         }
     }
 }
 
-/// The response body: the source is polled here, so there is no task and no channel per frame.
-struct Frames {
+/// The response body. It polls the upstream response itself, so there is no task and no channel per frame.
+struct TurnBody {
     first: Option<Bytes>,
-    live: Live,
+    turn: TurnStream,
 }
 
-impl Stream for Frames {
+impl Stream for TurnBody {
     type Item = io::Result<Bytes>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         if let Some(first) = self.first.take() {
             return Poll::Ready(Some(Ok(first)));
         }
-        self.live.poll_bytes(cx).map(|bytes| bytes.map(Ok))
+        self.turn.poll_bytes(cx).map(|bytes| bytes.map(Ok))
     }
 }

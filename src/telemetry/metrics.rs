@@ -1,4 +1,4 @@
-//! What is counted. Labels are words of ours and names from the mappings: a client cannot make new ones.
+//! Prometheus metrics. Label values are fixed words and names from the mappings: a client cannot create new ones.
 
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue};
@@ -13,80 +13,80 @@ use std::time::Duration;
 
 pub struct Metrics {
     registry: Registry,
-    answers: Family<Answered, Counter>,
-    bridges: Family<Bridged, Counter>,
-    bridge_duration: Family<Towards, Histogram>,
-    dropped: Family<Dropped, Counter>,
-    malformed: Family<OfBackend, Counter>,
-    faults: Family<Faulty, Counter>,
-    late: Counter,
-    gone: Counter,
-    breaches: Family<Broken, Counter>,
-    reloads: Family<Reloaded, Counter>,
-    refused: Family<RefusedAt, Gauge>,
-    pub turns: Gauge,
+    responses: Family<ResponseLabels, Counter>,
+    conversions: Family<ConversionLabels, Counter>,
+    conversion_duration: Family<DirectionLabels, Histogram>,
+    dropped_fields: Family<DroppedFieldLabels, Counter>,
+    malformed_events: Family<BackendLabels, Counter>,
+    faults: Family<FaultLabels, Counter>,
+    late_events: Counter,
+    disconnects: Counter,
+    violations: Family<ViolationLabels, Counter>,
+    reloads: Family<ReloadLabels, Counter>,
+    rejected_config: Family<RejectedConfigLabels, Gauge>,
+    pub turns_in_flight: Gauge,
     pub generation: Gauge,
     pub generations: Gauge,
-    telling: Mutex<()>,
+    snapshot: Mutex<()>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Reloaded {
+struct ReloadLabels {
     outcome: &'static str,
 }
 
-/// Why the files are not what serves: an error, and where it stands.
+/// A diagnostic of the rejected configuration, and its location.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub struct RefusedAt {
+pub struct RejectedConfigLabels {
     pub code: &'static str,
     pub file: String,
-    /// Nothing where it is the file as a whole, or the set.
+    /// Empty if the diagnostic is about the whole file or set.
     pub line: String,
     pub column: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Answered {
+struct ResponseLabels {
     route: String,
     status: u16,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Bridged {
+struct ConversionLabels {
     direction: Direction,
     outcome: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Towards {
+struct DirectionLabels {
     direction: Direction,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Dropped {
+struct DroppedFieldLabels {
     backend: String,
     field: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OfBackend {
+struct BackendLabels {
     backend: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Faulty {
+struct FaultLabels {
     backend: String,
     kind: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Broken {
+struct ViolationLabels {
     dialect: String,
     frame: String,
     keyword: String,
 }
 
-/// A client asked for one thing and the backend gave the other.
+/// The conversion between the upstream response and the form that the client requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
     StreamToJson,
@@ -94,7 +94,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    pub fn word(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Direction::StreamToJson => "stream_to_json",
             Direction::JsonToStream => "json_to_stream",
@@ -104,45 +104,49 @@ impl Direction {
 
 impl EncodeLabelValue for Direction {
     fn encode(&self, encoder: &mut prometheus_client::encoding::LabelValueEncoder) -> Result<(), std::fmt::Error> {
-        self.word().encode(encoder)
+        self.name().encode(encoder)
     }
 }
 
 /// From 5 ms to two minutes.
-fn durations() -> Histogram {
+fn duration_histogram() -> Histogram {
     Histogram::new(exponential_buckets(0.005, 2.5, 12))
 }
 
 impl Default for Metrics {
     fn default() -> Self {
         let mut registry = Registry::default();
-        let answers = Family::default();
-        registry.register("answers", "Answers, by route and status", answers.clone());
-        let bridges = Family::default();
-        registry.register("bridges", "Streams that became a body, bodies that became a stream", bridges.clone());
-        let bridge_duration = Family::new_with_constructor(durations as fn() -> Histogram);
-        registry.register("bridge_duration_seconds", "How long a bridged answer took", bridge_duration.clone());
-        let dropped = Family::default();
-        registry.register("dropped_fields", "Fields of requests that a backend does not take", dropped.clone());
-        let malformed = Family::default();
-        registry.register("malformed_events", "Pieces of a backend's answer that cannot be read", malformed.clone());
+        let responses = Family::default();
+        registry.register("answers", "Answers, by route and status", responses.clone());
+        let conversions = Family::default();
+        registry.register("bridges", "Streams that became a body, bodies that became a stream", conversions.clone());
+        let conversion_duration = Family::new_with_constructor(duration_histogram as fn() -> Histogram);
+        registry.register("bridge_duration_seconds", "How long a bridged answer took", conversion_duration.clone());
+        let dropped_fields = Family::default();
+        registry.register("dropped_fields", "Fields of requests that a backend does not take", dropped_fields.clone());
+        let malformed_events = Family::default();
+        registry.register(
+            "malformed_events",
+            "Pieces of a backend's answer that cannot be read",
+            malformed_events.clone(),
+        );
         let faults = Family::default();
         registry.register("faults", "Turns that failed, by what went wrong", faults.clone());
-        let late = Counter::default();
-        registry.register("late_events", "Events that came after their turn was over", late.clone());
-        let gone = Counter::default();
-        registry.register("clients_gone", "Clients that left before their turn was over", gone.clone());
-        let breaches = Family::default();
-        registry.register("breaches", "Frames and bodies that broke their schema or their order", breaches.clone());
-        let turns = Gauge::default();
-        registry.register("turns", "Turns under way", turns.clone());
+        let late_events = Counter::default();
+        registry.register("late_events", "Events that came after their turn was over", late_events.clone());
+        let disconnects = Counter::default();
+        registry.register("clients_gone", "Clients that left before their turn was over", disconnects.clone());
+        let violations = Family::default();
+        registry.register("breaches", "Frames and bodies that broke their schema or their order", violations.clone());
+        let turns_in_flight = Gauge::default();
+        registry.register("turns", "Turns under way", turns_in_flight.clone());
         let reloads = Family::default();
         registry.register("reloads", "Reloads, by what came of them", reloads.clone());
-        let refused = Family::default();
+        let rejected_config = Family::default();
         registry.register(
             "reload_refused",
             "Why the files are not what serves; nothing once they are mended",
-            refused.clone(),
+            rejected_config.clone(),
         );
         let generation = Gauge::default();
         registry.register("generation", "The number of the generation that serves", generation.clone());
@@ -154,83 +158,84 @@ impl Default for Metrics {
         );
         Metrics {
             registry,
-            answers,
-            bridges,
-            bridge_duration,
-            dropped,
-            malformed,
+            responses,
+            conversions,
+            conversion_duration,
+            dropped_fields,
+            malformed_events,
             faults,
-            late,
-            gone,
-            breaches,
+            late_events,
+            disconnects,
+            violations,
             reloads,
-            refused,
-            turns,
+            rejected_config,
+            turns_in_flight,
             generation,
             generations,
-            telling: Mutex::default(),
+            snapshot: Mutex::default(),
         }
     }
 }
 
 impl Metrics {
-    pub fn answered(&self, route: &str, status: u16) {
-        self.answers.get_or_create(&Answered { route: route.to_owned(), status }).inc();
+    pub fn count_response(&self, route: &str, status: u16) {
+        self.responses.get_or_create(&ResponseLabels { route: route.to_owned(), status }).inc();
     }
 
-    pub fn bridged(&self, direction: Direction, outcome: &'static str, took: Duration) {
-        self.bridges.get_or_create(&Bridged { direction, outcome }).inc();
-        self.bridge_duration.get_or_create(&Towards { direction }).observe(took.as_secs_f64());
+    pub fn count_conversion(&self, direction: Direction, outcome: &'static str, duration: Duration) {
+        self.conversions.get_or_create(&ConversionLabels { direction, outcome }).inc();
+        self.conversion_duration.get_or_create(&DirectionLabels { direction }).observe(duration.as_secs_f64());
     }
 
-    pub fn dropped(&self, backend: &str, field: &str) {
-        let labels = Dropped { backend: backend.to_owned(), field: field.to_owned() };
-        self.dropped.get_or_create(&labels).inc();
+    pub fn count_dropped_field(&self, backend: &str, field: &str) {
+        let labels = DroppedFieldLabels { backend: backend.to_owned(), field: field.to_owned() };
+        self.dropped_fields.get_or_create(&labels).inc();
     }
 
-    pub fn malformed(&self, backend: &str) {
-        self.malformed.get_or_create(&OfBackend { backend: backend.to_owned() }).inc();
+    pub fn count_malformed_event(&self, backend: &str) {
+        self.malformed_events.get_or_create(&BackendLabels { backend: backend.to_owned() }).inc();
     }
 
-    pub fn failed(&self, backend: &str, kind: &'static str) {
-        self.faults.get_or_create(&Faulty { backend: backend.to_owned(), kind }).inc();
+    pub fn count_fault(&self, backend: &str, kind: &'static str) {
+        self.faults.get_or_create(&FaultLabels { backend: backend.to_owned(), kind }).inc();
     }
 
-    pub fn breached(&self, dialect: &str, frame: &str, keyword: &str) {
-        let labels = Broken { dialect: dialect.to_owned(), frame: frame.to_owned(), keyword: keyword.to_owned() };
-        self.breaches.get_or_create(&labels).inc();
+    pub fn count_violation(&self, dialect: &str, frame: &str, keyword: &str) {
+        let labels =
+            ViolationLabels { dialect: dialect.to_owned(), frame: frame.to_owned(), keyword: keyword.to_owned() };
+        self.violations.get_or_create(&labels).inc();
     }
 
-    pub fn gone(&self) {
-        self.gone.inc();
+    pub fn count_disconnect(&self) {
+        self.disconnects.inc();
     }
 
-    pub fn late(&self, events: u64) {
-        self.late.inc_by(events);
+    pub fn count_late_events(&self, events: u64) {
+        self.late_events.inc_by(events);
     }
 
-    /// Counted by whoever reloads; here it is only told.
-    pub fn reloaded(&self, outcome: &'static str, times: u64) {
-        self.reloads.get_or_create(&Reloaded { outcome }).inner().store(times, Ordering::Relaxed);
+    /// Sets the counter to the total that the reloader has counted.
+    pub fn set_reloads(&self, outcome: &'static str, total: u64) {
+        self.reloads.get_or_create(&ReloadLabels { outcome }).inner().store(total, Ordering::Relaxed);
     }
 
-    /// Held from setting what is only told when asked for to telling it.
-    pub fn telling(&self) -> MutexGuard<'_, ()> {
-        self.telling.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Held while the gauges of a scrape are set and encoded, so that the scrape is a consistent snapshot.
+    pub fn lock_snapshot(&self) -> MutexGuard<'_, ()> {
+        self.snapshot.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// In place of what was told before.
-    pub fn refused(&self, places: Vec<RefusedAt>) {
-        self.refused.clear();
-        for place in places {
-            self.refused.get_or_create(&place).set(1);
+    /// Replaces the labels of the last scrape.
+    pub fn set_rejected_config(&self, diagnostics: Vec<RejectedConfigLabels>) {
+        self.rejected_config.clear();
+        for labels in diagnostics {
+            self.rejected_config.get_or_create(&labels).set(1);
         }
     }
 
-    /// As Prometheus reads it.
-    pub fn text(&self) -> String {
+    /// The OpenMetrics text format.
+    pub fn encode(&self) -> String {
         let mut text = String::new();
-        // Writing to a text does not fail.
+        // Writing to a string does not fail.
         let _ = encode(&mut text, &self.registry);
         text
     }

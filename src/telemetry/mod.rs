@@ -1,13 +1,13 @@
-//! Logs and metrics. One line an answer, no bodies, no keys.
+//! Logs and metrics. One log line per response; no bodies and no keys are logged.
 
 mod metrics;
 
-pub use metrics::{Direction, Metrics, RefusedAt};
+pub use metrics::{Direction, Metrics, RejectedConfigLabels};
 
 use std::io::IsTerminal;
 use tracing_subscriber::EnvFilter;
 
-/// `REFRAME_LOG` chooses what is logged (`info` when it is not set), on standard error.
+/// Logs to standard error. `REFRAME_LOG` sets the filter (default: `info`).
 pub fn init() {
     let filter = EnvFilter::try_from_env("REFRAME_LOG").unwrap_or_else(|_| EnvFilter::new("info,notify=off"));
     let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
@@ -16,7 +16,7 @@ pub fn init() {
         .with_writer(std::io::stderr)
         .with_ansi(colour)
         .with_target(false)
-        // They would be printed to standard error too, by a macro that panics when nobody reads it any more.
+        // These errors are printed by a macro that panics if standard error is closed.
         .log_internal_errors(false)
         .try_init();
 }

@@ -1,25 +1,25 @@
-//! What the turn remembers of one choice.
+//! The state of one choice: its open items and buffered input.
 
-use super::tool_calls::Call;
+use super::tool_calls::CallState;
 use crate::domain::{Choice, Tree};
 
 #[derive(Debug, Default)]
-pub(super) struct Lane {
+pub(super) struct ChoiceState {
     pub finished: bool,
-    /// The open message, as a position in the turn's items.
+    /// The open message, as an index into the turn's items.
     pub message: Option<usize>,
     pub reasoning: Option<usize>,
-    /// The backend's own name of an item → its position.
+    /// The backend's key of an item, and the item's index.
     pub keys: Vec<(String, usize)>,
-    pub calls: Vec<Call>,
-    /// Halves of characters that wait for their other half: of text, of reasoning.
-    pub text_half: Option<u16>,
-    pub thought_half: Option<u16>,
-    /// Log-probabilities that belong to the text that comes next.
+    pub calls: Vec<CallState>,
+    /// High surrogates that still need the low surrogate of the next delta: of text, of reasoning.
+    pub text_surrogate: Option<u16>,
+    pub reasoning_surrogate: Option<u16>,
+    /// Log-probabilities of the next text delta.
     pub logprobs: Tree,
 }
 
-impl Lane {
+impl ChoiceState {
     pub fn item_of(&self, key: &str) -> Option<usize> {
         self.keys.iter().rev().find(|(k, _)| k == key).map(|(_, item)| *item)
     }

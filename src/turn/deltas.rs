@@ -1,57 +1,58 @@
-//! Pieces of text: what is new in a snapshot, and whether arguments are whole.
+//! Text deltas: the new suffix of a snapshot, split surrogate pairs, and whether arguments are complete JSON.
 
 use crate::domain::request::WRAPPED_INPUT;
-use crate::domain::{Piece, Tree};
-use reframe_json::Torn;
+use crate::domain::{Delta, Tree};
+use reframe_json::SurrogateString;
 
-/// What `piece` adds to what is there. A snapshot that contradicts what was already told adds nothing: what a client
-/// has read cannot be taken back.
+/// Returns the text that `delta` adds. A snapshot that contradicts the text so far adds nothing, because emitted text
+/// cannot be taken back.
 ///
-/// What is there is asked for only when it is needed: gathering it for every piece would make a stream cost the square of
-/// its length.
-pub(super) fn news<S: AsRef<str>>(piece: Piece, so_far: impl FnOnce() -> S) -> String {
-    match piece {
-        Piece::Delta(text) => text,
-        Piece::Torn(torn) => torn.lossy(),
-        Piece::Whole(text) => text.strip_prefix(so_far().as_ref()).map(str::to_owned).unwrap_or_default(),
+/// `so_far` is a closure because collecting the text for every delta would make a stream quadratic in its length.
+pub(super) fn new_suffix<S: AsRef<str>>(delta: Delta, so_far: impl FnOnce() -> S) -> String {
+    match delta {
+        Delta::Append(text) => text,
+        Delta::AppendSurrogates(string) => string.to_string_lossy(),
+        Delta::Snapshot(text) => text.strip_prefix(so_far().as_ref()).map(str::to_owned).unwrap_or_default(),
     }
 }
 
-/// Joins the halves of a character that was cut between two pieces. `half` is what the piece before left over; a half
-/// whose other half never comes is U+FFFD.
-pub(super) fn mend(half: &mut Option<u16>, piece: Piece) -> Piece {
-    let lost = |half: &mut Option<u16>| half.take().map(|_| char::REPLACEMENT_CHARACTER);
-    match piece {
-        Piece::Delta(text) if half.is_none() || text.is_empty() => Piece::Delta(text),
-        Piece::Delta(text) => Piece::Delta(lost(half).into_iter().collect::<String>() + &text),
-        Piece::Torn(Torn { lead, text, tail }) => {
-            let first = match (half.take(), lead) {
+/// Joins a surrogate pair that was split between two deltas. `pending` is the high surrogate of the previous delta. A
+/// surrogate without its counterpart becomes U+FFFD.
+pub(super) fn join_surrogates(pending: &mut Option<u16>, delta: Delta) -> Delta {
+    match delta {
+        Delta::Append(text) if pending.is_none() || text.is_empty() => Delta::Append(text),
+        Delta::Append(text) => {
+            *pending = None;
+            Delta::Append(format!("{}{text}", char::REPLACEMENT_CHARACTER))
+        }
+        Delta::AppendSurrogates(SurrogateString { leading_low, text, trailing_high }) => {
+            let first = match (pending.take(), leading_low) {
                 (Some(high), Some(low)) => char::decode_utf16([high, low])
                     .map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER))
                     .collect::<String>(),
                 (None, None) => String::new(),
                 (Some(_), None) | (None, Some(_)) => char::REPLACEMENT_CHARACTER.to_string(),
             };
-            *half = tail;
-            Piece::Delta(first + &text)
+            *pending = trailing_high;
+            Delta::Append(first + &text)
         }
-        // A snapshot says all of it, the missing half too.
-        Piece::Whole(text) => {
-            *half = None;
-            Piece::Whole(text)
+        // A snapshot contains the whole text, including the pending character.
+        Delta::Snapshot(text) => {
+            *pending = None;
+            Delta::Snapshot(text)
         }
     }
 }
 
-/// What a custom tool is given, out of the function call that it travelled as.
-pub(super) fn unwrapped(arguments: &str) -> String {
+/// Extracts the input of a custom tool that was sent to the backend as a function.
+pub(super) fn unwrap_custom_input(arguments: &str) -> String {
     let parsed = Tree::parse(arguments.as_bytes()).ok();
     let input = parsed.as_ref().and_then(|t| t.get(WRAPPED_INPUT)).and_then(Tree::as_str);
     input.unwrap_or(arguments).to_owned()
 }
 
-/// Is this a whole JSON object or list, so that nothing but white space can follow?
-pub(super) fn is_whole(arguments: &str) -> bool {
+/// True if this is one complete JSON object or array, so that only white space can follow.
+pub(super) fn is_complete_json(arguments: &str) -> bool {
     let mut depth = 0i64;
     let mut in_text = false;
     let mut escaped = false;

@@ -1,18 +1,18 @@
-//! Ids from a seed: the core never asks for randomness, so a turn can be told again exactly.
+//! Ids generated from a seed. The core uses no other randomness, so a turn can be reproduced exactly.
 
 #[derive(Clone, Debug)]
 pub enum Ids {
-    /// 24 characters of base 62 each, from a stream that starts at the seed.
+    /// 24 base-62 characters each, from a generator that starts at the seed.
     Seeded(u128),
-    /// `1`, `2`, `3`: for goldens that a person reads.
+    /// `1`, `2`, `3`: for readable golden files.
     Counting(u64),
 }
 
 const LENGTH: usize = 24;
 const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/// An id of the backend's that can stand in a frame as it is.
-pub(super) fn is_sane(id: &str) -> bool {
+/// True if an id of the backend can be used in frames unchanged.
+pub(super) fn is_usable_id(id: &str) -> bool {
     (1..=128).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-.:".contains(&b))
 }
 

@@ -1,153 +1,167 @@
-//! Text and refusals: the message item and its parts.
+//! Message items: text, refusals, annotations and log-probabilities.
 
-use super::{At, Tell, Turn, Voice, deltas, ids};
-use crate::domain::policy::{EmptyMessageItem, IdsPolicy, OutputIndex, TerminalOrder};
-use crate::domain::{Item, ItemKind, ItemState, Moment, MomentKind, Part, PartKind, Piece, Tree};
+use super::{OnMoment, TextKind, TextTarget, Turn, deltas, ids};
+use crate::domain::policy::{CloseItems, EmptyMessageItem, IdsPolicy, OutputIndex};
+use crate::domain::{Delta, Item, ItemKind, ItemState, Moment, MomentKind, Part, PartKind, Tree};
 
 impl Turn {
-    pub(super) fn text(&mut self, choice: usize, at: At, piece: Piece, voice: Voice, tell: &mut Tell) {
+    pub(super) fn text(
+        &mut self,
+        choice: usize,
+        target: TextTarget,
+        delta: Delta,
+        text_kind: TextKind,
+        on_moment: &mut OnMoment,
+    ) {
         if self.is_late(choice) {
             return;
         }
-        // The first piece of a turn may be half a character; there must be somewhere to keep it.
-        if matches!(piece, Piece::Torn(_)) && !self.reach(choice, tell) {
+        // The first delta of a turn may end with half of a surrogate pair, which is stored in the choice.
+        if matches!(delta, Delta::AppendSurrogates(_)) && !self.ensure_choice(choice, on_moment) {
             return;
         }
-        let piece = match self.lanes.get_mut(choice) {
-            Some(lane) => deltas::mend(&mut lane.text_half, piece),
-            None => piece,
+        let delta = match self.choices.get_mut(choice) {
+            Some(choice_state) => deltas::join_surrogates(&mut choice_state.text_surrogate, delta),
+            None => delta,
         };
-        let kind = match voice {
-            Voice::Text => PartKind::Text,
-            Voice::Refusal => PartKind::Refusal,
+        let kind = match text_kind {
+            TextKind::Text => PartKind::Text,
+            TextKind::Refusal => PartKind::Refusal,
         };
-        let text = deltas::news(piece, || self.said(choice, &at, kind));
-        if text.is_empty() || !self.keep(text.len(), tell) || !self.reach(choice, tell) {
+        let text = deltas::new_suffix(delta, || self.text_so_far(choice, &target, kind));
+        if text.is_empty() || !self.charge(text.len(), on_moment) || !self.ensure_choice(choice, on_moment) {
             return;
         }
-        let item = self.message_for(choice, at.item, tell);
-        let part = self.part_for(choice, item, at.part, kind, tell);
+        let item = self.message_for(choice, target.item, on_moment);
+        let part = self.part_for(choice, item, target.part, kind, on_moment);
         self.state.items[item].parts[part].text.push_str(&text);
-        let moment = match voice {
-            Voice::Text => MomentKind::TextDelta,
-            Voice::Refusal => MomentKind::RefusalDelta,
+        let moment = match text_kind {
+            TextKind::Text => MomentKind::TextDelta,
+            TextKind::Refusal => MomentKind::RefusalDelta,
         };
         let mut moment = Moment::part(moment, choice, item, part, text);
-        moment.value = std::mem::take(&mut self.lanes[choice].logprobs);
+        moment.value = std::mem::take(&mut self.choices[choice].logprobs);
         if moment.value.is_null() {
             moment.value = std::mem::take(&mut self.first_logprobs);
         }
         if let Tree::List(tokens) = &moment.value {
             self.state.items[item].parts[part].logprobs.extend(tokens.iter().cloned());
         }
-        tell(&self.state, &moment);
+        on_moment(&self.state, &moment);
     }
 
-    /// What this item (or, without a name, the last message) has said so far: what a snapshot is measured against.
-    fn said(&self, choice: usize, at: &At, kind: PartKind) -> String {
-        let lane = self.lanes.get(choice);
-        let item = match &at.item {
-            Some(key) => lane.and_then(|l| l.item_of(key)),
+    /// The text so far of the target item (by default the last message), for comparison with a snapshot.
+    fn text_so_far(&self, choice: usize, target: &TextTarget, kind: PartKind) -> String {
+        let choice_state = self.choices.get(choice);
+        let item = match &target.item {
+            Some(key) => choice_state.and_then(|c| c.item_of(key)),
             None => self.state.items.iter().rposition(|i| i.choice == choice && i.kind == ItemKind::Message),
         };
         item.and_then(|i| self.state.items.get(i))
             .map(|i| {
-                let of = |p: &&Part| p.kind == kind && at.part.is_none_or(|part| p.said_at == Some(part));
-                i.parts.iter().filter(of).map(|p| p.text.as_str()).collect()
+                let matches = |p: &&Part| p.kind == kind && target.part.is_none_or(|n| p.backend_index == Some(n));
+                i.parts.iter().filter(matches).map(|p| p.text.as_str()).collect()
             })
             .unwrap_or_default()
     }
 
-    fn message_for(&mut self, choice: usize, key: Option<String>, tell: &mut Tell) -> usize {
-        let lane = &mut self.lanes[choice];
-        if let Some(item) = lane.message {
-            let named = lane.keys.iter().rev().find(|(_, i)| *i == item).map(|(k, _)| k.as_str());
+    fn message_for(&mut self, choice: usize, key: Option<String>, on_moment: &mut OnMoment) -> usize {
+        let choice_state = &mut self.choices[choice];
+        if let Some(item) = choice_state.message {
+            let named = choice_state.keys.iter().rev().find(|(_, i)| *i == item).map(|(k, _)| k.as_str());
             match (&key, named) {
                 (None, _) => return item,
                 (Some(key), Some(named)) if key == named => return item,
                 (Some(key), None) => {
-                    lane.keys.push((key.clone(), item));
+                    choice_state.keys.push((key.clone(), item));
                     return item;
                 }
-                (Some(_), Some(_)) if self.policies.terminal_order == TerminalOrder::AtEnd => return item,
+                (Some(_), Some(_)) if self.policies.close_items == CloseItems::AtFinish => return item,
                 (Some(_), Some(_)) => {}
             }
         }
-        self.open_message(choice, key, tell)
+        self.open_message(choice, key, on_moment)
     }
 
-    /// Policy `empty_message_item: always`: a choice that has said nothing has a message nevertheless.
-    pub(super) fn ensure_message(&mut self, choice: usize, tell: &mut Tell) {
+    /// Policy `empty_message_item: always`: a choice without text still gets a message item.
+    pub(super) fn ensure_message(&mut self, choice: usize, on_moment: &mut OnMoment) {
         let has = self.state.items_of(choice).any(|i| i.kind == ItemKind::Message);
         if !has && self.policies.empty_message_item == EmptyMessageItem::Always {
-            self.open_message(choice, None, tell);
+            self.open_message(choice, None, on_moment);
         }
     }
 
-    /// Text follows reasoning and other messages; those are closed first.
-    pub(super) fn open_message(&mut self, choice: usize, key: Option<String>, tell: &mut Tell) -> usize {
-        self.close_message(choice, ItemState::Done, tell);
-        self.close_reasoning(choice, ItemState::Done, tell);
+    /// Closes the previous message and the reasoning first.
+    pub(super) fn open_message(&mut self, choice: usize, key: Option<String>, on_moment: &mut OnMoment) -> usize {
+        self.close_message(choice, ItemState::Done, on_moment);
+        self.close_reasoning(choice, ItemState::Done, on_moment);
         let item = self.add_item(choice, ItemKind::Message, key.as_deref());
-        let lane = &mut self.lanes[choice];
-        lane.message = Some(item);
-        lane.keys.extend(key.map(|k| (k, item)));
-        tell(&self.state, &Moment::item(MomentKind::MessageOpen, choice, item));
+        let choice_state = &mut self.choices[choice];
+        choice_state.message = Some(item);
+        choice_state.keys.extend(key.map(|k| (k, item)));
+        on_moment(&self.state, &Moment::item(MomentKind::MessageOpen, choice, item));
         item
     }
 
-    /// The open part of this kind; a part of another kind is closed first.
-    fn part_for(&mut self, choice: usize, item: usize, at: Option<usize>, kind: PartKind, tell: &mut Tell) -> usize {
+    /// The open part of this kind. A part of another kind is closed first.
+    fn part_for(
+        &mut self,
+        choice: usize,
+        item: usize,
+        backend_index: Option<usize>,
+        kind: PartKind,
+        on_moment: &mut OnMoment,
+    ) -> usize {
         let parts = &self.state.items[item].parts;
         if let Some(last) = parts.last()
             && last.open
             && last.kind == kind
-            && (at.is_none() || last.said_at == at)
+            && (backend_index.is_none() || last.backend_index == backend_index)
         {
             return parts.len() - 1;
         }
-        self.close_part(choice, item, tell);
+        self.close_part(choice, item, on_moment);
         let part = self.state.items[item].parts.len();
-        self.state.items[item].parts.push(Part { said_at: at, ..Part::new(part, kind) });
-        tell(&self.state, &Moment::part(MomentKind::PartOpen, choice, item, part, String::new()));
+        self.state.items[item].parts.push(Part { backend_index, ..Part::new(part, kind) });
+        on_moment(&self.state, &Moment::part(MomentKind::PartOpen, choice, item, part, String::new()));
         part
     }
 
-    fn close_part(&mut self, choice: usize, item: usize, tell: &mut Tell) {
+    fn close_part(&mut self, choice: usize, item: usize, on_moment: &mut OnMoment) {
         let Some(last) = self.state.items[item].parts.last_mut().filter(|p| p.open) else { return };
         last.open = false;
         let part = last.index;
-        tell(&self.state, &Moment::part(MomentKind::PartClose, choice, item, part, String::new()));
+        on_moment(&self.state, &Moment::part(MomentKind::PartClose, choice, item, part, String::new()));
     }
 
-    pub(super) fn close_message(&mut self, choice: usize, how: ItemState, tell: &mut Tell) {
-        let Some(item) = self.lanes[choice].message.take() else { return };
-        self.close_part(choice, item, tell);
-        self.state.items[item].state = how;
-        tell(&self.state, &Moment::item(MomentKind::MessageClose, choice, item));
+    pub(super) fn close_message(&mut self, choice: usize, state: ItemState, on_moment: &mut OnMoment) {
+        let Some(item) = self.choices[choice].message.take() else { return };
+        self.close_part(choice, item, on_moment);
+        self.state.items[item].state = state;
+        on_moment(&self.state, &Moment::item(MomentKind::MessageClose, choice, item));
     }
 
-    /// Another kind of item begins: the message is over, unless everything closes at the end.
-    pub(super) fn leave_message(&mut self, choice: usize, tell: &mut Tell) {
-        if self.policies.terminal_order == TerminalOrder::ByItem {
-            self.close_message(choice, ItemState::Done, tell);
+    /// Called when another kind of item opens. Closes the message, unless the policy `close_items` defers that.
+    pub(super) fn close_message_by_policy(&mut self, choice: usize, on_moment: &mut OnMoment) {
+        if self.policies.close_items == CloseItems::WhenComplete {
+            self.close_message(choice, ItemState::Done, on_moment);
         }
     }
 
-    pub(super) fn annotation(&mut self, choice: usize, mut value: Tree, tell: &mut Tell) {
-        if self.is_late(choice) || !self.keep(64, tell) || !self.reach(choice, tell) {
+    pub(super) fn annotation(&mut self, choice: usize, mut value: Tree, on_moment: &mut OnMoment) {
+        if self.is_late(choice) || !self.charge(64, on_moment) || !self.ensure_choice(choice, on_moment) {
             return;
         }
-        let item = self.message_for(choice, None, tell);
-        let part = self.part_for(choice, item, None, PartKind::Text, tell);
+        let item = self.message_for(choice, None, on_moment);
+        let part = self.part_for(choice, item, None, PartKind::Text, on_moment);
         value.insert("shift", Tree::from(self.chars_before(choice, item, part) as i64));
         self.state.items[item].parts[part].annotations.push(value.clone());
         let mut moment = Moment::part(MomentKind::Annotation, choice, item, part, String::new());
         moment.value = value;
-        tell(&self.state, &moment);
+        on_moment(&self.state, &moment);
     }
 
-    /// A dialect that joins the parts of a choice counts offsets from its beginning, in characters.
+    /// Characters of the choice before this part. Dialects that concatenate parts add it to annotation offsets.
     fn chars_before(&self, choice: usize, item: usize, part: usize) -> usize {
         let earlier = self.state.items.iter().take(item).filter(|i| i.choice == choice).flat_map(|i| &i.parts);
         let same = self.state.items[item].parts.iter().take(part);
@@ -155,15 +169,15 @@ impl Turn {
     }
 
     pub(super) fn logprobs(&mut self, choice: usize, value: Tree) {
-        let waiting = match self.lanes.get_mut(choice) {
-            Some(lane) => &mut lane.logprobs,
+        let pending = match self.choices.get_mut(choice) {
+            Some(choice_state) => &mut choice_state.logprobs,
             None => &mut self.first_logprobs,
         };
-        *waiting = value;
+        *pending = value;
     }
 
-    /// `name`: what the backend calls it.
-    pub(super) fn add_item(&mut self, choice: usize, kind: ItemKind, name: Option<&str>) -> usize {
+    /// `backend_key` becomes the item's id under the policy `ids: backend`.
+    pub(super) fn add_item(&mut self, choice: usize, kind: ItemKind, backend_key: Option<&str>) -> usize {
         let position = self.state.items.len();
         let is_call = |i: &&Item| i.choice == choice && i.is_call();
         let same = |i: &&Item| i.choice == choice && i.kind == kind;
@@ -179,13 +193,13 @@ impl Turn {
             },
         };
         let ordinal = if call { calls } else { self.state.items.iter().filter(same).count() };
-        // A bare number is a place, not a name.
-        let usable = |n: &&str| ids::is_sane(n) && !n.bytes().all(|b| b.is_ascii_digit());
-        let name = name.filter(|_| self.policies.ids == IdsPolicy::Backend).filter(usable);
-        let name = name.filter(|n| !self.state.items.iter().any(|i| i.id == **n)).map(str::to_owned);
-        let own = self.ids.next();
+        // A bare number is an index, not an id.
+        let usable = |n: &&str| ids::is_usable_id(n) && !n.bytes().all(|b| b.is_ascii_digit());
+        let backend_id = backend_key.filter(|_| self.policies.ids == IdsPolicy::Backend).filter(usable);
+        let backend_id = backend_id.filter(|n| !self.state.items.iter().any(|i| i.id == **n)).map(str::to_owned);
+        let own_id = self.ids.next();
         self.state.items.push(Item {
-            id: name.unwrap_or(own),
+            id: backend_id.unwrap_or(own_id),
             choice,
             kind,
             state: ItemState::Open,

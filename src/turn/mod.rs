@@ -1,6 +1,6 @@
-//! Event → Moment. The only memory of a turn, typed and pure: what is open, what was said, what may still come.
+//! Converts a backend's events into moments. `Turn` is the only mutable state of a turn, and it is pure: no I/O, no clock.
 //!
-//! A moment is told while the state is just as the client has to see it: an item that opens is still empty.
+//! Each moment is emitted with the state that the client must see at that point: when an item opens, it is still empty.
 
 mod choice_state;
 mod deltas;
@@ -12,45 +12,45 @@ mod tool_calls;
 
 pub use ids::Ids;
 
-use crate::domain::policy::{ChoiceFrames, Head, IdsPolicy};
-use crate::domain::{Event, Fault, FaultKind, Masks, Moment, MomentKind, Policies, Tree, TurnState, Usage};
-use choice_state::Lane;
+use crate::domain::policy::{ChoiceFrames, IdsPolicy, StreamStart};
+use crate::domain::{Event, Fault, FaultKind, Moment, MomentKind, Policies, ToolAliases, Tree, TurnState, Usage};
+use choice_state::ChoiceState;
 
-/// Is told every moment, with the state at that moment.
-pub type Tell<'t> = dyn FnMut(&TurnState, &Moment) + 't;
+/// Callback for every moment, with the state at that moment.
+pub type OnMoment<'t> = dyn FnMut(&TurnState, &Moment) + 't;
 
 pub struct Turn {
     state: TurnState,
     policies: Policies,
     ids: Ids,
-    lanes: Vec<Lane>,
-    /// How many choices the client asked for.
-    asked: usize,
-    /// How much text it sent, for an estimate.
-    asked_chars: usize,
-    /// Kept out of the state until the end: an envelope that opens a stream has no usage yet.
+    choices: Vec<ChoiceState>,
+    /// The number of choices the client requested (`n`).
+    requested_choices: usize,
+    /// Characters of text in the request, for `usage: estimate`.
+    request_chars: usize,
+    /// Kept out of the state until the end, because the envelope that opens a stream must not contain usage yet.
     usage: Usage,
-    /// Log-probabilities that came before their choice was opened.
+    /// Log-probabilities that arrived before their choice was opened.
     first_logprobs: Tree,
-    masks: Masks,
-    /// The answer is one body: how it ended may still change what it says.
-    whole: bool,
-    /// That body is made of a stream.
-    bridged: bool,
-    head_left: bool,
+    tool_aliases: ToolAliases,
+    /// The client gets one JSON body, so the outcome can still change its content.
+    single_body: bool,
+    /// The body is aggregated from a stream of the backend.
+    aggregated: bool,
+    headers_sent: bool,
     opened: bool,
-    /// What goes wrong while an answer is cut short is a failure: there is nothing left to cut.
-    cutting: bool,
-    over: bool,
-    late: u64,
+    /// Set while the turn is being truncated: a fault in that phase fails the turn instead of truncating it again.
+    truncating: bool,
+    ended: bool,
+    late_events: u64,
     bytes: usize,
     limits: Limits,
 }
 
-/// A backend is not trusted with our memory.
+/// Memory limits of one turn, because backends are not trusted.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Of text and arguments, all together.
+    /// Bytes of text and arguments in total.
     pub bytes: usize,
     pub choices: usize,
     pub items: usize,
@@ -63,45 +63,45 @@ impl Default for Limits {
 }
 
 impl Turn {
-    pub fn new(policies: Policies, mut ids: Ids, model: &str, asked: usize, created: i64) -> Turn {
+    pub fn new(policies: Policies, mut ids: Ids, model: &str, requested_choices: usize, created: i64) -> Turn {
         let state = TurnState { id: ids.next(), created, model: model.to_owned(), ..TurnState::default() };
         Turn {
             state,
             policies,
             ids,
-            lanes: Vec::new(),
-            asked,
-            asked_chars: 0,
+            choices: Vec::new(),
+            requested_choices,
+            request_chars: 0,
             usage: Usage::default(),
             first_logprobs: Tree::Null,
-            masks: Masks::default(),
-            whole: false,
-            bridged: false,
-            head_left: false,
+            tool_aliases: ToolAliases::default(),
+            single_body: false,
+            aggregated: false,
+            headers_sent: false,
             opened: false,
-            cutting: false,
-            over: false,
-            late: 0,
+            truncating: false,
+            ended: false,
+            late_events: 0,
             bytes: 0,
             limits: Limits::default(),
         }
     }
 
-    /// For the policy `usage: estimate`.
-    pub fn asked_chars(mut self, chars: usize) -> Turn {
-        self.asked_chars = chars;
+    /// Sets the size of the request for `usage: estimate`.
+    pub fn request_chars(mut self, chars: usize) -> Turn {
+        self.request_chars = chars;
         self
     }
 
-    /// Tools that the backend knows as something else: their calls become what the client meant.
-    pub fn masks(mut self, masks: Masks) -> Turn {
-        self.masks = masks;
+    /// Sets the tools that were sent to the backend in another form; their calls are converted back.
+    pub fn tool_aliases(mut self, tool_aliases: ToolAliases) -> Turn {
+        self.tool_aliases = tool_aliases;
         self
     }
 
-    /// The client waits for one body.
-    pub fn whole(mut self, whole: bool) -> Turn {
-        self.whole = whole;
+    /// Sets whether the client gets one JSON body instead of a stream.
+    pub fn single_body(mut self, single_body: bool) -> Turn {
+        self.single_body = single_body;
         self
     }
 
@@ -109,50 +109,52 @@ impl Turn {
         &self.state
     }
 
-    /// Has a client been told anything yet?
+    /// True after the first moment was emitted.
     pub fn is_open(&self) -> bool {
         self.opened
     }
 
-    /// Has every choice that was asked for said why it ended? What is still to come is only the count.
+    /// True when every requested choice has a finish reason. Only usage can still follow.
     pub fn is_finished(&self) -> bool {
-        !self.lanes.is_empty() && self.lanes.len() >= self.asked && self.lanes.iter().all(|l| l.finished)
+        !self.choices.is_empty()
+            && self.choices.len() >= self.requested_choices
+            && self.choices.iter().all(|c| c.finished)
     }
 
-    /// Nothing is told any more.
+    /// True after the last moment: nothing more is emitted.
     pub fn is_over(&self) -> bool {
-        self.over
+        self.ended
     }
 
-    /// Events that came too late to be told.
-    pub fn late(&self) -> u64 {
-        self.late
+    /// Number of events that arrived after their choice or the turn had ended, and were ignored.
+    pub fn late_events(&self) -> u64 {
+        self.late_events
     }
 
-    pub fn clock(&mut self, elapsed_ms: i64) {
+    pub fn set_elapsed_ms(&mut self, elapsed_ms: i64) {
         self.state.elapsed_ms = elapsed_ms;
     }
 
-    /// Opens the turn before the backend has said anything (policy `head: at_once`).
-    pub fn begin(&mut self, tell: &mut Tell) {
-        if self.policies.head == Head::AtOnce && !self.over {
-            self.reach(0, tell);
+    /// Opens the turn before the first event of the backend, if the policy `stream_start` requires it.
+    pub fn begin(&mut self, on_moment: &mut OnMoment) {
+        if self.policies.stream_start == StreamStart::Immediately && !self.ended {
+            self.ensure_choice(0, on_moment);
         }
     }
 
-    /// The backend sends a stream, and the client waits for one body.
-    pub fn bridged(&mut self) {
-        self.bridged = self.whole;
+    /// Records that the backend streams although the client gets one body.
+    pub fn mark_aggregated(&mut self) {
+        self.aggregated = self.single_body;
     }
 
-    /// The client has seen the head of a stream: one that fails now begins first.
-    pub fn head_left(&mut self) {
-        self.head_left = true;
+    /// Records that the response headers of a stream were sent. If the turn fails now, it is opened first.
+    pub fn mark_headers_sent(&mut self) {
+        self.headers_sent = true;
     }
 
-    pub fn advance(&mut self, event: Event, tell: &mut Tell) {
-        if self.over {
-            self.late += 1;
+    pub fn advance(&mut self, event: Event, on_moment: &mut OnMoment) {
+        if self.ended {
+            self.late_events += 1;
             return;
         }
         match event {
@@ -161,98 +163,100 @@ impl Turn {
                 self.state.model = model.unwrap_or_else(|| std::mem::take(&mut self.state.model));
                 if self.policies.ids == IdsPolicy::Backend {
                     self.state.id =
-                        id.filter(|id| ids::is_sane(id)).unwrap_or_else(|| std::mem::take(&mut self.state.id));
+                        id.filter(|id| ids::is_usable_id(id)).unwrap_or_else(|| std::mem::take(&mut self.state.id));
                     self.state.created = created.unwrap_or(self.state.created);
                 }
             }
-            Event::Text { choice, item, part, piece } => self.text(choice, At { item, part }, piece, Voice::Text, tell),
-            Event::Refusal { choice, item, part, piece } => {
-                self.text(choice, At { item, part }, piece, Voice::Refusal, tell);
+            Event::Text { choice, item, part, delta } => {
+                self.text(choice, TextTarget { item, part }, delta, TextKind::Text, on_moment)
             }
-            Event::Reasoning { choice, item, kind, part, piece, encrypted } => {
-                self.reasoning(choice, item, kind, part, piece, encrypted, tell);
+            Event::Refusal { choice, item, part, delta } => {
+                self.text(choice, TextTarget { item, part }, delta, TextKind::Refusal, on_moment);
             }
-            Event::Annotation { choice, value, .. } => self.annotation(choice, value, tell),
+            Event::Reasoning { choice, item, kind, part, delta, encrypted } => {
+                self.reasoning(choice, item, kind, part, delta, encrypted, on_moment);
+            }
+            Event::Annotation { choice, value, .. } => self.annotation(choice, value, on_moment),
             Event::Logprobs { choice, value, .. } => self.logprobs(choice, value),
-            Event::Tool { choice, key, id, name, kind, piece } => {
-                self.tool(choice, tool_calls::Named { key, id, name, kind }, piece, tell);
+            Event::Tool { choice, key, id, name, kind, delta } => {
+                self.tool(choice, tool_calls::CallIdent { key, id, name, kind }, delta, on_moment);
             }
-            Event::Batch { choice, ids } => self.batch(choice, &ids, tell),
-            Event::Close { choice, item, key } => self.close(choice, item.as_deref(), key.as_deref(), tell),
+            Event::Batch { choice, ids } => self.batch(choice, &ids, on_moment),
+            Event::Close { choice, item, key } => self.close(choice, item.as_deref(), key.as_deref(), on_moment),
             Event::Usage { usage, merge } => self.usage.merge(usage, merge),
-            Event::Finish { choice, reason } => self.finish(choice, reason, tell),
-            Event::Fault { fault, last } => {
-                if last {
-                    self.fail(fault, tell);
+            Event::Finish { choice, reason } => self.finish(choice, reason, on_moment),
+            Event::Fault { fault, is_final } => {
+                if is_final {
+                    self.fail(fault, on_moment);
                 }
             }
-            Event::End => self.end(tell),
+            Event::End => self.end(on_moment),
         }
     }
 
-    /// Opens the turn, and the choices up to this one: clients index choices by the order in which they appear.
-    /// False when the backend went beyond what it may ask of us, and the turn has failed.
-    fn reach(&mut self, choice: usize, tell: &mut Tell) -> bool {
+    /// Opens the turn and all choices up to this one, because clients index choices by order of appearance.
+    /// Returns false if the index exceeds the limit; the turn has then failed.
+    fn ensure_choice(&mut self, choice: usize, on_moment: &mut OnMoment) -> bool {
         if choice >= self.limits.choices {
             let message = format!("the backend spoke of choice {choice}; at most {} are read", self.limits.choices);
-            self.fail(Fault::new(FaultKind::Garbled, message), tell);
+            self.fail(Fault::new(FaultKind::Garbled, message), on_moment);
             return false;
         }
         if !self.opened {
             self.opened = true;
-            self.state.first_ms = Some(self.state.elapsed_ms);
+            self.state.first_output_ms = Some(self.state.elapsed_ms);
             let together = self.policies.choice_frames == ChoiceFrames::Together;
             if together {
-                self.lanes.resize_with(self.asked.min(self.limits.choices), Lane::default);
-                self.state.choices = (0..self.lanes.len()).map(choice_state::choice).collect();
+                self.choices.resize_with(self.requested_choices.min(self.limits.choices), ChoiceState::default);
+                self.state.choices = (0..self.choices.len()).map(choice_state::choice).collect();
             }
-            tell(&self.state, &Moment::turn(MomentKind::TurnOpen));
-            for index in 0..self.lanes.len() {
-                self.open_choice(index, tell);
+            on_moment(&self.state, &Moment::turn(MomentKind::TurnOpen));
+            for index in 0..self.choices.len() {
+                self.open_choice(index, on_moment);
             }
         }
-        while self.lanes.len() <= choice {
-            let index = self.lanes.len();
-            self.lanes.push(Lane::default());
+        while self.choices.len() <= choice {
+            let index = self.choices.len();
+            self.choices.push(ChoiceState::default());
             self.state.choices.push(choice_state::choice(index));
-            self.open_choice(index, tell);
+            self.open_choice(index, on_moment);
         }
         true
     }
 
-    fn open_choice(&mut self, index: usize, tell: &mut Tell) {
-        tell(&self.state, &Moment::choice(MomentKind::ChoiceOpen, index));
+    fn open_choice(&mut self, index: usize, on_moment: &mut OnMoment) {
+        on_moment(&self.state, &Moment::choice(MomentKind::ChoiceOpen, index));
     }
 
-    /// What a choice says after its finish is late.
+    /// True, and counted, if the choice has already finished.
     fn is_late(&mut self, choice: usize) -> bool {
-        let late = self.lanes.get(choice).is_some_and(|l| l.finished);
-        self.late += u64::from(late);
+        let late = self.choices.get(choice).is_some_and(|c| c.finished);
+        self.late_events += u64::from(late);
         late
     }
 
-    /// Counts what is kept; false when that is too much, and the turn has failed.
-    fn keep(&mut self, bytes: usize, tell: &mut Tell) -> bool {
+    /// Counts stored bytes against the limits. Returns false if a limit is exceeded; the turn has then failed.
+    fn charge(&mut self, bytes: usize, on_moment: &mut OnMoment) -> bool {
         self.bytes += bytes;
         if self.bytes > self.limits.bytes || self.state.items.len() >= self.limits.items {
             let message = "the backend's answer is larger than this gateway keeps";
-            self.fail(Fault::new(FaultKind::Garbled, message), tell);
+            self.fail(Fault::new(FaultKind::Garbled, message), on_moment);
             return false;
         }
         true
     }
 }
 
-/// Where a piece of text belongs, as the backend names it.
+/// The item and part that a text delta belongs to, in the backend's numbering.
 #[derive(Debug)]
-struct At {
+struct TextTarget {
     item: Option<String>,
     part: Option<usize>,
 }
 
-/// Who speaks in a message.
+/// What a text delta of a message contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Voice {
+enum TextKind {
     Text,
     Refusal,
 }

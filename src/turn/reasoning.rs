@@ -1,7 +1,7 @@
-//! Reasoning: an item with summaries, with raw thoughts, or with both.
+//! Reasoning items, which contain summaries, raw reasoning text, or both.
 
-use super::{Tell, Turn, deltas};
-use crate::domain::{ItemKind, ItemState, Moment, MomentKind, Part, PartKind, Piece, ReasoningKind};
+use super::{OnMoment, Turn, deltas};
+use crate::domain::{Delta, ItemKind, ItemState, Moment, MomentKind, Part, PartKind, ReasoningKind};
 
 impl Turn {
     #[allow(clippy::too_many_arguments)]
@@ -11,19 +11,21 @@ impl Turn {
         key: Option<String>,
         kind: ReasoningKind,
         part: Option<usize>,
-        piece: Option<Piece>,
+        delta: Option<Delta>,
         encrypted: Option<String>,
-        tell: &mut Tell,
+        on_moment: &mut OnMoment,
     ) {
         if self.is_late(choice) {
             return;
         }
-        let mended = match (piece, self.lanes.get_mut(choice)) {
-            (Some(piece), Some(lane)) => Some(deltas::mend(&mut lane.thought_half, piece)),
-            (piece, _) => piece,
+        let joined = match (delta, self.choices.get_mut(choice)) {
+            (Some(delta), Some(choice_state)) => {
+                Some(deltas::join_surrogates(&mut choice_state.reasoning_surrogate, delta))
+            }
+            (delta, _) => delta,
         };
-        let text = match mended {
-            Some(piece) => deltas::news(piece, || self.thought(choice, key.as_deref(), kind, part)),
+        let text = match joined {
+            Some(delta) => deltas::new_suffix(delta, || self.reasoning_so_far(choice, key.as_deref(), kind, part)),
             None => String::new(),
         };
         let encrypted = encrypted.filter(|e| !e.is_empty());
@@ -31,10 +33,10 @@ impl Turn {
             return;
         }
         let size = text.len() + encrypted.as_ref().map_or(0, String::len);
-        if !self.keep(size, tell) || !self.reach(choice, tell) {
+        if !self.charge(size, on_moment) || !self.ensure_choice(choice, on_moment) {
             return;
         }
-        let item = self.reasoning_for(choice, key, tell);
+        let item = self.reasoning_for(choice, key, on_moment);
         if encrypted.is_some() {
             self.state.items[item].encrypted = encrypted;
         }
@@ -42,15 +44,15 @@ impl Turn {
             return;
         }
         match kind {
-            ReasoningKind::Summary => self.summary(choice, item, part, text, tell),
-            ReasoningKind::Raw => self.think(choice, item, text, tell),
+            ReasoningKind::Summary => self.append_summary(choice, item, part, text, on_moment),
+            ReasoningKind::Raw => self.append_thought(choice, item, text, on_moment),
         }
     }
 
-    fn thought(&self, choice: usize, key: Option<&str>, kind: ReasoningKind, part: Option<usize>) -> String {
-        let lane = self.lanes.get(choice);
+    fn reasoning_so_far(&self, choice: usize, key: Option<&str>, kind: ReasoningKind, part: Option<usize>) -> String {
+        let choice_state = self.choices.get(choice);
         let item = match key {
-            Some(key) => lane.and_then(|l| l.item_of(key)),
+            Some(key) => choice_state.and_then(|c| c.item_of(key)),
             None => self.state.items.iter().rposition(|i| i.choice == choice && i.kind == ItemKind::Reasoning),
         };
         let Some(item) = item.and_then(|i| self.state.items.get(i)) else { return String::new() };
@@ -63,70 +65,77 @@ impl Turn {
         }
     }
 
-    fn reasoning_for(&mut self, choice: usize, key: Option<String>, tell: &mut Tell) -> usize {
-        let lane = &self.lanes[choice];
-        if let Some(item) = lane.reasoning {
-            let named = lane.keys.iter().rev().find(|(_, i)| *i == item).map(|(k, _)| k.as_str());
+    fn reasoning_for(&mut self, choice: usize, key: Option<String>, on_moment: &mut OnMoment) -> usize {
+        let choice_state = &self.choices[choice];
+        if let Some(item) = choice_state.reasoning {
+            let named = choice_state.keys.iter().rev().find(|(_, i)| *i == item).map(|(k, _)| k.as_str());
             if key.is_none() || named.is_none() || key.as_deref() == named {
                 return item;
             }
-            self.close_reasoning(choice, ItemState::Done, tell);
+            self.close_reasoning(choice, ItemState::Done, on_moment);
         }
-        self.leave_message(choice, tell);
+        self.close_message_by_policy(choice, on_moment);
         let item = self.add_item(choice, ItemKind::Reasoning, key.as_deref());
-        let lane = &mut self.lanes[choice];
-        lane.reasoning = Some(item);
-        lane.keys.extend(key.map(|k| (k, item)));
-        tell(&self.state, &Moment::item(MomentKind::ReasoningOpen, choice, item));
+        let choice_state = &mut self.choices[choice];
+        choice_state.reasoning = Some(item);
+        choice_state.keys.extend(key.map(|k| (k, item)));
+        on_moment(&self.state, &Moment::item(MomentKind::ReasoningOpen, choice, item));
         item
     }
 
-    fn summary(&mut self, choice: usize, item: usize, part: Option<usize>, text: String, tell: &mut Tell) {
+    fn append_summary(
+        &mut self,
+        choice: usize,
+        item: usize,
+        part: Option<usize>,
+        text: String,
+        on_moment: &mut OnMoment,
+    ) {
         let count = self.state.items[item].summaries.len();
         let open = self.state.items[item].summaries.last().is_some_and(|p| p.open);
         let next = part.is_some_and(|p| p >= count);
         if !open || next {
-            self.close_summary(choice, item, tell);
-            self.close_thought(choice, item, tell);
+            self.close_summary(choice, item, on_moment);
+            self.close_thought(choice, item, on_moment);
             self.state.items[item].summaries.push(Part::new(count, PartKind::Summary));
-            tell(&self.state, &Moment::part(MomentKind::SummaryOpen, choice, item, count, String::new()));
+            on_moment(&self.state, &Moment::part(MomentKind::SummaryOpen, choice, item, count, String::new()));
         }
         let at = self.state.items[item].summaries.len() - 1;
         self.state.items[item].summaries[at].text.push_str(&text);
-        tell(&self.state, &Moment::part(MomentKind::SummaryDelta, choice, item, at, text));
+        on_moment(&self.state, &Moment::part(MomentKind::SummaryDelta, choice, item, at, text));
     }
 
-    fn close_summary(&mut self, choice: usize, item: usize, tell: &mut Tell) {
+    fn close_summary(&mut self, choice: usize, item: usize, on_moment: &mut OnMoment) {
         let Some(last) = self.state.items[item].summaries.last_mut().filter(|p| p.open) else { return };
         last.open = false;
         let part = last.index;
-        tell(&self.state, &Moment::part(MomentKind::SummaryClose, choice, item, part, String::new()));
+        on_moment(&self.state, &Moment::part(MomentKind::SummaryClose, choice, item, part, String::new()));
     }
 
-    fn think(&mut self, choice: usize, item: usize, text: String, tell: &mut Tell) {
-        self.close_summary(choice, item, tell);
+    fn append_thought(&mut self, choice: usize, item: usize, text: String, on_moment: &mut OnMoment) {
+        self.close_summary(choice, item, on_moment);
         if !self.state.items[item].parts.last().is_some_and(|p| p.open) {
             let part = self.state.items[item].parts.len();
             self.state.items[item].parts.push(Part::new(part, PartKind::Thought));
-            tell(&self.state, &Moment::part(MomentKind::ThoughtOpen, choice, item, part, String::new()));
+            on_moment(&self.state, &Moment::part(MomentKind::ThoughtOpen, choice, item, part, String::new()));
         }
         let at = self.state.items[item].parts.len() - 1;
         self.state.items[item].parts[at].text.push_str(&text);
-        tell(&self.state, &Moment::part(MomentKind::ThoughtDelta, choice, item, at, text));
+        on_moment(&self.state, &Moment::part(MomentKind::ThoughtDelta, choice, item, at, text));
     }
 
-    fn close_thought(&mut self, choice: usize, item: usize, tell: &mut Tell) {
+    fn close_thought(&mut self, choice: usize, item: usize, on_moment: &mut OnMoment) {
         let Some(last) = self.state.items[item].parts.last_mut().filter(|p| p.open) else { return };
         last.open = false;
         let part = last.index;
-        tell(&self.state, &Moment::part(MomentKind::ThoughtClose, choice, item, part, String::new()));
+        on_moment(&self.state, &Moment::part(MomentKind::ThoughtClose, choice, item, part, String::new()));
     }
 
-    pub(super) fn close_reasoning(&mut self, choice: usize, how: ItemState, tell: &mut Tell) {
-        let Some(item) = self.lanes[choice].reasoning.take() else { return };
-        self.close_summary(choice, item, tell);
-        self.close_thought(choice, item, tell);
-        self.state.items[item].state = how;
-        tell(&self.state, &Moment::item(MomentKind::ReasoningClose, choice, item));
+    pub(super) fn close_reasoning(&mut self, choice: usize, state: ItemState, on_moment: &mut OnMoment) {
+        let Some(item) = self.choices[choice].reasoning.take() else { return };
+        self.close_summary(choice, item, on_moment);
+        self.close_thought(choice, item, on_moment);
+        self.state.items[item].state = state;
+        on_moment(&self.state, &Moment::item(MomentKind::ReasoningClose, choice, item));
     }
 }

@@ -1,16 +1,16 @@
-//! Tool calls: which call a piece belongs to, when a call opens, and when it is over.
+//! Tool calls: which call a delta belongs to, when a call opens, and when it closes.
 //!
-//! A piece joins the call with its id; else the call with its key, unless it brings a new id; else, when it names
-//! nothing, the last open call; else it opens one. A call opens when its name is known. It closes when the backend
-//! says so, at the finish, or when another call begins and its own arguments are a whole JSON value.
+//! A delta belongs to the call with its id; otherwise to the call with its key, unless the delta has a new id; otherwise,
+//! if it has neither, to the last open call; otherwise it starts a new call. A call opens when its name is known. It
+//! closes when the backend closes it, at the finish, or when another call begins and its arguments are complete JSON.
 
-use super::{At, Tell, Turn, Voice, deltas};
-use crate::domain::policy::{EmptyArguments, TerminalOrder, ToolArguments, ToolsOverlap};
-use crate::domain::{CallKind, Fault, FaultKind, Item, ItemKind, ItemState, Moment, MomentKind, Piece};
+use super::{OnMoment, TextKind, TextTarget, Turn, deltas};
+use crate::domain::policy::{CloseItems, EmptyArguments, ToolArguments, ToolsOverlap};
+use crate::domain::{CallKind, Delta, Fault, FaultKind, Item, ItemKind, ItemState, Moment, MomentKind};
 
-/// How a piece names its call.
+/// The identifying fields of a call, as far as a delta has them.
 #[derive(Debug, Default)]
-pub(super) struct Named {
+pub(super) struct CallIdent {
     pub key: Option<String>,
     pub id: Option<String>,
     pub name: Option<String>,
@@ -18,151 +18,151 @@ pub(super) struct Named {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Call {
-    named: Named,
-    /// All arguments so far, told or not.
-    seen: String,
-    /// Arguments that were not told yet.
-    held: String,
-    /// Half a character that waits for its other half.
-    half: Option<u16>,
-    /// Its item, once it is open.
+pub(super) struct CallState {
+    ident: CallIdent,
+    /// All arguments so far, emitted or not.
+    received: String,
+    /// Arguments that are not emitted yet.
+    pending: String,
+    /// A high surrogate at the end of the last delta.
+    pending_surrogate: Option<u16>,
+    /// The call's item, once it is open.
     item: Option<usize>,
-    /// The backend said that it is complete.
+    /// The backend has reported the call as complete.
     complete: bool,
     closed: bool,
 }
 
 impl Turn {
-    pub(super) fn tool(&mut self, choice: usize, named: Named, piece: Option<Piece>, tell: &mut Tell) {
+    pub(super) fn tool(&mut self, choice: usize, ident: CallIdent, delta: Option<Delta>, on_moment: &mut OnMoment) {
         let blank = |text: &Option<String>| text.as_deref().is_none_or(str::is_empty);
-        let named =
-            Named { id: named.id.filter(|i| !i.is_empty()), name: named.name.filter(|n| !n.is_empty()), ..named };
-        if blank(&named.id) && blank(&named.name) && piece.is_none() {
+        let ident =
+            CallIdent { id: ident.id.filter(|i| !i.is_empty()), name: ident.name.filter(|n| !n.is_empty()), ..ident };
+        if blank(&ident.id) && blank(&ident.name) && delta.is_none() {
             return;
         }
-        if self.is_late(choice) || !self.reach(choice, tell) {
+        if self.is_late(choice) || !self.ensure_choice(choice, on_moment) {
             return;
         }
-        let which = match self.find_call(choice, &named) {
-            Some(which) => which,
+        let call_index = match self.find_call(choice, &ident) {
+            Some(call_index) => call_index,
             None => {
-                self.lanes[choice].calls.push(Call::default());
-                self.lanes[choice].calls.len() - 1
+                self.choices[choice].calls.push(CallState::default());
+                self.choices[choice].calls.len() - 1
             }
         };
-        let call = &mut self.lanes[choice].calls[which];
-        let text =
-            piece.map(|p| deltas::news(deltas::mend(&mut call.half, p), || call.seen.as_str())).unwrap_or_default();
+        let call = &mut self.choices[choice].calls[call_index];
+        let delta = delta.map(|d| deltas::join_surrogates(&mut call.pending_surrogate, d));
+        let text = delta.map(|d| deltas::new_suffix(d, || call.received.as_str())).unwrap_or_default();
         if call.closed {
-            self.late += u64::from(!text.trim().is_empty());
+            self.late_events += u64::from(!text.trim().is_empty());
             return;
         }
-        call.named.key = call.named.key.take().or(named.key);
-        call.named.id = call.named.id.take().or(named.id);
-        call.named.name = call.named.name.take().or(named.name);
-        call.named.kind = call.named.kind.take().or(named.kind);
-        call.seen.push_str(&text);
-        if call.named.name.is_some() && call.named.name == self.masks.answer {
-            // What this tool is given is what the client asked for.
+        call.ident.key = call.ident.key.take().or(ident.key);
+        call.ident.id = call.ident.id.take().or(ident.id);
+        call.ident.name = call.ident.name.take().or(ident.name);
+        call.ident.kind = call.ident.kind.take().or(ident.kind);
+        call.received.push_str(&text);
+        if call.ident.name.is_some() && call.ident.name == self.tool_aliases.answer {
+            // The arguments of this tool are the content that the client requested.
             call.complete = true;
-            let said = std::mem::take(&mut call.held) + &text;
-            self.text(choice, At { item: None, part: None }, Piece::Delta(said), Voice::Text, tell);
+            let content = std::mem::take(&mut call.pending) + &text;
+            self.text(choice, TextTarget { item: None, part: None }, Delta::Append(content), TextKind::Text, on_moment);
             return;
         }
-        call.held.push_str(&text);
-        if self.keep(text.len() + 16, tell) {
-            self.flush_calls(choice, tell);
+        call.pending.push_str(&text);
+        if self.charge(text.len() + 16, on_moment) {
+            self.flush_calls(choice, on_moment);
         }
     }
 
-    fn find_call(&self, choice: usize, named: &Named) -> Option<usize> {
-        let calls = &self.lanes[choice].calls;
-        if let Some(id) = &named.id {
-            if let Some(found) = calls.iter().position(|c| c.named.id.as_ref() == Some(id)) {
+    fn find_call(&self, choice: usize, ident: &CallIdent) -> Option<usize> {
+        let calls = &self.choices[choice].calls;
+        if let Some(id) = &ident.id {
+            if let Some(found) = calls.iter().position(|c| c.ident.id.as_ref() == Some(id)) {
                 return Some(found);
             }
-            // A new id is a new call, also on a key that was used before; but a call that waits for its id takes it.
+            // A new id starts a new call even if the key was used before, unless the call with that key has no id yet.
             return calls.iter().rposition(|c| {
                 !c.closed
                     && c.item.is_none()
-                    && c.named.id.is_none()
-                    && c.named.key.is_some()
-                    && c.named.key == named.key
+                    && c.ident.id.is_none()
+                    && c.ident.key.is_some()
+                    && c.ident.key == ident.key
             });
         }
-        if named.key.is_some() {
-            let found = calls.iter().rposition(|c| c.named.key == named.key)?;
-            // A key that is used again, with a name, after its call was over, is a new call.
-            return (!(calls[found].closed && named.name.is_some())).then_some(found);
+        if ident.key.is_some() {
+            let found = calls.iter().rposition(|c| c.ident.key == ident.key)?;
+            // A key that is reused with a name after its call was closed starts a new call.
+            return (!(calls[found].closed && ident.name.is_some())).then_some(found);
         }
         let last = calls.iter().rposition(|c| !c.closed)?;
-        let other = named.name.is_some() && calls[last].named.name.is_some() && calls[last].named.name != named.name;
+        let other = ident.name.is_some() && calls[last].ident.name.is_some() && calls[last].ident.name != ident.name;
         (!other).then_some(last)
     }
 
-    /// Tells what can be told, in the order in which the calls were made.
-    fn flush_calls(&mut self, choice: usize, tell: &mut Tell) {
+    /// Emits all pending calls and arguments that can be emitted, in the order in which the calls were made.
+    fn flush_calls(&mut self, choice: usize, on_moment: &mut OnMoment) {
         let serial = self.policies.tools_overlap == ToolsOverlap::Serial;
-        for which in 0..self.lanes[choice].calls.len() {
-            let call = &self.lanes[choice].calls[which];
-            if call.closed || self.is_answer(call) {
+        for call_index in 0..self.choices[choice].calls.len() {
+            let call = &self.choices[choice].calls[call_index];
+            if call.closed || self.is_answer_call(call) {
                 continue;
             }
-            if call.named.name.is_none() || (self.is_wrapped(call) && !deltas::is_whole(&call.seen)) {
+            if call.ident.name.is_none() || (self.is_wrapped(call) && !deltas::is_complete_json(&call.received)) {
                 if serial { return } else { continue }
             }
-            self.tell_call(choice, which, tell);
-            let another = which + 1 < self.lanes[choice].calls.len();
-            let call = &self.lanes[choice].calls[which];
-            let by_item = self.policies.terminal_order == TerminalOrder::ByItem;
-            if by_item && (call.complete || (another && deltas::is_whole(&call.seen))) {
-                self.close_call(choice, which, ItemState::Done, tell);
+            self.emit_call(choice, call_index, on_moment);
+            let another = call_index + 1 < self.choices[choice].calls.len();
+            let call = &self.choices[choice].calls[call_index];
+            let by_item = self.policies.close_items == CloseItems::WhenComplete;
+            if by_item && (call.complete || (another && deltas::is_complete_json(&call.received))) {
+                self.close_call(choice, call_index, ItemState::Done, on_moment);
             } else if serial {
                 return;
             }
         }
     }
 
-    /// Opens the call if it is not open, and tells the arguments that wait.
-    fn tell_call(&mut self, choice: usize, which: usize, tell: &mut Tell) {
-        if self.is_wrapped(&self.lanes[choice].calls[which]) {
-            let call = &mut self.lanes[choice].calls[which];
-            call.named.kind = Some(CallKind::Custom);
-            call.held = deltas::unwrapped(&call.seen);
+    /// Opens the call if it is not open, and emits its pending arguments.
+    fn emit_call(&mut self, choice: usize, call_index: usize, on_moment: &mut OnMoment) {
+        if self.is_wrapped(&self.choices[choice].calls[call_index]) {
+            let call = &mut self.choices[choice].calls[call_index];
+            call.ident.kind = Some(CallKind::Custom);
+            call.pending = deltas::unwrap_custom_input(&call.received);
         }
-        let item = match self.lanes[choice].calls[which].item {
+        let item = match self.choices[choice].calls[call_index].item {
             Some(item) => item,
-            None => self.open_call(choice, which, tell),
+            None => self.open_call(choice, call_index, on_moment),
         };
-        let held = std::mem::take(&mut self.lanes[choice].calls[which].held);
-        self.tell_arguments(choice, item, held, tell);
+        let pending = std::mem::take(&mut self.choices[choice].calls[call_index].pending);
+        self.emit_arguments(choice, item, pending, on_moment);
     }
 
-    /// A custom tool that travelled as a function; once it is open it is a custom call.
-    fn is_wrapped(&self, call: &Call) -> bool {
+    /// True for a custom tool that was sent to the backend as a function, as long as the call is not open.
+    fn is_wrapped(&self, call: &CallState) -> bool {
         call.item.is_none()
-            && call.named.kind != Some(CallKind::Custom)
-            && call.named.name.as_ref().is_some_and(|n| self.masks.custom.contains(n))
+            && call.ident.kind != Some(CallKind::Custom)
+            && call.ident.name.as_ref().is_some_and(|n| self.tool_aliases.custom.contains(n))
     }
 
-    fn open_call(&mut self, choice: usize, which: usize, tell: &mut Tell) -> usize {
-        self.ensure_message(choice, tell);
-        self.leave_message(choice, tell);
-        self.close_reasoning(choice, ItemState::Done, tell);
-        let named = &self.lanes[choice].calls[which].named;
-        let (key, id, name) = (named.key.clone(), named.id.clone(), named.name.clone().unwrap_or_default());
-        let kind = Item::call_kind(named.kind.unwrap_or(CallKind::Function));
+    fn open_call(&mut self, choice: usize, call_index: usize, on_moment: &mut OnMoment) -> usize {
+        self.ensure_message(choice, on_moment);
+        self.close_message_by_policy(choice, on_moment);
+        self.close_reasoning(choice, ItemState::Done, on_moment);
+        let ident = &self.choices[choice].calls[call_index].ident;
+        let (key, id, name) = (ident.key.clone(), ident.id.clone(), ident.name.clone().unwrap_or_default());
+        let kind = Item::call_kind(ident.kind.unwrap_or(CallKind::Function));
         let item = self.add_item(choice, kind, key.as_deref());
         let call_id = id.unwrap_or_else(|| format!("call_{}", self.ids.next()));
         self.state.items[item].call_id = call_id;
         self.state.items[item].name = name;
-        self.lanes[choice].calls[which].item = Some(item);
-        tell(&self.state, &Moment::item(MomentKind::ToolOpen, choice, item));
+        self.choices[choice].calls[call_index].item = Some(item);
+        on_moment(&self.state, &Moment::item(MomentKind::ToolOpen, choice, item));
         item
     }
 
-    fn tell_arguments(&mut self, choice: usize, item: usize, text: String, tell: &mut Tell) {
+    fn emit_arguments(&mut self, choice: usize, item: usize, text: String, on_moment: &mut OnMoment) {
         if text.is_empty() {
             return;
         }
@@ -172,87 +172,88 @@ impl Turn {
             ToolArguments::Cumulative => self.state.items[item].arguments.clone(),
         };
         let moment = Moment { text, ..Moment::item(MomentKind::ToolArgs, choice, item) };
-        tell(&self.state, &moment);
+        on_moment(&self.state, &moment);
     }
 
-    fn close_call(&mut self, choice: usize, which: usize, how: ItemState, tell: &mut Tell) {
-        let call = &mut self.lanes[choice].calls[which];
+    fn close_call(&mut self, choice: usize, call_index: usize, state: ItemState, on_moment: &mut OnMoment) {
+        let call = &mut self.choices[choice].calls[call_index];
         call.closed = true;
         let Some(item) = call.item else { return };
         let empty = self.state.items[item].arguments.is_empty() && self.state.items[item].kind == ItemKind::Function;
-        if empty && how == ItemState::Done && self.policies.empty_arguments == EmptyArguments::Object {
-            self.tell_arguments(choice, item, "{}".to_owned(), tell);
+        if empty && state == ItemState::Done && self.policies.empty_arguments == EmptyArguments::Object {
+            self.emit_arguments(choice, item, "{}".to_owned(), on_moment);
         }
-        self.state.items[item].state = how;
-        tell(&self.state, &Moment::item(MomentKind::ToolClose, choice, item));
+        self.state.items[item].state = state;
+        on_moment(&self.state, &Moment::item(MomentKind::ToolClose, choice, item));
     }
 
-    /// The calls seen so far are all of this model call.
-    pub(super) fn batch(&mut self, choice: usize, ids: &[String], tell: &mut Tell) {
-        if self.is_late(choice) || choice >= self.lanes.len() {
+    /// The calls with these ids are complete; without ids, all calls so far.
+    pub(super) fn batch(&mut self, choice: usize, ids: &[String], on_moment: &mut OnMoment) {
+        if self.is_late(choice) || choice >= self.choices.len() {
             return;
         }
-        for call in &mut self.lanes[choice].calls {
-            call.complete |= ids.is_empty() || call.named.id.as_ref().is_some_and(|id| ids.contains(id));
+        for call in &mut self.choices[choice].calls {
+            call.complete |= ids.is_empty() || call.ident.id.as_ref().is_some_and(|id| ids.contains(id));
         }
-        self.flush_calls(choice, tell);
+        self.flush_calls(choice, on_moment);
     }
 
-    /// The backend says that an item, or a call, is complete.
-    pub(super) fn close(&mut self, choice: usize, item: Option<&str>, key: Option<&str>, tell: &mut Tell) {
-        if choice >= self.lanes.len() || self.lanes[choice].finished {
+    /// The backend has reported an item or a call as complete.
+    pub(super) fn close(&mut self, choice: usize, item: Option<&str>, key: Option<&str>, on_moment: &mut OnMoment) {
+        if choice >= self.choices.len() || self.choices[choice].finished {
             return;
         }
-        if self.policies.terminal_order == TerminalOrder::ByItem {
-            let named = item.and_then(|k| self.lanes[choice].item_of(k));
-            if named.is_some() && named == self.lanes[choice].message {
-                self.close_message(choice, ItemState::Done, tell);
-            } else if named.is_some() && named == self.lanes[choice].reasoning {
-                self.close_reasoning(choice, ItemState::Done, tell);
+        if self.policies.close_items == CloseItems::WhenComplete {
+            let closed = item.and_then(|k| self.choices[choice].item_of(k));
+            if closed.is_some() && closed == self.choices[choice].message {
+                self.close_message(choice, ItemState::Done, on_moment);
+            } else if closed.is_some() && closed == self.choices[choice].reasoning {
+                self.close_reasoning(choice, ItemState::Done, on_moment);
             }
         }
         let name = key.or(item);
-        for call in &mut self.lanes[choice].calls {
-            let named = |n| call.named.key.as_deref() == Some(n) || call.named.id.as_deref() == Some(n);
-            call.complete |= name.is_none_or(named);
+        for call in &mut self.choices[choice].calls {
+            let is_named = |n| call.ident.key.as_deref() == Some(n) || call.ident.id.as_deref() == Some(n);
+            call.complete |= name.is_none_or(is_named);
         }
-        if self.policies.terminal_order == TerminalOrder::ByItem {
-            self.flush_calls(choice, tell);
+        if self.policies.close_items == CloseItems::WhenComplete {
+            self.flush_calls(choice, on_moment);
         }
     }
 
-    /// The choice is over: every call is told and closed. False when one never got a name, and the turn has failed.
-    pub(super) fn close_calls(&mut self, choice: usize, cut: bool, tell: &mut Tell) -> bool {
-        let count = self.lanes[choice].calls.len();
-        for which in 0..count {
-            let call = &self.lanes[choice].calls[which];
-            if call.closed || self.is_answer(call) {
+    /// Emits and closes every call at the end of the choice. Returns false if a call has no name; the turn has then
+    /// failed.
+    pub(super) fn close_calls(&mut self, choice: usize, truncated: bool, on_moment: &mut OnMoment) -> bool {
+        let count = self.choices[choice].calls.len();
+        for call_index in 0..count {
+            let call = &self.choices[choice].calls[call_index];
+            if call.closed || self.is_answer_call(call) {
                 continue;
             }
-            if call.named.name.is_none() {
+            if call.ident.name.is_none() {
                 let fault = Fault::new(FaultKind::Garbled, "the backend sent a tool call without a name");
-                self.fail(fault, tell);
+                self.fail(fault, on_moment);
                 return false;
             }
-            self.tell_call(choice, which, tell);
-            let last = which + 1 == count;
-            let how = if cut && last { ItemState::Cut } else { ItemState::Done };
-            self.close_call(choice, which, how, tell);
+            self.emit_call(choice, call_index, on_moment);
+            let last = call_index + 1 == count;
+            let state = if truncated && last { ItemState::Truncated } else { ItemState::Done };
+            self.close_call(choice, call_index, state, on_moment);
         }
         true
     }
 
     pub(super) fn has_calls(&self, choice: usize) -> bool {
-        self.lanes.get(choice).is_some_and(|l| l.calls.iter().any(|c| !self.is_answer(c)))
+        self.choices.get(choice).is_some_and(|c| c.calls.iter().any(|call| !self.is_answer_call(call)))
     }
 
-    /// The call of a tool that stands for the form of the answer.
-    fn is_answer(&self, call: &Call) -> bool {
-        call.named.name.is_some() && call.named.name == self.masks.answer
+    /// True for a call of the tool that replaces the requested response format.
+    fn is_answer_call(&self, call: &CallState) -> bool {
+        call.ident.name.is_some() && call.ident.name == self.tool_aliases.answer
     }
 
-    /// Has the choice made no calls but those that are its answer?
-    pub(super) fn only_answered(&self, choice: usize) -> bool {
-        self.lanes.get(choice).is_some_and(|l| !l.calls.is_empty() && l.calls.iter().all(|c| self.is_answer(c)))
+    /// True if the choice has calls, and all of them are calls of the response-format tool.
+    pub(super) fn has_only_answer_calls(&self, choice: usize) -> bool {
+        self.choices.get(choice).is_some_and(|l| !l.calls.is_empty() && l.calls.iter().all(|c| self.is_answer_call(c)))
     }
 }

@@ -1,65 +1,72 @@
-//! A request as this backend can take it: roles mapped, tools and parts sorted out. What does not fit is refused, or
-//! dropped and named: nothing is lost silently.
+//! Adapts a request to the capabilities of a backend: maps roles, converts tools and content parts. Unsupported fields
+//! are rejected, or dropped and listed: nothing is lost silently.
 
-use crate::domain::request::{WRAPPED_INPUT, leads};
+use crate::domain::request::{WRAPPED_INPUT, is_leading_instruction};
 use crate::domain::{Fault, FaultKind, Tree, TurnRequest};
 use crate::engine::select::Cursor;
-use crate::mapping::config::backend_request::AskPlan;
-use crate::mapping::config::capabilities::{Fate, Instructions, Manners, OPTIONAL};
+use crate::mapping::config::backend_request::RequestTemplate;
+use crate::mapping::config::capabilities::{Capabilities, OPTIONAL_FIELDS, OnUnsupported, SystemMessages};
 use crate::mapping::config::dialect_request::RequestPlan;
-use crate::mapping::language::field::Read;
+use crate::mapping::language::field::FieldMapping;
 
 #[derive(Debug)]
-pub struct Prepared {
+pub struct AdaptedRequest {
     pub request: TurnRequest,
-    /// In the client's words.
+    /// Fields that were dropped, by the client's names.
     pub dropped: Vec<String>,
-    /// Names of custom tools that travel as functions: a call of one is a custom call.
-    pub wrapped: Vec<String>,
-    /// The tool whose call is the answer.
+    /// Names of custom tools that are sent as functions: a call of one is a custom call.
+    pub wrapped_tools: Vec<String>,
+    /// The tool that carries the response format: the arguments of its call are the response.
     pub answer_tool: Option<String>,
 }
 
-pub fn prepare(
+pub fn adapt(
     request: &TurnRequest,
-    ask: &AskPlan,
-    manners: &Manners,
+    template: &RequestTemplate,
+    capabilities: &Capabilities,
     client: &RequestPlan,
-) -> Result<Prepared, Fault> {
-    let mut way = Way { manners, ask, client, raw: request.view.get("raw"), dropped: Vec::new(), wrapped: Vec::new() };
+) -> Result<AdaptedRequest, Fault> {
+    let mut adapter = RequestAdapter {
+        capabilities,
+        template,
+        client,
+        raw: request.view.get("raw"),
+        dropped: Vec::new(),
+        wrapped_tools: Vec::new(),
+    };
     let mut view = request.view.clone();
-    let tools = way.tools(list(&view, "tools"))?;
-    way.choice(&mut view, &tools)?;
+    let tools = adapter.tools(list(&view, "tools"))?;
+    adapter.choice(&mut view, &tools)?;
     view.insert("tools", Tree::from(tools));
-    let answer_tool = way.answer_tool(&mut view)?;
-    let mut items = way.items(list(&view, "items"))?;
-    if manners.instructions == Instructions::Merged {
-        merge(&mut items);
+    let answer_tool = adapter.answer_tool(&mut view)?;
+    let mut items = adapter.items(list(&view, "items"))?;
+    if capabilities.system_messages == SystemMessages::Merge {
+        merge_system_messages(&mut items);
     }
     view.insert("items", Tree::from(items));
-    way.scalars(&mut view)?;
-    way.members(&mut view)?;
-    way.inner_members()?;
+    adapter.scalars(&mut view)?;
+    adapter.members(&mut view)?;
+    adapter.inner_members()?;
     let mut request = TurnRequest::new(view);
     for views in ["items", "messages", "conversation", "history"] {
-        map_roles(&mut request.view, views, manners);
+        map_roles(&mut request.view, views, capabilities);
     }
-    Ok(Prepared { request, dropped: way.dropped, wrapped: way.wrapped, answer_tool })
+    Ok(AdaptedRequest { request, dropped: adapter.dropped, wrapped_tools: adapter.wrapped_tools, answer_tool })
 }
 
-struct Way<'a> {
-    manners: &'a Manners,
-    ask: &'a AskPlan,
+struct RequestAdapter<'a> {
+    capabilities: &'a Capabilities,
+    template: &'a RequestTemplate,
     client: &'a RequestPlan,
     raw: Option<&'a Tree>,
     dropped: Vec<String>,
-    wrapped: Vec<String>,
+    wrapped_tools: Vec<String>,
 }
 
-impl Way<'_> {
-    /// Dropped, or refused: the client's word for it either way.
-    fn lose(&mut self, fate: Fate, param: String, what: &str) -> Result<(), Fault> {
-        if fate == Fate::Reject {
+impl RequestAdapter<'_> {
+    /// Applies the action for an unsupported field: drops it, or rejects the request. `param` is the client's name.
+    fn drop_or_reject(&mut self, action: OnUnsupported, param: String, what: &str) -> Result<(), Fault> {
+        if action == OnUnsupported::Reject {
             let message = format!("this backend does not take {what}");
             return Err(Fault::new(FaultKind::Unsupported, message).param(param));
         }
@@ -72,45 +79,49 @@ impl Way<'_> {
     fn tools(&mut self, tools: &[Tree]) -> Result<Vec<Tree>, Fault> {
         let mut kept = Vec::new();
         for (at, tool) in tools.iter().enumerate() {
-            let kind = word(tool, "kind");
+            let kind = text_field(tool, "kind");
             if !matches!(kind, "custom" | "other") {
-                if tool.get("strict").and_then(Tree::as_bool) == Some(true) && !self.ask.reads.leaf("strict") {
-                    self.lose(Fate::Drop, format!("tools[{at}].strict"), "")?;
+                if tool.get("strict").and_then(Tree::as_bool) == Some(true)
+                    && !self.template.reads.element_field("strict")
+                {
+                    self.drop_or_reject(OnUnsupported::Drop, format!("tools[{at}].strict"), "")?;
                 }
                 kept.push(tool.clone());
                 continue;
             }
-            let own = tool.get("type").and_then(Tree::as_str);
-            match self.manners.tool(kind, own) {
-                Fate::Forward => kept.push(tool.clone()),
-                Fate::Wrap if kind == "custom" => {
-                    self.wrapped.push(word(tool, "name").to_owned());
-                    kept.push(wrapped(tool));
+            let tool_type = tool.get("type").and_then(Tree::as_str);
+            match self.capabilities.on_tool(kind, tool_type) {
+                OnUnsupported::Forward => kept.push(tool.clone()),
+                OnUnsupported::Wrap if kind == "custom" => {
+                    self.wrapped_tools.push(text_field(tool, "name").to_owned());
+                    kept.push(wrap_tool(tool));
                 }
-                fate => {
-                    let what = format!("tools of the type `{}`", own.unwrap_or(kind));
-                    self.lose(fate, format!("tools[{at}]"), &what)?;
+                action => {
+                    let what = format!("tools of the type `{}`", tool_type.unwrap_or(kind));
+                    self.drop_or_reject(action, format!("tools[{at}]"), &what)?;
                 }
             }
         }
         Ok(kept)
     }
 
-    /// A backend that knows no formats but knows tools gets the format as the arguments of one that it must call.
+    /// For a backend that supports tools but no response formats: a tool that it must call, with the format as its
+    /// parameters.
     fn answer_tool(&mut self, view: &mut Tree) -> Result<Option<String>, Fault> {
         let format = view.get("format").cloned().unwrap_or_default();
-        let by_tool = self.manners.unsupported("format") == Fate::AsTool && !self.ask.reads.scalar("format");
-        if !by_tool || !asks("format", &format) {
+        let by_tool = self.capabilities.on_unsupported_field("format") == OnUnsupported::AsTool
+            && !self.template.reads.scalar("format");
+        if !by_tool || !has_effect("format", &format) {
             return Ok(None);
         }
         let mut tools = list(view, "tools").to_vec();
         if !tools.is_empty() {
-            // The model could not choose between the client's tools and the answer.
+            // The forced call would keep the model from calling the client's tools.
             let param = self.format_param();
             let message = format!("this backend does not take `{param}` together with tools");
             return Err(Fault::new(FaultKind::Unsupported, message).param(param));
         }
-        let name = format.get("name").and_then(Tree::as_str).unwrap_or(ANSWER).to_owned();
+        let name = format.get("name").and_then(Tree::as_str).unwrap_or(DEFAULT_ANSWER_TOOL).to_owned();
         let any = || Tree::map([("type", Tree::from("object"))]);
         tools.push(Tree::map([
             ("kind", Tree::from("function")),
@@ -124,16 +135,16 @@ impl Way<'_> {
         Ok(Some(name))
     }
 
-    /// A choice is about tools that are there. What the dialect could not read of it is lost, unless the backend
-    /// reads it as it was sent.
+    /// Removes a tool choice that refers to tools that were dropped. A choice that the dialect could not read is
+    /// dropped too, unless the backend reads it from the raw request.
     fn choice(&mut self, view: &mut Tree, kept: &[Tree]) -> Result<(), Fault> {
         let param = self.client.param_in("tool_choice", self.raw);
-        let mode = view.get("tool_choice").map(|c| word(c, "mode")).unwrap_or_default().to_owned();
-        let name = view.get("tool_choice").map(|c| word(c, "name")).unwrap_or_default().to_owned();
-        if mode.is_empty() && self.said_choice().is_some() {
+        let mode = view.get("tool_choice").map(|c| text_field(c, "mode")).unwrap_or_default().to_owned();
+        let name = view.get("tool_choice").map(|c| text_field(c, "name")).unwrap_or_default().to_owned();
+        if mode.is_empty() && self.sent_choice().is_some() {
             let sent = self.raw.and_then(|r| r.get(&param)).and_then(Tree::as_map).unwrap_or(&[]);
-            if !sent.iter().any(|(name, _)| self.ask.reads.inner(&param, name)) {
-                self.lose_choice(&param)?;
+            if !sent.iter().any(|(name, _)| self.template.reads.nested(&param, name)) {
+                self.drop_or_reject_choice(&param)?;
             }
             return Ok(());
         }
@@ -141,50 +152,53 @@ impl Way<'_> {
         let absent = match mode.as_str() {
             "auto" | "none" => kept.is_empty(),
             "required" => offered && kept.is_empty(),
-            "named" => offered && !kept.iter().any(|t| word(t, "name") == name),
+            "named" => offered && !kept.iter().any(|t| text_field(t, "name") == name),
             _ => false,
         };
         if absent {
             view.insert("tool_choice", Tree::Null);
             if matches!(mode.as_str(), "required" | "named") {
-                self.lose_choice(&param)?;
+                self.drop_or_reject_choice(&param)?;
             }
         }
         Ok(())
     }
 
-    fn lose_choice(&mut self, param: &str) -> Result<(), Fault> {
+    fn drop_or_reject_choice(&mut self, param: &str) -> Result<(), Fault> {
         let what = format!("this `{param}`");
-        self.lose(self.manners.unsupported("tool_choice"), param.to_owned(), &what)
+        self.drop_or_reject(self.capabilities.on_unsupported_field("tool_choice"), param.to_owned(), &what)
     }
 
-    fn said_choice(&self) -> Option<&Tree> {
+    fn sent_choice(&self) -> Option<&Tree> {
         let cursor = Cursor::new(self.raw?);
-        let selectors = self.client.tool_choice.iter().flat_map(Read::selectors);
+        let selectors = self.client.tool_choice.iter().flat_map(FieldMapping::selectors);
         selectors.filter_map(|s| s.one(&cursor)).find(|v| !v.is_null())
     }
 
     fn items(&mut self, items: &[Tree]) -> Result<Vec<Tree>, Fault> {
-        let lead = items.iter().take_while(|i| leads(i)).count();
+        let leading = items.iter().take_while(|i| is_leading_instruction(i)).count();
         let mut kept = Vec::new();
         for (at, item) in items.iter().enumerate() {
-            match word(item, "type") {
-                "reasoning" | "other" if !self.ask.reads.items() => {
+            match text_field(item, "type") {
+                "reasoning" | "other" if !self.template.reads.items() => {
                     let kind = item.get("kind").and_then(Tree::as_str).unwrap_or("reasoning").to_owned();
-                    self.lose(Fate::Drop, format!("items.{kind}"), "")?;
+                    self.drop_or_reject(OnUnsupported::Drop, format!("items.{kind}"), "")?;
                 }
-                // A backend that does not take custom tools takes no calls of them either.
-                "call" if word(item, "kind") == "custom" && self.manners.tool("custom", None) != Fate::Forward => {
+                // A backend that does not support custom tools does not support calls of them either.
+                "call"
+                    if text_field(item, "kind") == "custom"
+                        && self.capabilities.on_tool("custom", None) != OnUnsupported::Forward =>
+                {
                     let mut call = item.clone();
-                    let input = Tree::map([(WRAPPED_INPUT, Tree::from(word(item, "arguments")))]);
+                    let input = Tree::map([(WRAPPED_INPUT, Tree::from(text_field(item, "arguments")))]);
                     call.insert("kind", Tree::from("function"));
                     call.insert("arguments", Tree::from(input.to_json()));
                     kept.push(call);
                 }
                 _ => {
-                    let role = if word(item, "type") == "result" { "tool" } else { word(item, "role") };
-                    let text_only =
-                        at < lead && self.ask.reads.leads_as_text() || self.manners.text_only.iter().any(|r| r == role);
+                    let role = if text_field(item, "type") == "result" { "tool" } else { text_field(item, "role") };
+                    let text_only = at < leading && self.template.reads.instructions_as_text()
+                        || self.capabilities.text_only_roles.iter().any(|r| r == role);
                     kept.push(self.parts(item, text_only)?);
                 }
             }
@@ -196,23 +210,23 @@ impl Way<'_> {
         let parts = list(item, "parts");
         let mut kept = Vec::new();
         for part in parts {
-            let kind = word(part, "type");
-            let fate = match self.manners.part(kind) {
-                Fate::Forward if text_only && kind != "text" => Fate::Drop,
-                fate => fate,
+            let kind = text_field(part, "type");
+            let action = match self.capabilities.on_content_part(kind) {
+                OnUnsupported::Forward if text_only && kind != "text" => OnUnsupported::Drop,
+                action => action,
             };
-            if fate != Fate::Forward {
-                self.lose(fate, format!("parts.{kind}"), &format!("content of the kind `{kind}`"))?;
+            if action != OnUnsupported::Forward {
+                self.drop_or_reject(action, format!("parts.{kind}"), &format!("content of the kind `{kind}`"))?;
                 continue;
             }
-            if !matches!(word(part, "detail"), "" | "auto") && !self.ask.reads.leaf("detail") {
-                self.lose(Fate::Drop, format!("parts.{kind}.detail"), "")?;
+            if !matches!(text_field(part, "detail"), "" | "auto") && !self.template.reads.element_field("detail") {
+                self.drop_or_reject(OnUnsupported::Drop, format!("parts.{kind}.detail"), "")?;
             }
             kept.push(part.clone());
         }
         let mut item = item.clone();
         if kept.len() < parts.len() {
-            let text: String = kept.iter().map(|p| word(p, "text")).collect();
+            let text: String = kept.iter().map(|p| text_field(p, "text")).collect();
             item.insert("text", Tree::from(text));
             item.insert("parts", Tree::from(kept));
         }
@@ -220,8 +234,8 @@ impl Way<'_> {
     }
 
     fn scalars(&mut self, view: &mut Tree) -> Result<(), Fault> {
-        for scalar in OPTIONAL {
-            if self.ask.reads.scalar(scalar) || !view.get(scalar).is_some_and(|v| asks(scalar, v)) {
+        for scalar in OPTIONAL_FIELDS {
+            if self.template.reads.scalar(scalar) || !view.get(scalar).is_some_and(|v| has_effect(scalar, v)) {
                 continue;
             }
             let param = match *scalar {
@@ -229,43 +243,43 @@ impl Way<'_> {
                 _ => self.client.param_in(scalar, self.raw),
             };
             let what = format!("`{param}`");
-            self.lose(self.manners.unsupported(scalar), param, &what)?;
+            self.drop_or_reject(self.capabilities.on_unsupported_field(scalar), param, &what)?;
         }
         Ok(())
     }
 
-    /// Where the client says its format: around the first of its members.
+    /// The request field that contains the format: the parent of its first member.
     fn format_param(&self) -> String {
         let cursor = self.raw.map(Cursor::new);
-        let selectors = self.client.format.iter().flat_map(Read::selectors);
-        let said = cursor.and_then(|c| selectors.filter(|s| s.one(&c).is_some()).map(|s| s.param(&c)).next());
-        let around = said.as_deref().and_then(|param| param.rsplit_once('.'));
-        around.map_or("format", |(around, _)| around).to_owned()
+        let selectors = self.client.format.iter().flat_map(FieldMapping::selectors);
+        let sent = cursor.and_then(|c| selectors.filter(|s| s.one(&c).is_some()).map(|s| s.param(&c)).next());
+        let parent = sent.as_deref().and_then(|param| param.rsplit_once('.'));
+        parent.map_or("format", |(parent, _)| parent).to_owned()
     }
 
-    /// What the client sent and its dialect does not know.
+    /// Top-level fields that the client's dialect does not know.
     fn members(&mut self, view: &mut Tree) -> Result<(), Fault> {
         let extra = view.get("extra").and_then(Tree::as_map).unwrap_or(&[]).to_vec();
         let mut forwarded = Vec::new();
         for (name, value) in extra {
-            if value.is_null() || self.ask.reads.member(&name) {
+            if value.is_null() || self.template.reads.member(&name) {
                 continue;
             }
-            match self.manners.unknown_fields {
-                Fate::Forward => forwarded.push((name, value)),
-                fate => self.lose(fate, name.to_string(), &format!("`{name}`"))?,
+            match self.capabilities.unknown_fields {
+                OnUnsupported::Forward => forwarded.push((name, value)),
+                action => self.drop_or_reject(action, name.to_string(), &format!("`{name}`"))?,
             }
         }
         view.insert("forwarded", Tree::Map(forwarded));
         Ok(())
     }
 
-    /// Of a member that the dialect reads in part: the rest of it.
+    /// Unknown nested fields of objects that the dialect reads in part.
     fn inner_members(&mut self) -> Result<(), Fault> {
         let null = Tree::Null;
         let cursor = Cursor::new(&null);
-        let scalars = self.client.scalars.iter().filter(|r| OPTIONAL.contains(&r.field.name));
-        let selectors = scalars.chain(&self.client.format).flat_map(Read::selectors);
+        let scalars = self.client.scalars.iter().filter(|r| OPTIONAL_FIELDS.contains(&r.field.name));
+        let selectors = scalars.chain(&self.client.format).flat_map(FieldMapping::selectors);
         let read: Vec<Vec<String>> =
             selectors.map(|s| s.param(&cursor).split('.').map(str::to_owned).collect()).collect();
         for (member, value) in self.raw.and_then(Tree::as_map).unwrap_or(&[]) {
@@ -274,11 +288,15 @@ impl Way<'_> {
                 continue;
             }
             for (name, value) in value.as_map().unwrap_or(&[]) {
-                let known = here.iter().any(|path| path[1] == **name) || self.ask.reads.inner(member, name);
+                let known = here.iter().any(|path| path[1] == **name) || self.template.reads.nested(member, name);
                 if !value.is_null() && !known {
-                    // It cannot be forwarded by itself.
-                    let fate = if self.manners.unknown_fields == Fate::Reject { Fate::Reject } else { Fate::Drop };
-                    self.lose(fate, format!("{member}.{name}"), &format!("`{member}.{name}`"))?;
+                    // A nested field cannot be forwarded without its object.
+                    let action = if self.capabilities.unknown_fields == OnUnsupported::Reject {
+                        OnUnsupported::Reject
+                    } else {
+                        OnUnsupported::Drop
+                    };
+                    self.drop_or_reject(action, format!("{member}.{name}"), &format!("`{member}.{name}`"))?;
                 }
             }
         }
@@ -286,16 +304,16 @@ impl Way<'_> {
     }
 }
 
-/// What the answer's tool is called when the client gives it no name.
-const ANSWER: &str = "answer";
+/// The name of the answer tool if the client's format has none.
+const DEFAULT_ANSWER_TOOL: &str = "answer";
 
-/// Does a value ask for anything that the backend would not do anyway?
-fn asks(scalar: &str, value: &Tree) -> bool {
+/// Whether a value requests anything that differs from the default.
+fn has_effect(scalar: &str, value: &Tree) -> bool {
     match scalar {
         "n" => value.as_u64().is_some_and(|n| n > 1),
         "parallel" => value.as_bool() == Some(false),
-        "tool_choice" => !matches!(word(value, "mode"), "" | "auto"),
-        "format" => !matches!(word(value, "kind"), "" | "text"),
+        "tool_choice" => !matches!(text_field(value, "mode"), "" | "auto"),
+        "format" => !matches!(text_field(value, "kind"), "" | "text"),
         _ => match value {
             Tree::Null => false,
             Tree::List(items) => !items.is_empty(),
@@ -305,25 +323,26 @@ fn asks(scalar: &str, value: &Tree) -> bool {
     }
 }
 
-/// The leading system and developer messages as one.
-fn merge(items: &mut Vec<Tree>) {
-    let lead = items.iter().take_while(|i| leads(i)).count();
-    if lead < 2 {
+/// Merges the leading system and developer messages into one.
+fn merge_system_messages(items: &mut Vec<Tree>) {
+    let leading = items.iter().take_while(|i| is_leading_instruction(i)).count();
+    if leading < 2 {
         return;
     }
-    let text = items[..lead].iter().map(|i| word(i, "text")).collect::<Vec<_>>().join("\n\n");
-    let all: Vec<Tree> = items[..lead].iter().flat_map(|i| list(i, "parts")).cloned().collect();
-    let parts = match all.iter().all(|p| word(p, "type") == "text") {
+    let text = items[..leading].iter().map(|i| text_field(i, "text")).collect::<Vec<_>>().join("\n\n");
+    let all: Vec<Tree> = items[..leading].iter().flat_map(|i| list(i, "parts")).cloned().collect();
+    let parts = match all.iter().all(|p| text_field(p, "type") == "text") {
         true => vec![Tree::map([("type", Tree::from("text")), ("text", Tree::from(text.as_str()))])],
         false => all,
     };
     let mut merged = items[0].clone();
     merged.insert("text", Tree::from(text));
     merged.insert("parts", Tree::from(parts));
-    items.splice(..lead, [merged]);
+    items.splice(..leading, [merged]);
 }
 
-fn wrapped(tool: &Tree) -> Tree {
+/// A custom tool as a function with one string parameter.
+fn wrap_tool(tool: &Tree) -> Tree {
     let text = Tree::map([("type", Tree::from("string"))]);
     let parameters = Tree::map([
         ("type", Tree::from("object")),
@@ -337,12 +356,12 @@ fn wrapped(tool: &Tree) -> Tree {
     tool
 }
 
-fn map_roles(view: &mut Tree, name: &str, manners: &Manners) {
+fn map_roles(view: &mut Tree, name: &str, capabilities: &Capabilities) {
     let Tree::Map(fields) = view else { return };
     let Some((_, Tree::List(messages))) = fields.iter_mut().find(|(k, _)| &**k == name) else { return };
     for message in messages {
-        let role = word(message, "role");
-        let mapped = manners.role(role);
+        let role = text_field(message, "role");
+        let mapped = capabilities.role(role);
         if mapped != role {
             let mapped = Tree::from(mapped);
             message.insert("role", mapped);
@@ -354,6 +373,6 @@ fn list<'t>(tree: &'t Tree, key: &str) -> &'t [Tree] {
     tree.get(key).and_then(Tree::as_list).unwrap_or(&[])
 }
 
-fn word<'t>(tree: &'t Tree, key: &str) -> &'t str {
+fn text_field<'t>(tree: &'t Tree, key: &str) -> &'t str {
     tree.get(key).and_then(Tree::as_str).unwrap_or_default()
 }

@@ -1,10 +1,10 @@
-//! A backend over HTTP, polled: no task, no channel. Dropping it closes the connection, which is how a backend learns
-//! that nobody listens any more. Only the rest of an answer that is over may be read by a task, for the connection's sake.
+//! An upstream response over HTTP, polled without a task or a channel. Dropping it closes the connection, which cancels
+//! the request. A task exists only after the end marker: it drains the body, so that the connection can be reused.
 
-use super::build_request::Composed;
-use super::decode::{Decoded, Decoder};
-use super::{Arrived, Refusal, Tally};
-use crate::domain::{Ended, Fault, FaultKind, Tree};
+use super::build_request::PreparedRequest;
+use super::decode::{Decoder, DecoderOutput};
+use super::{ErrorResponse, UpstreamEvent, UpstreamStats};
+use crate::domain::{Fault, FaultKind, StreamEnd, Tree};
 use crate::mapping::config::backend::{BackendPlan, Framing};
 use bytes::{Buf, Bytes};
 use http_body::Body as _;
@@ -17,239 +17,263 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, SystemTime};
 
-pub struct Http {
-    state: State,
+pub struct HttpSource {
+    state: SourceState,
     plan: Arc<BackendPlan>,
-    bounds: Bounds,
-    /// Decoded and not yet asked for.
-    ready: VecDeque<Decoded>,
-    tally: Tally,
+    size_limits: SizeLimits,
+    /// Decoded and not yet polled.
+    ready: VecDeque<DecoderOutput>,
+    stats: UpstreamStats,
 }
 
-/// A backend is not trusted with our memory.
+/// Bounds the memory that a backend can make the gateway use.
 #[derive(Clone, Copy, Debug)]
-pub struct Bounds {
+pub struct SizeLimits {
     pub event_bytes: usize,
-    /// Of all of it, where all of it is kept.
+    /// Of the whole response, if it is kept in memory for a JSON body.
     pub answer_bytes: Option<usize>,
 }
 
-type Sent = Pin<Box<dyn Future<Output = Result<reqwest::Response, reqwest::Error>> + Send>>;
+type ResponseFuture = Pin<Box<dyn Future<Output = Result<reqwest::Response, reqwest::Error>> + Send>>;
 
-enum State {
-    Asking(Sent),
+enum SourceState {
+    Sending(ResponseFuture),
     Reading {
         body: reqwest::Body,
         reader: Reader,
     },
-    /// The backend said no; its reason is read before it is told.
-    Refusing {
+    /// An error status was received; its body is read before the error is reported.
+    ReadingError {
         body: reqwest::Body,
         status: u16,
         retry_after: Option<u64>,
-        said: Vec<u8>,
+        error_body: Vec<u8>,
     },
-    /// What came before it is told first.
+    /// Events decoded before the fault are emitted first.
     Failing(Fault),
-    Over,
+    Done,
 }
 
 enum Reader {
-    /// Nothing but white space has come: what it is shows in the first byte after that.
+    /// Only white space was received: the first other byte shows the framing.
     Unknown {
         content_type: String,
-        begun: Vec<u8>,
+        prefix: Vec<u8>,
     },
     Known(Decoder),
 }
 
-/// A reason is a sentence, not a book.
-const MAX_REASON: usize = 64 * 1024;
+/// Maximum number of bytes read from an upstream error body.
+const MAX_ERROR_BODY: usize = 64 * 1024;
 
-/// What may stand after the end marker before the connection is given up, and how long its end may take.
-const MAX_REST: usize = 64 * 1024;
-const REST_TIME: Duration = Duration::from_secs(1);
+/// How much of the body is read after the end marker, and for how long, before the connection is closed.
+const MAX_DRAIN_BYTES: usize = 64 * 1024;
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
-impl Http {
-    pub fn new(client: &reqwest::Client, composed: Composed, plan: Arc<BackendPlan>, bounds: Bounds) -> Http {
-        let Composed { method, url, headers, body, .. } = composed;
+impl HttpSource {
+    pub fn new(
+        client: &reqwest::Client,
+        prepared: PreparedRequest,
+        plan: Arc<BackendPlan>,
+        size_limits: SizeLimits,
+    ) -> HttpSource {
+        let PreparedRequest { method, url, headers, body, .. } = prepared;
         let sent = client.request(method, url).headers(headers).body(body).send();
-        Http { state: State::Asking(Box::pin(sent)), plan, bounds, ready: VecDeque::new(), tally: Tally::default() }
+        HttpSource {
+            state: SourceState::Sending(Box::pin(sent)),
+            plan,
+            size_limits,
+            ready: VecDeque::new(),
+            stats: UpstreamStats::default(),
+        }
     }
 
-    pub fn tally(&self) -> Tally {
-        self.tally
+    pub fn stats(&self) -> UpstreamStats {
+        self.stats
     }
 
-    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Arrived> {
+    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<UpstreamEvent> {
         loop {
             if let Some(decoded) = self.ready.pop_front() {
-                return Poll::Ready(self.arrived(decoded));
+                return Poll::Ready(self.to_upstream_event(decoded));
             }
             match &mut self.state {
-                State::Asking(sent) => match ready!(sent.as_mut().poll(cx)) {
-                    Ok(response) => self.answered(response),
-                    Err(error) => return Poll::Ready(self.fail(unanswered(&error))),
+                SourceState::Sending(sent) => match ready!(sent.as_mut().poll(cx)) {
+                    Ok(response) => self.on_response(response),
+                    Err(error) => return Poll::Ready(self.fail(send_fault(&error))),
                 },
-                State::Reading { body, .. } => match ready!(poll_bytes(body, cx)) {
+                SourceState::Reading { body, .. } => match ready!(poll_bytes(body, cx)) {
                     Some(Ok(bytes)) => {
-                        if let Err(fault) = self.take(&bytes) {
+                        if let Err(fault) = self.on_bytes(&bytes) {
                             return Poll::Ready(self.fail(fault));
                         }
                     }
-                    Some(Err(why)) => return Poll::Ready(self.over(Ended::Cut(why))),
-                    None => self.finish(),
+                    Some(Err(why)) => return Poll::Ready(self.end(StreamEnd::Disconnected(why))),
+                    None => self.on_body_end(),
                 },
-                State::Refusing { body, status, retry_after, said } => match ready!(poll_bytes(body, cx)) {
-                    Some(Ok(bytes)) if said.len() < MAX_REASON => {
-                        said.extend_from_slice(&bytes[..bytes.len().min(MAX_REASON - said.len())]);
+                SourceState::ReadingError { body, status, retry_after, error_body } => {
+                    match ready!(poll_bytes(body, cx)) {
+                        Some(Ok(bytes)) if error_body.len() < MAX_ERROR_BODY => {
+                            error_body.extend_from_slice(&bytes[..bytes.len().min(MAX_ERROR_BODY - error_body.len())]);
+                        }
+                        _ => {
+                            let (status, retry_after, error_body) = (*status, *retry_after, std::mem::take(error_body));
+                            self.state = SourceState::Done;
+                            return Poll::Ready(UpstreamEvent::Rejected(self.error_response(
+                                status,
+                                retry_after,
+                                &error_body,
+                            )));
+                        }
                     }
-                    _ => {
-                        let (status, retry_after, said) = (*status, *retry_after, std::mem::take(said));
-                        self.state = State::Over;
-                        return Poll::Ready(Arrived::Refused(self.refusal(status, retry_after, &said)));
-                    }
-                },
-                State::Failing(fault) => {
+                }
+                SourceState::Failing(fault) => {
                     let fault = fault.clone();
                     return Poll::Ready(self.fail(fault));
                 }
-                State::Over => return Poll::Ready(Arrived::Ended(Ended::Eof)),
+                SourceState::Done => return Poll::Ready(UpstreamEvent::Ended(StreamEnd::Eof)),
             }
         }
     }
 
-    fn answered(&mut self, response: reqwest::Response) {
+    fn on_response(&mut self, response: reqwest::Response) {
         let (status, headers) = (response.status(), response.headers().clone());
-        let content_type = text(&headers, CONTENT_TYPE.as_str()).to_ascii_lowercase();
+        let content_type = header_text(&headers, CONTENT_TYPE.as_str()).to_ascii_lowercase();
         let response: http::Response<reqwest::Body> = response.into();
         let body = response.into_body();
         self.state = if status.is_success() {
-            State::Reading { body, reader: Reader::Unknown { content_type, begun: Vec::new() } }
+            SourceState::Reading { body, reader: Reader::Unknown { content_type, prefix: Vec::new() } }
         } else {
-            let in_ms = text(&headers, "retry-after-ms").trim().parse::<u64>().ok().map(|ms| ms.div_ceil(1000));
-            let retry_after = retry_after(text(&headers, RETRY_AFTER.as_str())).or(in_ms);
-            State::Refusing { body, status: status.as_u16(), retry_after, said: Vec::new() }
+            let in_ms = header_text(&headers, "retry-after-ms").trim().parse::<u64>().ok().map(|ms| ms.div_ceil(1000));
+            let retry_after = parse_retry_after(header_text(&headers, RETRY_AFTER.as_str())).or(in_ms);
+            SourceState::ReadingError { body, status: status.as_u16(), retry_after, error_body: Vec::new() }
         };
     }
 
-    fn take(&mut self, bytes: &[u8]) -> Result<(), Fault> {
-        self.tally.bytes += bytes.len() as u64;
-        if let Some(most) = self.bounds.answer_bytes.filter(|most| self.tally.bytes > *most as u64) {
-            return Err(too_large(most, "the backend's answer"));
+    fn on_bytes(&mut self, bytes: &[u8]) -> Result<(), Fault> {
+        self.stats.bytes += bytes.len() as u64;
+        if let Some(limit) = self.size_limits.answer_bytes.filter(|limit| self.stats.bytes > *limit as u64) {
+            return Err(too_large(limit, "the backend's answer"));
         }
-        let State::Reading { reader, .. } = &mut self.state else { return Ok(()) };
+        let SourceState::Reading { reader, .. } = &mut self.state else { return Ok(()) };
         let mut out = Vec::new();
         let pushed = match reader {
             Reader::Known(decoder) => decoder.push(bytes, &mut out),
-            Reader::Unknown { content_type, begun } => {
-                begun.extend_from_slice(bytes);
-                let Some(framing) = framing(&self.plan, content_type, begun)? else {
-                    return if begun.len() > self.bounds.event_bytes {
-                        Err(too_large(self.bounds.event_bytes, "what the backend sent before its first event"))
+            Reader::Unknown { content_type, prefix } => {
+                prefix.extend_from_slice(bytes);
+                let Some(framing) = detect_framing(&self.plan, content_type, prefix)? else {
+                    return if prefix.len() > self.size_limits.event_bytes {
+                        Err(too_large(self.size_limits.event_bytes, "what the backend sent before its first event"))
                     } else {
                         Ok(())
                     };
                 };
-                self.tally.streamed = framing != Framing::Json;
-                let mut decoder = Decoder::new(&self.plan, framing, self.bounds.event_bytes);
-                let pushed = decoder.push(begun, &mut out);
+                self.stats.streamed = framing != Framing::Json;
+                let mut decoder = Decoder::new(&self.plan, framing, self.size_limits.event_bytes);
+                let pushed = decoder.push(prefix, &mut out);
                 *reader = Reader::Known(decoder);
                 pushed
             }
         };
         self.ready.extend(out);
         if pushed.is_err() {
-            self.state = State::Failing(too_large(self.bounds.event_bytes, "an event of the backend"));
+            self.state = SourceState::Failing(too_large(self.size_limits.event_bytes, "an event of the backend"));
         }
-        self.settle();
+        self.drain_after_end_marker();
         Ok(())
     }
 
-    /// After the end marker the turn waits for nothing. But a connection can be used again only when all of its answer
-    /// was read, and many servers send the last chunk by itself.
-    fn settle(&mut self) {
-        if !self.ready.iter().any(|d| matches!(d, Decoded::Ended(_))) {
+    /// The turn does not wait for anything after the end marker. But a connection can be reused only if the whole
+    /// response was read, and many servers send the last chunk separately.
+    fn drain_after_end_marker(&mut self) {
+        if !self.ready.iter().any(|d| matches!(d, DecoderOutput::Ended(_))) {
             return;
         }
-        if let State::Reading { mut body, .. } = std::mem::replace(&mut self.state, State::Over) {
-            let mut rest = 0;
-            let mut idle = Context::from_waker(std::task::Waker::noop());
-            if poll_rest(&mut body, &mut rest, &mut idle).is_pending() {
-                tokio::spawn(tokio::time::timeout(REST_TIME, async move {
-                    poll_fn(|cx| poll_rest(&mut body, &mut rest, cx)).await;
+        if let SourceState::Reading { mut body, .. } = std::mem::replace(&mut self.state, SourceState::Done) {
+            let mut drained = 0;
+            let mut noop = Context::from_waker(std::task::Waker::noop());
+            if poll_drain(&mut body, &mut drained, &mut noop).is_pending() {
+                tokio::spawn(tokio::time::timeout(DRAIN_TIMEOUT, async move {
+                    poll_fn(|cx| poll_drain(&mut body, &mut drained, cx)).await;
                 }));
             }
         }
     }
 
-    fn finish(&mut self) {
+    fn on_body_end(&mut self) {
         let mut out = Vec::new();
-        if let State::Reading { reader: Reader::Known(decoder), .. } = std::mem::replace(&mut self.state, State::Over) {
+        if let SourceState::Reading { reader: Reader::Known(decoder), .. } =
+            std::mem::replace(&mut self.state, SourceState::Done)
+        {
             decoder.finish(&mut out);
         }
         self.ready.extend(out);
     }
 
-    fn arrived(&mut self, decoded: Decoded) -> Arrived {
+    fn to_upstream_event(&mut self, decoded: DecoderOutput) -> UpstreamEvent {
         match decoded {
-            Decoded::Raw(raw) => {
-                self.tally.events += 1;
-                Arrived::Raw(raw)
+            DecoderOutput::Raw(raw) => {
+                self.stats.events += 1;
+                UpstreamEvent::Raw(raw)
             }
-            Decoded::Ended(how) => self.over(how),
-            Decoded::Malformed(why) if self.tally.streamed => {
-                self.tally.skipped += 1;
-                Arrived::Skipped(why)
+            DecoderOutput::Ended(how) => self.end(how),
+            DecoderOutput::Malformed(why) if self.stats.streamed => {
+                self.stats.skipped += 1;
+                UpstreamEvent::Malformed(why)
             }
-            Decoded::Malformed(why) => {
+            DecoderOutput::Malformed(why) => {
                 self.fail(Fault::new(FaultKind::Garbled, format!("the backend's answer is not JSON: {why}")))
             }
         }
     }
 
-    fn over(&mut self, how: Ended) -> Arrived {
-        self.state = State::Over;
-        Arrived::Ended(how)
+    fn end(&mut self, how: StreamEnd) -> UpstreamEvent {
+        self.state = SourceState::Done;
+        UpstreamEvent::Ended(how)
     }
 
-    fn fail(&mut self, fault: Fault) -> Arrived {
-        self.state = State::Over;
+    fn fail(&mut self, fault: Fault) -> UpstreamEvent {
+        self.state = SourceState::Done;
         self.ready.clear();
-        Arrived::Failed(fault)
+        UpstreamEvent::Failed(fault)
     }
 
-    /// A reason may be JSON, an event stream, or a line of text.
-    fn refusal(&self, status: u16, retry_after: Option<u64>, said: &[u8]) -> Refusal {
+    /// An error body may be JSON, an event stream, or a line of text.
+    fn error_response(&self, status: u16, retry_after: Option<u64>, error_body: &[u8]) -> ErrorResponse {
         let mut out = Vec::new();
-        if let Ok(Some(framing)) = framing(&self.plan, "", said) {
-            let mut decoder = Decoder::new(&self.plan, framing, MAX_REASON);
-            let _ = decoder.push(said, &mut out);
+        if let Ok(Some(framing)) = detect_framing(&self.plan, "", error_body) {
+            let mut decoder = Decoder::new(&self.plan, framing, MAX_ERROR_BODY);
+            let _ = decoder.push(error_body, &mut out);
             decoder.finish(&mut out);
         }
         let raws: Vec<Tree> = out
             .into_iter()
             .filter_map(|d| match d {
-                Decoded::Raw(raw) => Some(raw),
-                Decoded::Ended(_) | Decoded::Malformed(_) => None,
+                DecoderOutput::Raw(raw) => Some(raw),
+                DecoderOutput::Ended(_) | DecoderOutput::Malformed(_) => None,
             })
             .collect();
-        let plain = std::str::from_utf8(said).ok().map(str::trim);
-        // Also of JSON, for it may be of a shape that the backend's rules do not know.
+        let plain = std::str::from_utf8(error_body).ok().map(str::trim);
+        // JSON too: the backend's rules may not match its shape.
         let line = plain.filter(|t| !t.is_empty() && t.len() <= 300 && !t.starts_with('<'));
-        Refusal { status, retry_after, raws, text: line.map(|t| t.split_whitespace().collect::<Vec<_>>().join(" ")) }
+        ErrorResponse {
+            status,
+            retry_after,
+            raws,
+            text: line.map(|t| t.split_whitespace().collect::<Vec<_>>().join(" ")),
+        }
     }
 }
 
-/// The first byte tells what the answer is, whatever its label says; `None` while there is none.
-fn framing(plan: &BackendPlan, content_type: &str, begun: &[u8]) -> Result<Option<Framing>, Fault> {
+/// Detects the framing from the first byte, because content types are often wrong; `None` while there is no byte.
+fn detect_framing(plan: &BackendPlan, content_type: &str, prefix: &[u8]) -> Result<Option<Framing>, Fault> {
     const BOM: &[u8] = b"\xef\xbb\xbf";
-    if begun.len() < BOM.len() && BOM.starts_with(begun) {
+    if prefix.len() < BOM.len() && BOM.starts_with(prefix) {
         return Ok(None);
     }
-    let begun = begun.strip_prefix(BOM).unwrap_or(begun);
-    let Some(first) = begun.iter().find(|b| !b.is_ascii_whitespace()) else { return Ok(None) };
-    // Who knows nothing but lines has lines, whatever the first one says.
+    let prefix = prefix.strip_prefix(BOM).unwrap_or(prefix);
+    let Some(first) = prefix.iter().find(|b| !b.is_ascii_whitespace()) else { return Ok(None) };
+    // A backend that only sends NDJSON needs no detection.
     if plan.framings == [Framing::Ndjson] {
         return Ok(Some(Framing::Ndjson));
     }
@@ -276,29 +300,29 @@ fn poll_bytes(body: &mut reqwest::Body, cx: &mut Context<'_>) -> Poll<Option<Res
     loop {
         return Poll::Ready(match ready!(Pin::new(&mut *body).poll_frame(cx)) {
             None => None,
-            Some(Err(error)) => Some(Err(cause(&error))),
+            Some(Err(error)) => Some(Err(root_cause(&error))),
             Some(Ok(frame)) => match frame.into_data() {
                 Ok(bytes) if bytes.has_remaining() => Some(Ok(bytes)),
-                // Trailers, or nothing.
+                // Trailers, or an empty chunk.
                 _ => continue,
             },
         });
     }
 }
 
-/// Ready at the end of the body, or when there is too much of it.
-fn poll_rest(body: &mut reqwest::Body, taken: &mut usize, cx: &mut Context<'_>) -> Poll<()> {
-    while *taken <= MAX_REST {
+/// Ready at the end of the body, or once the limit is exceeded.
+fn poll_drain(body: &mut reqwest::Body, drained: &mut usize, cx: &mut Context<'_>) -> Poll<()> {
+    while *drained <= MAX_DRAIN_BYTES {
         match ready!(poll_bytes(body, cx)) {
-            Some(Ok(bytes)) => *taken += bytes.len(),
+            Some(Ok(bytes)) => *drained += bytes.len(),
             Some(Err(_)) | None => break,
         }
     }
     Poll::Ready(())
 }
 
-/// The innermost reason: the outer ones only say that something was wrong.
-fn cause(error: &dyn Error) -> String {
+/// The innermost error; the outer ones carry no detail.
+fn root_cause(error: &dyn Error) -> String {
     let mut error = error;
     while let Some(inner) = error.source() {
         error = inner;
@@ -306,8 +330,8 @@ fn cause(error: &dyn Error) -> String {
     error.to_string()
 }
 
-fn unanswered(error: &reqwest::Error) -> Fault {
-    let why = cause(error);
+fn send_fault(error: &reqwest::Error) -> Fault {
+    let why = root_cause(error);
     if error.is_timeout() {
         return Fault::new(FaultKind::Timeout, "the backend could not be reached in time");
     }
@@ -319,12 +343,12 @@ fn unanswered(error: &reqwest::Error) -> Fault {
     Fault::new(FaultKind::Unreachable, message)
 }
 
-fn text<'h>(headers: &'h HeaderMap, name: &str) -> &'h str {
+fn header_text<'h>(headers: &'h HeaderMap, name: &str) -> &'h str {
     headers.get(name).and_then(|v| v.to_str().ok()).unwrap_or_default()
 }
 
-/// Seconds, or a date.
-fn retry_after(text: &str) -> Option<u64> {
+/// The value of `Retry-After` in seconds; it is a number or a date.
+fn parse_retry_after(text: &str) -> Option<u64> {
     text.trim().parse().ok().or_else(|| {
         let when = httpdate::parse_http_date(text.trim()).ok()?;
         when.duration_since(SystemTime::now()).ok().map(|d| d.as_secs().max(1))

@@ -1,4 +1,4 @@
-//! TurnRequest → backend → RawEvents. The only folder that talks to backends.
+//! TurnRequest → backend → raw events. The only folder that connects to backends.
 
 pub mod adapt_request;
 pub mod build_request;
@@ -9,110 +9,116 @@ pub mod models;
 mod replay;
 pub mod secrets;
 
-pub use client::Dialler;
+pub use client::ClientPool;
 
-use crate::domain::{Ended, Fault, FaultKind, Hidden, Masks, Tree, TurnRequest};
+use crate::domain::{Fault, FaultKind, Redactor, StreamEnd, ToolAliases, Tree, TurnRequest};
 use crate::mapping::Plan;
 use crate::mapping::config::backend::{BackendPlan, Transport};
 use crate::mapping::config::dialect_request::RequestPlan;
 use crate::mapping::config::gateway::Backend;
-use http::{Bounds, Http};
-use replay::Replay;
+use http::{HttpSource, SizeLimits};
+use replay::ReplaySource;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// What arrives from a backend.
+/// One step of an upstream response.
 #[derive(Debug)]
-pub enum Arrived {
+pub enum UpstreamEvent {
     Raw(Tree),
-    /// A piece that cannot be read, and why.
-    Skipped(String),
-    /// The backend said no instead of answering.
-    Refused(Refusal),
-    Ended(Ended),
+    /// An event that cannot be parsed, and why.
+    Malformed(String),
+    /// The backend responded with an error status.
+    Rejected(ErrorResponse),
+    Ended(StreamEnd),
     Failed(Fault),
 }
 
-/// A status that tells of an error, and what came with it.
+/// An upstream response with an error status.
 #[derive(Debug)]
-pub struct Refusal {
+pub struct ErrorResponse {
     pub status: u16,
     /// Seconds.
     pub retry_after: Option<u64>,
-    /// Its body, for the backend's own rules to read.
+    /// The body, decoded, for the backend's rules.
     pub raws: Vec<Tree>,
-    /// Its body as one line, where it is short enough: for a reason that the rules do not know.
+    /// The body as one line, if it is short: the message if the rules find none.
     pub text: Option<String>,
 }
 
-/// What came so far.
+/// What a backend has sent so far.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Tally {
+pub struct UpstreamStats {
     pub events: u64,
     pub skipped: u64,
     pub bytes: u64,
-    /// As events, not as one document.
+    /// The response is a stream of events, not one JSON document.
     pub streamed: bool,
 }
 
-/// A backend at work on one turn. Dropping it leaves the backend.
-pub enum Source {
-    Replay(Replay),
-    Http(Box<Http>),
+/// The upstream response of one turn. Dropping it cancels the upstream request.
+pub enum UpstreamSource {
+    Replay(ReplaySource),
+    Http(Box<HttpSource>),
 }
 
-impl Source {
-    /// After `Ended`, `Refused` and `Failed` it is not asked again.
-    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Arrived> {
+impl UpstreamSource {
+    /// Not to be polled after `Ended`, `Rejected` and `Failed`.
+    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<UpstreamEvent> {
         match self {
-            Source::Replay(replay) => replay.poll_next(cx),
-            Source::Http(http) => http.poll_next(cx),
+            UpstreamSource::Replay(replay) => replay.poll_next(cx),
+            UpstreamSource::Http(http) => http.poll_next(cx),
         }
     }
 
-    /// Of a backend that is dialled.
-    pub fn tally(&self) -> Option<Tally> {
+    /// `None` for a replay.
+    pub fn stats(&self) -> Option<UpstreamStats> {
         match self {
-            Source::Replay(_) => None,
-            Source::Http(http) => Some(http.tally()),
+            UpstreamSource::Replay(_) => None,
+            UpstreamSource::Http(http) => Some(http.stats()),
         }
     }
 }
 
-/// A backend that was asked.
-pub struct Asked {
-    pub source: Source,
-    /// The rules that read its answer: a transcript names its own.
+/// A turn that was started on a backend.
+pub struct UpstreamTurn {
+    pub source: UpstreamSource,
+    /// The backend that decodes the response; a transcript names its own.
     pub rules: Arc<BackendPlan>,
-    /// What of the request did not reach it, in the client's words.
+    /// Request fields that were not sent, by the client's names.
     pub dropped: Vec<String>,
-    pub masks: Masks,
-    /// What no client may read: the key.
-    pub hidden: Option<Hidden>,
+    pub tool_aliases: ToolAliases,
+    /// Removes the backend's API key from messages to clients.
+    pub redactor: Option<Redactor>,
 }
 
-/// Asks the backend.
-pub fn ask(
-    dialler: &Dialler,
+/// Starts a turn on the backend.
+pub fn start(
+    client_pool: &ClientPool,
     plan: &Plan,
     backend: &Backend,
     request: &TurnRequest,
     client: &RequestPlan,
-) -> Result<Asked, Fault> {
+) -> Result<UpstreamTurn, Fault> {
     match backend.plan.transport {
         Transport::Replay => {
             let script = backend
                 .script
                 .as_ref()
                 .ok_or_else(|| Fault::new(FaultKind::Internal, "the replay backend has no script"))?;
-            let (transcript, pace) = crate::engine::render::choose(script, request)?;
+            let (transcript, pace) = crate::engine::script_step::select_transcript(script, request)?;
             let rules = plan
                 .backend(&transcript.backend)
                 .ok_or_else(|| Fault::new(FaultKind::Internal, "the transcript's backend is gone"))?;
-            let source = Source::Replay(Replay::new(transcript, pace));
-            Ok(Asked { source, rules: rules.clone(), dropped: Vec::new(), masks: Masks::default(), hidden: None })
+            let source = UpstreamSource::Replay(ReplaySource::new(transcript, pace));
+            Ok(UpstreamTurn {
+                source,
+                rules: rules.clone(),
+                dropped: Vec::new(),
+                tool_aliases: ToolAliases::default(),
+                redactor: None,
+            })
         }
-        Transport::Http => dial(dialler, plan, backend, request, client),
+        Transport::Http => start_http(client_pool, plan, backend, request, client),
         Transport::ChildJsonrpc => Err(Fault::new(
             FaultKind::Unreachable,
             format!("the backend `{}` is not reached by this version", backend.name),
@@ -120,38 +126,45 @@ pub fn ask(
     }
 }
 
-fn dial(
-    dialler: &Dialler,
+fn start_http(
+    client_pool: &ClientPool,
     plan: &Plan,
     backend: &Backend,
     request: &TurnRequest,
     client: &RequestPlan,
-) -> Result<Asked, Fault> {
-    let (Some(reach), Some(ask)) = (&backend.reach, &backend.plan.ask) else {
+) -> Result<UpstreamTurn, Fault> {
+    let (Some(address), Some(template)) = (&backend.address, &backend.plan.request_template) else {
         return Err(Fault::new(FaultKind::Internal, "the backend has no address"));
     };
-    let key = match &reach.key {
+    let key = match &address.api_key {
         None => None,
-        Some(source) => match dialler.keys.get(source) {
+        Some(source) => match client_pool.keys.get(source) {
             Some(key) => Some(key),
             None => {
-                let (name, why) = (&backend.name, dialler.keys.why_missing(source));
+                let (name, why) = (&backend.name, client_pool.keys.missing_reason(source));
                 tracing::error!(backend = name, why, "the backend's key is missing");
                 return Err(Fault::new(FaultKind::Internal, format!("the key of the backend `{name}` is missing")));
             }
         },
     };
-    let mut composed = build_request::compose(ask, reach, key.as_ref(), request, client)?;
-    let dropped = std::mem::take(&mut composed.dropped);
-    let masks = Masks { custom: std::mem::take(&mut composed.wrapped), answer: composed.answer_tool.take() };
-    let connections = dialler.client(reach).map_err(|why| {
+    let mut prepared = build_request::prepare(template, address, key.as_ref(), request, client)?;
+    let dropped = std::mem::take(&mut prepared.dropped);
+    let tool_aliases =
+        ToolAliases { custom: std::mem::take(&mut prepared.wrapped_tools), answer: prepared.answer_tool.take() };
+    let http_client = client_pool.client(address).map_err(|why| {
         tracing::error!(why, "no connection can be made");
         Fault::new(FaultKind::Internal, "this gateway cannot open connections")
     })?;
     let limits = plan.gateway.limits;
-    let bounds =
-        Bounds { event_bytes: limits.event_bytes, answer_bytes: (!request.stream).then_some(limits.answer_bytes) };
-    let hidden = key.as_ref().map(|key| Hidden::new(key.expose()));
-    let source = Http::new(&connections, composed, backend.plan.clone(), bounds);
-    Ok(Asked { source: Source::Http(Box::new(source)), rules: backend.plan.clone(), dropped, masks, hidden })
+    let size_limits =
+        SizeLimits { event_bytes: limits.event_bytes, answer_bytes: (!request.stream).then_some(limits.answer_bytes) };
+    let redactor = key.as_ref().map(|key| Redactor::new(key.expose()));
+    let source = HttpSource::new(&http_client, prepared, backend.plan.clone(), size_limits);
+    Ok(UpstreamTurn {
+        source: UpstreamSource::Http(Box::new(source)),
+        rules: backend.plan.clone(),
+        dropped,
+        tool_aliases,
+        redactor,
+    })
 }

@@ -1,9 +1,9 @@
-//! A recorded transcript as a backend: no keys, no network.
+//! A recorded transcript as an upstream response: no API keys, no network.
 
-use super::Arrived;
-use crate::domain::Ended;
-use crate::mapping::config::script::Pace;
-use crate::mapping::config::transcript::{Arrival, Transcript};
+use super::UpstreamEvent;
+use crate::domain::StreamEnd;
+use crate::mapping::config::script::ReplayPace;
+use crate::mapping::config::transcript::{RecordedEvent, Transcript};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,28 +11,28 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::time::{Instant, Sleep};
 
-pub struct Replay {
+pub struct ReplaySource {
     transcript: Arc<Transcript>,
-    pace: Pace,
+    pace: ReplayPace,
     next: usize,
     began: Instant,
     /// Runs while the next line is not due.
     timer: Option<Pin<Box<Sleep>>>,
 }
 
-impl Replay {
-    pub fn new(transcript: Arc<Transcript>, pace: Pace) -> Replay {
-        Replay { transcript, pace, next: 0, began: Instant::now(), timer: None }
+impl ReplaySource {
+    pub fn new(transcript: Arc<Transcript>, pace: ReplayPace) -> ReplaySource {
+        ReplaySource { transcript, pace, next: 0, began: Instant::now(), timer: None }
     }
 
-    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Arrived> {
+    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<UpstreamEvent> {
         let Some(line) = self.transcript.lines.get(self.next) else {
-            return Poll::Ready(Arrived::Ended(Ended::Eof));
+            return Poll::Ready(UpstreamEvent::Ended(StreamEnd::Eof));
         };
         let due = match self.pace {
-            Pace::None => None,
-            Pace::Fixed(ms) => Some(Duration::from_millis(ms.saturating_mul(self.next as u64))),
-            Pace::Recorded => Some(Duration::from_millis(line.at_ms)),
+            ReplayPace::None => None,
+            ReplayPace::Fixed(ms) => Some(Duration::from_millis(ms.saturating_mul(self.next as u64))),
+            ReplayPace::Recorded => Some(Duration::from_millis(line.at_ms)),
         };
         if let Some(due) = due.map(|after| self.began + after)
             && due > Instant::now()
@@ -44,10 +44,10 @@ impl Replay {
             }
         }
         self.next += 1;
-        Poll::Ready(match &line.what {
-            Arrival::Raw(raw) => Arrived::Raw(raw.clone()),
-            Arrival::End => Arrived::Ended(Ended::Marker),
-            Arrival::Cut(why) => Arrived::Ended(Ended::Cut(why.clone())),
+        Poll::Ready(match &line.event {
+            RecordedEvent::Raw(raw) => UpstreamEvent::Raw(raw.clone()),
+            RecordedEvent::End => UpstreamEvent::Ended(StreamEnd::Marker),
+            RecordedEvent::Disconnect(why) => UpstreamEvent::Ended(StreamEnd::Disconnected(why.clone())),
         })
     }
 }

@@ -1,6 +1,6 @@
-//! Keys: read once from where the plan says they are, never printed.
+//! API keys: read once from the environment or a file, never printed.
 
-use crate::mapping::config::backend_address::KeySource;
+use crate::mapping::config::backend_address::SecretSource;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::fmt;
@@ -17,14 +17,14 @@ impl Secret {
         (!text.is_empty()).then(|| Secret(Arc::from(text)))
     }
 
-    /// Only for the header that carries it.
+    /// For the header that carries the key, and for comparisons.
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// In a time that says nothing about how much of it was right, nor how long it is.
-    pub fn matches(&self, shown: &[u8]) -> bool {
-        Sha256::digest(self.0.as_bytes()).ct_eq(&Sha256::digest(shown)).into()
+    /// Compares digests in constant time, so that timing reveals neither a prefix nor the length.
+    pub fn matches(&self, presented: &[u8]) -> bool {
+        Sha256::digest(self.0.as_bytes()).ct_eq(&Sha256::digest(presented)).into()
     }
 }
 
@@ -34,45 +34,45 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// What was read stays as it was at the start, whatever a reload says.
+/// Keys are read at startup and do not change with a reload.
 #[derive(Debug, Default)]
 pub struct Keyring {
-    kept: Mutex<HashMap<KeySource, Option<Secret>>>,
-    /// The start is over: nothing more is read.
+    secrets: Mutex<HashMap<SecretSource, Option<Secret>>>,
+    /// Startup is complete: no more keys are read.
     sealed: AtomicBool,
 }
 
 impl Keyring {
-    pub fn get(&self, source: &KeySource) -> Option<Secret> {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+    pub fn get(&self, source: &SecretSource) -> Option<Secret> {
+        let mut secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
         if self.sealed.load(Ordering::Relaxed) {
-            return kept.get(source).cloned().flatten();
+            return secrets.get(source).cloned().flatten();
         }
-        kept.entry(source.clone()).or_insert_with(|| read(source)).clone()
+        secrets.entry(source.clone()).or_insert_with(|| read(source)).clone()
     }
 
-    /// Reads all of these, and nothing after them.
-    pub fn seal<'s>(&self, sources: impl IntoIterator<Item = &'s KeySource>) {
+    /// Reads these keys; others cannot be read later.
+    pub fn seal<'s>(&self, sources: impl IntoIterator<Item = &'s SecretSource>) {
         sources.into_iter().for_each(|source| drop(self.get(source)));
         self.sealed.store(true, Ordering::Relaxed);
     }
 
-    /// Why there is no key, as a person would look for it.
-    pub fn why_missing(&self, source: &KeySource) -> String {
-        let known = self.kept.lock().unwrap_or_else(PoisonError::into_inner).contains_key(source);
-        match (source, known) {
-            (KeySource::Env(name), true) => format!("the environment has no {name}"),
-            (KeySource::File(path), true) => format!("there is no key in {path}"),
-            (KeySource::Env(name), false) => format!("{name} was not read at the start: restart the gateway"),
-            (KeySource::File(path), false) => format!("{path} was not read at the start: restart the gateway"),
+    /// Why there is no key, with the name of the variable or file.
+    pub fn missing_reason(&self, source: &SecretSource) -> String {
+        let was_read = self.secrets.lock().unwrap_or_else(PoisonError::into_inner).contains_key(source);
+        match (source, was_read) {
+            (SecretSource::Env(name), true) => format!("the environment has no {name}"),
+            (SecretSource::File(path), true) => format!("there is no key in {path}"),
+            (SecretSource::Env(name), false) => format!("{name} was not read at the start: restart the gateway"),
+            (SecretSource::File(path), false) => format!("{path} was not read at the start: restart the gateway"),
         }
     }
 }
 
-fn read(source: &KeySource) -> Option<Secret> {
+fn read(source: &SecretSource) -> Option<Secret> {
     match source {
-        KeySource::Env(name) => std::env::var(name).ok().and_then(|text| Secret::new(&text)),
-        KeySource::File(path) => match std::fs::read_to_string(path) {
+        SecretSource::Env(name) => std::env::var(name).ok().and_then(|text| Secret::new(&text)),
+        SecretSource::File(path) => match std::fs::read_to_string(path) {
             Ok(text) => Secret::new(&text),
             Err(error) => {
                 tracing::error!(path, %error, "a key cannot be read");

@@ -1,45 +1,50 @@
-//! Where what differs was made: the frame, the rule or the body in the mapping.
+//! Locates the source of a difference in the mapping: the frame, the rule or the body. Depends on the trace of the turn
+//! and on matchers, so it is here and not in `mapping::provenance`, which locates YAML lines only.
 
-use super::difference::{Difference, Made};
-use super::matcher::Want;
-use super::runner::Played;
-use super::trace::{Raw, Seen, Told};
-use super::violation::Wrong;
-use crate::diagnostics::Span;
+use super::difference::{Difference, ValueSource};
+use super::matcher::Matcher;
+use super::runner::TestOutcome;
+use super::test_case::TestCase;
+use super::trace::{FrameTrace, RawEvent, TraceEntry};
+use super::violation::TracedViolation;
+use crate::diagnostics::{Sources, Span};
 use crate::domain::{Fault, Tree};
 use crate::engine::select::Cursor;
+use crate::mapping::provenance::body::BodyLocator;
 
-impl Made {
-    pub fn frame(at: usize, told: &Told) -> Made {
-        Made {
-            span: told.made,
+impl ValueSource {
+    pub fn frame(at: usize, frame: &FrameTrace) -> ValueSource {
+        ValueSource {
+            span: frame.span,
             frame: Some(at),
-            moment: Some(told.frame.moment.word()),
-            raw: told.raw.map(|raw| (raw.number, raw.name.clone())),
+            moment: Some(frame.frame.moment.name()),
+            raw: frame.raw.map(|raw| (raw.number, raw.name.clone())),
         }
     }
 
     /// A rule of the backend, and the raw event that it read.
-    pub fn rule(span: Span, raw: Option<&Raw>) -> Made {
-        Made { span, frame: None, moment: None, raw: raw.map(|raw| (raw.number, raw.name.clone())) }
+    pub fn rule(span: Span, raw: Option<&RawEvent>) -> ValueSource {
+        ValueSource { span, frame: None, moment: None, raw: raw.map(|raw| (raw.number, raw.name.clone())) }
     }
 
-    pub fn body(span: Span) -> Made {
-        Made { span, frame: None, moment: None, raw: None }
+    pub fn body(span: Span) -> ValueSource {
+        ValueSource { span, frame: None, moment: None, raw: None }
     }
 
-    /// What ended the turn: the rule that told of the fault, or what broke its contract.
-    fn fault(seen: &[Seen]) -> Option<Made> {
-        if let Some(breach) = breach(seen) {
-            return Some(breach.made()).filter(|made| *made != Span::NOWHERE).map(Made::body);
+    /// What ended the turn: the frame or body that violated its schema, or the rule that emitted the fault.
+    fn fault(trace: &[TraceEntry]) -> Option<ValueSource> {
+        if let Some(violation) = first_violation(trace) {
+            return Some(violation.template()).filter(|span| *span != Span::NOWHERE).map(ValueSource::body);
         }
         let (mut raw, mut found) = (None, None);
-        for one in seen {
-            match one {
-                Seen::Raw(r) => raw = Some(r),
-                Seen::Event(brief, rule) if brief.starts_with("fault") => found = Some(Made::rule(*rule, raw)),
-                Seen::Event(..) | Seen::Dropped(..) | Seen::Puzzling(_) | Seen::Late => {}
-                Seen::Moment(..) | Seen::Frame(..) | Seen::Breach(_) => {}
+        for entry in trace {
+            match entry {
+                TraceEntry::Raw(r) => raw = Some(r),
+                TraceEntry::Event(brief, rule) if brief.starts_with("fault") => {
+                    found = Some(ValueSource::rule(*rule, raw));
+                }
+                TraceEntry::Event(..) | TraceEntry::Dropped(..) | TraceEntry::NotUnderstood(_) | TraceEntry::Late => {}
+                TraceEntry::Moment(..) | TraceEntry::Frame(..) | TraceEntry::Violation(_) => {}
             }
         }
         found
@@ -47,76 +52,94 @@ impl Made {
 }
 
 impl Difference {
-    fn or_made(&mut self, made: Option<Made>) {
-        self.made = self.made.take().or(made);
+    fn set_source_if_none(&mut self, source: Option<ValueSource>) {
+        self.source = self.source.take().or(source);
     }
 }
 
-/// The events differ: at the first that does, the rule that said it.
-pub fn of_events(difference: Difference, expected: &[String], played: &Played) -> Difference {
-    let same = expected.iter().zip(&played.events).take_while(|(e, said)| **e == said.brief).count();
-    // Where one is missing, the rule that said the last one is the nearest.
-    match played.events.get(same).or(played.events.last()) {
-        Some(said) => difference.made(Made::rule(said.rule, Some(&said.raw))),
+/// A difference in the list of events: the rule that emitted the first event that differs.
+pub fn locate_events(difference: Difference, expected: &[String], outcome: &TestOutcome) -> Difference {
+    let same = expected.iter().zip(&outcome.events).take_while(|(e, event)| **e == event.brief).count();
+    // If an event is missing at the end, the rule of the last event is the nearest.
+    match outcome.events.get(same).or(outcome.events.last()) {
+        Some(event) => difference.with_source(ValueSource::rule(event.rule, Some(&event.raw))),
         None => difference,
     }
 }
 
-/// `stream[3].a` was made by frame 3, and what a path finds by the frame that it finds it in; a list of another length
-/// differs from its first element that does.
-pub fn of_stream(differences: &mut [Difference], want: &Want, told: &[Told]) {
-    let all = Tree::from(told.iter().map(|t| t.data.clone()).collect::<Vec<_>>());
+/// Differences in `stream:`. The source of `stream[3].a` is frame 3, and that of the result of a path the frame that
+/// contains it. A list of another length is located at its first element that differs.
+pub fn locate_stream(differences: &mut [Difference], matcher: &Matcher, frames: &[FrameTrace]) {
+    let all = Tree::from(frames.iter().map(|f| f.data.clone()).collect::<Vec<_>>());
     for difference in differences {
-        let at = frame_of(difference.path.strip_prefix("stream").unwrap_or_default(), want, &all);
-        difference.or_made(at.and_then(|at| told.get(at).map(|one| Made::frame(at, one))));
+        let at = frame_index(difference.path.strip_prefix("stream").unwrap_or_default(), matcher, &all);
+        difference.set_source_if_none(at.and_then(|at| frames.get(at).map(|frame| ValueSource::frame(at, frame))));
     }
 }
 
-fn frame_of(path: &str, want: &Want, all: &Tree) -> Option<usize> {
+fn frame_index(path: &str, matcher: &Matcher, all: &Tree) -> Option<usize> {
     let Some(path) = path.strip_prefix(' ') else {
-        return index(path).or_else(|| want.first_that_differs(all.as_list()?));
+        return leading_index(path).or_else(|| matcher.first_mismatch(all.as_list()?));
     };
-    let Want::Map(_, paths) = want else { return None };
-    let (rest, selector, want) = paths.iter().find_map(|(s, w)| Some((path.strip_prefix(&*s.text)?, s, w)))?;
-    let (values, places): (Vec<Tree>, Vec<String>) =
-        selector.many(&Cursor::new(all)).into_iter().map(|(value, place)| (value.clone(), place)).unzip();
-    let found = index(rest).or_else(|| want.first_that_differs(&values)).unwrap_or(0);
-    index(places.get(found)?)
+    let Matcher::Map(_, paths) = matcher else { return None };
+    let (rest, selector, matcher) = paths.iter().find_map(|(s, m)| Some((path.strip_prefix(&*s.text)?, s, m)))?;
+    let (values, value_paths): (Vec<Tree>, Vec<String>) =
+        selector.many(&Cursor::new(all)).into_iter().map(|(value, path)| (value.clone(), path)).unzip();
+    let found = leading_index(rest).or_else(|| matcher.first_mismatch(&values)).unwrap_or(0);
+    leading_index(value_paths.get(found)?)
 }
 
 /// `[3].a` → 3
-fn index(path: &str) -> Option<usize> {
+fn leading_index(path: &str) -> Option<usize> {
     path.strip_prefix('[')?.split(']').next()?.parse().ok()
 }
 
-pub fn of_fault(differences: &mut [Difference], seen: &[Seen]) {
-    differences.iter_mut().for_each(|d| d.or_made(Made::fault(seen)));
+pub fn locate_fault(differences: &mut [Difference], trace: &[TraceEntry]) {
+    differences.iter_mut().for_each(|d| d.set_source_if_none(ValueSource::fault(trace)));
 }
 
-/// The turn failed, and nobody expected it; with the line that did it.
-pub fn failed(fault: &Fault, seen: &[Seen]) -> Difference {
-    let mut said = Difference::said("", format!("the turn failed: {}", in_words(fault, seen)));
-    of_fault(std::slice::from_mut(&mut said), seen);
-    said
+/// Narrows differences of the body from the body as a whole to the line of the member, where it can be found.
+pub fn locate_body_members(case: &TestCase, differences: &mut [Difference], sources: &Sources) {
+    let Some(dialect) = &case.dialect else { return };
+    if !differences.iter().any(|d| d.path.starts_with("body")) {
+        return;
+    }
+    let Some(locator) = BodyLocator::new(dialect, sources) else { return };
+    for difference in differences {
+        let Some(path) = difference.path.strip_prefix("body") else { continue };
+        if let (Some(source), Some(found)) = (&mut difference.source, locator.locate(path))
+            && source.span == dialect.body.span
+        {
+            source.span = found;
+        }
+    }
 }
 
-/// There is no body, but a fault.
-pub fn no_body(fault: &Fault, seen: &[Seen]) -> Difference {
-    let mut said = Difference::said("body", format!("there is none, but a fault: {}", in_words(fault, seen)));
-    of_fault(std::slice::from_mut(&mut said), seen);
-    said
+/// The turn failed although no fault is expected.
+pub fn unexpected_fault(fault: &Fault, trace: &[TraceEntry]) -> Difference {
+    let mut difference = Difference::message("", format!("the turn failed: {}", fault_message(fault, trace)));
+    locate_fault(std::slice::from_mut(&mut difference), trace);
+    difference
 }
 
-/// With what the schema says.
-pub fn in_words(fault: &Fault, seen: &[Seen]) -> String {
-    breach(seen).map_or_else(|| fault.message.clone(), Wrong::says)
+/// A body is expected, and the turn failed.
+pub fn missing_body(fault: &Fault, trace: &[TraceEntry]) -> Difference {
+    let mut difference =
+        Difference::message("body", format!("there is none, but a fault: {}", fault_message(fault, trace)));
+    locate_fault(std::slice::from_mut(&mut difference), trace);
+    difference
 }
 
-/// What broke its contract first.
-pub fn breach(seen: &[Seen]) -> Option<&Wrong> {
-    seen.iter().find_map(|s| match s {
-        Seen::Breach(breach) => Some(breach),
-        Seen::Raw(_) | Seen::Event(..) | Seen::Dropped(..) | Seen::Puzzling(_) | Seen::Late => None,
-        Seen::Moment(..) | Seen::Frame(..) => None,
+/// The message of a fault; for a violation, with its details.
+pub fn fault_message(fault: &Fault, trace: &[TraceEntry]) -> String {
+    first_violation(trace).map_or_else(|| fault.message.clone(), TracedViolation::message)
+}
+
+/// The first violation of a schema or an order.
+pub fn first_violation(trace: &[TraceEntry]) -> Option<&TracedViolation> {
+    trace.iter().find_map(|entry| match entry {
+        TraceEntry::Violation(violation) => Some(violation),
+        TraceEntry::Raw(_) | TraceEntry::Event(..) | TraceEntry::Dropped(..) => None,
+        TraceEntry::NotUnderstood(_) | TraceEntry::Late | TraceEntry::Moment(..) | TraceEntry::Frame(..) => None,
     })
 }

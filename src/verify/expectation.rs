@@ -1,40 +1,40 @@
-//! `expect:`, read and compared with what came.
+//! `expect:` of a test: parsed, and compared with the outcome.
 
-use super::difference::{Difference, Made};
+use super::difference::{Difference, ValueSource};
 use super::difference_source;
-use super::matcher::{Extent, Want, compare_path};
-use super::runner::Played;
-use super::trace::{Told, told};
+use super::matcher::{MatchMode, Matcher, compare_path};
+use super::runner::TestOutcome;
+use super::trace::{FrameTrace, data_frames};
 use crate::diagnostics::{Code, Diagnostic, Span};
 use crate::domain::{Fault, FaultKind, Tree};
 use crate::mapping::language::selector::Selector;
-use crate::mapping::source::field_reader::{Cx, Fields, text_of};
-use crate::mapping::source::yaml::{Entry, Kind, Node};
+use crate::mapping::source::field_reader::{FieldReader, LoadContext, text_of};
+use crate::mapping::source::yaml::{Entry, Node, YamlKind};
 
-/// What must come of a test.
+/// The expected outcome of a test.
 #[derive(Debug, Default)]
-pub struct Expect {
-    frames: Option<Vec<(String, Option<Want>)>>,
-    places: Vec<Place>,
-    stream: Option<Want>,
+pub struct Expectation {
+    frames: Option<Vec<(String, Option<Matcher>)>>,
+    frame_checks: Vec<FrameCheck>,
+    stream: Option<Matcher>,
     events: Option<Vec<String>>,
-    body: Option<Want>,
-    request: Option<Want>,
-    fault: Option<Want>,
-    plays: Option<Want>,
-    /// Which of its keys stand where, for what cannot hold.
-    pub said: Vec<(&'static str, Span)>,
+    body: Option<Matcher>,
+    request: Option<Matcher>,
+    fault: Option<Matcher>,
+    plays: Option<Matcher>,
+    /// The keys that are present, with their spans, to report those that cannot match.
+    pub keys: Vec<(&'static str, Span)>,
 }
 
 /// `{ frame: 8, "$.output_index": 1 }`
 #[derive(Debug)]
-struct Place {
-    which: Which,
-    paths: Vec<(Selector, Want)>,
+struct FrameCheck {
+    index: FrameIndex,
+    paths: Vec<(Selector, Matcher)>,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Which {
+enum FrameIndex {
     Nth(usize),
     Last,
 }
@@ -42,95 +42,95 @@ enum Which {
 const KEYS: &[&str] = &["frames", "where", "stream", "events", "body", "request", "fault", "plays"];
 const LAST: &str = "last";
 
-impl Expect {
-    pub fn parse(entry: &Entry, cx: Cx) -> Option<Expect> {
-        let fields = Fields::of(&entry.value, "`expect:`", cx)?;
-        let said = KEYS.iter().filter_map(|key| fields.entry(key).map(|e| (*key, e.key_span))).collect();
-        let value = |key| fields.get(key).and_then(|n| Want::parse(n, cx));
-        let expect = Expect {
+impl Expectation {
+    pub fn parse(entry: &Entry, cx: LoadContext) -> Option<Expectation> {
+        let fields = FieldReader::of(&entry.value, "`expect:`", cx)?;
+        let keys = KEYS.iter().filter_map(|key| fields.entry(key).map(|e| (*key, e.key_span))).collect();
+        let value = |key| fields.get(key).and_then(|n| Matcher::parse(n, cx));
+        let expect = Expectation {
             frames: fields.entry("frames").and_then(|e| list(e, cx)).map(|l| frames(l, cx)),
-            places: places(&fields, cx),
+            frame_checks: frame_checks(&fields, cx),
             stream: value("stream"),
             events: fields.entry("events").and_then(|e| list(e, cx)).map(|l| words(l, cx)),
             body: value("body"),
             request: value("request"),
             fault: fields.get("fault").and_then(|n| fault(n, cx)),
             plays: value("plays"),
-            said,
+            keys,
         };
-        if expect.said.is_empty() {
+        if expect.keys.is_empty() {
             let message = "`expect:` says nothing, so the test would always hold";
-            fields.not_one_of(KEYS, Diagnostic::new(Code::MissingKey, entry.key_span, message));
+            fields.not_exactly_one(KEYS, Diagnostic::new(Code::MissingKey, entry.key_span, message));
         }
-        fields.done();
+        fields.finish();
         Some(expect)
     }
 
-    /// Is the turn meant to fail?
-    pub fn wants_fault(&self) -> bool {
+    /// Whether the turn is expected to fail.
+    pub fn expects_fault(&self) -> bool {
         self.fault.is_some()
     }
 
-    fn asks_of_frames(&self) -> bool {
-        self.frames.is_some() || self.stream.is_some() || !self.places.is_empty()
+    fn expects_frames(&self) -> bool {
+        self.frames.is_some() || self.stream.is_some() || !self.frame_checks.is_empty()
     }
 
-    /// Everything that differs.
-    pub fn compare(&self, played: &Played) -> Vec<Difference> {
+    /// All differences.
+    pub fn compare(&self, outcome: &TestOutcome) -> Vec<Difference> {
         let mut out = Vec::new();
-        let told = told(&played.seen);
+        let frames = data_frames(&outcome.trace);
         if let Some(expected) = &self.frames {
-            compare_frames(expected, &told, &mut out);
+            compare_frames(expected, &frames, &mut out);
         }
         if let Some(expected) = &self.events
-            && !expected.iter().eq(played.events.iter().map(|said| &said.brief))
+            && !expected.iter().eq(outcome.events.iter().map(|event| &event.brief))
         {
-            let got = played.events.iter().map(|said| said.brief.clone()).collect();
+            let got = outcome.events.iter().map(|event| event.brief.clone()).collect();
             let difference = Difference::names("events", expected.clone(), got);
-            out.push(difference_source::of_events(difference, expected, played));
+            out.push(difference_source::locate_events(difference, expected, outcome));
         }
-        for place in &self.places {
-            place.compare(&told, &mut out);
+        for check in &self.frame_checks {
+            check.compare(&frames, &mut out);
         }
-        if let Some(want) = &self.stream {
-            let all: Vec<Tree> = told.iter().map(|t| t.data.clone()).collect();
+        if let Some(matcher) = &self.stream {
+            let all: Vec<Tree> = frames.iter().map(|f| f.data.clone()).collect();
             let from = out.len();
-            want.compare(Some(&Tree::from(all)), "stream", Extent::Part, &mut out);
-            difference_source::of_stream(&mut out[from..], want, &told);
+            matcher.compare(Some(&Tree::from(all)), "stream", MatchMode::Subset, &mut out);
+            difference_source::locate_stream(&mut out[from..], matcher, &frames);
         }
-        if let Some(want) = &self.body {
-            match played.body.as_ref().map(|body| (&body.answer, body)) {
-                Some((Ok(answer), body)) => {
+        if let Some(matcher) = &self.body {
+            match outcome.body.as_ref().map(|body| (&body.result, body)) {
+                Some((Ok(tree), body)) => {
                     let from = out.len();
-                    want.compare(Some(answer), "body", Extent::Part, &mut out);
-                    out[from..].iter_mut().for_each(|d| d.made = Some(Made::body(body.span)));
+                    matcher.compare(Some(tree), "body", MatchMode::Subset, &mut out);
+                    out[from..].iter_mut().for_each(|d| d.source = Some(ValueSource::body(body.span)));
                 }
-                Some((Err(fault), body)) => out.push(difference_source::no_body(fault, &body.seen)),
-                None => out.push(nothing("body", played)),
+                Some((Err(fault), body)) => out.push(difference_source::missing_body(fault, &body.trace)),
+                None => out.push(missing("body", outcome)),
             }
         }
-        if let Some(want) = &self.request {
-            match &played.request {
-                Some(request) => want.compare(Some(request), "request", Extent::Part, &mut out),
-                None => out.push(nothing("request", played)),
+        if let Some(matcher) = &self.request {
+            match &outcome.request {
+                Some(request) => matcher.compare(Some(request), "request", MatchMode::Subset, &mut out),
+                None => out.push(missing("request", outcome)),
             }
         }
-        if let Some(want) = &self.plays {
-            match &played.plays {
-                Some(name) => want.compare(Some(&Tree::from(name.as_str())), "plays", Extent::Part, &mut out),
-                None => out.push(nothing("plays", played)),
+        if let Some(matcher) = &self.plays {
+            match &outcome.plays {
+                Some(name) => matcher.compare(Some(&Tree::from(name.as_str())), "plays", MatchMode::Subset, &mut out),
+                None => out.push(missing("plays", outcome)),
             }
         }
-        match (&self.fault, &played.fault) {
-            (Some(want), Some(fault)) => {
+        match (&self.fault, &outcome.fault) {
+            (Some(matcher), Some(fault)) => {
                 let from = out.len();
-                want.compare(Some(&shown(fault)), "fault", Extent::Part, &mut out);
-                difference_source::of_fault(&mut out[from..], &played.seen);
+                matcher.compare(Some(&fault_tree(fault)), "fault", MatchMode::Subset, &mut out);
+                difference_source::locate_fault(&mut out[from..], &outcome.trace);
             }
-            (Some(_), None) => out.push(Difference::said("fault", "there is none")),
-            (None, Some(fault)) if self.asks_of_frames() && self.body.is_none() => {
-                // It is why the rest differs.
-                out.insert(0, difference_source::failed(fault, &played.seen));
+            (Some(_), None) => out.push(Difference::message("fault", "there is none")),
+            (None, Some(fault)) if self.expects_frames() && self.body.is_none() => {
+                // The fault is the cause of the other differences.
+                out.insert(0, difference_source::unexpected_fault(fault, &outcome.trace));
             }
             (None, _) => {}
         }
@@ -138,21 +138,21 @@ impl Expect {
     }
 }
 
-/// None at all would always hold.
-fn places(fields: &Fields, cx: Cx) -> Vec<Place> {
+/// An empty `where:` is reported: it would always match.
+fn frame_checks(fields: &FieldReader, cx: LoadContext) -> Vec<FrameCheck> {
     let nodes = fields.list("where");
     if let Some(entry) = fields.entry("where").filter(|_| nodes.is_empty()) {
         cx.error(Code::MissingKey, entry.key_span, "`where:` asks nothing");
     }
-    nodes.iter().filter_map(|n| Place::parse(n, cx)).collect()
+    nodes.iter().filter_map(|n| FrameCheck::parse(n, cx)).collect()
 }
 
-impl Place {
-    fn parse(node: &Node, cx: Cx) -> Option<Place> {
-        let fields = Fields::of(node, "`where:`", cx)?;
-        let which = match fields.required("frame").map(|n| (n, &n.kind)) {
-            Some((_, Kind::Int(n))) if *n >= 0 => Some(Which::Nth(*n as usize)),
-            Some((node, Kind::Text(_))) => cx.word(node, &[LAST]).map(|_| Which::Last),
+impl FrameCheck {
+    fn parse(node: &Node, cx: LoadContext) -> Option<FrameCheck> {
+        let fields = FieldReader::of(node, "`where:`", cx)?;
+        let index = match fields.required("frame").map(|n| (n, &n.kind)) {
+            Some((_, YamlKind::Int(n))) if *n >= 0 => Some(FrameIndex::Nth(*n as usize)),
+            Some((node, YamlKind::Text(_))) => cx.one_of(node, &[LAST]).map(|_| FrameIndex::Last),
             Some((node, _)) => {
                 cx.wrong_type(node, "the number of a frame, from 0, or `last`");
                 None
@@ -160,82 +160,82 @@ impl Place {
             None => None,
         };
         let mut paths = Vec::new();
-        for entry in fields.rest() {
+        for entry in fields.unread() {
             let selector = Selector::parse(&entry.key, entry.key_span, cx);
-            let want = Want::parse(&entry.value, cx);
-            paths.extend(selector.zip(want));
+            let matcher = Matcher::parse(&entry.value, cx);
+            paths.extend(selector.zip(matcher));
         }
-        if fields.rest().is_empty() && which.is_some() {
+        if fields.unread().is_empty() && index.is_some() {
             let message = "`where:` asks nothing of this frame";
             let help = "say what a JSONPath must find in it: `{ frame: 0, \"$.a\": 1 }`";
             cx.add(Diagnostic::new(Code::MissingKey, node.span, message).help(help));
         }
-        Some(Place { which: which?, paths })
+        Some(FrameCheck { index: index?, paths })
     }
 
-    fn compare(&self, told: &[Told], out: &mut Vec<Difference>) {
-        let at = match self.which {
-            Which::Nth(n) => n,
-            Which::Last => told.len().saturating_sub(1),
+    fn compare(&self, frames: &[FrameTrace], out: &mut Vec<Difference>) {
+        let at = match self.index {
+            FrameIndex::Nth(n) => n,
+            FrameIndex::Last => frames.len().saturating_sub(1),
         };
-        let Some(one) = told.get(at) else {
-            let which = match self.which {
-                Which::Nth(n) => n.to_string(),
-                Which::Last => LAST.to_owned(),
+        let Some(frame) = frames.get(at) else {
+            let index = match self.index {
+                FrameIndex::Nth(n) => n.to_string(),
+                FrameIndex::Last => LAST.to_owned(),
             };
-            let count = told.len();
-            out.push(Difference::said(&format!("frame {which}"), format!("there is none; there are {count}")));
+            let count = frames.len();
+            out.push(Difference::message(&format!("frame {index}"), format!("there is none; there are {count}")));
             return;
         };
         let from = out.len();
-        for (selector, want) in &self.paths {
-            compare_path(selector, want, one.data, &name(at, one), Extent::Whole, out);
+        for (selector, matcher) in &self.paths {
+            compare_path(selector, matcher, frame.data, &frame_path(at, frame), MatchMode::Exact, out);
         }
-        mark(&mut out[from..], at, one);
+        set_source(&mut out[from..], at, frame);
     }
 }
 
-fn compare_frames(expected: &[(String, Option<Want>)], told: &[Told], out: &mut Vec<Difference>) {
+fn compare_frames(expected: &[(String, Option<Matcher>)], frames: &[FrameTrace], out: &mut Vec<Difference>) {
     let names: Vec<String> = expected.iter().map(|(name, _)| name.clone()).collect();
-    let got: Vec<String> = told.iter().map(|t| t.frame.name.to_string()).collect();
+    let got: Vec<String> = frames.iter().map(|f| f.frame.name.to_string()).collect();
     if names != got {
         let same = names.iter().zip(&got).take_while(|(e, g)| e == g).count();
         let difference = Difference::names("frames", names, got);
-        out.push(match told.get(same) {
-            Some(one) => difference.made(Made::frame(same, one)),
+        out.push(match frames.get(same) {
+            Some(frame) => difference.with_source(ValueSource::frame(same, frame)),
             None => difference,
         });
         return;
     }
-    for (at, ((_, want), one)) in expected.iter().zip(told).enumerate() {
-        let Some(want) = want else { continue };
+    for (at, ((_, matcher), frame)) in expected.iter().zip(frames).enumerate() {
+        let Some(matcher) = matcher else { continue };
         let from = out.len();
-        want.compare(Some(one.data), &name(at, one), Extent::Part, out);
-        mark(&mut out[from..], at, one);
+        matcher.compare(Some(frame.data), &frame_path(at, frame), MatchMode::Subset, out);
+        set_source(&mut out[from..], at, frame);
     }
 }
 
-fn name(at: usize, told: &Told) -> String {
-    format!("frame {at} `{}`", told.frame.name)
+fn frame_path(at: usize, frame: &FrameTrace) -> String {
+    format!("frame {at} `{}`", frame.frame.name)
 }
 
-fn mark(differences: &mut [Difference], at: usize, told: &Told) {
+fn set_source(differences: &mut [Difference], at: usize, frame: &FrameTrace) {
     for difference in differences {
-        difference.made = Some(Made::frame(at, told));
+        difference.source = Some(ValueSource::frame(at, frame));
     }
 }
 
-/// Why something is not there at all.
-fn nothing(what: &str, played: &Played) -> Difference {
-    match &played.fault {
-        Some(fault) => Difference::said(what, format!("there is none, but a fault: {}", fault.message)),
-        None => Difference::said(what, "there is none"),
+/// For an expected output that does not exist.
+fn missing(what: &str, outcome: &TestOutcome) -> Difference {
+    match &outcome.fault {
+        Some(fault) => Difference::message(what, format!("there is none, but a fault: {}", fault.message)),
+        None => Difference::message(what, "there is none"),
     }
 }
 
-fn shown(fault: &Fault) -> Tree {
+fn fault_tree(fault: &Fault) -> Tree {
     Tree::map([
-        ("kind", Tree::from(fault.kind.word())),
+        ("kind", Tree::from(fault.kind.name())),
         ("message", Tree::from(fault.message.as_str())),
         ("param", fault.param.as_deref().map_or(Tree::Null, Tree::from)),
         ("code", fault.code.as_deref().map_or(Tree::Null, Tree::from)),
@@ -243,36 +243,41 @@ fn shown(fault: &Fault) -> Tree {
     ])
 }
 
-/// The items of what must be a list; a single word is most likely a slip.
-fn list<'n>(entry: &'n Entry, cx: Cx) -> Option<&'n [Node]> {
+/// The items of a value that must be a list. A single value is not accepted: it is probably a mistake.
+fn list<'n>(entry: &'n Entry, cx: LoadContext) -> Option<&'n [Node]> {
     match &entry.value.kind {
-        Kind::List(items) => Some(items),
-        Kind::Null => {
+        YamlKind::List(items) => Some(items),
+        YamlKind::Null => {
             cx.error(Code::MissingKey, entry.key_span, format!("`{}:` is empty", entry.key));
             None
         }
-        Kind::Bool(_) | Kind::Int(_) | Kind::Float(_) | Kind::Text(_) | Kind::Map(_) => {
-            let message = format!("`{}:` must be a list, not {}", entry.key, entry.value.noun());
+        YamlKind::Bool(_) | YamlKind::Int(_) | YamlKind::Float(_) | YamlKind::Text(_) | YamlKind::Map(_) => {
+            let message = format!("`{}:` must be a list, not {}", entry.key, entry.value.type_name());
             cx.error(Code::WrongType, entry.value.span, message);
             None
         }
     }
 }
 
-fn words(items: &[Node], cx: Cx) -> Vec<String> {
+fn words(items: &[Node], cx: LoadContext) -> Vec<String> {
     items.iter().filter_map(|n| text_of(n, cx)).map(str::to_owned).collect()
 }
 
-/// A name, or `{ NAME: what it holds }`.
-fn frames(items: &[Node], cx: Cx) -> Vec<(String, Option<Want>)> {
+/// Each frame is a name, or `{ NAME: expected data }`.
+fn frames(items: &[Node], cx: LoadContext) -> Vec<(String, Option<Matcher>)> {
     let mut frames = Vec::new();
     for item in items {
         match &item.kind {
-            Kind::Text(name) => frames.push((name.clone(), None)),
-            Kind::Map(entries) if entries.len() == 1 => {
-                frames.extend(entries.iter().map(|e| (e.key.clone(), Want::parse(&e.value, cx))));
+            YamlKind::Text(name) => frames.push((name.clone(), None)),
+            YamlKind::Map(entries) if entries.len() == 1 => {
+                frames.extend(entries.iter().map(|e| (e.key.clone(), Matcher::parse(&e.value, cx))));
             }
-            Kind::Null | Kind::Bool(_) | Kind::Int(_) | Kind::Float(_) | Kind::List(_) | Kind::Map(_) => {
+            YamlKind::Null
+            | YamlKind::Bool(_)
+            | YamlKind::Int(_)
+            | YamlKind::Float(_)
+            | YamlKind::List(_)
+            | YamlKind::Map(_) => {
                 cx.wrong_type(item, "the name of a frame, or `{ NAME: what it holds }`");
             }
         }
@@ -280,19 +285,19 @@ fn frames(items: &[Node], cx: Cx) -> Vec<(String, Option<Want>)> {
     frames
 }
 
-fn fault(node: &Node, cx: Cx) -> Option<Want> {
-    let fields = Fields::of(node, "`fault:`", cx)?;
+fn fault(node: &Node, cx: LoadContext) -> Option<Matcher> {
+    let fields = FieldReader::of(node, "`fault:`", cx)?;
     let mut members = Vec::new();
     for key in ["kind", "message", "param", "code", "status"] {
         let Some(node) = fields.get(key) else { continue };
         if key == "kind" {
-            cx.word(node, FaultKind::WORDS);
+            cx.one_of(node, FaultKind::NAMES);
         }
-        members.extend(Want::parse(node, cx).map(|want| (key.to_owned(), want)));
+        members.extend(Matcher::parse(node, cx).map(|matcher| (key.to_owned(), matcher)));
     }
-    if members.is_empty() && fields.rest().is_empty() {
+    if members.is_empty() && fields.unread().is_empty() {
         cx.error(Code::MissingKey, node.span, "`fault:` says nothing of the fault");
     }
-    fields.done();
-    Some(Want::Map(members, Vec::new()))
+    fields.finish();
+    Some(Matcher::Map(members, Vec::new()))
 }

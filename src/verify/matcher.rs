@@ -1,7 +1,7 @@
-//! A value that a test expects: a part of it, all of it, its kind, or what a JSONPath finds in it.
+//! Matchers for expected values: a subset of members, an exact value, a type, or the result of a JSONPath.
 //!
-//! `{ a: 1 }` needs `a` and minds nothing else; `{ $exactly: { a: 1 } }` is the whole value; `{ $is: string }` any text;
-//! `{ "$.list[*].a": [ 1, 2 ] }` what the path finds. They may stand in one another.
+//! `{ a: 1 }` requires `a` and ignores other members; `{ $exactly: { a: 1 } }` is the whole value; `{ $is: string }`
+//! any string; `{ "$.list[*].a": [ 1, 2 ] }` the result of the path. Matchers can be nested.
 
 use super::difference::Difference;
 use crate::diagnostics::{Code, Diagnostic, did_you_mean};
@@ -9,43 +9,43 @@ use crate::domain::Tree;
 use crate::engine::select::Cursor;
 use crate::mapping::language::condition::{ABSENT, EXISTS, TYPES};
 use crate::mapping::language::selector::Selector;
-use crate::mapping::source::field_reader::{Cx, constant};
-use crate::mapping::source::yaml::{Entry, Kind, Node};
+use crate::mapping::source::field_reader::{LoadContext, constant};
+use crate::mapping::source::yaml::{Entry, Node, YamlKind};
 
 #[derive(Debug)]
-pub enum Want {
+pub enum Matcher {
     Value(Tree),
-    /// `$exactly`: nothing more, nothing less.
+    /// `$exactly`: the whole value.
     Exactly(Tree),
-    /// `$is`: one of the words that `where:` of a rule knows.
+    /// `$is`: one of the test words of `where:` in rules.
     Is(&'static str),
-    List(Vec<Want>),
-    /// Members that must be there, and what paths must find.
-    Map(Vec<(String, Want)>, Vec<(Selector, Want)>),
+    List(Vec<Matcher>),
+    /// Required members, and the results of paths.
+    Map(Vec<(String, Matcher)>, Vec<(Selector, Matcher)>),
 }
 
-/// How much of a map must be said.
+/// Whether a map may have members that are not expected.
 #[derive(Clone, Copy, PartialEq)]
-pub enum Extent {
-    /// What is expected must be there; other members do not matter.
-    Part,
-    Whole,
+pub enum MatchMode {
+    /// Other members are ignored.
+    Subset,
+    Exact,
 }
 
 const IS: &str = "$is";
 const EXACTLY: &str = "$exactly";
 
-impl Want {
-    pub fn parse(node: &Node, cx: Cx) -> Option<Want> {
+impl Matcher {
+    pub fn parse(node: &Node, cx: LoadContext) -> Option<Matcher> {
         match &node.kind {
-            Kind::Null | Kind::Bool(_) | Kind::Int(_) | Kind::Float(_) | Kind::Text(_) => {
-                Some(Want::Value(constant(node)))
+            YamlKind::Null | YamlKind::Bool(_) | YamlKind::Int(_) | YamlKind::Float(_) | YamlKind::Text(_) => {
+                Some(Matcher::Value(constant(node)))
             }
-            Kind::List(items) => {
-                let wants: Vec<_> = items.iter().map(|n| Want::parse(n, cx)).collect();
-                wants.into_iter().collect::<Option<_>>().map(Want::List)
+            YamlKind::List(items) => {
+                let matchers: Vec<_> = items.iter().map(|n| Matcher::parse(n, cx)).collect();
+                matchers.into_iter().collect::<Option<_>>().map(Matcher::List)
             }
-            Kind::Map(entries) => {
+            YamlKind::Map(entries) => {
                 if let Some(special) = entries.iter().find(|e| matches!(e.key.as_str(), IS | EXACTLY)) {
                     if entries.len() > 1 {
                         let message = format!("`{}` stands alone: it speaks of the whole value", special.key);
@@ -53,80 +53,80 @@ impl Want {
                         return None;
                     }
                     if special.key == EXACTLY {
-                        return Some(Want::Exactly(constant(&special.value)));
+                        return Some(Matcher::Exactly(constant(&special.value)));
                     }
                     let words: Vec<&'static str> = TYPES.iter().copied().chain([EXISTS, ABSENT]).collect();
-                    return cx.word(&special.value, &words).map(Want::Is);
+                    return cx.one_of(&special.value, &words).map(Matcher::Is);
                 }
-                let (mut members, mut paths, mut sound) = (Vec::new(), Vec::new(), true);
+                let (mut members, mut paths, mut is_valid) = (Vec::new(), Vec::new(), true);
                 for entry in entries {
-                    let want = Want::parse(&entry.value, cx);
+                    let matcher = Matcher::parse(&entry.value, cx);
                     if entry.key.starts_with('$') && !is_path(&entry.key) {
                         unknown(entry, cx);
-                        sound = false;
+                        is_valid = false;
                     } else if is_path(&entry.key) {
-                        match (Selector::parse(&entry.key, entry.key_span, cx), want) {
-                            (Some(selector), Some(want)) => paths.push((selector, want)),
-                            _ => sound = false,
+                        match (Selector::parse(&entry.key, entry.key_span, cx), matcher) {
+                            (Some(selector), Some(matcher)) => paths.push((selector, matcher)),
+                            _ => is_valid = false,
                         }
                     } else {
-                        match want {
-                            Some(want) => members.push((entry.key.clone(), want)),
-                            None => sound = false,
+                        match matcher {
+                            Some(matcher) => members.push((entry.key.clone(), matcher)),
+                            None => is_valid = false,
                         }
                     }
                 }
-                sound.then_some(Want::Map(members, paths))
+                is_valid.then_some(Matcher::Map(members, paths))
             }
         }
     }
 
-    /// Everything that differs, each with its path below `at`.
-    pub fn compare(&self, got: Option<&Tree>, at: &str, extent: Extent, out: &mut Vec<Difference>) {
+    /// Adds all differences, each with its path below `at`.
+    pub fn compare(&self, got: Option<&Tree>, at: &str, mode: MatchMode, out: &mut Vec<Difference>) {
         let missing = Tree::Null;
         let value = got.unwrap_or(&missing);
         let differs = |expected: Tree| Difference::value(at, expected, got.cloned());
         match self {
-            Want::Value(expected) => {
+            Matcher::Value(expected) => {
                 if expected != value {
                     out.push(differs(expected.clone()));
                 }
             }
-            Want::Exactly(expected) => {
+            Matcher::Exactly(expected) => {
                 if expected != value {
                     out.push(differs(expected.clone()));
                 }
             }
-            Want::Is(word) => {
-                let holds = match *word {
+            Matcher::Is(word) => {
+                let is_match = match *word {
                     EXISTS => !value.is_null(),
                     ABSENT => value.is_null(),
                     kind => got.is_some() && value.type_name() == kind,
                 };
-                if !holds {
+                if !is_match {
                     out.push(Difference::kind(at, word, got.cloned()));
                 }
             }
-            Want::List(wants) => match value {
-                Tree::List(items) if items.len() == wants.len() => {
-                    for (i, (want, item)) in wants.iter().zip(items).enumerate() {
-                        want.compare(Some(item), &format!("{at}[{i}]"), extent, out);
+            Matcher::List(matchers) => match value {
+                Tree::List(items) if items.len() == matchers.len() => {
+                    for (i, (matcher, item)) in matchers.iter().zip(items).enumerate() {
+                        matcher.compare(Some(item), &format!("{at}[{i}]"), mode, out);
                     }
                 }
-                _ => out.push(differs(self.shown()).beside(got.map(|g| self.pruned(g, extent)))),
+                _ => out.push(differs(self.to_tree()).with_diff_view(got.map(|g| self.prune(g, mode)))),
             },
-            Want::Map(members, paths) => {
+            Matcher::Map(members, paths) => {
                 let Tree::Map(found) = value else {
                     if !(members.is_empty() && got.is_some() && !paths.is_empty()) {
-                        out.push(Difference::value(at, self.shown(), got.cloned()));
+                        out.push(Difference::value(at, self.to_tree(), got.cloned()));
                         return;
                     }
                     return self.paths(value, at, paths, out);
                 };
-                for (key, want) in members {
-                    want.compare(value.get(key), &format!("{at}.{key}"), extent, out);
+                for (key, matcher) in members {
+                    matcher.compare(value.get(key), &format!("{at}.{key}"), mode, out);
                 }
-                if extent == Extent::Whole {
+                if mode == MatchMode::Exact {
                     for (key, more) in found.iter().filter(|(k, _)| !members.iter().any(|(m, _)| **m == **k)) {
                         out.push(Difference::unexpected(&format!("{at}.{key}"), more.clone()));
                     }
@@ -136,51 +136,52 @@ impl Want {
         }
     }
 
-    fn paths(&self, value: &Tree, at: &str, paths: &[(Selector, Want)], out: &mut Vec<Difference>) {
-        for (selector, want) in paths {
-            compare_path(selector, want, value, at, Extent::Part, out);
+    fn paths(&self, value: &Tree, at: &str, paths: &[(Selector, Matcher)], out: &mut Vec<Difference>) {
+        for (selector, matcher) in paths {
+            compare_path(selector, matcher, value, at, MatchMode::Subset, out);
         }
     }
 
-    /// As it was written, for a person to read beside what came.
-    fn shown(&self) -> Tree {
+    /// The matcher as it is written, to display next to the actual value.
+    fn to_tree(&self) -> Tree {
         match self {
-            Want::Value(tree) | Want::Exactly(tree) => tree.clone(),
-            Want::Is(word) => Tree::map([(IS, Tree::from(*word))]),
-            Want::List(wants) => Tree::from(wants.iter().map(Want::shown).collect::<Vec<_>>()),
-            Want::Map(members, paths) => {
-                let members = members.iter().map(|(k, w)| (k.as_str(), w.shown()));
-                Tree::map(members.chain(paths.iter().map(|(s, w)| (s.text.as_str(), w.shown()))))
+            Matcher::Value(tree) | Matcher::Exactly(tree) => tree.clone(),
+            Matcher::Is(word) => Tree::map([(IS, Tree::from(*word))]),
+            Matcher::List(matchers) => Tree::from(matchers.iter().map(Matcher::to_tree).collect::<Vec<_>>()),
+            Matcher::Map(members, paths) => {
+                let members = members.iter().map(|(k, w)| (k.as_str(), w.to_tree()));
+                Tree::map(members.chain(paths.iter().map(|(s, w)| (s.text.as_str(), w.to_tree()))))
             }
         }
     }
 
-    /// In a list: the first element that is not as expected, or not expected.
-    pub fn first_that_differs(&self, items: &[Tree]) -> Option<usize> {
-        let Want::List(wants) = self else { return None };
-        let same = wants.iter().zip(items).take_while(|(want, item)| want.holds(item, Extent::Part)).count();
+    /// In a list: the first element that does not match or is not expected.
+    pub fn first_mismatch(&self, items: &[Tree]) -> Option<usize> {
+        let Matcher::List(matchers) = self else { return None };
+        let same =
+            matchers.iter().zip(items).take_while(|(matcher, item)| matcher.matches(item, MatchMode::Subset)).count();
         (same < items.len()).then_some(same)
     }
 
-    fn holds(&self, got: &Tree, extent: Extent) -> bool {
+    fn matches(&self, got: &Tree, mode: MatchMode) -> bool {
         let mut out = Vec::new();
-        self.compare(Some(got), "", extent, &mut out);
+        self.compare(Some(got), "", mode, &mut out);
         out.is_empty()
     }
 
-    /// What came; where it is as expected, without the members that nobody asked for: they would hide what differs.
-    fn pruned(&self, got: &Tree, extent: Extent) -> Tree {
+    /// The actual value; without unexpected members where it matches, because they would hide the difference.
+    fn prune(&self, got: &Tree, mode: MatchMode) -> Tree {
         match (self, got) {
-            (Want::Map(members, _), Tree::Map(found)) if extent == Extent::Part => {
-                let asked = |key: &str| members.iter().find(|(m, _)| m == key).map(|(_, want)| want);
-                let kept = found.iter().filter_map(|(k, v)| asked(k).map(|w| (k.clone(), w.pruned(v, extent))));
+            (Matcher::Map(members, _), Tree::Map(found)) if mode == MatchMode::Subset => {
+                let expected = |key: &str| members.iter().find(|(m, _)| m == key).map(|(_, matcher)| matcher);
+                let kept = found.iter().filter_map(|(k, v)| expected(k).map(|m| (k.clone(), m.prune(v, mode))));
                 Tree::map(kept)
             }
-            (Want::List(wants), Tree::List(items)) => {
-                let like = |(i, v): (usize, &Tree)| {
-                    wants.get(i).filter(|want| want.holds(v, extent)).map(|w| w.pruned(v, extent))
+            (Matcher::List(matchers), Tree::List(items)) => {
+                let pruned = |(i, v): (usize, &Tree)| {
+                    matchers.get(i).filter(|matcher| matcher.matches(v, mode)).map(|m| m.prune(v, mode))
                 };
-                let kept = items.iter().enumerate().map(|(i, v)| like((i, v)).unwrap_or_else(|| v.clone()));
+                let kept = items.iter().enumerate().map(|(i, v)| pruned((i, v)).unwrap_or_else(|| v.clone()));
                 Tree::from(kept.collect::<Vec<_>>())
             }
             _ => got.clone(),
@@ -188,27 +189,27 @@ impl Want {
     }
 }
 
-/// A path that can find many finds a list; one that can find one finds that value, and what is absent is null.
+/// A singular path yields its value, or null if it is absent; any other path yields a list.
 pub fn compare_path(
     selector: &Selector,
-    want: &Want,
+    matcher: &Matcher,
     value: &Tree,
     at: &str,
-    extent: Extent,
+    mode: MatchMode,
     out: &mut Vec<Difference>,
 ) {
     let cursor = Cursor::new(value);
     let at = format!("{at} {}", selector.text);
-    if selector.is_single() {
-        want.compare(selector.one(&cursor), &at, extent, out);
+    if selector.is_singular() {
+        matcher.compare(selector.one(&cursor), &at, mode, out);
     } else {
         let found: Vec<Tree> = selector.many(&cursor).into_iter().map(|(node, _)| node.clone()).collect();
-        want.compare(Some(&Tree::from(found)), &at, extent, out);
+        matcher.compare(Some(&Tree::from(found)), &at, mode, out);
     }
 }
 
-/// A member that really begins so can be said below `$exactly`.
-fn unknown(entry: &Entry, cx: Cx) {
+/// A member with a name that really begins with `$` can be expected below `$exactly`.
+fn unknown(entry: &Entry, cx: LoadContext) {
     let message = format!("`{}` is no word of `expect:`", entry.key);
     let diagnostic = Diagnostic::new(Code::UnknownKey, entry.key_span, message);
     let near = did_you_mean(&entry.key, [IS, EXACTLY]).map(|near| format!("did you mean `{near}`?"));

@@ -1,10 +1,11 @@
-//! `*.test.yaml` beside the mappings: raw events in, frames or body out. Pure, and milliseconds each.
+//! Verification of a loaded set before it is used: witness values for every frame, the `*.test.yaml` files, and a
+//! replay of the set's transcripts. Pure: no IO, no clock.
 
 mod difference;
 mod difference_source;
 mod expectation;
 mod matcher;
-mod member_source;
+
 mod runner;
 mod test_case;
 mod text_diff;
@@ -13,89 +14,90 @@ mod transcripts;
 mod violation;
 mod witness;
 
-pub use difference::{Difference, Made, What};
-pub use difference_source::in_words;
-pub use runner::Scene;
-pub use test_case::Case;
-pub use trace::{Keep, Seen, Told, told};
-pub use violation::Wrong;
+pub use difference::{Difference, DifferenceKind, ValueSource};
+pub use difference_source::fault_message;
+pub use runner::TestTurn;
+pub use test_case::TestCase;
+pub use trace::{FrameTrace, TraceDetail, TraceEntry, data_frames};
+pub use violation::TracedViolation;
 
 use crate::diagnostics::{Code, Diagnostic, Sources, Span};
 use crate::mapping::Plan;
 
-/// Everything that is found by trying a plan out: its own tests, its frames with witness values, its transcripts.
+/// All diagnostics of the verification.
 pub fn findings(plan: &Plan) -> Vec<Diagnostic> {
-    try_out(plan).found
+    verify(plan).found
 }
 
-/// The same, with what was tried. What no values can make right is not right in a test or a transcript either: that is
-/// said once, and the rest waits until it is mended.
-pub fn try_out(plan: &Plan) -> Trial {
-    let proof = witness::prove(plan);
-    let mut trial = Trial { found: proof.found, shapes: proof.shapes, tested: None, waiting: 0, rehearsed: None };
-    if !trial.found.is_empty() {
-        return trial;
+/// The diagnostics, with counts. A frame that violates its schema for all witness values also fails in tests and
+/// transcripts, so those run only if there is no such frame.
+pub fn verify(plan: &Plan) -> Verification {
+    let witnesses = witness::check_witnesses(plan);
+    let mut verification =
+        Verification { found: witnesses.found, shapes: witnesses.shapes, tested: None, duplicates: 0, replayed: None };
+    if !verification.found.is_empty() {
+        return verification;
     }
-    let rehearsal = transcripts::rehearse(plan);
+    let replay = transcripts::replay_transcripts(plan);
     let reports = run_all(plan);
-    // One wrong line is told of once: by the transcript that it breaks, else by the first test.
-    let mut told: Vec<Span> = rehearsal.found.iter().map(|d| d.span).collect();
-    for Failure { diagnostic, wrong } in reports.iter().flat_map(|r| &r.failures) {
-        if wrong.is_some_and(|place| told.contains(&place)) {
-            trial.waiting += 1;
+    // Each wrong line is reported once: by the transcript that fails, or else by the first test.
+    let mut reported: Vec<Span> = replay.found.iter().map(|d| d.span).collect();
+    for Failure { diagnostic, violation } in reports.iter().flat_map(|r| &r.failures) {
+        if violation.is_some_and(|span| reported.contains(&span)) {
+            verification.duplicates += 1;
             continue;
         }
-        told.extend(wrong);
-        trial.found.push(diagnostic.clone());
+        reported.extend(violation);
+        verification.found.push(diagnostic.clone());
     }
-    let failed = trial.found.iter().filter(|d| d.code == Code::FailedTest).count();
-    trial.tested = Some((reports.iter().map(|r| r.passed).sum(), failed));
-    trial.found.extend(rehearsal.found);
-    trial.rehearsed = Some((rehearsal.transcripts, rehearsal.routes));
-    trial
+    let failed = verification.found.iter().filter(|d| d.code == Code::FailedTest).count();
+    verification.tested = Some((reports.iter().map(|r| r.passed).sum(), failed));
+    verification.found.extend(replay.found);
+    verification.replayed = Some((replay.transcripts, replay.routes));
+    verification
 }
 
-/// What was tried, and what was found.
+/// The diagnostics and counts of a verification.
 #[derive(Debug)]
-pub struct Trial {
+pub struct Verification {
     pub found: Vec<Diagnostic>,
-    /// How many frames, bodies and errors were filled with witness values.
+    /// How many frames, bodies and errors were rendered with witness values.
     pub shapes: usize,
-    /// How many tests hold, and how many do not.
+    /// How many tests passed and failed.
     pub tested: Option<(usize, usize)>,
-    /// How many more do not hold for a reason that is already found.
-    pub waiting: usize,
-    /// How many transcripts were played through how many routes.
-    pub rehearsed: Option<(usize, usize)>,
+    /// How many more tests failed for a cause that is already reported.
+    pub duplicates: usize,
+    /// How many transcripts were replayed through how many routes.
+    pub replayed: Option<(usize, usize)>,
 }
 
-/// A test file: its tests, and what is wrong with the file itself.
+/// A test file: its tests, and the diagnostics of the file itself.
 #[derive(Debug)]
-pub struct Suite {
-    /// Inside the set: `dialects/chat.test.yaml`.
+pub struct TestSuite {
+    /// The path inside the set: `dialects/chat.test.yaml`.
     pub file: String,
-    pub cases: Vec<Case>,
+    pub cases: Vec<TestCase>,
     pub mistakes: Vec<Diagnostic>,
 }
 
-pub fn suites(plan: &Plan) -> Vec<Suite> {
+pub fn suites(plan: &Plan) -> Vec<TestSuite> {
     let parse = |file: &crate::mapping::load::TestFile| {
         let (cases, mistakes) = test_case::parse(&file.name, &file.node, plan);
-        Suite { file: file.name.clone(), cases, mistakes }
+        TestSuite { file: file.name.clone(), cases, mistakes }
     };
     plan.tests.iter().map(parse).collect()
 }
 
-/// What differs; nothing when the test holds.
-pub fn run(case: &Case, sources: &Sources) -> Vec<Difference> {
-    let mut differences = case.expect.compare(&runner::play(case));
-    member_source::locate(case, &mut differences, sources);
+/// Runs a test. Empty if it passes.
+pub fn run(case: &TestCase, sources: &Sources) -> Vec<Difference> {
+    let mut differences = case.expect.compare(&runner::run(case));
+    difference_source::locate_body_members(case, &mut differences, sources);
     differences
 }
 
 /// The outcome of one test file.
 #[derive(Debug)]
-pub struct Report {
+pub struct SuiteReport {
     pub file: String,
     pub passed: usize,
     failures: Vec<Failure>,
@@ -104,19 +106,19 @@ pub struct Report {
 #[derive(Debug)]
 struct Failure {
     diagnostic: Diagnostic,
-    /// The line that breaks its contract, if that is why.
-    wrong: Option<Span>,
+    /// The line that causes a violation of a schema or an order, if that is why the test fails.
+    violation: Option<Span>,
 }
 
-impl Report {
+impl SuiteReport {
     pub fn diagnostics(&self) -> Vec<Diagnostic> {
         self.failures.iter().map(|f| f.diagnostic.clone()).collect()
     }
 }
 
-pub fn run_all(plan: &Plan) -> Vec<Report> {
-    let report = |suite: Suite| {
-        let mistakes = suite.mistakes.into_iter().map(|diagnostic| Failure { diagnostic, wrong: None });
+pub fn run_all(plan: &Plan) -> Vec<SuiteReport> {
+    let report = |suite: TestSuite| {
+        let mistakes = suite.mistakes.into_iter().map(|diagnostic| Failure { diagnostic, violation: None });
         let (mut passed, mut failures) = (0, mistakes.collect::<Vec<_>>());
         for case in &suite.cases {
             match failure(case, plan) {
@@ -124,32 +126,33 @@ pub fn run_all(plan: &Plan) -> Vec<Report> {
                 None => passed += 1,
             }
         }
-        Report { file: suite.file, passed, failures }
+        SuiteReport { file: suite.file, passed, failures }
     };
     suites(plan).into_iter().map(report).collect()
 }
 
-/// In a sentence, with the first difference in it and the others below. What broke its contract is why the rest differs.
-fn failure(case: &Case, plan: &Plan) -> Option<Failure> {
-    let played = runner::play(case);
-    let mut differences = case.expect.compare(&played);
-    member_source::locate(case, &mut differences, &plan.sources);
+/// A diagnostic with the first difference as its message and the others as help. A violation of a schema or an order is
+/// the cause of all differences, so it replaces them.
+fn failure(case: &TestCase, plan: &Plan) -> Option<Failure> {
+    let outcome = runner::run(case);
+    let mut differences = case.expect.compare(&outcome);
+    difference_source::locate_body_members(case, &mut differences, &plan.sources);
     let (first, rest) = differences.split_first()?;
-    let wrong = played.wrong.as_ref().filter(|_| !case.expect.wants_fault());
-    let place = wrong.zip(case.dialect.as_ref()).map(|(wrong, dialect)| wrong.place(dialect, plan));
-    let place = place.filter(|place| *place != Span::NOWHERE);
-    let made = place.or_else(|| first.made.as_ref().map(|m| m.span));
-    let made = made.map_or(String::new(), |span| format!(" (made by {})", plan.sources.show_short(span)));
-    let why = wrong.map_or_else(|| first.brief(), Wrong::says);
-    let message = format!("the test \"{}\" does not hold: {why}{made}", case.name);
+    let violation = outcome.violation.as_ref().filter(|_| !case.expect.expects_fault());
+    let location = violation.zip(case.dialect.as_ref()).map(|(violation, dialect)| violation.location(dialect, plan));
+    let location = location.filter(|span| *span != Span::NOWHERE);
+    let source = location.or_else(|| first.source.as_ref().map(|s| s.span));
+    let source = source.map_or(String::new(), |span| format!(" (made by {})", plan.sources.show_short(span)));
+    let reason = violation.map_or_else(|| first.brief(), TracedViolation::message);
+    let message = format!("the test \"{}\" does not hold: {reason}{source}", case.name);
     let diagnostic = Diagnostic::new(Code::FailedTest, case.span, message);
-    let rest: Vec<String> = rest.iter().filter(|_| wrong.is_none()).map(Difference::brief).collect();
+    let rest: Vec<String> = rest.iter().filter(|_| violation.is_none()).map(Difference::brief).collect();
     let help = |d: Diagnostic| if rest.is_empty() { d } else { d.help(format!("and {}", rest.join("; "))) };
-    Some(Failure { diagnostic: help(diagnostic), wrong: place })
+    Some(Failure { diagnostic: help(diagnostic), violation: location })
 }
 
-/// The test that stands at a line, or is called so: `chat.test.yaml:31`, `a tool call after text`.
-pub fn find<'s>(suites: &'s [Suite], wanted: &str, sources: &Sources) -> Option<&'s Case> {
+/// A test by its name or by a line inside it: `a tool call after text`, `chat.test.yaml:31`.
+pub fn find<'s>(suites: &'s [TestSuite], wanted: &str, sources: &Sources) -> Option<&'s TestCase> {
     let cases = || suites.iter().flat_map(|s| &s.cases);
     if let Some(case) = cases().find(|c| c.name == wanted) {
         return Some(case);
@@ -159,10 +162,10 @@ pub fn find<'s>(suites: &'s [Suite], wanted: &str, sources: &Sources) -> Option<
     let is_file = |span: Span| {
         let Some(source) = sources.get(span.file) else { return false };
         let shown = source.shown.trim_end_matches(".test.yaml");
-        let below =
+        let ends_with_path =
             |long: &str, short: &str| long.strip_suffix(short).is_some_and(|r| r.is_empty() || r.ends_with(['/', ' ']));
-        below(shown, file) || below(file, shown)
+        ends_with_path(shown, file) || ends_with_path(file, shown)
     };
-    // A test goes on until the next one begins.
-    cases().rfind(|c| is_file(c.span) && sources.place(c.whole).line <= line)
+    // A test extends to the beginning of the next one.
+    cases().rfind(|c| is_file(c.span) && sources.location(c.whole).line <= line)
 }

@@ -1,108 +1,108 @@
-//! What comes of a test: the same pipeline that serves, with ids that count and a clock that stands.
+//! Runs a test through the pipeline of the server, with sequential ids and a fixed clock.
 
-use super::difference_source;
-use super::test_case::Case;
-use super::trace::{Keep, Raw, Recorder, Seen, name_of, taken};
-use super::violation::Wrong;
+use super::difference_source::first_violation;
+use super::test_case::TestCase;
+use super::trace::{RawEvent, TraceDetail, TraceEntry, TraceRecorder, describe_raw, take_trace};
+use super::violation::TracedViolation;
 use crate::diagnostics::Span;
 use crate::domain::{Fault, Tree, TurnRequest};
 use crate::engine::decode;
-use crate::engine::pipeline::{Answer, Order, Pipeline};
-use crate::engine::render;
+use crate::engine::pipeline::{Pipeline, ResponseMode, TurnSpec};
 use crate::engine::request;
+use crate::engine::script_step;
 use crate::mapping::config::backend::BackendPlan;
 use crate::mapping::config::dialect::DialectPlan;
 use crate::mapping::config::gateway::Validation;
-use crate::mapping::config::transcript::Arrival;
+use crate::mapping::config::transcript::RecordedEvent;
 use crate::turn::Ids;
 use std::sync::Arc;
 
-/// What came out.
+/// The outputs of a test.
 #[derive(Default)]
-pub struct Played {
-    /// What the rules made of the raw events.
-    pub events: Vec<Said>,
-    pub seen: Vec<Seen>,
-    pub body: Option<Body>,
+pub struct TestOutcome {
+    /// The events that the rules emitted.
+    pub events: Vec<EmittedEvent>,
+    pub trace: Vec<TraceEntry>,
+    pub body: Option<BodyOutcome>,
     pub request: Option<Tree>,
-    /// The transcript that the script would play.
+    /// The transcript that the script selects.
     pub plays: Option<String>,
     pub fault: Option<Fault>,
-    /// What broke the contract first, in the stream or else in the body.
-    pub wrong: Option<Wrong>,
+    /// The first violation of a schema or an order, in the stream or else in the body.
+    pub violation: Option<TracedViolation>,
 }
 
-/// An event in a line, the rule that said it, and what the rule read.
-pub struct Said {
+/// An event as one line of text, the rule that emitted it, and the raw event that the rule read.
+pub struct EmittedEvent {
     pub brief: String,
     pub rule: Span,
-    pub raw: Raw,
+    pub raw: RawEvent,
 }
 
-/// The JSON answer, where it is made, and what was seen on the way.
-pub struct Body {
-    pub answer: Result<Tree, Fault>,
+/// The JSON body, its span in the mapping, and the trace of its turn.
+pub struct BodyOutcome {
+    pub result: Result<Tree, Fault>,
     pub span: Span,
-    pub seen: Vec<Seen>,
+    pub trace: Vec<TraceEntry>,
 }
 
-/// What is played: whose events, to whom, for which request.
-pub struct Scene {
+/// The inputs of a turn: the backend of the events, the dialect of the client, the request and the events.
+pub struct TestTurn {
     pub backend: Arc<BackendPlan>,
     pub dialect: Arc<DialectPlan>,
     pub request: Arc<TurnRequest>,
-    pub given: Vec<Arrival>,
+    pub given: Vec<RecordedEvent>,
 }
 
-pub fn play(case: &Case) -> Played {
-    let mut played = Played::default();
+pub fn run(case: &TestCase) -> TestOutcome {
+    let mut outcome = TestOutcome::default();
     let raws = case.given.iter().filter_map(|arrival| match arrival {
-        Arrival::Raw(raw) => Some(raw),
-        Arrival::End | Arrival::Cut(_) => None,
+        RecordedEvent::Raw(raw) => Some(raw),
+        RecordedEvent::End | RecordedEvent::Disconnect(_) => None,
     });
     for (at, raw) in raws.enumerate() {
-        for (event, rule) in decode::hear(&case.backend, raw).events {
-            let raw = Raw { number: at + 1, name: name_of(&case.backend, raw), data: None };
-            played.events.push(Said { brief: event.brief(), rule, raw });
+        for (event, rule) in decode::decode_event(&case.backend, raw).events {
+            let raw = RawEvent { number: at + 1, name: describe_raw(&case.backend, raw), data: None };
+            outcome.events.push(EmittedEvent { brief: event.summary(), rule, raw });
         }
     }
-    let scene = match case.scene() {
-        Ok(Some(scene)) => scene,
-        Ok(None) => return played,
+    let test_turn = match case.test_turn() {
+        Ok(Some(test_turn)) => test_turn,
+        Ok(None) => return outcome,
         Err(fault) => {
-            played.fault = Some(fault);
-            return played;
+            outcome.fault = Some(fault);
+            return outcome;
         }
     };
-    played.request = Some(scene.request.view.clone());
+    outcome.request = Some(test_turn.request.view.clone());
     if let Some(script) = &case.script {
-        match render::choose(script, &scene.request) {
-            Ok((transcript, _)) => played.plays = Some(transcript.name.clone()),
-            Err(fault) => played.fault = Some(fault),
+        match script_step::select_transcript(script, &test_turn.request) {
+            Ok((transcript, _)) => outcome.plays = Some(transcript.name.clone()),
+            Err(fault) => outcome.fault = Some(fault),
         }
     }
-    if scene.given.is_empty() {
-        return played;
+    if test_turn.given.is_empty() {
+        return outcome;
     }
-    let (pipeline, seen) = scene.stream(Keep::Places);
-    played.fault = pipeline.fault().cloned();
-    let in_stream = first_wrong(&seen);
-    played.seen = seen;
-    let (answer, seen) = scene.body();
-    played.wrong = in_stream.or_else(|| first_wrong(&seen));
-    played.body = Some(Body { answer, span: scene.dialect.body.span, seen });
-    played
+    let (pipeline, trace) = test_turn.stream(TraceDetail::Locations);
+    outcome.fault = pipeline.fault().cloned();
+    let in_stream = first_violation(&trace).cloned();
+    outcome.trace = trace;
+    let (result, trace) = test_turn.body();
+    outcome.violation = in_stream.or_else(|| first_violation(&trace).cloned());
+    outcome.body = Some(BodyOutcome { result, span: test_turn.dialect.body.span, trace });
+    outcome
 }
 
-impl Case {
-    /// What is played, or why the request is refused; nothing where no dialect is named.
-    pub fn scene(&self) -> Result<Option<Scene>, Fault> {
+impl TestCase {
+    /// The turn to run, or the fault that rejects the request; `None` if the test has no dialect.
+    pub fn test_turn(&self) -> Result<Option<TestTurn>, Fault> {
         let Some(dialect) = &self.dialect else { return Ok(None) };
         let request = match &self.request {
-            None => TurnRequest::plain("test", true),
+            None => TurnRequest::minimal("test", true),
             Some(body) => request::read_tree(&dialect.request, body)?,
         };
-        Ok(Some(Scene {
+        Ok(Some(TestTurn {
             backend: self.backend.clone(),
             dialect: dialect.clone(),
             request: Arc::new(request),
@@ -111,48 +111,44 @@ impl Case {
     }
 }
 
-fn first_wrong(seen: &[Seen]) -> Option<Wrong> {
-    difference_source::breach(seen).cloned()
-}
-
-impl Scene {
-    /// The turn as a stream, and all that was seen of it.
-    pub fn stream(&self, keep: Keep) -> (Pipeline, Vec<Seen>) {
-        let (recorder, shared) = Recorder::new(self.backend.clone(), keep);
-        let mut pipeline = self.pipeline(Answer::Stream).observe(Box::new(recorder));
-        pipeline.play(&self.given, 0);
-        let seen = taken(&shared);
-        (pipeline, seen)
+impl TestTurn {
+    /// Runs the turn as a stream.
+    pub fn stream(&self, detail: TraceDetail) -> (Pipeline, Vec<TraceEntry>) {
+        let (recorder, shared) = TraceRecorder::new(self.backend.clone(), detail);
+        let mut pipeline = self.pipeline(ResponseMode::Stream).with_observer(Box::new(recorder));
+        pipeline.replay(&self.given, 0);
+        let trace = take_trace(&shared);
+        (pipeline, trace)
     }
 
-    /// The same turn as one JSON answer, and all that was seen of it.
-    pub fn body(&self) -> (Result<Tree, Fault>, Vec<Seen>) {
-        let (recorder, shared) = Recorder::new(self.backend.clone(), Keep::Places);
-        let mut pipeline = self.pipeline(Answer::Body).observe(Box::new(recorder));
-        pipeline.play(&self.given, 0);
-        (pipeline.body(), taken(&shared))
+    /// Runs the same turn as one JSON body.
+    pub fn body(&self) -> (Result<Tree, Fault>, Vec<TraceEntry>) {
+        let (recorder, shared) = TraceRecorder::new(self.backend.clone(), TraceDetail::Locations);
+        let mut pipeline = self.pipeline(ResponseMode::Body).with_observer(Box::new(recorder));
+        pipeline.replay(&self.given, 0);
+        (pipeline.body(), take_trace(&shared))
     }
 
-    fn pipeline(&self, answer: Answer) -> Pipeline {
-        Pipeline::new(tried(&self.backend, &self.dialect, self.request.clone(), answer))
+    fn pipeline(&self, response_mode: ResponseMode) -> Pipeline {
+        Pipeline::new(test_turn_spec(&self.backend, &self.dialect, self.request.clone(), response_mode))
     }
 }
 
-/// A turn that nobody waits for: ids count, the clock stands, every breach counts.
-pub fn tried(
+/// A turn without a client: sequential ids, a fixed clock, strict validation.
+pub fn test_turn_spec(
     backend: &Arc<BackendPlan>,
     dialect: &Arc<DialectPlan>,
     request: Arc<TurnRequest>,
-    answer: Answer,
-) -> Order {
-    Order {
+    response_mode: ResponseMode,
+) -> TurnSpec {
+    TurnSpec {
         backend: backend.clone(),
         dialect: dialect.clone(),
         request,
         validation: Validation::Strict,
-        answer,
-        masks: Default::default(),
-        hidden: None,
+        response_mode,
+        tool_aliases: Default::default(),
+        redactor: None,
         ids: Ids::Counting(0),
         now_ms: 0,
     }

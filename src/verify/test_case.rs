@@ -1,37 +1,37 @@
-//! One test, as it is written: what is given, and what is expected.
+//! Parses the tests of a `*.test.yaml` file: the given events and the expectation of each.
 
-use super::expectation::Expect;
-use crate::diagnostics::{Code, Diagnostic, Findings, Span, did_you_mean, there_is};
+use super::expectation::Expectation;
+use crate::diagnostics::{Code, Diagnostic, Findings, Span, describe_known, did_you_mean};
 use crate::domain::Tree;
 use crate::mapping::Plan;
 use crate::mapping::config::backend::BackendPlan;
 use crate::mapping::config::dialect::DialectPlan;
 use crate::mapping::config::script::ScriptPlan;
-use crate::mapping::config::transcript::Arrival;
-use crate::mapping::source::field_reader::{Cx, Fields, constant};
+use crate::mapping::config::transcript::RecordedEvent;
+use crate::mapping::source::field_reader::{FieldReader, LoadContext, constant};
 use crate::mapping::source::yaml::Node;
 use std::sync::Arc;
 
 #[derive(Debug)]
-pub struct Case {
+pub struct TestCase {
     pub name: String,
     pub span: Span,
-    /// All of it, to be found by a line.
+    /// The whole test, to find it by a line number.
     pub whole: Span,
     pub backend: Arc<BackendPlan>,
     pub dialect: Option<Arc<DialectPlan>>,
     pub script: Option<Arc<ScriptPlan>>,
     pub request: Option<Tree>,
-    pub given: Vec<Arrival>,
-    pub expect: Expect,
+    pub given: Vec<RecordedEvent>,
+    pub expect: Expectation,
 }
 
-/// The tests of a file, and what is wrong with them.
-pub fn parse(file: &str, node: &Node, plan: &Plan) -> (Vec<Case>, Vec<Diagnostic>) {
+/// The valid tests of a file, and the diagnostics of the others.
+pub fn parse(file: &str, node: &Node, plan: &Plan) -> (Vec<TestCase>, Vec<Diagnostic>) {
     let findings = Findings::default();
-    let cx = Cx { sources: &plan.sources, findings: &findings };
+    let cx = LoadContext { sources: &plan.sources, findings: &findings };
     let mut cases = Vec::new();
-    if let Some(fields) = Fields::of(node, "a test file", cx) {
+    if let Some(fields) = FieldReader::of(node, "a test file", cx) {
         fields.required("tests");
         let tests = fields.list("tests");
         if let (Some(entry), []) = (fields.entry("tests"), tests) {
@@ -40,16 +40,16 @@ pub fn parse(file: &str, node: &Node, plan: &Plan) -> (Vec<Case>, Vec<Diagnostic
         for node in tests {
             let before = findings.errors();
             let case = parse_case(file, node, plan, cx);
-            // What is wrong with a test is said; to run it all the same would say it twice.
+            // A test with errors is not run: it would report them a second time.
             cases.extend(case.filter(|_| findings.errors() == before));
         }
-        fields.done();
+        fields.finish();
     }
     (cases, findings.into_sorted())
 }
 
-fn parse_case(file: &str, node: &Node, plan: &Plan, cx: Cx) -> Option<Case> {
-    let fields = Fields::of(node, "a test", cx)?;
+fn parse_case(file: &str, node: &Node, plan: &Plan, cx: LoadContext) -> Option<TestCase> {
+    let fields = FieldReader::of(node, "a test", cx)?;
     let name = fields.required_text("name")?.to_owned();
     let span = fields.get("name").map_or(node.span, |n| n.span);
     let (folder, stem) = file.split_once('/').unwrap_or(("", file));
@@ -58,49 +58,49 @@ fn parse_case(file: &str, node: &Node, plan: &Plan, cx: Cx) -> Option<Case> {
     let dialect = fields.text("dialect").or(own("dialects"));
     let backend = fields.text("backend").or(own("backends")).map(str::to_owned);
     let script = fields.text("script").or(own("scripts"));
-    let expect = fields.required("expect").and(fields.entry("expect")).and_then(|e| Expect::parse(e, cx));
+    let expect = fields.required("expect").and(fields.entry("expect")).and_then(|e| Expectation::parse(e, cx));
     let request = fields.get("request").map(constant);
-    let mut said = Said { node, span, plan, cx, backend, given: Vec::new() };
-    said.given.extend(fields.list("given").iter().map(|n| Arrival::Raw(constant(n))));
+    let mut references = References { node, span, plan, cx, backend, given: Vec::new() };
+    references.given.extend(fields.list("given").iter().map(|n| RecordedEvent::Raw(constant(n))));
     if let Some(wanted) = fields.text("transcript") {
         if let Some(entry) = fields.entry("given") {
             let message = "`given:` beside `transcript:`: a transcript stands in place of given events";
             cx.add(Diagnostic::new(Code::UnknownKey, entry.key_span, message).help("keep one of the two"));
             return None;
         }
-        said.transcript(wanted)?;
+        references.transcript(wanted)?;
     }
     if let Some(why) = fields.text("cut") {
-        said.given.push(Arrival::Cut(why.to_owned()));
+        references.given.push(RecordedEvent::Disconnect(why.to_owned()));
     }
-    fields.done();
-    let backend = said.backend()?;
+    fields.finish();
+    let backend = references.backend()?;
     let dialect = match dialect {
-        Some(name) => Some(said.dialect(name, profile)?),
+        Some(name) => Some(references.dialect(name, profile)?),
         None => None,
     };
     let script = match script {
-        Some(name) => Some(said.script(name)?),
+        Some(name) => Some(references.script(name)?),
         None => None,
     };
-    let given = said.given;
+    let given = references.given;
     let expect = expect?;
-    let case = Case { name, span, whole: node.span, backend, dialect, script, request, given, expect };
-    case.can_hold(cx).then_some(case)
+    let case = TestCase { name, span, whole: node.span, backend, dialect, script, request, given, expect };
+    case.is_satisfiable(cx).then_some(case)
 }
 
-/// What a test names, looked up in the plan.
-struct Said<'p> {
+/// Resolves the names in a test to the items of the plan.
+struct References<'p> {
     node: &'p Node,
     span: Span,
     plan: &'p Plan,
-    cx: Cx<'p>,
+    cx: LoadContext<'p>,
     backend: Option<String>,
-    given: Vec<Arrival>,
+    given: Vec<RecordedEvent>,
 }
 
-impl Said<'_> {
-    /// The word that names something, where the test says it.
+impl References<'_> {
+    /// The span of the name, or of the test if the name comes from its file.
     fn at(&self, key: &str) -> Span {
         self.node.get(key).map_or(self.span, |n| n.span)
     }
@@ -113,7 +113,7 @@ impl Said<'_> {
         self.cx.unknown(Code::UnknownReference, self.at(key), message, word, known);
     }
 
-    /// The name is the file's, so it is wrong for all of its tests, and said once.
+    /// The name comes from the file name, so it is wrong for all tests of the file and reported once.
     fn misnamed(&self, key: &str, word: &str, message: &str, mut known: Vec<&str>) {
         known.dedup();
         let meant = match did_you_mean(word, known.iter().copied()) {
@@ -122,7 +122,7 @@ impl Said<'_> {
         };
         let file = Span::new(self.node.span.file, 0, 0);
         let message = format!("{message}, and `{word}.test.yaml` is named after it");
-        let help = format!("{meant}{}; or let each test say `{key}: NAME`", there_is(known));
+        let help = format!("{meant}{}; or let each test say `{key}: NAME`", describe_known(known));
         self.cx.add(Diagnostic::new(Code::UnknownReference, file, message).help(help));
     }
 
@@ -133,7 +133,7 @@ impl Said<'_> {
             self.unknown("transcript", wanted, format!("no transcript is called `{wanted}`"), known);
             return None;
         };
-        self.given.extend(transcript.lines.iter().map(|l| l.what.clone()));
+        self.given.extend(transcript.lines.iter().map(|l| l.event.clone()));
         self.backend.get_or_insert_with(|| transcript.backend.clone());
         Some(())
     }
@@ -141,7 +141,7 @@ impl Said<'_> {
     fn backend(&self) -> Option<Arc<BackendPlan>> {
         let found = match &self.backend {
             Some(name) => self.plan.backend(name),
-            // Nothing is played, so any will do.
+            // No events are given, so any backend will do.
             None if self.given.is_empty() => self.plan.backends.first(),
             None => {
                 let message = "this test does not say whose events are given";
@@ -161,7 +161,7 @@ impl Said<'_> {
         let plan = self.plan;
         let found = plan.dialect(name, profile).cloned();
         if found.is_none() {
-            // The pair may be unknown for its profile only.
+            // If the dialect exists, its profile is unknown.
             let named = plan.dialects().any(|d| d.name == name);
             let (key, word) = match profile.filter(|_| named) {
                 Some(profile) => ("profile", profile),
@@ -185,18 +185,18 @@ impl Said<'_> {
     }
 }
 
-impl Case {
-    /// What is expected although nothing could bring it about is a mistake of the test.
-    fn can_hold(&self, cx: Cx) -> bool {
-        let mut sound = true;
-        for (key, span) in &self.expect.said {
-            let played = matches!(*key, "frames" | "where" | "stream" | "events" | "body");
-            let spoken = matches!(*key, "frames" | "where" | "stream" | "body" | "request" | "plays");
+impl TestCase {
+    /// Reports expectations that cannot match because the test lacks an input.
+    fn is_satisfiable(&self, cx: LoadContext) -> bool {
+        let mut is_valid = true;
+        for (key, span) in &self.expect.keys {
+            let needs_events = matches!(*key, "frames" | "where" | "stream" | "events" | "body");
+            let needs_dialect = matches!(*key, "frames" | "where" | "stream" | "body" | "request" | "plays");
             let (message, help) = match *key {
-                _ if played && self.given.is_empty() => {
+                _ if needs_events && self.given.is_empty() => {
                     (format!("`{key}:` is expected, and nothing is given"), "add `given:` or `transcript:`")
                 }
-                _ if spoken && self.dialect.is_none() => {
+                _ if needs_dialect && self.dialect.is_none() => {
                     (format!("`{key}:` is expected, and no dialect is named"), "add `dialect: NAME`")
                 }
                 "request" if self.request.is_none() => {
@@ -208,8 +208,8 @@ impl Case {
                 _ => continue,
             };
             cx.add(Diagnostic::new(Code::MissingKey, *span, message).help(help));
-            sound = false;
+            is_valid = false;
         }
-        sound
+        is_valid
     }
 }

@@ -1,128 +1,129 @@
-//! A turn as it went by, kept: what `test` says of a frame that differs, and what `explain` shows.
+//! Records the trace of a turn, for `reframe test` and `reframe explain`.
 
-use super::violation::Wrong;
+use super::violation::TracedViolation;
 use crate::diagnostics::Span;
 use crate::domain::{Frame, FrameBody, Moment, Tree, TurnState};
-use crate::engine::pipeline::{Observer, Sight};
+use crate::engine::pipeline::{Observer, TraceEvent};
 use crate::mapping::config::backend::BackendPlan;
 use std::sync::{Arc, Mutex};
 
-/// What was seen, in order.
+/// One recorded step of a turn.
 #[derive(Debug)]
-pub enum Seen {
-    Raw(Raw),
-    /// As a line of text, and the rule that made it.
+pub enum TraceEntry {
+    Raw(RawEvent),
+    /// One line of text, and the rule that emitted the event.
     Event(String, Span),
-    /// Why, and what says so.
+    /// The reason, and the rule or setting that drops the event.
     Dropped(String, Span),
-    Puzzling(String),
+    NotUnderstood(String),
     Late,
     Moment(Moment, Option<Box<TurnState>>),
     Frame(Frame, Span),
-    Breach(Wrong),
+    Violation(TracedViolation),
 }
 
 #[derive(Clone, Debug)]
-pub struct Raw {
-    /// From 1.
+pub struct RawEvent {
+    /// Counted from 1.
     pub number: usize,
-    /// What a person recognises it by.
     pub name: String,
-    /// Only when states are kept.
+    /// Only with [`TraceDetail::States`].
     pub data: Option<Tree>,
 }
 
-/// A data frame, and how it came about.
-pub struct Told<'s> {
+/// A data frame with its moment, event and raw event.
+pub struct FrameTrace<'s> {
     pub frame: &'s Frame,
     pub data: &'s Tree,
     /// The frame in the mapping.
-    pub made: Span,
+    pub span: Span,
     pub moment: Option<(&'s Moment, Option<&'s TurnState>)>,
     pub event: Option<(&'s str, Span)>,
-    pub raw: Option<&'s Raw>,
+    pub raw: Option<&'s RawEvent>,
 }
 
-/// How much is kept of what goes by.
+/// How much of a turn is recorded.
 #[derive(Clone, Copy, PartialEq)]
-pub enum Keep {
-    /// Enough to say where a frame came from.
-    Places,
-    /// Also the events themselves, and the turn at each moment.
+pub enum TraceDetail {
+    /// Enough to locate the source of a frame.
+    Locations,
+    /// Also the raw events and the turn state at each moment.
     States,
 }
 
-pub struct Recorder {
+pub struct TraceRecorder {
     backend: Arc<BackendPlan>,
-    keep: Keep,
+    detail: TraceDetail,
     count: usize,
-    seen: Shared,
+    trace: SharedTrace,
 }
 
-pub type Shared = Arc<Mutex<Vec<Seen>>>;
+pub type SharedTrace = Arc<Mutex<Vec<TraceEntry>>>;
 
-impl Recorder {
-    pub fn new(backend: Arc<BackendPlan>, keep: Keep) -> (Recorder, Shared) {
-        let seen = Shared::default();
-        (Recorder { backend, keep, count: 0, seen: seen.clone() }, seen)
+impl TraceRecorder {
+    pub fn new(backend: Arc<BackendPlan>, detail: TraceDetail) -> (TraceRecorder, SharedTrace) {
+        let trace = SharedTrace::default();
+        (TraceRecorder { backend, detail, count: 0, trace: trace.clone() }, trace)
     }
 }
 
-impl Observer for Recorder {
-    fn see(&mut self, sight: Sight) {
-        let states = self.keep == Keep::States;
-        let seen = match sight {
-            Sight::Raw(raw) => {
+impl Observer for TraceRecorder {
+    fn on(&mut self, event: TraceEvent) {
+        let states = self.detail == TraceDetail::States;
+        let entry = match event {
+            TraceEvent::Raw(raw) => {
                 self.count += 1;
-                let name = name_of(&self.backend, raw);
-                Seen::Raw(Raw { number: self.count, name, data: states.then(|| raw.clone()) })
+                let name = describe_raw(&self.backend, raw);
+                TraceEntry::Raw(RawEvent { number: self.count, name, data: states.then(|| raw.clone()) })
             }
-            Sight::Event(event, span) => Seen::Event(event.brief(), span),
-            Sight::Dropped(why, rule) => Seen::Dropped(why.to_owned(), rule),
-            Sight::Puzzling(what) => Seen::Puzzling(what.to_owned()),
-            Sight::Late => Seen::Late,
-            Sight::Moment(moment, state) => Seen::Moment(moment.clone(), states.then(|| Box::new(state.clone()))),
-            Sight::Frame(frame, span) => Seen::Frame(frame.clone(), span),
-            Sight::Breach(..) | Sight::OutOfOrder(..) => match Wrong::seen(&sight) {
-                Some(wrong) => Seen::Breach(wrong),
+            TraceEvent::Event(event, span) => TraceEntry::Event(event.summary(), span),
+            TraceEvent::Dropped(why, rule) => TraceEntry::Dropped(why.to_owned(), rule),
+            TraceEvent::NotUnderstood(what) => TraceEntry::NotUnderstood(what.to_owned()),
+            TraceEvent::Late => TraceEntry::Late,
+            TraceEvent::Moment(moment, state) => {
+                TraceEntry::Moment(moment.clone(), states.then(|| Box::new(state.clone())))
+            }
+            TraceEvent::Frame(frame, span) => TraceEntry::Frame(frame.clone(), span),
+            TraceEvent::Violation(..) | TraceEvent::OutOfOrder(..) => match TracedViolation::from_trace(&event) {
+                Some(violation) => TraceEntry::Violation(violation),
                 None => return,
             },
-            Sight::Body(..) => return,
+            TraceEvent::Body(..) => return,
         };
-        self.seen.lock().unwrap_or_else(|e| e.into_inner()).push(seen);
+        self.trace.lock().unwrap_or_else(|e| e.into_inner()).push(entry);
     }
 }
 
-/// What was recorded, once the turn is over.
-pub fn taken(shared: &Shared) -> Vec<Seen> {
+/// Takes the recorded entries at the end of the turn.
+pub fn take_trace(shared: &SharedTrace) -> Vec<TraceEntry> {
     std::mem::take(&mut *shared.lock().unwrap_or_else(|e| e.into_inner()))
 }
 
-/// The data frames in order, each with what led to it.
-pub fn told(seen: &[Seen]) -> Vec<Told<'_>> {
+/// The data frames in order, each with its moment, event and raw event.
+pub fn data_frames(trace: &[TraceEntry]) -> Vec<FrameTrace<'_>> {
     let (mut raw, mut event, mut moment) = (None, None, None);
     let mut frames = Vec::new();
-    for one in seen {
-        match one {
-            Seen::Raw(r) => (raw, event, moment) = (Some(r), None, None),
-            Seen::Event(brief, span) => (event, moment) = (Some((brief.as_str(), *span)), None),
-            Seen::Moment(m, state) => moment = Some((m, state.as_deref())),
-            Seen::Frame(frame, made) => {
+    for entry in trace {
+        match entry {
+            TraceEntry::Raw(r) => (raw, event, moment) = (Some(r), None, None),
+            TraceEntry::Event(brief, span) => (event, moment) = (Some((brief.as_str(), *span)), None),
+            TraceEntry::Moment(m, state) => moment = Some((m, state.as_deref())),
+            TraceEntry::Frame(frame, span) => {
                 if let FrameBody::Data(data) = &frame.body {
-                    frames.push(Told { frame, data, made: *made, moment, event, raw });
+                    frames.push(FrameTrace { frame, data, span: *span, moment, event, raw });
                 }
             }
-            Seen::Dropped(..) | Seen::Puzzling(_) | Seen::Late | Seen::Breach(_) => {}
+            TraceEntry::Dropped(..) | TraceEntry::NotUnderstood(_) | TraceEntry::Late | TraceEntry::Violation(_) => {}
         }
     }
     frames
 }
 
-/// What a person recognises a raw event by: where the backend's rules look for its name, its type or method, else its
-/// first keys.
-pub fn name_of(backend: &BackendPlan, raw: &Tree) -> String {
+/// A recognisable name for a raw event: its event name by the backend's rules, its type or method, or else its first
+/// keys.
+pub fn describe_raw(backend: &BackendPlan, raw: &Tree) -> String {
     let named = || ["type", "method", "event", "object"].iter().find_map(|k| raw.get(k).and_then(Tree::as_str));
-    match (backend.rules.key_of(raw), raw.as_map()) {
+    match (backend.rules.event_name(raw), raw.as_map()) {
         (Some(name), _) => name,
         (None, Some(members)) => named().map_or_else(
             || {

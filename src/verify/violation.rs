@@ -1,106 +1,115 @@
-//! What broke its schema, kept until it is known that it must be told: then its line is looked for in the mapping.
+//! Violations of a schema or an order, with the data that is needed to locate their source in the mapping. The source
+//! is searched only for violations that are reported.
 
 use crate::diagnostics::schema_message;
 use crate::diagnostics::{Sources, Span};
 use crate::domain::{Scope, Tree};
-use crate::engine::pipeline::{Broken, Observer, Sight};
+use crate::engine::pipeline::{Observer, TraceEvent, ViolationDetails};
 use crate::mapping::Plan;
 use crate::mapping::config::dialect::DialectPlan;
-use reframe_json::Breach;
+use reframe_json::SchemaViolation;
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// A schema violation with the rendered data.
 #[derive(Clone, Debug)]
-pub struct Culprit {
+pub struct ViolationSource {
     /// "the frame `x`", "the body of `x`".
     pub what: String,
     pub schema: String,
-    pub why: String,
-    /// The frame, body or error that it is a part of.
-    pub made: Span,
-    breach: Breach,
+    pub reason: String,
+    /// The frame, body or error in the mapping.
+    pub template: Span,
+    violation: SchemaViolation,
     data: Tree,
 }
 
-/// What breaks a contract: what a frame says, or when it comes.
+/// A violation that occurred in a turn.
 #[derive(Clone, Debug)]
-pub enum Wrong {
-    Shape(Box<Culprit>),
-    /// In a sentence, and whose order it is.
+pub enum TracedViolation {
+    Schema(Box<ViolationSource>),
+    /// The message, and the scope of the order.
     Order(String, Scope),
 }
 
-impl Wrong {
-    pub fn seen(sight: &Sight) -> Option<Wrong> {
-        match sight {
-            Sight::Breach(_, made, broken) => Some(Wrong::Shape(Box::new(Culprit::new(broken, *made)))),
-            Sight::OutOfOrder(fault, scope) => Some(Wrong::Order(fault.message.clone(), *scope)),
-            Sight::Raw(_) | Sight::Event(..) | Sight::Dropped(..) | Sight::Puzzling(_) | Sight::Late => None,
-            Sight::Moment(..) | Sight::Frame(..) | Sight::Body(..) => None,
+impl TracedViolation {
+    pub fn from_trace(event: &TraceEvent) -> Option<TracedViolation> {
+        match event {
+            TraceEvent::Violation(_, template, details) => {
+                Some(TracedViolation::Schema(Box::new(ViolationSource::new(details, *template))))
+            }
+            TraceEvent::OutOfOrder(fault, scope) => Some(TracedViolation::Order(fault.message.clone(), *scope)),
+            TraceEvent::Raw(_)
+            | TraceEvent::Event(..)
+            | TraceEvent::Dropped(..)
+            | TraceEvent::NotUnderstood(_)
+            | TraceEvent::Late => None,
+            TraceEvent::Moment(..) | TraceEvent::Frame(..) | TraceEvent::Body(..) => None,
         }
     }
 
-    pub fn says(&self) -> String {
+    pub fn message(&self) -> String {
         match self {
-            Wrong::Shape(culprit) => format!("{} breaks its schema: {}", culprit.what, culprit.why),
-            Wrong::Order(why, _) => why.clone(),
+            TracedViolation::Schema(source) => format!("{} breaks its schema: {}", source.what, source.reason),
+            TracedViolation::Order(message, _) => message.clone(),
         }
     }
 
-    /// The frame, body or error; nowhere, where a moment was out of order.
-    pub fn made(&self) -> Span {
+    /// The frame, body or error; `Span::NOWHERE` for a moment out of order.
+    pub fn template(&self) -> Span {
         match self {
-            Wrong::Shape(culprit) => culprit.made,
-            Wrong::Order(..) => Span::NOWHERE,
+            TracedViolation::Schema(source) => source.template,
+            TracedViolation::Order(..) => Span::NOWHERE,
         }
     }
 
-    /// The line that is wrong.
-    pub fn place(&self, dialect: &DialectPlan, plan: &Plan) -> Span {
+    /// The line in the mapping that causes the violation.
+    pub fn location(&self, dialect: &DialectPlan, plan: &Plan) -> Span {
         match self {
-            Wrong::Shape(culprit) => culprit.place(dialect, plan),
-            Wrong::Order(_, scope) => {
-                let origin = plan.written.of(dialect, &plan.sources);
-                origin.and_then(|o| o.order(*scope)).unwrap_or(Span::NOWHERE)
+            TracedViolation::Schema(source) => source.location(dialect, plan),
+            TracedViolation::Order(_, scope) => {
+                let locator = plan.dialect_sources.of(dialect, &plan.sources);
+                locator.and_then(|l| l.locate_order(*scope)).unwrap_or(Span::NOWHERE)
             }
         }
     }
 }
 
-impl Culprit {
-    pub fn new(broken: &Broken, made: Span) -> Culprit {
-        let Broken { what, schema, breach, data } = *broken;
-        let why = schema_message::with_value(breach, data);
+impl ViolationSource {
+    pub fn new(details: &ViolationDetails, template: Span) -> ViolationSource {
+        let ViolationDetails { what, schema, violation, data } = *details;
+        let reason = schema_message::describe_with_value(violation, data);
         let (what, schema) = (what.to_owned(), schema.to_owned());
-        Culprit { what, schema, why, made, breach: breach.clone(), data: data.clone() }
+        ViolationSource { what, schema, reason, template, violation: violation.clone(), data: data.clone() }
     }
 
-    pub fn is_like(&self, other: &Culprit) -> bool {
-        (&self.schema, &self.why) == (&other.schema, &other.why)
+    pub fn has_same_cause(&self, other: &ViolationSource) -> bool {
+        (&self.schema, &self.reason) == (&other.schema, &other.reason)
     }
 
-    /// The line that says what is wrong, in whichever file it stands.
-    pub fn place(&self, dialect: &DialectPlan, plan: &Plan) -> Span {
-        let path: Vec<String> = schema_message::steps(&self.breach.pointer).collect();
-        let found = plan.written.of(dialect, &plan.sources).and_then(|origin| match self.breach.keyword.as_str() {
+    /// The line in the mapping that causes the violation: in the dialect, its profile or shared.yaml.
+    pub fn location(&self, dialect: &DialectPlan, plan: &Plan) -> Span {
+        let path: Vec<String> = schema_message::pointer_tokens(&self.violation.pointer).collect();
+        let locator = plan.dialect_sources.of(dialect, &plan.sources);
+        let found = locator.and_then(|locator| match self.violation.keyword.as_str() {
             "required" => {
-                let name = self.breach.message.split('"').nth(1).unwrap_or_default();
-                origin.lack(self.made, &self.data, &path, name)
+                let name = self.violation.message.split('"').nth(1).unwrap_or_default();
+                locator.locate_missing_member(self.template, &self.data, &path, name)
             }
-            _ => match self.unknown() {
-                Some((name, _)) => origin.member(self.made, &self.data, &path, &name),
-                None => origin.value(self.made, &self.data, &path),
+            _ => match self.unknown_member() {
+                Some((name, _)) => locator.locate_unknown_member(self.template, &self.data, &path, &name),
+                None => locator.locate_value(self.template, &self.data, &path),
             },
         });
-        found.unwrap_or(self.made)
+        found.unwrap_or(self.template)
     }
 
-    /// The member that the schema does not know, and the line that would allow it.
-    pub fn unknown(&self) -> Option<(String, String)> {
-        if !matches!(self.breach.keyword.as_str(), "additionalProperties" | "unevaluatedProperties") {
+    /// The member that the schema does not allow, and the schema line that would allow it.
+    pub fn unknown_member(&self) -> Option<(String, String)> {
+        if !matches!(self.violation.keyword.as_str(), "additionalProperties" | "unevaluatedProperties") {
             return None;
         }
-        let owner = schema_message::at(&self.data, &self.breach.pointer)?;
-        let message = &self.breach.message;
+        let owner = schema_message::value_at(&self.data, &self.violation.pointer)?;
+        let message = &self.violation.message;
         let (name, value) = owner.as_map()?.iter().find(|(name, _)| message.contains(&format!("'{name}'")))?;
         let kind = match value {
             Tree::Num(n) if n.as_i64().is_some() => "integer",
@@ -110,25 +119,25 @@ impl Culprit {
     }
 }
 
-/// Remembers what broke first.
+/// Records the first violation of a turn.
 #[derive(Clone, Default)]
-pub struct First(Arc<Mutex<Option<Wrong>>>);
+pub struct FirstViolation(Arc<Mutex<Option<TracedViolation>>>);
 
-impl First {
-    pub fn taken(&self) -> Option<Wrong> {
+impl FirstViolation {
+    pub fn take(&self) -> Option<TracedViolation> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
-impl Observer for First {
-    fn see(&mut self, sight: Sight) {
-        if let Some(wrong) = Wrong::seen(&sight) {
-            self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(wrong);
+impl Observer for FirstViolation {
+    fn on(&mut self, event: TraceEvent) {
+        if let Some(violation) = TracedViolation::from_trace(&event) {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(violation);
         }
     }
 }
 
-/// Does this stand in a profile?
+/// Whether the span is in a profile file.
 pub fn in_profile(span: Span, sources: &Sources) -> bool {
     sources.get(span.file).is_some_and(|s| s.name.starts_with("profiles/"))
 }

@@ -1,14 +1,14 @@
-//! Before a set goes live, every frame of its routes is filled with witness values: turns that say everything that a
-//! backend can say, in our words. A frame that satisfies its schema in none of them never will.
+//! Renders every frame of a set with witness values before the set is used: synthetic turns that contain every kind of
+//! event that a backend can send. A frame that violates its schema in all of them can never satisfy it.
 
 use super::runner;
-use super::violation::{Culprit, in_profile};
+use super::violation::{ViolationSource, in_profile};
 use crate::diagnostics::{Code, Diagnostic, Sources, Span};
 use crate::domain::{
-    CallKind, Ended, Event, Fault, FaultKind, Finish, Merge, Piece, ReasoningKind, Tree, TurnRequest, Usage,
+    CallKind, Delta, Event, Fault, FaultKind, Finish, Merge, ReasoningKind, StreamEnd, Tree, TurnRequest, Usage,
 };
 use crate::engine::encode;
-use crate::engine::pipeline::{Answer, Broken, Observer, Order, Pipeline, Sight};
+use crate::engine::pipeline::{Observer, Pipeline, ResponseMode, TraceEvent, TurnSpec, ViolationDetails};
 use crate::mapping::Plan;
 use crate::mapping::config::backend::BackendPlan;
 use crate::mapping::config::dialect::DialectPlan;
@@ -16,116 +16,119 @@ use crate::mapping::config::gateway::Validation;
 use std::sync::{Arc, Mutex, PoisonError};
 
 #[derive(Default)]
-pub struct Proof {
-    /// One finding for each frame that cannot be right.
+pub struct WitnessResult {
+    /// One diagnostic for each frame that cannot satisfy its schema.
     pub found: Vec<Diagnostic>,
-    /// How many frames, bodies and errors were filled.
+    /// How many frames, bodies and errors were rendered.
     pub shapes: usize,
 }
 
-pub fn prove(plan: &Plan) -> Proof {
-    let mut proof = Proof::default();
-    let Some(backend) = plan.backends.first() else { return proof };
-    let mut hopeless: Vec<Hopeless> = Vec::new();
+pub fn check_witnesses(plan: &Plan) -> WitnessResult {
+    let mut result = WitnessResult::default();
+    let Some(backend) = plan.backends.first() else { return result };
+    let mut unsatisfiable: Vec<Unsatisfiable> = Vec::new();
     let mut seen: Vec<&Arc<DialectPlan>> = Vec::new();
     let routes = plan.gateway.routes.iter().filter(|r| r.validation != Validation::Off);
-    for (dialect, client) in routes.flat_map(|r| r.variants.reachable()) {
+    for (dialect, client) in routes.flat_map(|r| r.variants.reachable_dialects()) {
         if seen.iter().any(|known| Arc::ptr_eq(known, dialect)) {
             continue;
         }
         seen.push(dialect);
-        let tried = Arc::new(Mutex::new(Tried::default()));
-        for story in stories() {
-            tell(backend, dialect, &story, &tried);
+        let attempts = Arc::new(Mutex::new(Attempts::default()));
+        for turn in witness_turns() {
+            run_turn(backend, dialect, &turn, &attempts);
         }
         for kind in FaultKind::ALL {
-            envelope(dialect, &Fault::new(*kind, "what went wrong"), &tried);
-            let told = Fault { code: Some("code".into()), ..Fault::new(*kind, "what went wrong").param("param") };
-            envelope(dialect, &told, &tried);
+            check_error(dialect, &Fault::new(*kind, "what went wrong"), &attempts);
+            let detailed = Fault { code: Some("code".into()), ..Fault::new(*kind, "what went wrong").param("param") };
+            check_error(dialect, &detailed, &attempts);
         }
-        let tried = std::mem::take(&mut *tried.lock().unwrap_or_else(PoisonError::into_inner));
-        proof.shapes += tried.frames.len();
-        for culprit in tried.hopeless() {
-            let place = culprit.place(dialect, plan);
-            // What stands in `base:` or in a part breaks every frame that it stands in, and is one mistake.
-            let same = |h: &&mut Hopeless| h.place == place || h.culprit.is_like(&culprit) && h.made_as(&culprit);
-            match hopeless.iter_mut().find(same) {
-                Some(first) => first.add(culprit.what, dialect),
+        let attempts = std::mem::take(&mut *attempts.lock().unwrap_or_else(PoisonError::into_inner));
+        result.shapes += attempts.frames.len();
+        for source in attempts.unsatisfiable() {
+            let location = source.location(dialect, plan);
+            // A mistake in `base:` or in a fragment affects every frame that uses it and is reported once.
+            let same = |known: &&mut Unsatisfiable| {
+                known.location == location || known.source.has_same_cause(&source) && known.is_same_mistake(&source)
+            };
+            match unsatisfiable.iter_mut().find(same) {
+                Some(first) => first.add(source.what, dialect),
                 None => {
-                    let (also, dialects) = (Vec::new(), vec![dialect]);
-                    hopeless.push(Hopeless { place, culprit, client: client.clone(), also, dialects });
+                    let (others, dialects) = (Vec::new(), vec![dialect]);
+                    unsatisfiable.push(Unsatisfiable { location, source, client: client.clone(), others, dialects });
                 }
             }
         }
     }
-    proof.found = hopeless.iter().map(|h| h.diagnostic(&seen, &plan.sources)).collect();
-    proof
+    result.found = unsatisfiable.iter().map(|u| u.diagnostic(&seen, &plan.sources)).collect();
+    result
 }
 
-/// What no values can make right.
-struct Hopeless<'p> {
-    place: Span,
-    culprit: Culprit,
-    /// Who would see it, if not everybody.
+/// A frame, body or error that no values can make valid.
+struct Unsatisfiable<'p> {
+    location: Span,
+    source: ViolationSource,
+    /// The client that would get it, if not every client.
     client: String,
-    /// What else breaks in the same way.
-    also: Vec<String>,
-    /// Those that it is wrong in.
+    /// Further frames with the same mistake.
+    others: Vec<String>,
+    /// The dialects that contain the mistake.
     dialects: Vec<&'p Arc<DialectPlan>>,
 }
 
-impl<'p> Hopeless<'p> {
-    /// Where no line is found, the same mistake in the same file is one.
-    fn made_as(&self, other: &Culprit) -> bool {
-        self.place == self.culprit.made && self.place.file == other.made.file
+impl<'p> Unsatisfiable<'p> {
+    /// If no line is found, equal mistakes in one file count as one.
+    fn is_same_mistake(&self, other: &ViolationSource) -> bool {
+        self.location == self.source.template && self.location.file == other.template.file
     }
 
     fn add(&mut self, what: String, dialect: &'p Arc<DialectPlan>) {
-        if what != self.culprit.what && !self.also.contains(&what) {
-            self.also.push(what);
+        if what != self.source.what && !self.others.contains(&what) {
+            self.others.push(what);
         }
         self.dialects.push(dialect);
     }
 
-    /// `tried`: all dialects there are.
-    fn diagnostic(&self, tried: &[&Arc<DialectPlan>], sources: &Sources) -> Diagnostic {
-        let Culprit { what, schema, why, .. } = &self.culprit;
-        let profile = self.profile(tried, sources);
-        let message = format!("{what} never satisfies its schema{profile}{}: {why}", self.client);
-        let help = match self.culprit.unknown() {
+    /// `all`: every dialect that was checked.
+    fn diagnostic(&self, all: &[&Arc<DialectPlan>], sources: &Sources) -> Diagnostic {
+        let ViolationSource { what, schema, reason, .. } = &self.source;
+        let profile = self.profile(all, sources);
+        let message = format!("{what} never satisfies its schema{profile}{}: {reason}", self.client);
+        let help = match self.source.unknown_member() {
             Some((_, line)) => format!("allow it in schemas/{schema}: {line}"),
             None => format!("a shape is two files: this mapping, and schemas/{schema} which allows it"),
         };
-        let help = match &self.also[..] {
+        let help = match &self.others[..] {
             [] => help,
             [one] => format!("{help}; the same in {one}"),
             [one, more @ ..] => format!("{help}; the same in {one} and {} more", more.len()),
         };
-        Diagnostic::new(Code::NeverValid, self.place, message).help(help)
+        Diagnostic::new(Code::UnsatisfiableFrame, self.location, message).help(help)
     }
 
-    /// The profile without which it would be right.
-    fn profile(&self, tried: &[&Arc<DialectPlan>], sources: &Sources) -> String {
+    /// The profile that causes the mistake: without it the dialect is valid.
+    fn profile(&self, all: &[&Arc<DialectPlan>], sources: &Sources) -> String {
         let Some(DialectPlan { name, profile: Some(profile), .. }) = self.dialects.first().map(|d| &***d) else {
             return String::new();
         };
-        let mut alike = tried.iter().filter(|d| d.name == *name);
-        let right = |d: &&Arc<DialectPlan>| !self.dialects.iter().any(|wrong| wrong.profile == d.profile);
-        let makes_the_difference = alike.any(right) || in_profile(self.place, sources);
-        if makes_the_difference { format!(" with the profile `{profile}`") } else { String::new() }
+        let mut same_dialect = all.iter().filter(|d| d.name == *name);
+        let is_valid = |d: &&Arc<DialectPlan>| !self.dialects.iter().any(|invalid| invalid.profile == d.profile);
+        let is_cause = same_dialect.any(is_valid) || in_profile(self.location, sources);
+        if is_cause { format!(" with the profile `{profile}`") } else { String::new() }
     }
 }
 
-/// What came of each frame, by its place in the mapping.
+/// The results of each frame, by its span in the mapping.
 #[derive(Default)]
-struct Tried {
-    frames: Vec<(Span, bool, Option<Culprit>)>,
-    /// The frame that comes next was told of before it: it broke its schema.
-    broken: Option<Span>,
+struct Attempts {
+    /// The span, whether the frame was valid at least once, and its first violation.
+    frames: Vec<(Span, bool, Option<ViolationSource>)>,
+    /// The frame of the last violation. Its `Frame` event follows and does not count as valid.
+    violating: Option<Span>,
 }
 
-impl Tried {
-    fn note(&mut self, span: Span, found: Option<Culprit>) {
+impl Attempts {
+    fn record(&mut self, span: Span, found: Option<ViolationSource>) {
         let at = match self.frames.iter().position(|(s, ..)| *s == span) {
             Some(at) => at,
             None => {
@@ -133,142 +136,166 @@ impl Tried {
                 self.frames.len() - 1
             }
         };
-        let (_, good, bad) = &mut self.frames[at];
+        let (_, is_valid, violation) = &mut self.frames[at];
         match found {
-            None => *good = true,
-            Some(found) => *bad = bad.take().or(Some(found)),
+            None => *is_valid = true,
+            Some(found) => *violation = violation.take().or(Some(found)),
         }
     }
 
-    fn hopeless(self) -> impl Iterator<Item = Culprit> {
-        self.frames.into_iter().filter(|(_, good, _)| !good).filter_map(|(.., bad)| bad)
+    fn unsatisfiable(self) -> impl Iterator<Item = ViolationSource> {
+        self.frames.into_iter().filter(|(_, is_valid, _)| !is_valid).filter_map(|(.., violation)| violation)
     }
 }
 
-struct Notes(Arc<Mutex<Tried>>);
+struct AttemptRecorder(Arc<Mutex<Attempts>>);
 
-impl Observer for Notes {
-    fn see(&mut self, sight: Sight) {
-        let mut tried = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match sight {
-            Sight::Breach(_, span, broken) => {
-                tried.broken = Some(span);
-                tried.note(span, Some(Culprit::new(&broken, span)));
+impl Observer for AttemptRecorder {
+    fn on(&mut self, event: TraceEvent) {
+        let mut attempts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match event {
+            TraceEvent::Violation(_, span, details) => {
+                attempts.violating = Some(span);
+                attempts.record(span, Some(ViolationSource::new(&details, span)));
             }
-            Sight::Frame(_, span) | Sight::Body(_, span) if tried.broken.take() != Some(span) => tried.note(span, None),
+            TraceEvent::Frame(_, span) | TraceEvent::Body(_, span) if attempts.violating.take() != Some(span) => {
+                attempts.record(span, None);
+            }
             _ => {}
         }
     }
 }
 
-fn tell(backend: &Arc<BackendPlan>, dialect: &Arc<DialectPlan>, story: &Story, tried: &Arc<Mutex<Tried>>) {
-    for answer in [Answer::Stream, Answer::Body] {
-        let mut view = TurnRequest::plain("witness", answer == Answer::Stream).view;
-        view.insert("usage", Tree::from(story.usage));
-        view.insert("n", Tree::from(story.choices as i64));
+fn run_turn(
+    backend: &Arc<BackendPlan>,
+    dialect: &Arc<DialectPlan>,
+    turn: &WitnessTurn,
+    attempts: &Arc<Mutex<Attempts>>,
+) {
+    for mode in [ResponseMode::Stream, ResponseMode::Body] {
+        let mut view = TurnRequest::minimal("witness", mode == ResponseMode::Stream).view;
+        view.insert("usage", Tree::from(turn.usage));
+        view.insert("n", Tree::from(turn.choices as i64));
         let request = Arc::new(TurnRequest::new(view));
-        let order = Order {
+        let spec = TurnSpec {
             validation: Validation::Report,
             now_ms: 1_767_225_600_000,
-            ..runner::tried(backend, dialect, request, answer)
+            ..runner::test_turn_spec(backend, dialect, request, mode)
         };
-        let mut pipeline = Pipeline::new(order).observe(Box::new(Notes(tried.clone())));
+        let mut pipeline = Pipeline::new(spec).with_observer(Box::new(AttemptRecorder(attempts.clone())));
         pipeline.begin();
-        for event in &story.events {
-            pipeline.hear(event.clone(), 1_767_225_600_007);
+        for event in &turn.events {
+            pipeline.push_event(event.clone(), 1_767_225_600_007);
         }
-        pipeline.finish(Ended::Marker, 1_767_225_600_009);
-        if answer == Answer::Body {
-            // What it says of the body is seen by the observer.
+        pipeline.finish(StreamEnd::Marker, 1_767_225_600_009);
+        if mode == ResponseMode::Body {
+            // The observer records the result.
             let _ = pipeline.body();
         }
     }
 }
 
-/// An error that is told in place of an answer.
-fn envelope(dialect: &DialectPlan, fault: &Fault, tried: &Arc<Mutex<Tried>>) {
+/// Renders an error response and records whether it is valid.
+fn check_error(dialect: &DialectPlan, fault: &Fault, attempts: &Arc<Mutex<Attempts>>) {
     let Some(named) = &dialect.errors.schema else { return };
     let Ok(data) = encode::error(dialect, fault) else { return };
     let what = format!("the error of `{}`", dialect.name);
-    let mut tried = tried.lock().unwrap_or_else(PoisonError::into_inner);
-    let broken = named.schema.check(&data).err();
-    let broken = broken.map(|breach| {
-        let broken = Broken { what: &what, schema: &named.name, breach: &breach, data: &data };
-        Culprit::new(&broken, dialect.errors.span)
+    let mut attempts = attempts.lock().unwrap_or_else(PoisonError::into_inner);
+    let violation = named.schema.check(&data).err();
+    let source = violation.map(|violation| {
+        let details = ViolationDetails { what: &what, schema: &named.name, violation: &violation, data: &data };
+        ViolationSource::new(&details, dialect.errors.span)
     });
-    tried.note(dialect.errors.span, broken);
+    attempts.record(dialect.errors.span, source);
 }
 
-struct Story {
+/// A synthetic turn.
+struct WitnessTurn {
     choices: usize,
     usage: bool,
     events: Vec<Event>,
 }
 
-fn stories() -> Vec<Story> {
-    let mut stories = Vec::new();
-    for finish in Finish::ALL {
-        stories.push(Story { choices: 1, usage: true, events: vec![text("a"), text("b"), counted(), done(*finish)] });
+fn witness_turns() -> Vec<WitnessTurn> {
+    let mut turns = Vec::new();
+    for reason in Finish::ALL {
+        let events = vec![text("a"), text("b"), usage(), finish(*reason)];
+        turns.push(WitnessTurn { choices: 1, usage: true, events });
     }
     for events in [
-        vec![start(), text("a"), done(Finish::Stop)],
-        vec![refusal("no"), done(Finish::Stop)],
+        vec![start(), text("a"), finish(Finish::Stop)],
+        vec![refusal("no"), finish(Finish::Stop)],
         vec![
-            thought(ReasoningKind::Summary, "s"),
-            thought(ReasoningKind::Raw, "r"),
+            reasoning(ReasoningKind::Summary, "s"),
+            reasoning(ReasoningKind::Raw, "r"),
             text("a"),
-            counted(),
-            done(Finish::Stop),
+            usage(),
+            finish(Finish::Stop),
         ],
-        vec![sealed(), text("a"), done(Finish::Stop)],
-        vec![annotated(), text("a"), note("url"), note("file"), note("other"), done(Finish::Stop)],
-        vec![likely(), text("a"), done(Finish::Stop)],
-        vec![call("c1", CallKind::Function, "{\"a\":1}"), call("c2", CallKind::Function, ""), done(Finish::ToolCalls)],
-        vec![text("a"), call("c1", CallKind::Custom, "raw input"), done(Finish::ToolCalls)],
-        vec![done(Finish::Stop)],
+        vec![encrypted_reasoning(), text("a"), finish(Finish::Stop)],
+        vec![
+            text("before "),
+            text("a"),
+            annotation("url"),
+            annotation("file"),
+            annotation("other"),
+            finish(Finish::Stop),
+        ],
+        vec![logprobs(), text("a"), finish(Finish::Stop)],
+        vec![
+            tool_call("c1", CallKind::Function, "{\"a\":1}"),
+            tool_call("c2", CallKind::Function, ""),
+            finish(Finish::ToolCalls),
+        ],
+        vec![text("a"), tool_call("c1", CallKind::Custom, "raw input"), finish(Finish::ToolCalls)],
+        vec![finish(Finish::Stop)],
         vec![text("a")],
     ] {
-        stories.push(Story { choices: 1, usage: false, events });
+        turns.push(WitnessTurn { choices: 1, usage: false, events });
     }
     for kind in FaultKind::ALL {
-        stories.push(Story { choices: 1, usage: true, events: vec![text("a"), fault(*kind, None)] });
+        turns.push(WitnessTurn { choices: 1, usage: true, events: vec![text("a"), fault(*kind, None)] });
     }
-    stories.push(Story { choices: 1, usage: true, events: vec![text("a"), fault(FaultKind::Backend, Some("code"))] });
-    stories.push(Story { choices: 2, usage: true, events: vec![text("a"), at(1, "b"), counted(), done(Finish::Stop)] });
-    stories
+    turns.push(WitnessTurn {
+        choices: 1,
+        usage: true,
+        events: vec![text("a"), fault(FaultKind::Backend, Some("code"))],
+    });
+    turns.push(WitnessTurn {
+        choices: 2,
+        usage: true,
+        events: vec![text("a"), text_in(1, "b"), usage(), finish(Finish::Stop)],
+    });
+    turns
 }
 
 fn start() -> Event {
     Event::Start { id: Some("id".into()), model: Some("model".into()), created: Some(1_767_225_600) }
 }
 
-fn text(piece: &str) -> Event {
-    at(0, piece)
+fn text(delta: &str) -> Event {
+    text_in(0, delta)
 }
 
-fn at(choice: usize, piece: &str) -> Event {
-    Event::Text { choice, item: None, part: None, piece: Piece::Delta(piece.into()) }
+fn text_in(choice: usize, delta: &str) -> Event {
+    Event::Text { choice, item: None, part: None, delta: Delta::Append(delta.into()) }
 }
 
-fn refusal(piece: &str) -> Event {
-    Event::Refusal { choice: 0, item: None, part: None, piece: Piece::Delta(piece.into()) }
+fn refusal(delta: &str) -> Event {
+    Event::Refusal { choice: 0, item: None, part: None, delta: Delta::Append(delta.into()) }
 }
 
-fn thought(kind: ReasoningKind, piece: &str) -> Event {
-    let piece = Some(Piece::Delta(piece.into()));
-    Event::Reasoning { choice: 0, item: None, kind, part: None, piece, encrypted: None }
+fn reasoning(kind: ReasoningKind, delta: &str) -> Event {
+    let delta = Some(Delta::Append(delta.into()));
+    Event::Reasoning { choice: 0, item: None, kind, part: None, delta, encrypted: None }
 }
 
-fn sealed() -> Event {
+fn encrypted_reasoning() -> Event {
     let encrypted = Some("sealed".into());
-    Event::Reasoning { choice: 0, item: None, kind: ReasoningKind::Raw, part: None, piece: None, encrypted }
+    Event::Reasoning { choice: 0, item: None, kind: ReasoningKind::Raw, part: None, delta: None, encrypted }
 }
 
-fn annotated() -> Event {
-    text("before ")
-}
-
-fn note(kind: &str) -> Event {
+fn annotation(kind: &str) -> Event {
     let value = Tree::map([
         ("kind", Tree::from(kind)),
         ("url", Tree::from("https://example.com/")),
@@ -282,7 +309,7 @@ fn note(kind: &str) -> Event {
     Event::Annotation { choice: 0, item: None, value }
 }
 
-fn likely() -> Event {
+fn logprobs() -> Event {
     let token = |top: Tree| {
         Tree::map([
             ("token", Tree::from("a")),
@@ -295,28 +322,28 @@ fn likely() -> Event {
     Event::Logprobs { choice: 0, item: None, value }
 }
 
-fn call(id: &str, kind: CallKind, arguments: &str) -> Event {
-    let piece = Some(Piece::Delta(arguments.into()));
+fn tool_call(id: &str, kind: CallKind, arguments: &str) -> Event {
+    let delta = Some(Delta::Append(arguments.into()));
     Event::Tool {
         choice: 0,
         key: Some(id.into()),
         id: Some(id.into()),
         name: Some("f".into()),
         kind: Some(kind),
-        piece,
+        delta,
     }
 }
 
-fn counted() -> Event {
+fn usage() -> Event {
     let usage = Usage { input: Some(3), output: Some(2), total: Some(5), cached: Some(1), ..Usage::default() };
     Event::Usage { usage, merge: Merge::Replace }
 }
 
-fn done(reason: Finish) -> Event {
+fn finish(reason: Finish) -> Event {
     Event::Finish { choice: None, reason }
 }
 
 fn fault(kind: FaultKind, code: Option<&str>) -> Event {
     let fault = Fault { code: code.map(str::to_owned), ..Fault::new(kind, "what went wrong") };
-    Event::Fault { fault, last: true }
+    Event::Fault { fault, is_final: true }
 }

@@ -1,8 +1,8 @@
-//! `stream2json.*` by name, each on a route of its own; and the limit of what is kept.
+//! The aggregation policies, each on its own route, and the size limit of aggregated responses.
 
 use super::support::backend_events::{chat_stream, completed, created, data, event, events, text_delta, word};
 use super::support::sse::names;
-use super::support::{Answer, Behind, Disk, Request, asking, edited, holds, repo};
+use super::support::{MockResponse, Request, TestDir, TestGateway, assert_contains, dialect_request, edited, repo};
 use serde_json::{Value, json};
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -15,12 +15,12 @@ const PROFILES: [(&str, &str); 5] = [
     ("plain", "stream2json.on_malformed: skip"),
 ];
 
-/// `/PROFILE/v1/responses` and `/PROFILE/v1/chat/completions` for each of them.
-fn routes(kind: &str) -> Behind {
-    let disk = Disk::empty();
+/// A gateway with the routes `/PROFILE/v1/responses` and `/PROFILE/v1/chat/completions` for each profile.
+fn routes(kind: &str) -> TestGateway {
+    let dir = TestDir::empty();
     let mut routes = "routes:\n".to_owned();
     for (name, policies) in PROFILES {
-        disk.write(&format!("layer/profiles/{name}.yaml"), &format!("profile: {name}\npolicies: {{ {policies} }}\n"));
+        dir.write(&format!("layer/profiles/{name}.yaml"), &format!("profile: {name}\npolicies: {{ {policies} }}\n"));
         for (dialect, path) in [("chat", "chat/completions"), ("responses", "responses")] {
             routes += &format!("  - {{ endpoint: POST /{name}/v1/{path}, dialect: {dialect}, profile: {name} }}\n");
         }
@@ -28,45 +28,48 @@ fn routes(kind: &str) -> Behind {
     let gateway = edited(&repo("mappings/gateway.yaml"), "routes:\n", &routes);
     let gateway = edited(&gateway, "answer_bytes: 16MiB", "answer_bytes: 4KiB");
     let gateway = edited(&gateway, "first_event: 300s, idle: 300s", "first_event: 10s, idle: 300ms");
-    disk.write("layer/gateway.yaml", &gateway);
-    Behind::shared_as_mapped(kind, disk)
+    dir.write("layer/gateway.yaml", &gateway);
+    TestGateway::shared_with_route_profiles(kind, dir)
 }
 
-fn responses_backend() -> &'static Behind {
-    static SHARED: LazyLock<Behind> = LazyLock::new(|| routes("openai-responses"));
+fn responses_backend() -> &'static TestGateway {
+    static SHARED: LazyLock<TestGateway> = LazyLock::new(|| routes("openai-responses"));
     &SHARED
 }
 
-fn chat_backend() -> &'static Behind {
-    static SHARED: LazyLock<Behind> = LazyLock::new(|| routes("openai-chat"));
+fn chat_backend() -> &'static TestGateway {
+    static SHARED: LazyLock<TestGateway> = LazyLock::new(|| routes("openai-chat"));
     &SHARED
 }
 
-fn on(profile: &str, dialect: &str, model: &str, stream: bool) -> Request {
+fn request_on(profile: &str, dialect: &str, model: &str, stream: bool) -> Request {
     let path = if dialect == "chat" { "chat/completions" } else { "responses" };
-    asking(dialect, model, stream).at(&format!("/{profile}/v1/{path}"))
+    dialect_request(dialect, model, stream).at(&format!("/{profile}/v1/{path}"))
 }
 
-/// Half an answer, from both kinds of backend.
-fn halves(model: &str) -> [(&'static Behind, &'static str); 2] {
-    let half = Answer::sse_raw(events(&[created(), text_delta("Half")]));
-    responses_backend().plays(model, half);
-    chat_backend().plays(model, Answer::sse_raw(data(&word("Half"))));
+/// A partial response from both kinds of backend.
+fn partial_responses(model: &str) -> [(&'static TestGateway, &'static str); 2] {
+    let half = MockResponse::sse_raw(events(&[created(), text_delta("Half")]));
+    responses_backend().set_response(model, half);
+    chat_backend().set_response(model, MockResponse::sse_raw(data(&word("Half"))));
     [(responses_backend(), "a Responses backend"), (chat_backend(), "a Chat backend")]
 }
 
 #[test]
-fn ac_003_partial_incomplete_is_an_answer_that_was_cut() {
-    for (behind, of) in halves("p-cut") {
-        let body = behind.server.ask(on("cut", "responses", "p-cut", false)).json();
+fn partial_incomplete_gives_an_incomplete_response() {
+    for (gateway, of) in partial_responses("p-cut") {
+        let body = gateway.server.fetch(request_on("cut", "responses", "p-cut", false)).json();
         let cut = json!({ "status": "incomplete", "incomplete_details": { "reason": "max_output_tokens" }, "error": null, "output": [{ "status": "incomplete", "content": [{ "text": "Half" }] }] });
-        holds(&cut, &body);
-        let reply = behind.server.ask(on("cut", "chat", "p-cut", false));
+        assert_contains(&cut, &body);
+        let reply = gateway.server.fetch(request_on("cut", "chat", "p-cut", false));
         assert_eq!(reply.status(), 200, "{of}");
-        holds(&json!({ "choices": [{ "message": { "content": "Half" }, "finish_reason": "length" }] }), &reply.json());
-        // A client is told of a cut; who runs the gateway, why.
+        assert_contains(
+            &json!({ "choices": [{ "message": { "content": "Half" }, "finish_reason": "length" }] }),
+            &reply.json(),
+        );
+        // The client gets a truncated response; the log has the reason.
         let id = reply.header("x-request-id").unwrap();
-        let log = behind.server.wait_for_log(&format!("bridged id=\"{id}\""));
+        let log = gateway.server.wait_for_log(&format!("bridged id=\"{id}\""));
         let of_it = |word: &str| log.lines().filter(|l| l.contains(id) && l.contains(word)).count();
         assert_eq!(of_it("a turn was cut short"), 1, "{log}");
         assert_eq!(of_it("kind=\"truncated\""), 1, "{log}");
@@ -75,10 +78,10 @@ fn ac_003_partial_incomplete_is_an_answer_that_was_cut() {
 }
 
 #[test]
-fn ac_003_partial_error502_is_an_error() {
-    for (behind, of) in halves("p-refused") {
+fn partial_error_gives_an_http_error() {
+    for (gateway, of) in partial_responses("p-refused") {
         for dialect in ["responses", "chat"] {
-            let reply = behind.server.ask(on("refused", dialect, "p-refused", false));
+            let reply = gateway.server.fetch(request_on("refused", dialect, "p-refused", false));
             assert_eq!(reply.status(), 502, "{of} {dialect}");
             let error = json!({ "message": "the backend's answer ended in the middle", "type": "server_error", "param": null, "code": null });
             assert_eq!(reply.json(), json!({ "error": error }), "{of} {dialect}");
@@ -87,99 +90,100 @@ fn ac_003_partial_error502_is_an_error() {
 }
 
 #[test]
-fn ac_003_partial_failed_is_said_in_the_body_where_the_body_can() {
-    for (behind, of) in halves("p-told") {
-        let body = behind.server.ask(on("told", "responses", "p-told", false)).json();
-        holds(
+fn partial_failed_gives_a_failed_body_where_the_dialect_has_one() {
+    for (gateway, of) in partial_responses("p-told") {
+        let body = gateway.server.fetch(request_on("told", "responses", "p-told", false)).json();
+        assert_contains(
             &json!({ "status": "failed", "error": { "code": "server_error", "message": "the backend's answer ended in the middle" }, "output": [{ "status": "incomplete", "content": [{ "text": "Half" }] }] }),
             &body,
         );
-        assert_eq!(behind.server.ask(on("told", "chat", "p-told", false)).status(), 502, "{of}");
+        assert_eq!(gateway.server.fetch(request_on("told", "chat", "p-told", false)).status(), 502, "{of}");
     }
 }
 
 #[test]
-fn ac_003_a_silent_backend_is_partial_by_the_same_policies() {
-    let behind = responses_backend();
-    behind.plays("p-silent", Answer::sse_raw(events(&[created(), text_delta("Half")])).stall());
-    let ask = |profile: &str, dialect: &str| behind.server.ask(on(profile, dialect, "p-silent", false));
-    assert_eq!(ask("cut", "responses").json()["status"], "incomplete");
-    assert_eq!(ask("cut", "chat").json()["choices"][0]["finish_reason"], "length");
-    assert_eq!(ask("told", "responses").json()["status"], "failed");
-    assert_eq!(ask("refused", "responses").status(), 504);
-    assert_eq!(ask("refused", "chat").status(), 504);
+fn an_idle_backend_is_handled_by_the_same_policies() {
+    let gateway = responses_backend();
+    gateway.set_response("p-silent", MockResponse::sse_raw(events(&[created(), text_delta("Half")])).stall());
+    let fetch = |profile: &str, dialect: &str| gateway.server.fetch(request_on(profile, dialect, "p-silent", false));
+    assert_eq!(fetch("cut", "responses").json()["status"], "incomplete");
+    assert_eq!(fetch("cut", "chat").json()["choices"][0]["finish_reason"], "length");
+    assert_eq!(fetch("told", "responses").json()["status"], "failed");
+    assert_eq!(fetch("refused", "responses").status(), 504);
+    assert_eq!(fetch("refused", "chat").status(), 504);
 }
 
 #[test]
-fn ac_003_empty_failed_is_a_body_that_says_so() {
-    responses_backend().plays("p-empty", Answer::sse(&[]));
-    let body = responses_backend().server.ask(on("told", "responses", "p-empty", false)).json();
-    holds(
+fn empty_failed_gives_a_failed_body() {
+    responses_backend().set_response("p-empty", MockResponse::sse(&[]));
+    let body = responses_backend().server.fetch(request_on("told", "responses", "p-empty", false)).json();
+    assert_contains(
         &json!({ "status": "failed", "error": { "message": "the backend ended without an answer" }, "output": [], "usage": null }),
         &body,
     );
 }
 
 #[test]
-fn ac_003_malformed_fail_ends_the_answer_where_it_is() {
+fn malformed_fail_ends_the_response() {
     let before = "data: {oops\n\n".to_owned() + &events(&[created(), text_delta("Late"), completed()]);
     let between =
         events(&[created(), text_delta("Half")]) + "data: {oops\n\n" + &events(&[text_delta("Late"), completed()]);
-    let behind = responses_backend();
-    behind.plays("p-before", Answer::sse_raw(before));
-    behind.plays("p-between", Answer::sse_raw(between));
-    let ask = |dialect: &str, model: &str, stream: bool| behind.server.ask(on("strict", dialect, model, stream));
+    let gateway = responses_backend();
+    gateway.set_response("p-before", MockResponse::sse_raw(before));
+    gateway.set_response("p-between", MockResponse::sse_raw(between));
+    let fetch =
+        |dialect: &str, model: &str, stream: bool| gateway.server.fetch(request_on("strict", dialect, model, stream));
     let why = "a piece of the backend's answer cannot be read: ";
     for (dialect, stream) in [("responses", false), ("responses", true), ("chat", false), ("chat", true)] {
-        let reply = ask(dialect, "p-before", stream);
+        let reply = fetch(dialect, "p-before", stream);
         assert_eq!(reply.status(), 502, "{dialect} {stream}");
         assert!(reply.json()["error"]["message"].as_str().unwrap().starts_with(why), "{}", reply.text());
     }
-    let body = ask("responses", "p-between", false).json();
-    holds(&json!({ "status": "failed", "output": [{ "content": [{ "text": "Half" }] }] }), &body);
+    let body = fetch("responses", "p-between", false).json();
+    assert_contains(&json!({ "status": "failed", "output": [{ "content": [{ "text": "Half" }] }] }), &body);
     assert!(body["error"]["message"].as_str().unwrap().starts_with(why), "{body}");
-    assert_eq!(ask("chat", "p-between", false).status(), 502);
-    let told = ask("chat", "p-between", true).told();
-    assert_eq!(names(&told), ["chunk", "chunk", "error"]);
-    let told = ask("responses", "p-between", true).told();
-    assert_eq!(names(&told)[names(&told).len() - 2..], ["response.failed", "[DONE]"]);
-    // The others skip it.
-    let reply = behind.server.ask(on("plain", "chat", "p-between", false));
+    assert_eq!(fetch("chat", "p-between", false).status(), 502);
+    let messages = fetch("chat", "p-between", true).sse_messages();
+    assert_eq!(names(&messages), ["chunk", "chunk", "error"]);
+    let messages = fetch("responses", "p-between", true).sse_messages();
+    assert_eq!(names(&messages)[names(&messages).len() - 2..], ["response.failed", "[DONE]"]);
+    // The other profiles skip the malformed event.
+    let reply = gateway.server.fetch(request_on("plain", "chat", "p-between", false));
     assert_eq!(reply.json()["choices"][0]["message"]["content"], "HalfLate");
 }
 
 #[test]
-fn ac_003_an_answer_that_is_kept_has_a_limit() {
+fn an_aggregated_response_has_a_size_limit() {
     let words: Vec<Value> = (0..40).map(|_| text_delta(&"x".repeat(100))).collect();
     let all = event(&created()) + &events(&words) + &event(&completed());
-    let behind = responses_backend();
-    behind.plays("p-large", Answer::sse_raw(&all).split(512).pace(Duration::from_millis(1)));
+    let gateway = responses_backend();
+    gateway.set_response("p-large", MockResponse::sse_raw(&all).split(512).pause_between(Duration::from_millis(1)));
     let why = "the backend's answer is larger than 4096 bytes";
-    let reply = behind.server.ask(on("plain", "chat", "p-large", false));
+    let reply = gateway.server.fetch(request_on("plain", "chat", "p-large", false));
     assert_eq!((reply.status(), &reply.json()["error"]["message"]), (502, &json!(why)));
-    let body = behind.server.ask(on("plain", "responses", "p-large", false)).json();
-    holds(&json!({ "status": "failed", "error": { "message": why } }), &body);
+    let body = gateway.server.fetch(request_on("plain", "responses", "p-large", false)).json();
+    assert_contains(&json!({ "status": "failed", "error": { "message": why } }), &body);
     let kept = body["output"][0]["content"][0]["text"].as_str().unwrap().len();
     assert!((100..2000).contains(&kept), "{kept}");
-    // A stream is not kept, so it may be as long as it likes.
-    let told = behind.server.ask(on("plain", "chat", "p-large", true)).told();
-    let said: usize = told[..told.len() - 1]
+    // A stream is not buffered, so its length is not limited.
+    let messages = gateway.server.fetch(request_on("plain", "chat", "p-large", true)).sse_messages();
+    let length: usize = messages[..messages.len() - 1]
         .iter()
         .map(|t| t.json()["choices"][0]["delta"]["content"].as_str().map_or(0, str::len))
         .sum();
-    assert_eq!(said, 4000);
-    // The same from one document, and from the other kind of backend.
+    assert_eq!(length, 4000);
+    // The same for a JSON body, and for the other kind of backend.
     let long = "x".repeat(5000);
-    behind.plays(
+    gateway.set_response(
         "p-json",
-        Answer::json(
+        MockResponse::json(
             200,
             &super::support::backend_events::response(&json!([super::support::backend_events::message("m", &long)]))
                 .to_string(),
         ),
     );
-    let reply = behind.server.ask(on("plain", "responses", "p-json", false));
+    let reply = gateway.server.fetch(request_on("plain", "responses", "p-json", false));
     assert_eq!((reply.status(), &reply.json()["error"]["message"]), (502, &json!(why)));
-    chat_backend().plays("p-large", Answer::sse_raw(chat_stream(&[&long])));
-    assert_eq!(chat_backend().server.ask(on("plain", "chat", "p-large", false)).status(), 502);
+    chat_backend().set_response("p-large", MockResponse::sse_raw(chat_stream(&[&long])));
+    assert_eq!(chat_backend().server.fetch(request_on("plain", "chat", "p-large", false)).status(), 502);
 }

@@ -1,9 +1,9 @@
-//! The handler's four unit tests: who asks for what, and what the backend sends.
+//! Requested form × backend form: JSON or stream.
 
-use super::aggregator::{counted, official, proxied, said, settled};
+use super::aggregator::{normalized_body, openai_message, proxied_body, proxied_message, reported_usage};
 use super::support::backend_events::{completed, created, events, item_done, message, response, text_delta};
 use super::support::sse::names;
-use super::support::{Answer, asking, holds};
+use super::support::{MockResponse, assert_contains, dialect_request};
 use super::{codex_proxy, openai};
 use serde_json::{Value, json};
 
@@ -18,18 +18,23 @@ fn stream() -> String {
 }
 
 #[test]
-fn ac_003_a_non_streaming_client_gets_json_from_a_stream() {
-    let reply = codex_proxy().ask("to-json", Answer::sse_raw(stream()), asking("responses", "to-json", false));
+fn a_non_streaming_client_gets_json_from_a_stream() {
+    let reply =
+        codex_proxy().fetch("to-json", MockResponse::sse_raw(stream()), dialect_request("responses", "to-json", false));
     assert_eq!(reply.header("content-type"), Some("application/json"));
     assert_eq!(reply.header("cache-control"), Some("no-cache"));
-    assert_eq!(settled(&reply, "created"), proxied("completed", &json!([said("Good day.")]), &counted()));
+    assert_eq!(
+        normalized_body(&reply, "created"),
+        proxied_body("completed", &json!([proxied_message("Good day.")]), &reported_usage())
+    );
 }
 
 #[test]
-fn ac_003_a_streaming_client_gets_a_stream_from_a_stream() {
-    let reply = codex_proxy().ask("to-sse", Answer::sse_raw(stream()), asking("responses", "to-sse", true));
+fn a_streaming_client_gets_a_stream_from_a_stream() {
+    let reply =
+        codex_proxy().fetch("to-sse", MockResponse::sse_raw(stream()), dialect_request("responses", "to-sse", true));
     assert_eq!(reply.header("content-type"), Some("text/event-stream; charset=utf-8"));
-    let told = reply.told();
+    let messages = reply.sse_messages();
     let expected = [
         "response.created",
         "response.output_text.delta",
@@ -38,12 +43,12 @@ fn ac_003_a_streaming_client_gets_a_stream_from_a_stream() {
         "response.completed",
         "done",
     ];
-    assert_eq!(names(&told), expected);
-    assert_eq!([&told[1].json()["delta"], &told[2].json()["delta"]], ["Good ", "day."]);
-    assert_eq!(told[5].text(), "[DONE]");
+    assert_eq!(names(&messages), expected);
+    assert_eq!([&messages[1].json()["delta"], &messages[2].json()["delta"]], ["Good ", "day."]);
+    assert_eq!(messages[5].text(), "[DONE]");
 
-    let reply = openai().ask("to-sse", Answer::sse_raw(stream()), asking("responses", "to-sse", true));
-    let told = reply.told();
+    let reply = openai().fetch("to-sse", MockResponse::sse_raw(stream()), dialect_request("responses", "to-sse", true));
+    let messages = reply.sse_messages();
     let expected = [
         "response.created",
         "response.in_progress",
@@ -57,46 +62,50 @@ fn ac_003_a_streaming_client_gets_a_stream_from_a_stream() {
         "response.completed",
         "[DONE]",
     ];
-    assert_eq!(names(&told), expected);
-    let last = told[9].json();
-    holds(
+    assert_eq!(names(&messages), expected);
+    let last = messages[9].json();
+    assert_contains(
         &json!({ "response": { "status": "completed", "output": [{ "content": [{ "text": "Good day." }] }] } }),
         &last,
     );
 }
 
 #[test]
-fn ac_003_a_non_streaming_client_gets_json_from_json() {
+fn a_non_streaming_client_gets_json_from_json() {
     let whole = response(&json!([message("msg_up", "Good day.")])).to_string();
-    let reply = codex_proxy().ask("json", Answer::json(200, &whole), asking("responses", "json", false));
-    assert_eq!(settled(&reply, "created"), proxied("completed", &json!([said("Good day.")]), &counted()));
-    let reply = openai().ask("json", Answer::json(200, &whole), asking("responses", "json", false));
-    assert_eq!(settled(&reply, "created_at")["output"], json!([official("Good day.", "completed")]));
+    let reply =
+        codex_proxy().fetch("json", MockResponse::json(200, &whole), dialect_request("responses", "json", false));
+    assert_eq!(
+        normalized_body(&reply, "created"),
+        proxied_body("completed", &json!([proxied_message("Good day.")]), &reported_usage())
+    );
+    let reply = openai().fetch("json", MockResponse::json(200, &whole), dialect_request("responses", "json", false));
+    assert_eq!(normalized_body(&reply, "created_at")["output"], json!([openai_message("Good day.", "completed")]));
 }
 
 #[test]
-fn ac_003_an_omitted_stream_is_false() {
-    for behind in [codex_proxy(), openai()] {
-        behind.plays("omitted", Answer::sse_raw(stream()));
-        let bodies = [None, Some(false)].map(|asked| {
-            let reply = behind.server.ask(asking("responses", "omitted", asked));
+fn an_omitted_stream_is_false() {
+    for gateway in [codex_proxy(), openai()] {
+        gateway.set_response("omitted", MockResponse::sse_raw(stream()));
+        let bodies = [None, Some(false)].map(|stream_flag| {
+            let reply = gateway.server.fetch(dialect_request("responses", "omitted", stream_flag));
             assert_eq!((reply.status(), reply.header("content-type")), (200, Some("application/json")));
             reply.json()["output"][0]["content"].clone()
         });
         assert_eq!(bodies[0], bodies[1]);
         assert_eq!(bodies[0][0]["text"], "Good day.");
-        // Neither is the backend asked for a stream.
-        for seen in behind.seen("omitted") {
-            assert!(matches!(seen.get("stream"), None | Some(Value::Bool(false))), "{seen}");
+        // The backend request does not ask for a stream either.
+        for request in gateway.requests_for("omitted") {
+            assert!(matches!(request.get("stream"), None | Some(Value::Bool(false))), "{request}");
         }
-        assert_eq!(behind.seen("omitted").len(), 2);
+        assert_eq!(gateway.requests_for("omitted").len(), 2);
     }
 }
 
 #[test]
-fn ac_003_a_stream_of_null_is_false_as_well() {
-    openai().plays("null", Answer::sse_raw(stream()));
+fn a_null_stream_is_false() {
+    openai().set_response("null", MockResponse::sse_raw(stream()));
     let body = json!({ "model": "null", "input": "Speak.", "stream": null }).to_string();
-    let asked = super::support::Request::post(body).at("/v1/responses");
-    assert_eq!(openai().server.ask(asked).json()["output"][0]["content"][0]["text"], "Good day.");
+    let stream_flag = super::support::Request::post(body).at("/v1/responses");
+    assert_eq!(openai().server.fetch(stream_flag).json()["output"][0]["content"][0]["text"], "Good day.");
 }

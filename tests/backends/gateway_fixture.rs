@@ -1,72 +1,72 @@
-//! A gateway with one backend behind it, whose next answer the test chooses.
+//! A gateway with one mock backend; the test sets its next response.
 
-use crate::support::{Answer, Backend, Launch, Reply, Request, Seen, Server, serve};
+use crate::support::{Launch, MockBackend, MockResponse, RecordedRequest, Reply, Request, Server, serve};
 use std::collections::HashMap;
 use std::process::Child;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
-pub struct Rig {
+pub struct GatewayFixture {
     pub server: Server,
-    pub backend: Backend,
-    next: Arc<Mutex<Answer>>,
+    pub backend: MockBackend,
+    next: Arc<Mutex<MockResponse>>,
 }
 
-/// A rig that outlives its test.
-type Shared = (&'static Mutex<Rig>, Child);
+/// A fixture that is shared by several tests.
+type Shared = (&'static Mutex<GatewayFixture>, Child);
 
-impl Rig {
-    /// What `--backend NAME=URL` alone makes.
-    pub fn of(name: &str) -> MutexGuard<'static, Rig> {
-        Rig::shared(name, || Rig::own(name))
+impl GatewayFixture {
+    /// Shared by all tests of this backend; started with `--backend NAME=URL`.
+    pub fn of(name: &str) -> MutexGuard<'static, GatewayFixture> {
+        GatewayFixture::shared(name, || GatewayFixture::own(name))
     }
 
-    /// It takes a while to start, so all tests share what has this name, one after the other.
-    pub fn shared(name: &str, start: impl FnOnce() -> Rig) -> MutexGuard<'static, Rig> {
+    /// Tests share the fixture of this name one after the other, because starting a gateway is slow.
+    pub fn shared(name: &str, start: impl FnOnce() -> GatewayFixture) -> MutexGuard<'static, GatewayFixture> {
         static ALL: LazyLock<Mutex<HashMap<String, Shared>>> = LazyLock::new(Mutex::default);
-        let rig = {
+        let fixture = {
             let mut all = lock(&ALL);
             let shared = all.entry(name.to_owned()).or_insert_with(|| {
-                let rig = start();
-                let undertaker = rig.server.undertaker();
-                (Box::leak(Box::new(Mutex::new(rig))), undertaker)
+                let fixture = start();
+                let killer = fixture.server.kill_on_exit();
+                (Box::leak(Box::new(Mutex::new(fixture))), killer)
             });
             shared.0
         };
-        lock(rig)
+        lock(fixture)
     }
 
-    /// The same as `of`, for one test.
-    pub fn own(name: &str) -> Rig {
-        Rig::launched(name, |launch| launch)
+    /// Like `of`, for one test only.
+    pub fn own(name: &str) -> GatewayFixture {
+        GatewayFixture::launched(name, |launch| launch)
     }
 
-    pub fn launched(name: &str, with: impl FnOnce(Launch) -> Launch) -> Rig {
-        let next = Arc::new(Mutex::new(Answer::new(500)));
-        let backend = Backend::start({
+    pub fn launched(name: &str, with: impl FnOnce(Launch) -> Launch) -> GatewayFixture {
+        let next = Arc::new(Mutex::new(MockResponse::new(500)));
+        let backend = MockBackend::start({
             let next = Arc::clone(&next);
             move |_| lock(&next).clone()
         });
         let server = with(serve().arg("--backend").arg(format!("{name}={}", backend.url()))).start();
-        Rig { server, backend, next }
+        GatewayFixture { server, backend, next }
     }
 
-    /// From now on the backend answers this.
-    pub fn will(&self, answer: Answer) -> &Rig {
+    /// Sets the backend's response to every request.
+    pub fn set_response(&self, answer: MockResponse) -> &GatewayFixture {
         *lock(&self.next) = answer;
         self
     }
 
-    pub fn ask(&self, request: impl Into<Request>) -> Reply {
-        self.server.ask(request)
+    pub fn fetch(&self, request: impl Into<Request>) -> Reply {
+        self.server.fetch(request)
     }
 
-    /// The request that came last.
-    pub fn last(&self) -> Seen {
-        self.backend.seen().pop().expect("the backend was never asked")
+    /// The backend's last request.
+    pub fn last(&self) -> RecordedRequest {
+        self.backend.requests().pop().expect("the backend was never asked")
     }
 }
 
-/// A test that failed has poisoned it; the next one sets all that it needs.
+/// Ignores poisoning by a failed test: the next test sets everything that it needs.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,16 +1,16 @@
-//! Which models there are, when the backend is asked.
+//! The model list of an HTTP backend.
 
-use crate::backend_streams::Spoken;
-use crate::gateway_fixture::Rig;
-use crate::received::{Dialect, Form, Told};
-use crate::support::{Answer, Refusing, Request, Server, serve, within};
+use crate::backend_streams::HelloStream;
+use crate::gateway_fixture::GatewayFixture;
+use crate::received::{Dialect, Form, Received};
+use crate::support::{MockResponse, RefusingPort, Request, Server, assert_within, serve};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
 const LIST: &str = r#"{"object":"list","data":[{"id":"large","object":"model"},{"id":"small/2:b","object":"model"},{"id":"large"},{"name":"no id"},{"id":7}]}"#;
 
-fn listed(server: &Server) -> Vec<String> {
-    let reply = server.ask(Request::get("/v1/models"));
+fn list_models(server: &Server) -> Vec<String> {
+    let reply = server.fetch(Request::get("/v1/models"));
     assert_eq!(reply.status(), 200);
     let body = reply.json();
     assert_eq!(body["object"], "list");
@@ -28,76 +28,76 @@ fn keys(value: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn the_models_are_those_that_the_backend_lists() {
+fn the_models_are_those_of_the_backend() {
     for name in ["openai-chat", "openai-responses"] {
-        let rig = Rig::launched(name, |launch| launch.env("REFRAME_BACKEND_KEY", "sk-key"));
-        rig.will(Answer::json(200, LIST));
-        assert_eq!(listed(&rig.server), ["large", "small/2:b"]);
-        let seen = rig.last();
-        assert_eq!((seen.method.as_str(), seen.path.as_str()), ("GET", "/v1/models"));
-        assert_eq!(seen.header("authorization"), Some("Bearer sk-key"));
-        assert_eq!(seen.body, b"");
-        // What it said stands for a while.
-        rig.will(Answer::new(500));
-        assert_eq!(listed(&rig.server), ["large", "small/2:b"]);
-        assert_eq!(rig.backend.seen().len(), 1);
+        let fixture = GatewayFixture::launched(name, |launch| launch.env("REFRAME_BACKEND_KEY", "sk-key"));
+        fixture.set_response(MockResponse::json(200, LIST));
+        assert_eq!(list_models(&fixture.server), ["large", "small/2:b"]);
+        let request = fixture.last();
+        assert_eq!((request.method.as_str(), request.path.as_str()), ("GET", "/v1/models"));
+        assert_eq!(request.header("authorization"), Some("Bearer sk-key"));
+        assert_eq!(request.body, b"");
+        // The list is cached for a while.
+        fixture.set_response(MockResponse::new(500));
+        assert_eq!(list_models(&fixture.server), ["large", "small/2:b"]);
+        assert_eq!(fixture.backend.requests().len(), 1);
     }
 }
 
 #[test]
-fn a_backend_that_lists_nothing_has_the_model_default() {
-    let rig = Rig::own("openai-chat");
+fn a_backend_without_a_model_list_has_the_model_default() {
+    let fixture = GatewayFixture::own("openai-chat");
     for answer in [
-        Answer::new(404),
-        Answer::new(500),
-        Answer::json(401, "{}"),
-        Answer::json(200, "{"),
-        Answer::json(200, "<html>"),
-        Answer::json(200, LIST).wrong_length(10),
-        Answer::json(200, LIST).chunked().cut(),
-        Answer::new(302).header("location", "http://127.0.0.1:1/"),
-        Answer::garbage("what?\r\n\r\n"),
-        Answer::raw(),
-        Answer::json(200, "").endless(" ".repeat(64 * 1024)),
+        MockResponse::new(404),
+        MockResponse::new(500),
+        MockResponse::json(401, "{}"),
+        MockResponse::json(200, "{"),
+        MockResponse::json(200, "<html>"),
+        MockResponse::json(200, LIST).wrong_length(10),
+        MockResponse::json(200, LIST).chunked().disconnect(),
+        MockResponse::new(302).header("location", "http://127.0.0.1:1/"),
+        MockResponse::garbage("what?\r\n\r\n"),
+        MockResponse::raw(),
+        MockResponse::json(200, "").endless(" ".repeat(64 * 1024)),
     ] {
-        rig.will(answer);
-        assert_eq!(listed(&rig.server), ["default"]);
+        fixture.set_response(answer);
+        assert_eq!(list_models(&fixture.server), ["default"]);
     }
-    // None of that was kept.
-    rig.will(Answer::json(200, LIST).gzip());
-    assert_eq!(listed(&rig.server), ["large", "small/2:b"]);
+    // Failures are not cached.
+    fixture.set_response(MockResponse::json(200, LIST).gzip());
+    assert_eq!(list_models(&fixture.server), ["large", "small/2:b"]);
     for empty in ["null", r#"{"data":{"id":"x"}}"#] {
-        let rig = Rig::own("openai-chat");
-        rig.will(Answer::json(200, empty));
-        assert_eq!(listed(&rig.server), ["default"], "{empty}");
+        let fixture = GatewayFixture::own("openai-chat");
+        fixture.set_response(MockResponse::json(200, empty));
+        assert_eq!(list_models(&fixture.server), ["default"], "{empty}");
     }
-    let refusing = Refusing::start();
+    let refusing = RefusingPort::start();
     let server = serve().arg("--backend").arg(format!("openai-chat={}", refusing.url())).start();
-    assert_eq!(listed(&server), ["default"]);
+    assert_eq!(list_models(&server), ["default"]);
 }
 
 #[test]
-fn a_backend_that_does_not_answer_for_its_models_is_not_waited_for() {
-    let rig = Rig::own("openai-chat");
-    rig.will(Answer::hang());
-    let begun = Instant::now();
-    assert_eq!(listed(&rig.server), ["default"]);
-    within("a list that never comes", begun.elapsed(), Duration::from_secs(6));
-    assert!(begun.elapsed() > Duration::from_secs(1), "it was not asked");
+fn a_slow_model_list_times_out() {
+    let fixture = GatewayFixture::own("openai-chat");
+    fixture.set_response(MockResponse::hang());
+    let started = Instant::now();
+    assert_eq!(list_models(&fixture.server), ["default"]);
+    assert_within("a list that never comes", started.elapsed(), Duration::from_secs(6));
+    assert!(started.elapsed() > Duration::from_secs(1), "it was not asked");
 }
 
 #[test]
-fn any_model_is_accepted_and_has_a_page() {
-    let rig = Rig::of("openai-chat");
-    rig.will(Answer::new(500));
+fn any_model_is_accepted_and_described() {
+    let fixture = GatewayFixture::of("openai-chat");
+    fixture.set_response(MockResponse::new(500));
     for id in ["anything", "gpt-4.1", "org/name:tag", "default"] {
-        let reply = rig.ask(Request::get(&format!("/v1/models/{id}")));
+        let reply = fixture.fetch(Request::get(&format!("/v1/models/{id}")));
         assert_eq!(reply.status(), 200, "{id}: {}", reply.text());
         let page = reply.json();
         assert_eq!((keys(&page), &page["id"]), (vec!["id", "object", "created", "owned_by"], &json!(id)));
-        rig.will(Spoken::by("openai-chat").json());
-        let reply = rig.ask(Dialect::Chat.request_with(Form::Json, json!({ "model": id })));
-        assert_eq!(Dialect::Chat.read(Form::Json, &reply), Told::Whole("Hello".to_owned()));
-        assert_eq!(rig.last().json()["model"], id);
+        fixture.set_response(HelloStream::of("openai-chat").json());
+        let reply = fixture.fetch(Dialect::Chat.request_with(Form::Json, json!({ "model": id })));
+        assert_eq!(Dialect::Chat.read(Form::Json, &reply), Received::Complete("Hello".to_owned()));
+        assert_eq!(fixture.last().json()["model"], id);
     }
 }

@@ -1,4 +1,4 @@
-//! What a client was told, whatever dialect it speaks: the whole answer, half of one, or why there is none.
+//! Parses a gateway response of any dialect: a complete response, an interrupted one, or an error.
 
 use crate::support::{Reply, Request};
 use serde_json::{Value, json};
@@ -17,18 +17,17 @@ pub enum Form {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Told {
-    Whole(String),
-    /// As an HTTP error.
-    No {
+pub enum Received {
+    Complete(String),
+    HttpError {
         status: u16,
         message: String,
         code: Option<String>,
         retry_after: Option<u64>,
     },
-    /// After a part had been told.
-    Broke {
-        said: String,
+    /// A failure after some text.
+    Interrupted {
+        text: String,
         message: String,
         code: Option<String>,
     },
@@ -48,7 +47,7 @@ impl Dialect {
         self.request_with(form, json!({}))
     }
 
-    /// With more members.
+    /// With additional members.
     pub fn request_with(self, form: Form, more: Value) -> Request {
         let (path, mut body) = match self {
             Dialect::Chat => ("/v1/chat/completions", json!({ "messages": [{ "role": "user", "content": "hi" }] })),
@@ -63,13 +62,13 @@ impl Dialect {
         Request::post(body.to_string()).at(path).header("content-type", "application/json")
     }
 
-    /// Reads a reply as strictly as its dialect allows; what is not well formed is a panic.
-    pub fn read(self, form: Form, reply: &Reply) -> Told {
+    /// Parses a response strictly; panics if it is malformed.
+    pub fn read(self, form: Form, reply: &Reply) -> Received {
         assert_eq!(reply.header("x-request-id").map(str::len), Some(32), "no request id: {:?}", reply.head);
         if reply.status() != 200 {
             let (message, code) = envelope(&reply.json(), reply.status());
             let retry_after = reply.header("retry-after").map(|text| text.parse().unwrap());
-            return Told::No { status: reply.status(), message, code, retry_after };
+            return Received::HttpError { status: reply.status(), message, code, retry_after };
         }
         assert_eq!(reply.header("retry-after"), None);
         match form {
@@ -81,23 +80,23 @@ impl Dialect {
         }
     }
 
-    fn body(self, body: &Value) -> Told {
+    fn body(self, body: &Value) -> Received {
         match self {
             Dialect::Chat => {
                 let choice = only(&body["choices"]);
                 assert_eq!((&body["object"], &choice["finish_reason"]), (&json!("chat.completion"), &json!("stop")));
-                Told::Whole(text(&choice["message"]["content"]))
+                Received::Complete(string(&choice["message"]["content"]))
             }
             Dialect::Completions => {
                 let choice = only(&body["choices"]);
                 assert_eq!((&body["object"], &choice["finish_reason"]), (&json!("text_completion"), &json!("stop")));
-                Told::Whole(text(&choice["text"]))
+                Received::Complete(string(&choice["text"]))
             }
             Dialect::Responses => response(body),
         }
     }
 
-    fn stream(self, events: &[Event]) -> Told {
+    fn stream(self, events: &[Event]) -> Received {
         match self {
             Dialect::Responses => typed(events),
             Dialect::Chat => chunks(events, |choice| choice["delta"]["content"].as_str().map(str::to_owned)),
@@ -106,35 +105,35 @@ impl Dialect {
     }
 }
 
-/// Chat and Completions: chunks, one finish, `[DONE]`; or chunks, an error, nothing.
-fn chunks(events: &[Event], piece: fn(&Value) -> Option<String>) -> Told {
+/// Chat and Completions: chunks, one finish, `[DONE]`; or chunks and a final error.
+fn chunks(events: &[Event], delta: fn(&Value) -> Option<String>) -> Received {
     assert!(events.iter().all(|event| event.name.is_none()), "a named event: {events:?}");
     let (last, before) = events.split_last().expect("an empty stream");
-    let mut said = String::new();
+    let mut text = String::new();
     let mut finishes = Vec::new();
     for event in before {
         let chunk = event.json();
         assert_eq!(chunk.get("error"), None, "something follows an error: {events:?}");
         let choice = only(&chunk["choices"]);
         assert!(finishes.is_empty(), "something follows the finish: {events:?}");
-        said += &piece(choice).unwrap_or_default();
+        text += &delta(choice).unwrap_or_default();
         finishes.extend(choice["finish_reason"].as_str().map(str::to_owned));
     }
     if last.data == "[DONE]" {
         assert_eq!(finishes, ["stop"], "{events:?}");
-        return Told::Whole(said);
+        return Received::Complete(text);
     }
     let error = last.json();
     assert_eq!(finishes, [""; 0], "an error after the finish: {events:?}");
     let (message, code) = envelope(&error, 0);
-    Told::Broke { said, message, code }
+    Received::Interrupted { text, message, code }
 }
 
-/// Responses: numbered events that say their names, one end, `[DONE]`.
-fn typed(events: &[Event]) -> Told {
+/// Responses: named and numbered events, one final event, `[DONE]`.
+fn typed(events: &[Event]) -> Received {
     let (done, events) = events.split_last().expect("an empty stream");
     assert_eq!((done.name.as_deref(), done.data.as_str()), (None, "[DONE]"), "the end of {events:?}");
-    let mut said = String::new();
+    let mut text = String::new();
     for (number, event) in events.iter().enumerate() {
         let data = event.json();
         assert_eq!(
@@ -145,52 +144,52 @@ fn typed(events: &[Event]) -> Told {
             matches!(data["type"].as_str(), Some("response.completed" | "response.failed" | "response.incomplete"));
         assert_eq!(is_end, number + 1 == events.len(), "not one end: {events:?}");
         if data["type"] == "response.output_text.delta" {
-            said += &text(&data["delta"]);
+            text += &string(&data["delta"]);
         }
     }
     assert_eq!(events[0].name.as_deref(), Some("response.created"));
     let end = events.last().unwrap().json();
-    assert_eq!(end["type"], format!("response.{}", text(&end["response"]["status"])));
-    let told = response(&end["response"]);
-    let repeated = match &told {
-        Told::Whole(text) | Told::Broke { said: text, .. } => text,
-        Told::No { .. } => panic!("{told:?}"),
+    assert_eq!(end["type"], format!("response.{}", string(&end["response"]["status"])));
+    let received = response(&end["response"]);
+    let repeated = match &received {
+        Received::Complete(text) | Received::Interrupted { text, .. } => text,
+        Received::HttpError { .. } => panic!("{received:?}"),
     };
-    assert_eq!(*repeated, said, "the end repeats what was said");
-    told
+    assert_eq!(*repeated, text, "the end repeats what was said");
+    received
 }
 
-fn response(body: &Value) -> Told {
+fn response(body: &Value) -> Received {
     assert_eq!(body["object"], "response");
     let items = body["output"].as_array().unwrap();
-    let said = items.iter().map(|item| text(&only(&item["content"])["text"])).collect();
+    let text = items.iter().map(|item| string(&only(&item["content"])["text"])).collect();
     match body["status"].as_str().unwrap() {
         "completed" => {
             assert_eq!((&body["error"], items.len()), (&Value::Null, 1), "{body}");
-            Told::Whole(said)
+            Received::Complete(text)
         }
         "failed" => {
             let error = &body["error"];
-            Told::Broke { said, message: text(&error["message"]), code: Some(text(&error["code"])) }
+            Received::Interrupted { text, message: string(&error["message"]), code: Some(string(&error["code"])) }
         }
         other => panic!("the status {other}: {body}"),
     }
 }
 
-/// Its message and code; the type is that of the status, where there is one.
+/// The message and code of an error. Checks that its type matches the status, if there is one.
 fn envelope(body: &Value, status: u16) -> (String, Option<String>) {
     let error = &body["error"];
     let keys: Vec<&str> =
         error.as_object().unwrap_or_else(|| panic!("no error: {body}")).keys().map(String::as_str).collect();
     assert_eq!((body.as_object().unwrap().len(), &keys[..]), (1, &["message", "type", "param", "code"][..]), "{body}");
     let kind = match status {
-        0 => text(&error["type"]),
+        0 => string(&error["type"]),
         429 => "rate_limit_error".to_owned(),
         400..=499 => "invalid_request_error".to_owned(),
         _ => "server_error".to_owned(),
     };
     assert_eq!(error["type"], kind, "{body}");
-    (text(&error["message"]), error["code"].as_str().map(str::to_owned))
+    (string(&error["message"]), error["code"].as_str().map(str::to_owned))
 }
 
 pub fn events(text: &str) -> Vec<Event> {
@@ -219,6 +218,6 @@ fn only(list: &Value) -> &Value {
     one
 }
 
-fn text(value: &Value) -> String {
+fn string(value: &Value) -> String {
     value.as_str().unwrap_or_else(|| panic!("not text: {value}")).to_owned()
 }

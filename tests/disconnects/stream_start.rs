@@ -1,29 +1,33 @@
-//! The head is held until the first event: what goes wrong before it is a plain HTTP error.
+//! Response headers are delayed until the first event, so that an earlier failure is an HTTP error.
 
 use super::support::backend_events::{created, event, text_delta};
 use super::support::sse::names;
-use super::support::{Answer, Behind, asking, holds, within};
-use super::{ending, ms, paced, side_by_side, silence, word};
+use super::support::{MockResponse, TestGateway, assert_contains, assert_within, dialect_request};
+use super::{empty_stream, finished, gateway_config, ms, run_concurrently, word};
 use serde_json::json;
 use std::sync::LazyLock;
 use std::time::Instant;
 
-fn chat() -> &'static Behind {
-    static SHARED: LazyLock<Behind> = LazyLock::new(|| paced().first_event("600ms").shared("openai-chat", "openai"));
+fn chat() -> &'static TestGateway {
+    static SHARED: LazyLock<TestGateway> =
+        LazyLock::new(|| gateway_config().first_event("600ms").shared("openai-chat", "openai"));
     &SHARED
 }
 
 const DIALECTS: [&str; 3] = ["chat", "responses", "completions"];
 
 #[test]
-fn the_head_waits_for_the_first_event() {
+fn response_headers_wait_for_the_first_event() {
     let chat = chat();
-    chat.plays("h-first", ending(silence().pause(ms(250)).event(&word("One")).pause(ms(250)).event(&word("Two"))));
-    let begun = Instant::now();
-    let mut stream = chat.server.client().stream(asking("chat", "h-first", true)).listen();
-    let head = begun.elapsed();
+    chat.set_response(
+        "h-first",
+        finished(empty_stream().pause(ms(250)).event(&word("One")).pause(ms(250)).event(&word("Two"))),
+    );
+    let started = Instant::now();
+    let mut stream = chat.server.client().stream(dialect_request("chat", "h-first", true)).sse();
+    let head = started.elapsed();
     assert!(head >= ms(240), "the head came after {head:?}");
-    within("the head behind the first event", head - ms(240), ms(100));
+    assert_within("the head behind the first event", head - ms(240), ms(100));
     assert_eq!(stream.head().status, 200);
     assert_eq!(stream.next().unwrap().json()["choices"][0]["delta"]["role"], "assistant");
     let one = stream.next().unwrap();
@@ -35,66 +39,69 @@ fn the_head_waits_for_the_first_event() {
 }
 
 #[test]
-fn a_backend_that_sends_only_its_head_is_a_504() {
+fn a_backend_that_sends_only_headers_is_a_504() {
     let chat = chat();
     let silent = [
-        ("h-head", silence().stall()),
-        ("h-hang", Answer::hang()),
-        ("h-comments", silence().bytes(": hm\n\n").stall()),
+        ("h-head", empty_stream().stall()),
+        ("h-hang", MockResponse::hang()),
+        ("h-comments", empty_stream().bytes(": hm\n\n").stall()),
     ];
     for (model, answer) in silent {
-        chat.plays(model, answer);
+        chat.set_response(model, answer);
         let ways = DIALECTS.into_iter().flat_map(|dialect| [(dialect, true), (dialect, false)]);
-        side_by_side(ways, |(dialect, stream)| {
-            let begun = Instant::now();
-            let reply = chat.server.ask(asking(dialect, model, stream));
-            let took = begun.elapsed();
+        run_concurrently(ways, |(dialect, stream)| {
+            let started = Instant::now();
+            let reply = chat.server.fetch(dialect_request(dialect, model, stream));
+            let elapsed = started.elapsed();
             assert_eq!(reply.status(), 504, "{model} {dialect} {stream}");
             let error = json!({ "message": "the backend did not begin its answer in 600ms", "type": "server_error", "param": null, "code": null });
             assert_eq!(reply.json(), json!({ "error": error }), "{model} {dialect} {stream}");
-            assert!(took >= ms(595), "{took:?}");
-            within("a 504 behind its limit", took - ms(595), ms(100));
+            assert!(elapsed >= ms(595), "{elapsed:?}");
+            assert_within("a 504 behind its limit", elapsed - ms(595), ms(100));
         });
     }
 }
 
 #[test]
-fn what_is_only_about_the_turn_does_not_hold_off_the_limit() {
-    // `response.created` is nothing that a client is told before there is something to tell.
-    let behind = paced().first_event("400ms").before("openai-responses", "openai");
-    behind.plays("h-created", Answer::sse_raw(event(&created())).stall());
+fn metadata_events_do_not_stop_the_first_event_timeout() {
+    // `response.created` alone is not sent to the client.
+    let gateway = gateway_config().first_event("400ms").start("openai-responses", "openai");
+    gateway.set_response("h-created", MockResponse::sse_raw(event(&created())).stall());
     for dialect in DIALECTS {
-        assert_eq!(behind.server.ask(asking(dialect, "h-created", true)).status(), 504, "{dialect}");
+        assert_eq!(gateway.server.fetch(dialect_request(dialect, "h-created", true)).status(), 504, "{dialect}");
     }
-    // But once something was told, the limit is over.
-    let told = event(&created()) + &event(&text_delta("Well"));
-    behind.plays(
+    // Once a frame was sent, the limit no longer applies.
+    let messages = event(&created()) + &event(&text_delta("Well"));
+    gateway.set_response(
         "h-told",
-        Answer::sse_raw(told).pause(ms(700)).bytes(event(&super::support::backend_events::completed())),
+        MockResponse::sse_raw(messages).pause(ms(700)).bytes(event(&super::support::backend_events::completed())),
     );
-    assert_eq!(names(&behind.server.ask(asking("chat", "h-told", true)).told()), ["chunk", "chunk", "chunk", "[DONE]"]);
+    assert_eq!(
+        names(&gateway.server.fetch(dialect_request("chat", "h-told", true)).sse_messages()),
+        ["chunk", "chunk", "chunk", "[DONE]"]
+    );
 }
 
 #[test]
-fn a_fault_before_the_first_event_is_a_plain_error() {
+fn a_fault_before_the_first_event_is_an_http_error() {
     let inside = json!({ "error": { "message": "not today", "code": "closed" } }).to_string();
-    let said = json!({ "error": { "message": "who are you?", "code": "invalid_api_key" } }).to_string();
+    let error_body = json!({ "error": { "message": "who are you?", "code": "invalid_api_key" } }).to_string();
     let faults = [
-        ("h-inside", Answer::sse(&[&inside]), 502, Some("not today")),
-        ("h-401", Answer::json(401, &said), 401, Some("who are you?")),
-        ("h-429", Answer::json(429, &said).header("retry-after", "3"), 429, Some("who are you?")),
-        ("h-503", Answer::new(503), 503, None),
-        ("h-html", Answer::new(200).header("content-type", "text/html").bytes("<html>"), 502, None),
-        ("h-cut", silence().cut(), 502, None),
-        ("h-reset", silence().reset(), 502, None),
-        ("h-none", silence(), 502, None),
-        ("h-role", Answer::sse(&["[DONE]"]), 502, None),
+        ("h-inside", MockResponse::sse(&[&inside]), 502, Some("not today")),
+        ("h-401", MockResponse::json(401, &error_body), 401, Some("who are you?")),
+        ("h-429", MockResponse::json(429, &error_body).header("retry-after", "3"), 429, Some("who are you?")),
+        ("h-503", MockResponse::new(503), 503, None),
+        ("h-html", MockResponse::new(200).header("content-type", "text/html").bytes("<html>"), 502, None),
+        ("h-cut", empty_stream().disconnect(), 502, None),
+        ("h-reset", empty_stream().reset(), 502, None),
+        ("h-none", empty_stream(), 502, None),
+        ("h-role", MockResponse::sse(&["[DONE]"]), 502, None),
     ];
     let chat = chat();
     for (model, answer, status, message) in faults {
-        chat.plays(model, answer.clone());
+        chat.set_response(model, answer.clone());
         for dialect in DIALECTS {
-            let reply = chat.server.ask(asking(dialect, model, true));
+            let reply = chat.server.fetch(dialect_request(dialect, model, true));
             assert_eq!(
                 (reply.status(), reply.header("content-type")),
                 (status, Some("application/json")),
@@ -111,26 +118,26 @@ fn a_fault_before_the_first_event_is_a_plain_error() {
 }
 
 #[test]
-fn a_fault_after_the_first_event_is_told_in_the_stream() {
+fn a_fault_after_the_first_event_is_sent_in_the_stream() {
     let inside = json!({ "error": { "message": "not today", "code": "closed" } }).to_string();
     let faults = [
-        ("h-late-inside", Answer::sse(&[&word("One"), &inside])),
-        ("h-late-cut", Answer::sse(&[&word("One")]).cut()),
-        ("h-late-reset", Answer::sse(&[&word("One")]).pause(ms(50)).reset()),
-        ("h-late-end", Answer::sse(&[&word("One")])),
-        ("h-late-done", Answer::sse(&[&word("One"), "[DONE]"])),
+        ("h-late-inside", MockResponse::sse(&[&word("One"), &inside])),
+        ("h-late-cut", MockResponse::sse(&[&word("One")]).disconnect()),
+        ("h-late-reset", MockResponse::sse(&[&word("One")]).pause(ms(50)).reset()),
+        ("h-late-end", MockResponse::sse(&[&word("One")])),
+        ("h-late-done", MockResponse::sse(&[&word("One"), "[DONE]"])),
     ];
     let chat = chat();
     for (model, answer) in faults {
-        chat.plays(model, answer);
-        let reply = chat.server.ask(asking("chat", model, true));
+        chat.set_response(model, answer);
+        let reply = chat.server.fetch(dialect_request("chat", model, true));
         assert_eq!(reply.status(), 200);
-        let told = reply.told();
-        assert_eq!(names(&told), ["chunk", "chunk", "error"], "{model}");
-        assert!(!told[2].json()["error"]["message"].as_str().unwrap().is_empty());
-        let told = chat.server.ask(asking("completions", model, true)).told();
-        assert_eq!(names(&told), ["chunk", "error"], "{model}");
-        let told = chat.server.ask(asking("responses", model, true)).told();
+        let messages = reply.sse_messages();
+        assert_eq!(names(&messages), ["chunk", "chunk", "error"], "{model}");
+        assert!(!messages[2].json()["error"]["message"].as_str().unwrap().is_empty());
+        let messages = chat.server.fetch(dialect_request("completions", model, true)).sse_messages();
+        assert_eq!(names(&messages), ["chunk", "error"], "{model}");
+        let messages = chat.server.fetch(dialect_request("responses", model, true)).sse_messages();
         let expected = [
             "response.created",
             "response.in_progress",
@@ -140,52 +147,55 @@ fn a_fault_after_the_first_event_is_told_in_the_stream() {
             "response.failed",
             "[DONE]",
         ];
-        assert_eq!(names(&told), expected, "{model}");
-        holds(
+        assert_eq!(names(&messages), expected, "{model}");
+        assert_contains(
             &json!({ "response": { "status": "failed", "output": [{ "status": "incomplete", "content": [{ "text": "One" }] }] } }),
-            &told[5].json(),
+            &messages[5].json(),
         );
     }
 }
 
 #[test]
-fn at_once_the_head_does_not_wait() {
-    let behind = paced().first_event("600ms").profile("eager", "head: at_once").before("openai-chat", "eager");
-    behind.plays("h-once", silence().pause(ms(400)).event(&word("One")).stall());
-    behind.plays("h-once-fault", Answer::json(429, "{\"error\":{\"message\":\"not now\"}}"));
-    behind.plays("h-once-late", silence().stall());
+fn stream_start_immediately_does_not_wait() {
+    let gateway = gateway_config().first_event("600ms").profile("eager", "head: at_once").start("openai-chat", "eager");
+    gateway.set_response("h-once", empty_stream().pause(ms(400)).event(&word("One")).stall());
+    gateway.set_response("h-once-fault", MockResponse::json(429, "{\"error\":{\"message\":\"not now\"}}"));
+    gateway.set_response("h-once-late", empty_stream().stall());
     let opening: [(&str, &[&str]); 3] =
         [("chat", &["chunk"]), ("responses", &["response.created", "response.in_progress"]), ("completions", &[])];
-    // The first connection of a process takes its time.
-    behind.server.ask(asking("chat", "h-once-fault", false));
+    // The first connection of a process is slow.
+    gateway.server.fetch(dialect_request("chat", "h-once-fault", false));
     for (dialect, opening) in opening {
-        let begun = Instant::now();
-        let mut stream = behind.server.client().stream(asking(dialect, "h-once", true)).listen();
-        within(&format!("the head of {dialect} at once"), begun.elapsed(), ms(35));
+        let started = Instant::now();
+        let mut stream = gateway.server.client().stream(dialect_request(dialect, "h-once", true)).sse();
+        assert_within(&format!("the head of {dialect} at once"), started.elapsed(), ms(35));
         for name in opening {
             assert_eq!(stream.next().unwrap().name(), *name);
         }
-        assert!(begun.elapsed() < ms(350), "{dialect}: the opening waited {:?}", begun.elapsed());
+        assert!(started.elapsed() < ms(350), "{dialect}: the opening waited {:?}", started.elapsed());
         drop(stream);
-        // It is 200 already, so what goes wrong is told in the stream.
+        // The status is already 200, so a failure is sent in the stream.
         let failure: &[&str] = if dialect == "responses" { &["response.failed", "[DONE]"] } else { &["error"] };
         for model in ["h-once-fault", "h-once-late"] {
-            let reply = behind.server.ask(asking(dialect, model, true));
+            let reply = gateway.server.fetch(dialect_request(dialect, model, true));
             assert_eq!(reply.status(), 200, "{dialect} {model}");
-            let told = reply.told();
-            assert_eq!(names(&told), [opening, failure].concat(), "{dialect} {model}");
+            let messages = reply.sse_messages();
+            assert_eq!(names(&messages), [opening, failure].concat(), "{dialect} {model}");
         }
     }
-    // Nor is silence from the beginning an answer that was cut, whatever the policy says about silence.
+    // A stream without any event is not a truncated response, whatever the idle policy is.
     let policies = "head: at_once, stream_idle_result: finish_length";
-    let behind = paced().first_event("300ms").profile("both", policies).before("openai-chat", "both");
-    behind.plays("h-once-cut", silence().stall());
-    assert_eq!(names(&behind.server.ask(asking("chat", "h-once-cut", true)).told()), ["chunk", "error"]);
+    let gateway = gateway_config().first_event("300ms").profile("both", policies).start("openai-chat", "both");
+    gateway.set_response("h-once-cut", empty_stream().stall());
+    assert_eq!(
+        names(&gateway.server.fetch(dialect_request("chat", "h-once-cut", true)).sse_messages()),
+        ["chunk", "error"]
+    );
 }
 
 #[test]
-fn at_once_is_for_streams_only() {
-    let behind = paced().profile("eager", "head: at_once").before("openai-chat", "eager");
-    behind.plays("h-once-fault", Answer::json(429, "{\"error\":{\"message\":\"not now\"}}"));
-    assert_eq!(behind.server.ask(asking("chat", "h-once-fault", false)).status(), 429);
+fn stream_start_immediately_applies_to_streams_only() {
+    let gateway = gateway_config().profile("eager", "head: at_once").start("openai-chat", "eager");
+    gateway.set_response("h-once-fault", MockResponse::json(429, "{\"error\":{\"message\":\"not now\"}}"));
+    assert_eq!(gateway.server.fetch(dialect_request("chat", "h-once-fault", false)).status(), 429);
 }

@@ -1,6 +1,6 @@
-//! The laws of a chat stream, read from its frames alone.
+//! The invariants of a chat stream, checked on its frames.
 
-use crate::events::Told;
+use crate::events::Output;
 use reframe::domain::{FrameBody, Tree};
 use std::collections::BTreeMap;
 
@@ -22,60 +22,60 @@ struct Call {
 }
 
 #[derive(Debug, Default)]
-struct Seen {
+struct ParsedStream {
     choices: BTreeMap<u64, Choice>,
     usage: Option<Tree>,
     failed: bool,
     terminators: usize,
 }
 
-fn add(text: &mut Option<String>, piece: Option<&Tree>) {
-    if let Some(piece) = piece.and_then(Tree::as_str) {
-        assert!(!piece.is_empty(), "an empty piece was told");
-        text.get_or_insert_default().push_str(piece);
+fn add(text: &mut Option<String>, delta: Option<&Tree>) {
+    if let Some(delta) = delta.and_then(Tree::as_str) {
+        assert!(!delta.is_empty(), "an empty piece was told");
+        text.get_or_insert_default().push_str(delta);
     }
 }
 
-fn read(told: &Told) -> Seen {
-    let mut seen = Seen::default();
+fn parse(output: &Output) -> ParsedStream {
+    let mut parsed = ParsedStream::default();
     let mut identity: Option<[Tree; 4]> = None;
-    for frame in &told.stream.frames {
-        assert_eq!(seen.terminators, 0, "a frame after the terminator");
-        assert!(!seen.failed, "a frame after the failure");
+    for frame in &output.stream.frames {
+        assert_eq!(parsed.terminators, 0, "a frame after the terminator");
+        assert!(!parsed.failed, "a frame after the failure");
         let data = match &frame.body {
             FrameBody::Data(data) => data,
             FrameBody::Text(text) => {
                 assert_eq!(text, "[DONE]");
-                seen.terminators += 1;
+                parsed.terminators += 1;
                 continue;
             }
             FrameBody::Comment(_) => continue,
         };
         if data.get("error").is_some() {
-            seen.failed = true;
+            parsed.failed = true;
             continue;
         }
         let now = ["id", "object", "created", "model"].map(|k| data.get(k).cloned().unwrap());
         assert_eq!(identity.get_or_insert_with(|| now.clone()), &now, "the identity of a stream is constant");
         if let Some(usage) = data.get("usage").filter(|u| !u.is_null()) {
-            assert!(seen.usage.replace(usage.clone()).is_none(), "usage is told once");
+            assert!(parsed.usage.replace(usage.clone()).is_none(), "usage is told once");
             assert!(data.get("choices").unwrap().as_list().unwrap().is_empty());
-            assert!(seen.choices.values().all(|c| c.finish.is_some()), "usage comes after the finishes");
+            assert!(parsed.choices.values().all(|c| c.finish.is_some()), "usage comes after the finishes");
         }
-        assert!(seen.usage.is_none() || data.get("choices").unwrap().as_list().unwrap().is_empty(), "usage is last");
+        assert!(parsed.usage.is_none() || data.get("choices").unwrap().as_list().unwrap().is_empty(), "usage is last");
         for choice in data.get("choices").unwrap().as_list().unwrap() {
-            one(choice, &mut seen);
+            parse_choice(choice, &mut parsed);
         }
     }
-    seen
+    parsed
 }
 
-fn one(choice: &Tree, seen: &mut Seen) {
+fn parse_choice(choice: &Tree, parsed: &mut ParsedStream) {
     let index = choice.get("index").unwrap().as_u64().unwrap();
-    if !seen.choices.contains_key(&index) {
-        assert_eq!(index, seen.choices.len() as u64, "choices appear in order");
+    if !parsed.choices.contains_key(&index) {
+        assert_eq!(index, parsed.choices.len() as u64, "choices appear in order");
     }
-    let state = seen.choices.entry(index).or_default();
+    let state = parsed.choices.entry(index).or_default();
     assert!(state.finish.is_none(), "a frame after the finish of its choice");
     let delta = choice.get("delta").unwrap();
     if delta.get("role").is_some() {
@@ -106,29 +106,29 @@ fn one(choice: &Tree, seen: &mut Seen) {
     state.finish = choice.get("finish_reason").and_then(Tree::as_str).map(str::to_owned);
 }
 
-pub fn laws(told: &Told) {
-    let seen = read(told);
-    if told.fault.is_some() {
-        assert_eq!(seen.terminators, 0, "no terminator after a failure");
-        assert!(seen.failed, "a failure is told");
+pub fn assert_invariants(output: &Output) {
+    let parsed = parse(output);
+    if output.fault.is_some() {
+        assert_eq!(parsed.terminators, 0, "no terminator after a failure");
+        assert!(parsed.failed, "a failure is told");
         return;
     }
-    assert!(!seen.failed);
-    assert_eq!(seen.terminators, 1);
-    assert_eq!(seen.choices.len(), told.script.n);
-    assert!(seen.choices.values().all(|c| c.finish.is_some()), "every choice has its finish");
-    assert!(seen.usage.is_none() || told.script.usage, "usage was not asked for");
-    for call in seen.choices.values().flat_map(|c| &c.calls) {
+    assert!(!parsed.failed);
+    assert_eq!(parsed.terminators, 1);
+    assert_eq!(parsed.choices.len(), output.script.n);
+    assert!(parsed.choices.values().all(|c| c.finish.is_some()), "every choice has its finish");
+    assert!(parsed.usage.is_none() || output.script.usage, "usage was not asked for");
+    for call in parsed.choices.values().flat_map(|c| &c.calls) {
         assert!(!call.id.is_empty() && !call.name.is_empty());
     }
 }
 
-/// Concatenated deltas = final.
-pub fn fold_is(told: &Told, body: &Tree) {
-    let seen = read(told);
+/// Asserts that the body equals the concatenated deltas.
+pub fn assert_body_is_fold(output: &Output, body: &Tree) {
+    let parsed = parse(output);
     let choices = body.get("choices").unwrap().as_list().unwrap();
-    assert_eq!(choices.len(), seen.choices.len());
-    for (choice, state) in choices.iter().zip(seen.choices.values()) {
+    assert_eq!(choices.len(), parsed.choices.len());
+    for (choice, state) in choices.iter().zip(parsed.choices.values()) {
         let message = choice.get("message").unwrap();
         let text = |key: &str| message.get(key).and_then(Tree::as_str).map(str::to_owned);
         assert_eq!(text("content"), state.content);
@@ -151,7 +151,7 @@ pub fn fold_is(told: &Told, body: &Tree) {
             .collect();
         assert_eq!(calls, state.calls);
     }
-    if told.script.usage {
-        assert_eq!(body.get("usage").cloned(), seen.usage);
+    if output.script.usage {
+        assert_eq!(body.get("usage").cloned(), parsed.usage);
     }
 }

@@ -1,14 +1,14 @@
-//! The laws of a legacy completions stream, read from its frames alone.
+//! The invariants of a legacy completions stream, checked on its frames.
 
-use crate::events::Told;
+use crate::events::Output;
 use reframe::domain::{FrameBody, Tree};
 use std::collections::BTreeMap;
 
-pub fn laws(told: &Told) {
+pub fn assert_invariants(output: &Output) {
     let mut choices: BTreeMap<u64, (String, Option<String>)> = BTreeMap::new();
     let mut identity = None;
     let (mut failed, mut terminators, mut usage) = (false, 0, None);
-    for frame in &told.stream.frames {
+    for frame in &output.stream.frames {
         assert!(!failed && terminators == 0, "a frame after the end");
         let data = match &frame.body {
             FrameBody::Data(data) => data,
@@ -35,19 +35,19 @@ pub fn laws(told: &Told) {
             *finish = choice.get("finish_reason").and_then(Tree::as_str).map(str::to_owned);
         }
     }
-    if told.fault.is_some() {
+    if output.fault.is_some() {
         assert!(failed && terminators == 0, "a failure is told, without a terminator");
         return;
     }
     assert_eq!(terminators, 1);
-    assert_eq!(choices.len(), told.script.n);
-    let body = told.body.as_ref().expect("a body where there was no fault");
+    assert_eq!(choices.len(), output.script.n);
+    let body = output.body.as_ref().expect("a body where there was no fault");
     for choice in body.get("choices").unwrap().as_list().unwrap() {
         let (text, finish) = &choices[&choice.get("index").unwrap().as_u64().unwrap()];
         assert_eq!(choice.get("text").unwrap().as_str().unwrap(), text, "concatenated deltas = final");
         assert_eq!(choice.get("finish_reason").and_then(Tree::as_str), finish.as_deref());
     }
-    if told.script.usage {
+    if output.script.usage {
         assert_eq!(body.get("usage").cloned(), usage);
     }
 }

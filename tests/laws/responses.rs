@@ -1,11 +1,11 @@
-//! The laws of a Responses stream, read from its frames alone.
+//! The invariants of a Responses stream, checked on its frames.
 
-use crate::events::Told;
+use crate::events::Output;
 use reframe::domain::{FrameBody, Tree};
 use std::collections::BTreeMap;
 
 #[derive(Debug, Default)]
-struct Open {
+struct ItemState {
     id: String,
     kind: String,
     closed: bool,
@@ -23,12 +23,12 @@ fn number(tree: &Tree, key: &str) -> u64 {
     tree.get(key).and_then(Tree::as_u64).unwrap_or_else(|| panic!("no number `{key}` in {tree}"))
 }
 
-pub fn laws(told: &Told) {
-    let mut items: Vec<Open> = Vec::new();
+pub fn assert_invariants(output: &Output) {
+    let mut items: Vec<ItemState> = Vec::new();
     let mut identity = None;
     let mut terminal: Option<Tree> = None;
     let mut terminators = 0;
-    for (position, frame) in told.stream.frames.iter().enumerate() {
+    for (position, frame) in output.stream.frames.iter().enumerate() {
         assert_eq!(terminators, 0, "a frame after the terminator");
         let data = match &frame.body {
             FrameBody::Data(data) => data,
@@ -44,7 +44,7 @@ pub fn laws(told: &Told) {
         assert_eq!(number(data, "sequence_number"), position as u64, "no gap in the sequence");
         let kind = text(data, "type");
         assert_eq!(frame.event.as_deref(), Some(kind), "the event line says the type");
-        let only_failure = told.stream.frames.len() <= 2 && kind == "response.failed";
+        let only_failure = output.stream.frames.len() <= 2 && kind == "response.failed";
         assert!((position == 0) == (kind == "response.created") || only_failure, "created once and first: {kind}");
         if let Some(response) = data.get("response") {
             let now = ["id", "object", "created_at", "model"].map(|k| response.get(k).cloned().unwrap());
@@ -59,7 +59,11 @@ pub fn laws(told: &Told) {
             assert_eq!(index, items.len(), "output_index is dense, in the order of added");
             let item = data.get("item").unwrap();
             assert!(!items.iter().any(|i| i.id == text(item, "id")), "ids are unique");
-            items.push(Open { id: text(item, "id").into(), kind: text(item, "type").into(), ..Open::default() });
+            items.push(ItemState {
+                id: text(item, "id").into(),
+                kind: text(item, "type").into(),
+                ..ItemState::default()
+            });
             continue;
         }
         let item = items.get_mut(index).unwrap_or_else(|| panic!("{kind} before its item opened"));
@@ -106,17 +110,17 @@ pub fn laws(told: &Told) {
         } else if kind.ends_with("part.done") {
             part.1 = true;
             let done = data.get("part").unwrap();
-            let said = done.get("text").or(done.get("refusal")).and_then(Tree::as_str).unwrap();
-            assert_eq!(said, part.0);
+            let text_done = done.get("text").or(done.get("refusal")).and_then(Tree::as_str).unwrap();
+            assert_eq!(text_done, part.0);
         } else if kind.ends_with(".done") {
-            let said = data.get("text").or(data.get("refusal")).and_then(Tree::as_str).unwrap();
-            assert_eq!(said, part.0, "concatenated deltas = final");
+            let text_done = data.get("text").or(data.get("refusal")).and_then(Tree::as_str).unwrap();
+            assert_eq!(text_done, part.0, "concatenated deltas = final");
         }
     }
     assert_eq!(terminators, 1, "one terminator, last");
     let terminal = terminal.expect("one terminal event");
     let response = terminal.get("response").unwrap();
-    match (&told.fault, text(&terminal, "type")) {
+    match (&output.fault, text(&terminal, "type")) {
         (Some(_), kind) => assert_eq!(kind, "response.failed"),
         (None, "response.completed" | "response.incomplete") => {
             assert!(items.iter().all(|i| i.closed), "an open item at the end");
@@ -126,7 +130,7 @@ pub fn laws(told: &Told) {
         }
         (None, other) => panic!("{other} without a fault"),
     }
-    if let Ok(body) = &told.body {
+    if let Ok(body) = &output.body {
         assert_eq!(body, response, "the body is the last envelope");
     }
 }

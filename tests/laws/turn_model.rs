@@ -1,131 +1,146 @@
-//! Random turns under random policies, held against the model that `check` proves orders with.
+//! Random turns with random policies, compared with the model that `check` verifies orders with.
 
 use crate::events::Script;
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 use reframe::domain::policy::BUILT_IN;
-use reframe::domain::{Ended, Event, Fault, FaultKind, Masks, Moment, MomentKind, Policies, ReasoningKind, Scope};
-use reframe::order::turn_model::{Abilities, Choices, Life};
+use reframe::domain::{
+    Event, Fault, FaultKind, Moment, MomentKind, Policies, ReasoningKind, Scope, StreamEnd, ToolAliases,
+};
+use reframe::order::turn_model::{ChoiceCount, OutputKinds, TurnModel};
 use reframe::turn::{Ids, Turn};
 
-/// How a turn goes, apart from what the backend says.
+/// The conditions of a turn besides the backend's events.
 #[derive(Clone, Debug)]
-pub struct Way {
+pub struct TurnConditions {
     pub policies: Policies,
-    whole: bool,
-    bridged: bool,
-    begun: bool,
-    /// A custom tool that travels as a function.
-    wraps: bool,
-    /// A form of the answer that travels as a tool.
-    answers: bool,
-    /// It falls silent after so many events, and is cut short.
-    silent_after: Option<usize>,
-    /// The moments that a reader of the order can see.
-    sees: Vec<MomentKind>,
+    single_body: bool,
+    aggregated: bool,
+    started: bool,
+    /// A custom tool is sent as a function.
+    wraps_custom_tool: bool,
+    /// The response format is sent as a tool.
+    format_as_tool: bool,
+    /// The turn is truncated after this number of events.
+    truncated_after: Option<usize>,
+    /// The moments that the order contains.
+    visible: Vec<MomentKind>,
 }
 
-pub fn way() -> impl Strategy<Value = Way> {
+pub fn conditions() -> impl Strategy<Value = TurnConditions> {
     let values: Vec<_> = BUILT_IN.iter().filter(|p| !p.list).map(|p| select(p.values.to_vec())).collect();
     let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
-    let sees = subsequence(MomentKind::ALL.to_vec(), 1..MomentKind::ALL.len());
-    (values, flags, proptest::option::of(1usize..9), sees).prop_map(|(values, flags, silent_after, sees)| {
+    let visible = subsequence(MomentKind::ALL.to_vec(), 1..MomentKind::ALL.len());
+    (values, flags, proptest::option::of(1usize..9), visible).prop_map(|(values, flags, truncated_after, visible)| {
         let mut policies = Policies::default();
         for (policy, value) in BUILT_IN.iter().filter(|p| !p.list).zip(values) {
             policies.set(policy.name, value);
         }
-        let (whole, bridged, begun, wraps, answers) = flags;
-        Way { policies, whole, bridged: bridged && whole, begun, wraps, answers, silent_after, sees }
+        let (single_body, aggregated, started, wraps_custom_tool, format_as_tool) = flags;
+        TurnConditions {
+            policies,
+            single_body,
+            aggregated: aggregated && single_body,
+            started,
+            wraps_custom_tool,
+            format_as_tool,
+            truncated_after,
+            visible,
+        }
     })
 }
 
-/// A turn as it went.
+/// The result of playing a script.
 #[derive(Debug)]
-pub struct Lived {
+pub struct PlayedTurn {
     moments: Vec<Moment>,
     ended_well: bool,
-    can: Abilities,
-    choices: Choices,
+    output: OutputKinds,
+    choices: ChoiceCount,
 }
 
-impl Lived {
-    pub fn by(script: &Script, way: &Way) -> Lived {
-        let mut masks = Masks::default();
-        if way.wraps {
-            masks.custom.push("f".into());
+impl PlayedTurn {
+    pub fn of(script: &Script, conditions: &TurnConditions) -> PlayedTurn {
+        let mut tool_aliases = ToolAliases::default();
+        if conditions.wraps_custom_tool {
+            tool_aliases.custom.push("f".into());
         }
-        if way.answers {
-            masks.answer = Some("g".into());
+        if conditions.format_as_tool {
+            tool_aliases.answer = Some("g".into());
         }
-        let mut turn =
-            Turn::new(way.policies.clone(), Ids::Counting(0), "m", script.n, 0).whole(way.whole).masks(masks);
-        if way.bridged {
-            turn.bridged();
+        let mut turn = Turn::new(conditions.policies.clone(), Ids::Counting(0), "m", script.n, 0)
+            .single_body(conditions.single_body)
+            .tool_aliases(tool_aliases);
+        if conditions.aggregated {
+            turn.mark_aggregated();
         }
         let mut moments: Vec<Moment> = Vec::new();
-        let mut tell = |_: &_, moment: &Moment| moments.push(moment.clone());
-        if way.begun {
-            turn.begin(&mut tell);
+        let mut record = |_: &_, moment: &Moment| moments.push(moment.clone());
+        if conditions.started {
+            turn.begin(&mut record);
         }
         for (at, event) in script.events.iter().enumerate() {
-            if way.silent_after == Some(at) {
-                turn.cut_short(&mut tell);
+            if conditions.truncated_after == Some(at) {
+                turn.truncate(&mut record);
             }
-            turn.advance(event.clone(), &mut tell);
+            turn.advance(event.clone(), &mut record);
         }
         match &script.ended {
-            Ended::Cut(why) => turn.fail(Fault::new(FaultKind::Truncated, why.as_str()), &mut tell),
-            _ => turn.advance(Event::End, &mut tell),
+            StreamEnd::Disconnected(why) => turn.fail(Fault::new(FaultKind::Truncated, why.as_str()), &mut record),
+            _ => turn.advance(Event::End, &mut record),
         }
         let ended_well = moments.last().is_some_and(|m| m.kind == MomentKind::TurnEnd);
-        let choices = if script.n > 1 { Choices::Several } else { Choices::One };
-        Lived { moments, ended_well, can: abilities(script, way), choices }
+        let choices = if script.n > 1 { ChoiceCount::Several } else { ChoiceCount::One };
+        PlayedTurn { moments, ended_well, output: output_kinds(script, conditions), choices }
     }
 
-    /// The kinds of the moments that `of` takes, without the failure, which may come anywhere.
-    fn told(&self, way: &Way, of: impl Fn(&Moment) -> bool) -> Vec<MomentKind> {
-        let seen = |m: &&Moment| m.kind != MomentKind::TurnFail && way.sees.contains(&m.kind) && of(m);
-        self.moments.iter().filter(seen).map(|m| m.kind).collect()
+    /// The kinds of the visible moments that match `of`, without failures, which may occur anywhere.
+    fn visible_kinds(&self, conditions: &TurnConditions, of: impl Fn(&Moment) -> bool) -> Vec<MomentKind> {
+        let is_visible = |m: &&Moment| m.kind != MomentKind::TurnFail && conditions.visible.contains(&m.kind) && of(m);
+        self.moments.iter().filter(is_visible).map(|m| m.kind).collect()
     }
 }
 
-/// No more than what this script says, so that the model has to be right about each of them.
-fn abilities(script: &Script, way: &Way) -> Abilities {
-    let mut can = Abilities::default();
+/// Exactly the kinds of output in this script, so that the model is tested for each of them.
+fn output_kinds(script: &Script, conditions: &TurnConditions) -> OutputKinds {
+    let mut output = OutputKinds::default();
     for event in &script.events {
         match event {
-            Event::Text { .. } => can.text = true,
-            Event::Refusal { .. } => can.refusal = true,
-            Event::Annotation { .. } => can.annotations = true,
+            Event::Text { .. } => output.text = true,
+            Event::Refusal { .. } => output.refusal = true,
+            Event::Annotation { .. } => output.annotations = true,
             Event::Reasoning { kind, encrypted, .. } => {
-                can.sealed |= encrypted.is_some();
-                can.summaries |= *kind == ReasoningKind::Summary;
-                can.thoughts |= *kind == ReasoningKind::Raw;
+                output.encrypted_reasoning |= encrypted.is_some();
+                output.summaries |= *kind == ReasoningKind::Summary;
+                output.thoughts |= *kind == ReasoningKind::Raw;
             }
             Event::Tool { .. } => {
-                can.tools = true;
-                can.text |= way.answers;
+                output.tools = true;
+                output.text |= conditions.format_as_tool;
             }
-            Event::Usage { .. } => can.usage = true,
+            Event::Usage { .. } => output.usage = true,
             _ => {}
         }
     }
-    can
+    output
 }
 
-pub fn is_known(lived: &Lived, way: &Way) {
-    let life = Life { policies: &way.policies, can: lived.can, choices: lived.choices };
-    let sees = |moment: MomentKind| way.sees.contains(&moment);
-    let known = |scope: Scope, told: Vec<Vec<MomentKind>>| {
-        let model = life.model(scope, &sees);
-        for told in told {
-            let known = model.tells(&told, lived.ended_well);
-            assert!(known, "{scope:?} of {:?}: {told:?}\n{lived:#?}", way.policies.words);
+pub fn assert_accepted(played: &PlayedTurn, conditions: &TurnConditions) {
+    let turn_model = TurnModel { policies: &conditions.policies, output: played.output, choices: played.choices };
+    let visible = |moment: MomentKind| conditions.visible.contains(&moment);
+    let known = |scope: Scope, kinds: Vec<Vec<MomentKind>>| {
+        let model = turn_model.model(scope, &visible);
+        for kinds in kinds {
+            let known = model.accepts_moments(&kinds, played.ended_well);
+            assert!(known, "{scope:?} of {:?}: {kinds:?}\n{played:#?}", conditions.policies.values);
         }
     };
-    known(Scope::Turn, vec![lived.told(way, |_| true)]);
-    let choices = lived.moments.iter().filter_map(|m| m.choice).max().map_or(0, |last| last + 1);
-    known(Scope::Choice, (0..choices).map(|choice| lived.told(way, |m| m.choice == Some(choice))).collect());
-    let items = lived.moments.iter().filter_map(|m| m.item).max().map_or(0, |last| last + 1);
-    known(Scope::Item, (0..items).map(|item| lived.told(way, |m| m.item == Some(item))).collect());
+    known(Scope::Turn, vec![played.visible_kinds(conditions, |_| true)]);
+    let choices = played.moments.iter().filter_map(|m| m.choice).max().map_or(0, |last| last + 1);
+    known(
+        Scope::Choice,
+        (0..choices).map(|choice| played.visible_kinds(conditions, |m| m.choice == Some(choice))).collect(),
+    );
+    let items = played.moments.iter().filter_map(|m| m.item).max().map_or(0, |last| last + 1);
+    known(Scope::Item, (0..items).map(|item| played.visible_kinds(conditions, |m| m.item == Some(item))).collect());
 }

@@ -1,4 +1,4 @@
-//! Whoever runs a gateway: reloads it, and asks how it is.
+//! A client of the admin listener.
 
 use super::{Client, Reply, Request};
 use serde_json::Value;
@@ -6,34 +6,34 @@ use std::net::SocketAddr;
 
 pub const TOKEN: &str = "open sesame";
 
-/// Knows the token.
+/// Sends the admin token with every request.
 #[derive(Clone, Copy)]
-pub struct Operator {
+pub struct AdminClient {
     pub addr: SocketAddr,
 }
 
-impl Operator {
-    pub fn new(addr: SocketAddr) -> Operator {
-        Operator { addr }
+impl AdminClient {
+    pub fn new(addr: SocketAddr) -> AdminClient {
+        AdminClient { addr }
     }
 
-    pub fn ask(&self, request: Request) -> Reply {
-        Client::connect(self.addr).ask(request.header("authorization", &format!("Bearer {TOKEN}")))
+    pub fn fetch(&self, request: Request) -> Reply {
+        Client::connect(self.addr).fetch(request.header("authorization", &format!("Bearer {TOKEN}")))
     }
 
-    /// The status of the answer, and what it says.
+    /// The status and body of the response.
     pub fn reload(&self) -> (u16, Value) {
-        let reply = self.ask(Request::new("POST", "/admin/reload"));
+        let reply = self.fetch(Request::new("POST", "/admin/reload"));
         (reply.status(), reply.json())
     }
 
     pub fn status(&self) -> Value {
-        let reply = self.ask(Request::get("/status"));
+        let reply = self.fetch(Request::get("/status"));
         assert_eq!(reply.status(), 200, "{}", reply.text());
         reply.json()
     }
 
     pub fn metrics(&self) -> String {
-        self.ask(Request::get("/metrics")).text()
+        self.fetch(Request::get("/metrics")).text()
     }
 }

@@ -1,21 +1,21 @@
-//! A scripted backend on real sockets: what stands behind the gateway in a test, and does what the test says.
+//! A scripted mock backend on real sockets.
 //!
 //! ```ignore
-//! let backend = Backend::start(|seen| match seen.path.as_str() {
-//!     "/v1/models" => Answer::json(200, "{}"),
-//!     _ => Answer::sse(&["one", "two"]).split(1).stall(),
+//! let backend = MockBackend::start(|request| match request.path.as_str() {
+//!     "/v1/models" => MockResponse::json(200, "{}"),
+//!     _ => MockResponse::sse(&["one", "two"]).split(1).stall(),
 //! });
 //! ```
 //!
-//! Threads and `std::net` only: what it sends is what the script says, byte by byte.
+//! It uses only threads and `std::net`, so it sends exactly the scripted bytes.
 
-mod answer;
 mod connection;
 mod encoding;
+mod response;
 
-pub use answer::{Answer, Delimited, Step};
+pub use response::{BodyFraming, MockResponse, ResponseStep};
 
-use super::FAR_TOO_LONG;
+use super::TIMEOUT;
 use serde_json::Value;
 use socket2::{Domain, Socket, Type};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -24,34 +24,34 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
-/// It listens until it is dropped; then its port and all of its connections are closed.
-pub struct Backend {
+/// Listens until it is dropped, which closes its port and all connections.
+pub struct MockBackend {
     addr: SocketAddr,
-    stage: Arc<Stage>,
+    state: Arc<BackendState>,
     accepting: Option<JoinHandle<()>>,
 }
 
-/// A request as it came, with its whole body.
+/// A received request with its complete body.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Seen {
+pub struct RecordedRequest {
     pub method: String,
-    /// With its query.
+    /// Includes the query.
     pub path: String,
-    /// In their order; names in small letters.
+    /// In order of arrival; names in lower case.
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
-    /// Which connection it came on; the first is 0.
+    /// The number of its connection; the first is 0.
     pub connection: usize,
 }
 
-/// A port that refuses connections. It is taken, but nobody listens: no other test can get it meanwhile.
-pub struct Refusing {
+/// A port that refuses connections. It is bound without a listener, so that no other test can use it.
+pub struct RefusingPort {
     socket: Socket,
 }
 
-/// What all connections share.
-struct Stage {
-    script: Box<dyn Fn(&Seen) -> Answer + Send + Sync>,
+/// Shared by all connections.
+struct BackendState {
+    script: Box<dyn Fn(&RecordedRequest) -> MockResponse + Send + Sync>,
     record: Mutex<Record>,
     written: AtomicU64,
     stopping: AtomicBool,
@@ -59,28 +59,28 @@ struct Stage {
 
 #[derive(Default)]
 struct Record {
-    seen: Vec<Seen>,
-    gone: Vec<Instant>,
-    /// Weak: a socket that is held here would not be closed when its connection ends.
+    requests: Vec<RecordedRequest>,
+    disconnects: Vec<Instant>,
+    /// Weak, so that a socket is closed when its connection ends.
     sockets: Vec<Weak<TcpStream>>,
 }
 
-impl Backend {
-    /// Every request is answered by the script, each connection in a thread of its own.
-    pub fn start(script: impl Fn(&Seen) -> Answer + Send + Sync + 'static) -> Backend {
+impl MockBackend {
+    /// The script answers every request; each connection has its own thread.
+    pub fn start(script: impl Fn(&RecordedRequest) -> MockResponse + Send + Sync + 'static) -> MockBackend {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let addr = listener.local_addr().unwrap();
-        let stage = Arc::new(Stage {
+        let state = Arc::new(BackendState {
             script: Box::new(script),
             record: Mutex::default(),
             written: AtomicU64::new(0),
             stopping: AtomicBool::new(false),
         });
         let accepting = thread::spawn({
-            let stage = Arc::clone(&stage);
-            move || accept(&listener, &stage)
+            let state = Arc::clone(&state);
+            move || accept(&listener, &state)
         });
-        Backend { addr, stage, accepting: Some(accepting) }
+        MockBackend { addr, state, accepting: Some(accepting) }
     }
 
     pub fn addr(&self) -> SocketAddr {
@@ -91,40 +91,41 @@ impl Backend {
         format!("http://{}/v1", self.addr)
     }
 
-    /// Every whole request so far.
-    pub fn seen(&self) -> Vec<Seen> {
-        self.stage.record().seen.clone()
+    /// Every complete request so far.
+    pub fn requests(&self) -> Vec<RecordedRequest> {
+        self.state.record().requests.clone()
     }
 
-    /// How many connections were opened so far.
+    /// The number of connections opened so far.
     pub fn connections(&self) -> usize {
-        self.stage.record().sockets.len()
+        self.state.record().sockets.len()
     }
 
-    /// How many bytes the sockets took so far, heads and chunk sizes included. A writer that is blocked adds nothing.
+    /// The number of bytes that the sockets accepted so far, including headers and chunk sizes. A blocked write counts
+    /// only what was accepted.
     pub fn written(&self) -> u64 {
-        self.stage.written.load(Ordering::SeqCst)
+        self.state.written.load(Ordering::SeqCst)
     }
 
-    /// When a client went away before its answer had ended. One that only closes its sending side counts as well.
-    pub fn gone(&self) -> Vec<Instant> {
-        self.stage.record().gone.clone()
+    /// When a client disconnected before its response was complete. Closing only its sending side counts too.
+    pub fn disconnects(&self) -> Vec<Instant> {
+        self.state.record().disconnects.clone()
     }
 }
 
-impl Drop for Backend {
+impl Drop for MockBackend {
     fn drop(&mut self) {
-        self.stage.stopping.store(true, Ordering::SeqCst);
+        self.state.stopping.store(true, Ordering::SeqCst);
         // `accept` cannot be interrupted: one more connection wakes it.
         let _ = TcpStream::connect(self.addr);
         let _ = self.accepting.take().map(JoinHandle::join);
-        for socket in self.stage.record().sockets.iter().filter_map(Weak::upgrade) {
+        for socket in self.state.record().sockets.iter().filter_map(Weak::upgrade) {
             let _ = socket.shutdown(Shutdown::Both);
         }
     }
 }
 
-impl Seen {
+impl RecordedRequest {
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body)
             .unwrap_or_else(|error| panic!("{error}: {:?}", String::from_utf8_lossy(&self.body)))
@@ -138,11 +139,11 @@ impl Seen {
     }
 }
 
-impl Refusing {
-    pub fn start() -> Refusing {
+impl RefusingPort {
+    pub fn start() -> RefusingPort {
         let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
         socket.bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into()).unwrap();
-        Refusing { socket }
+        RefusingPort { socket }
     }
 
     pub fn addr(&self) -> SocketAddr {
@@ -154,25 +155,25 @@ impl Refusing {
     }
 }
 
-impl Stage {
+impl BackendState {
     fn record(&self) -> MutexGuard<'_, Record> {
         self.record.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn accept(listener: &TcpListener, stage: &Arc<Stage>) {
+fn accept(listener: &TcpListener, state: &Arc<BackendState>) {
     loop {
         let (socket, _) = listener.accept().unwrap();
-        if stage.stopping.load(Ordering::SeqCst) {
+        if state.stopping.load(Ordering::SeqCst) {
             return;
         }
         let socket = Arc::new(socket);
         let number = {
-            let mut record = stage.record();
+            let mut record = state.record();
             record.sockets.push(Arc::downgrade(&socket));
             record.sockets.len() - 1
         };
-        let stage = Arc::clone(stage);
-        thread::spawn(move || connection::serve(socket, number, &stage));
+        let state = Arc::clone(state);
+        thread::spawn(move || connection::serve(socket, number, &state));
     }
 }

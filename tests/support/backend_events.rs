@@ -1,8 +1,8 @@
-//! What backends say, event by event: a stream of a Responses backend, a stream of a Chat backend, and both as one body.
+//! Events and bodies of upstream backends: Responses and Chat, streamed and as one body.
 
 use serde_json::{Value, json};
 
-/// As a Responses backend writes it: a name, and data that says it again.
+/// An SSE event of a Responses backend: its name is also the `type` of its data.
 pub fn event(data: &Value) -> String {
     format!("event: {}\ndata: {data}\n\n", data["type"].as_str().unwrap())
 }
@@ -43,12 +43,12 @@ pub fn completed() -> Value {
     json!({ "type": "response.completed", "response": { "id": "resp_up1", "status": "completed", "usage": usage() } })
 }
 
-/// A whole answer of a Responses backend.
+/// A complete body of a Responses backend.
 pub fn response(output: &Value) -> Value {
     json!({ "id": "resp_up1", "object": "response", "created_at": 1_750_000_000, "status": "completed", "model": "up-model", "output": output, "usage": usage() })
 }
 
-/// As a Chat backend writes it: data only.
+/// An SSE event of a Chat backend: data only.
 pub fn data(data: &Value) -> String {
     format!("data: {data}\n\n")
 }
@@ -65,7 +65,7 @@ pub fn chat_usage() -> Value {
     json!({ "prompt_tokens": 11, "completion_tokens": 4, "total_tokens": 15 })
 }
 
-/// The chunks of a whole Chat stream that says this, with its usage and its end.
+/// A complete Chat stream with these words, usage and `[DONE]`.
 pub fn chat_stream(words: &[&str]) -> String {
     let mut chunks = vec![chunk(&json!({ "role": "assistant", "content": "" }), &Value::Null)];
     chunks.extend(words.iter().map(|text| word(text)));
@@ -77,7 +77,7 @@ pub fn chat_stream(words: &[&str]) -> String {
     chunks.iter().map(data).chain(["data: [DONE]\n\n".to_owned()]).collect()
 }
 
-/// A whole answer of a Chat backend.
+/// A complete body of a Chat backend.
 pub fn completion(message: &Value, finish: &str) -> Value {
     json!({ "id": "chatcmpl-up1", "object": "chat.completion", "created": 1_750_000_000, "model": "up-model", "choices": [{ "index": 0, "message": message, "finish_reason": finish }], "usage": chat_usage() })
 }

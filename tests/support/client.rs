@@ -1,13 +1,13 @@
-//! A small blocking HTTP/1.1 client that keeps the pieces of a body apart and remembers when each arrived.
+//! A small blocking HTTP/1.1 client that records the chunks of a body and when each arrived.
 
-use super::FAR_TOO_LONG;
+use super::TIMEOUT;
 use serde_json::{Value, json};
 use socket2::{Domain, Socket, Type};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Instant;
 
-/// One connection. It is kept alive from request to request, and closed when this is dropped.
+/// One keep-alive connection, closed on drop.
 pub struct Client {
     socket: BufReader<TcpStream>,
 }
@@ -20,49 +20,49 @@ pub struct Request {
     body: Vec<u8>,
 }
 
-/// A chat request that grows word by word: `chat("Hello!").streamed().with("n", 2)`.
+/// Builder of a chat request: `chat("Hello!").streamed().with("n", 2)`.
 #[derive(Clone, Debug)]
-pub struct Chat {
+pub struct ChatRequest {
     pub body: Value,
     headers: Vec<(String, String)>,
 }
 
-/// A whole reply.
+/// A complete response.
 #[derive(Debug)]
 pub struct Reply {
-    pub head: Head,
-    /// The body as it came: one for each HTTP chunk, or a single one.
-    pub pieces: Vec<Piece>,
+    pub head: ResponseHead,
+    /// The body: one entry per HTTP chunk, or a single one.
+    pub chunks: Vec<BodyChunk>,
 }
 
 #[derive(Debug)]
-pub struct Head {
+pub struct ResponseHead {
     pub status: u16,
     pub headers: Vec<(String, String)>,
 }
 
 #[derive(Debug)]
-pub struct Piece {
+pub struct BodyChunk {
     pub at: Instant,
     pub bytes: Vec<u8>,
 }
 
-/// One SSE event that has nothing but data.
+/// One SSE event with only data.
 #[derive(Clone, Debug)]
 pub struct Frame {
     pub at: Instant,
     pub data: String,
 }
 
-/// A reply that is still arriving. Dropping it closes the connection.
-pub struct Streaming {
-    pub head: Head,
+/// A response that is still arriving. Dropping it closes the connection.
+pub struct ResponseStream {
+    pub head: ResponseHead,
     client: Client,
     frames: Frames,
     over: bool,
 }
 
-/// What came and is not yet a whole frame.
+/// Splits the received bytes into frames.
 #[derive(Default)]
 struct Frames {
     rest: String,
@@ -74,36 +74,36 @@ enum Length {
     Bytes(usize),
 }
 
-pub fn chat(text: &str) -> Chat {
-    Chat {
+pub fn chat(text: &str) -> ChatRequest {
+    ChatRequest {
         body: json!({ "model": "demo", "messages": [{ "role": "user", "content": text }] }),
         headers: vec![("content-type".into(), "application/json".into())],
     }
 }
 
-impl Chat {
-    pub fn with(mut self, key: &str, value: impl Into<Value>) -> Chat {
+impl ChatRequest {
+    pub fn with(mut self, key: &str, value: impl Into<Value>) -> ChatRequest {
         self.body[key] = value.into();
         self
     }
 
-    pub fn without(mut self, key: &str) -> Chat {
+    pub fn without(mut self, key: &str) -> ChatRequest {
         self.body.as_object_mut().unwrap().remove(key);
         self
     }
 
-    pub fn streamed(self) -> Chat {
+    pub fn streamed(self) -> ChatRequest {
         self.with("stream", true)
     }
 
-    pub fn header(mut self, name: &str, value: &str) -> Chat {
+    pub fn header(mut self, name: &str, value: &str) -> ChatRequest {
         self.headers.push((name.into(), value.into()));
         self
     }
 }
 
-impl From<Chat> for Request {
-    fn from(chat: Chat) -> Request {
+impl From<ChatRequest> for Request {
+    fn from(chat: ChatRequest) -> Request {
         let mut request = Request::post(chat.body.to_string().into_bytes());
         request.headers = chat.headers;
         request
@@ -128,7 +128,7 @@ impl Request {
         self
     }
 
-    /// Anything at all, sent to the chat endpoint.
+    /// A request to the chat endpoint with any body.
     pub fn post(body: impl Into<Vec<u8>>) -> Request {
         Request { body: body.into(), ..Request::new("POST", "/v1/chat/completions") }
     }
@@ -138,41 +138,41 @@ impl Client {
     pub fn connect(addr: SocketAddr) -> Client {
         let socket = TcpStream::connect(addr).unwrap();
         socket.set_nodelay(true).unwrap();
-        socket.set_read_timeout(Some(FAR_TOO_LONG)).unwrap();
+        socket.set_read_timeout(Some(TIMEOUT)).unwrap();
         Client { socket: BufReader::new(socket) }
     }
 
-    /// With little room for what it has not read, so that a sender is blocked soon.
+    /// With a small receive buffer, so that the sender is blocked soon.
     pub fn narrow(addr: SocketAddr) -> Client {
         let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
         socket.set_recv_buffer_size(256 * 1024).unwrap();
         socket.connect(&addr.into()).unwrap();
         let socket = TcpStream::from(socket);
-        socket.set_read_timeout(Some(FAR_TOO_LONG)).unwrap();
+        socket.set_read_timeout(Some(TIMEOUT)).unwrap();
         Client { socket: BufReader::new(socket) }
     }
 
-    pub fn ask(&mut self, request: impl Into<Request>) -> Reply {
+    pub fn fetch(&mut self, request: impl Into<Request>) -> Reply {
         let request = request.into();
         self.send(&request);
         let head = self.head();
-        let mut pieces = Vec::new();
+        let mut chunks = Vec::new();
         if request.method == "HEAD" || matches!(head.status, 204 | 304) {
-            return Reply { head, pieces };
+            return Reply { head, chunks };
         }
         match head.length() {
-            Length::Bytes(length) => pieces.push(self.piece(length)),
-            Length::Chunked => pieces.extend(std::iter::from_fn(|| self.chunk())),
+            Length::Bytes(length) => chunks.push(self.read_bytes(length)),
+            Length::Chunked => chunks.extend(std::iter::from_fn(|| self.next_chunk())),
         }
-        Reply { head, pieces }
+        Reply { head, chunks }
     }
 
-    /// Sends, and returns as soon as the head of the reply is there.
-    pub fn stream(mut self, request: impl Into<Request>) -> Streaming {
+    /// Sends a request and returns as soon as the response headers have arrived.
+    pub fn stream(mut self, request: impl Into<Request>) -> ResponseStream {
         self.send(&request.into());
         let head = self.head();
         assert!(matches!(head.length(), Length::Chunked), "not a stream: {head:?}");
-        Streaming { head, client: self, frames: Frames::default(), over: false }
+        ResponseStream { head, client: self, frames: Frames::default(), over: false }
     }
 
     pub fn send(&mut self, request: &Request) {
@@ -194,19 +194,19 @@ impl Client {
 
     pub fn reply(&mut self) -> Reply {
         let head = self.head();
-        let pieces = match head.length() {
-            Length::Bytes(length) => vec![self.piece(length)],
-            Length::Chunked => std::iter::from_fn(|| self.chunk()).collect(),
+        let chunks = match head.length() {
+            Length::Bytes(length) => vec![self.read_bytes(length)],
+            Length::Chunked => std::iter::from_fn(|| self.next_chunk()).collect(),
         };
-        Reply { head, pieces }
+        Reply { head, chunks }
     }
 
-    fn head(&mut self) -> Head {
+    fn head(&mut self) -> ResponseHead {
         let status = self.line();
         let status = status.strip_prefix("HTTP/1.1 ").and_then(|rest| rest.get(..3)).unwrap_or_else(|| {
             panic!("not the first line of a reply: {status:?}");
         });
-        let mut head = Head { status: status.parse().unwrap(), headers: Vec::new() };
+        let mut head = ResponseHead { status: status.parse().unwrap(), headers: Vec::new() };
         loop {
             let line = self.line();
             let Some((name, value)) = line.split_once(": ") else {
@@ -218,21 +218,21 @@ impl Client {
     }
 
     /// The next chunk; `None` at the end of the body.
-    fn chunk(&mut self) -> Option<Piece> {
+    fn next_chunk(&mut self) -> Option<BodyChunk> {
         let length = usize::from_str_radix(&self.line(), 16).unwrap();
         if length == 0 {
             assert_eq!(self.line(), "", "trailers");
             return None;
         }
-        let piece = self.piece(length);
+        let chunk = self.read_bytes(length);
         assert_eq!(self.line(), "", "a chunk has its length");
-        Some(piece)
+        Some(chunk)
     }
 
-    fn piece(&mut self, length: usize) -> Piece {
+    fn read_bytes(&mut self, length: usize) -> BodyChunk {
         let mut bytes = vec![0; length];
         self.socket.read_exact(&mut bytes).unwrap();
-        Piece { at: Instant::now(), bytes }
+        BodyChunk { at: Instant::now(), bytes }
     }
 
     fn line(&mut self) -> String {
@@ -242,7 +242,7 @@ impl Client {
     }
 }
 
-impl Head {
+impl ResponseHead {
     pub fn header(&self, name: &str) -> Option<&str> {
         let mut found = self.headers.iter().filter(|(n, _)| n == name).map(|(_, value)| value.as_str());
         let first = found.next();
@@ -269,7 +269,7 @@ impl Reply {
     }
 
     pub fn text(&self) -> String {
-        let bytes: Vec<u8> = self.pieces.iter().flat_map(|piece| piece.bytes.clone()).collect();
+        let bytes: Vec<u8> = self.chunks.iter().flat_map(|chunk| chunk.bytes.clone()).collect();
         String::from_utf8(bytes).unwrap()
     }
 
@@ -281,20 +281,20 @@ impl Reply {
 
     pub fn frames(&self) -> Vec<Frame> {
         let mut frames = Frames::default();
-        for piece in &self.pieces {
-            frames.add(piece);
+        for chunk in &self.chunks {
+            frames.add(chunk);
         }
         frames.end();
         frames.ready.into()
     }
 }
 
-impl Streaming {
+impl ResponseStream {
     /// The next frame, when it comes; `None` at the end.
     pub fn next(&mut self) -> Option<Frame> {
         while self.frames.ready.is_empty() && !self.over {
-            match self.client.chunk() {
-                Some(piece) => self.frames.add(&piece),
+            match self.client.next_chunk() {
+                Some(chunk) => self.frames.add(&chunk),
                 None => {
                     self.frames.end();
                     self.over = true;
@@ -308,24 +308,24 @@ impl Streaming {
         std::iter::from_fn(|| self.next()).collect()
     }
 
-    /// The next piece as it came, for who reads more than data; not to be mixed with `next`.
-    pub fn piece(&mut self) -> Option<Piece> {
+    /// The next raw chunk, for readers that need more than data. Not to be mixed with `next`.
+    pub fn next_chunk(&mut self) -> Option<BodyChunk> {
         if self.over {
             return None;
         }
-        let piece = self.client.chunk();
-        self.over = piece.is_none();
-        piece
+        let chunk = self.client.next_chunk();
+        self.over = chunk.is_none();
+        chunk
     }
 }
 
 impl Frames {
-    fn add(&mut self, piece: &Piece) {
-        self.rest += std::str::from_utf8(&piece.bytes).unwrap();
+    fn add(&mut self, chunk: &BodyChunk) {
+        self.rest += std::str::from_utf8(&chunk.bytes).unwrap();
         while let Some((frame, rest)) = self.rest.split_once("\n\n") {
             let data = frame.strip_prefix("data: ").unwrap_or_else(|| panic!("not a data frame: {frame:?}"));
             assert!(!data.contains('\n'), "a frame of two lines: {frame:?}");
-            self.ready.push_back(Frame { at: piece.at, data: data.to_owned() });
+            self.ready.push_back(Frame { at: chunk.at, data: data.to_owned() });
             self.rest = rest.to_owned();
         }
     }

@@ -1,89 +1,89 @@
-//! A gateway with a scripted backend behind it, started with one line. What the backend answers is chosen by the model
-//! that is asked for, so that many tests can share one process.
+//! A gateway with a mock backend. The requested model selects the backend's response, so that many tests can share one
+//! process.
 
-use super::{Answer, Backend, Disk, Reply, Request, Server, repo, serve};
+use super::{MockBackend, MockResponse, Reply, Request, Server, TestDir, repo, serve};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::process::Child;
 use std::sync::{Arc, Mutex, PoisonError};
 
-pub struct Behind {
+pub struct TestGateway {
     pub server: Server,
-    pub backend: Backend,
-    answers: Arc<Mutex<HashMap<String, Answer>>>,
-    _undertaker: Option<Child>,
+    pub backend: MockBackend,
+    responses: Arc<Mutex<HashMap<String, MockResponse>>>,
+    _killer: Option<Child>,
 }
 
-impl Behind {
-    /// `reframe serve --backend KIND=URL --profile PROFILE`, with the layer of a disk over the set.
-    pub fn start(kind: &str, profile: &str, disk: Disk) -> Behind {
-        Behind::launch(kind, Some(profile), disk)
+impl TestGateway {
+    /// `reframe serve --backend KIND=URL --profile PROFILE --add DIR/layer`
+    pub fn start(kind: &str, profile: &str, dir: TestDir) -> TestGateway {
+        TestGateway::launch(kind, Some(profile), dir)
     }
 
-    fn launch(kind: &str, profile: Option<&str>, disk: Disk) -> Behind {
-        let answers: Arc<Mutex<HashMap<String, Answer>>> = Arc::default();
-        let backend = Backend::start({
-            let answers = Arc::clone(&answers);
-            move |seen| {
-                let model = seen.json()["model"].as_str().unwrap().to_owned();
-                let answers = answers.lock().unwrap_or_else(PoisonError::into_inner);
-                answers.get(&model).unwrap_or_else(|| panic!("nobody said what {model} answers")).clone()
+    fn launch(kind: &str, profile: Option<&str>, dir: TestDir) -> TestGateway {
+        let responses: Arc<Mutex<HashMap<String, MockResponse>>> = Arc::default();
+        let backend = MockBackend::start({
+            let responses = Arc::clone(&responses);
+            move |request| {
+                let model = request.json()["model"].as_str().unwrap().to_owned();
+                let responses = responses.lock().unwrap_or_else(PoisonError::into_inner);
+                responses.get(&model).unwrap_or_else(|| panic!("nobody said what {model} answers")).clone()
             }
         });
         let at = format!("{kind}={}", backend.url());
-        let launch = serve().args(["--backend", &at]).add(disk);
+        let launch = serve().args(["--backend", &at]).add(dir);
         let launch = match profile {
             Some(profile) => launch.args(["--profile", profile]),
             None => launch,
         };
         let server = launch.start();
-        Behind { server, backend, answers, _undertaker: None }
+        TestGateway { server, backend, responses, _killer: None }
     }
 
-    /// For a static.
-    pub fn shared(kind: &str, profile: &str, disk: Disk) -> Behind {
-        Behind::start(kind, profile, disk).kept()
+    /// Stored in a static: killed when the test process exits.
+    pub fn shared(kind: &str, profile: &str, dir: TestDir) -> TestGateway {
+        TestGateway::start(kind, profile, dir).killed_on_exit()
     }
 
-    /// For a static; each route has the profile that its gateway.yaml says.
-    pub fn shared_as_mapped(kind: &str, disk: Disk) -> Behind {
-        Behind::launch(kind, None, disk).kept()
+    /// Like `shared`, with the profiles of gateway.yaml.
+    pub fn shared_with_route_profiles(kind: &str, dir: TestDir) -> TestGateway {
+        TestGateway::launch(kind, None, dir).killed_on_exit()
     }
 
-    fn kept(self) -> Behind {
-        let behind = self;
-        let undertaker = Some(behind.server.outlived_by_nobody());
-        Behind { _undertaker: undertaker, ..behind }
+    fn killed_on_exit(self) -> TestGateway {
+        let gateway = self;
+        let killer = Some(gateway.server.kill_on_exit());
+        TestGateway { _killer: killer, ..gateway }
     }
 
-    /// From now on the backend answers this to whoever asks for this model.
-    pub fn plays(&self, model: &str, answer: Answer) {
-        let earlier = self.answers.lock().unwrap_or_else(PoisonError::into_inner).insert(model.to_owned(), answer);
+    /// Sets the backend's response to requests for this model.
+    pub fn set_response(&self, model: &str, answer: MockResponse) {
+        let earlier = self.responses.lock().unwrap_or_else(PoisonError::into_inner).insert(model.to_owned(), answer);
         assert!(earlier.is_none(), "{model} has an answer already");
     }
 
-    /// What the client gets when the backend answers this: JSON, unless it asks for a stream.
-    pub fn ask(&self, model: &str, answer: Answer, request: Request) -> Reply {
-        self.plays(model, answer);
-        self.server.ask(request)
+    /// Sets the backend's response and sends the request.
+    pub fn fetch(&self, model: &str, answer: MockResponse, request: Request) -> Reply {
+        self.set_response(model, answer);
+        self.server.fetch(request)
     }
 
-    /// The requests for this model, as the backend saw them.
-    pub fn seen(&self, model: &str) -> Vec<Value> {
-        let bodies = self.backend.seen().into_iter().map(|seen| seen.json());
+    /// The bodies of the backend requests for this model.
+    pub fn requests_for(&self, model: &str) -> Vec<Value> {
+        let bodies = self.backend.requests().into_iter().map(|request| request.json());
         bodies.filter(|body| body["model"] == model).collect()
     }
 
-    /// A line of `GET /metrics`, or 0.
+    /// The value of a metric in `GET /metrics`, or 0.
     pub fn metric(&self, name: &str) -> f64 {
-        let text = self.server.ask(Request::get("/metrics")).text();
+        let text = self.server.fetch(Request::get("/metrics")).text();
         let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
         value.map_or(0.0, |value| value.parse().unwrap())
     }
 }
 
-/// A request in each dialect: `responses`, `chat`, `completions`; `stream` as it is given, or not there at all.
-pub fn asking(dialect: &str, model: &str, stream: impl Into<Option<bool>>) -> Request {
+/// A request in the dialect `responses`, `chat` or `completions`, with the given `stream` or without it.
+pub fn dialect_request(dialect: &str, model: &str, stream: impl Into<Option<bool>>) -> Request {
     let (path, mut body) = match dialect {
         "responses" => ("/v1/responses", json!({ "model": model, "input": "Speak." })),
         "chat" => {
@@ -98,8 +98,8 @@ pub fn asking(dialect: &str, model: &str, stream: impl Into<Option<bool>>) -> Re
     Request::post(body.to_string()).at(path).header("content-type", "application/json")
 }
 
-/// Everything that is expected stands in what came. A map may have more keys, a list no more elements.
-pub fn holds(expected: &Value, got: &Value) {
+/// Asserts that `got` contains `expected`. Objects may have more keys, arrays no more elements.
+pub fn assert_contains(expected: &Value, got: &Value) {
     fn differs(expected: &Value, got: &Value, at: &str) -> Option<String> {
         match (expected, got) {
             (Value::Object(expected), Value::Object(_)) => {

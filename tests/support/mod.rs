@@ -1,9 +1,9 @@
-//! What the tests over HTTP share: the real binary as a guarded process, folders to serve from, and a plain client.
+//! Shared by the tests over HTTP: the real binary as a guarded process, temporary folders to serve from, and a client.
 //!
-//! Nothing here knows the inside of the gateway: the client is written on `std::net`, so that what a test sees is what
-//! is on the wire, piece by piece.
+//! Nothing here depends on the gateway's internals: the client is written on `std::net`, so a test sees the bytes on
+//! the wire, chunk by chunk.
 
-// Each test file is a program of its own and uses its own part of this one.
+// Each test file is its own binary and uses only some of this module.
 #![allow(dead_code, unused_imports)]
 
 pub mod admin_client;
@@ -16,40 +16,40 @@ pub mod small_set;
 pub mod sse;
 pub mod temp_sets;
 
-pub use admin_client::Operator;
-pub use backend::{Answer, Backend, Delimited, Refusing, Seen, Step};
-pub use client::{Chat, Client, Frame, Piece, Reply, Request, Streaming, chat};
-pub use gateway_with_backend::{Behind, asking, holds};
+pub use admin_client::AdminClient;
+pub use backend::{BodyFraming, MockBackend, MockResponse, RecordedRequest, RefusingPort, ResponseStep};
+pub use client::{BodyChunk, ChatRequest, Client, Frame, Reply, Request, ResponseStream, chat};
+pub use gateway_with_backend::{TestGateway, assert_contains, dialect_request};
 pub use server::{Exit, Launch, Server, demo, serve, serve_with};
-pub use sse::{Listening, Told};
-pub use temp_sets::{Disk, edited, repo};
+pub use sse::{SseMessage, SseStream};
+pub use temp_sets::{TestDir, edited, repo};
 
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
-/// Nothing in these tests takes this long; what does is lost.
-pub const FAR_TOO_LONG: Duration = Duration::from_secs(10);
+/// Upper limit of every wait in these tests.
+pub const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Prints what was measured. A busy machine is slow, so only ten times the limit is a failure.
-pub fn within(what: &str, took: Duration, limit: Duration) {
-    println!("{what}: {took:.1?} (limit {limit:?})");
-    assert!(took < limit * 10, "{what}: {took:?}, ten times the limit of {limit:?}");
+/// Prints the measured time. Fails only at ten times the limit, because test machines may be slow.
+pub fn assert_within(what: &str, elapsed: Duration, limit: Duration) {
+    println!("{what}: {elapsed:.1?} (limit {limit:?})");
+    assert!(elapsed < limit * 10, "{what}: {elapsed:?}, ten times the limit of {limit:?}");
 }
 
-/// Tries until it holds.
+/// Retries until the attempt returns a value.
 pub fn eventually<T>(what: &str, mut attempt: impl FnMut() -> Option<T>) -> T {
-    let begun = Instant::now();
+    let started = Instant::now();
     loop {
         if let Some(found) = attempt() {
             return found;
         }
-        assert!(begun.elapsed() < FAR_TOO_LONG, "never: {what}");
+        assert!(started.elapsed() < TIMEOUT, "never: {what}");
         std::thread::sleep(Duration::from_millis(2));
     }
 }
 
-/// A chunk or body with its id and time replaced, after both were looked at.
-pub fn normal(mut value: Value) -> Value {
+/// Checks the id and time of a chunk or body and replaces both by fixed values.
+pub fn normalize(mut value: Value) -> Value {
     let id = value["id"].as_str().unwrap_or_default();
     assert!(id.strip_prefix("chatcmpl-").is_some_and(|rest| rest.len() >= 16), "a bad id: {value}");
     assert!(value["created"].as_u64().is_some_and(|seconds| seconds > 1_700_000_000), "a bad time: {value}");
@@ -57,7 +57,7 @@ pub fn normal(mut value: Value) -> Value {
     value
 }
 
-/// The chunks of a stream, normalised; id and time are the same in all of them, and `[DONE]` is the end.
+/// The normalised chunks of a stream. Checks that all have the same id and time, and that `[DONE]` is last.
 pub fn chunks(frames: &[Frame]) -> Vec<Value> {
     let (done, chunks) = frames.split_last().unwrap();
     assert_eq!(done.data, "[DONE]", "the stream did not end as it should");
@@ -65,12 +65,12 @@ pub fn chunks(frames: &[Frame]) -> Vec<Value> {
     for chunk in &chunks {
         assert_eq!((&chunk["id"], &chunk["created"]), (&chunks[0]["id"], &chunks[0]["created"]));
     }
-    chunks.into_iter().map(normal).collect()
+    chunks.into_iter().map(normalize).collect()
 }
 
 pub const GREETING: &str = "Hello! I am a recorded turn, played back through your mapping. Change one line of it, and the next answer differs.";
 
-/// The chunks of the recorded greeting: who speaks, word by word, why it stopped.
+/// The chunks of the recorded greeting: the role, one per word, the finish reason.
 pub fn greeting_chunks() -> Vec<Value> {
     let mut deltas = vec![(json!({ "role": "assistant", "content": "", "refusal": null }), Value::Null)];
     deltas.extend(words(GREETING).map(|word| (json!({ "content": word }), Value::Null)));
@@ -89,7 +89,7 @@ pub fn chunk(index: usize, delta: Value, finish: Value) -> Value {
     })
 }
 
-/// As a model sends them: each word with the space before it.
+/// Splits a text as models do: each word with the space before it.
 pub fn words(text: &str) -> impl Iterator<Item = &str> {
     let starts = text.char_indices().filter(|(at, c)| *at == 0 || *c == ' ').map(|(at, _)| at);
     let ends = text.char_indices().filter(|(at, c)| *at > 0 && *c == ' ').map(|(at, _)| at).chain([text.len()]);

@@ -1,4 +1,4 @@
-//! The binary as a process of its own, and an HTTP/1.1 client that is small enough to be trusted.
+//! Runs the binary as a child process, with a minimal HTTP/1.1 client.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -8,9 +8,9 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A running gateway; dropping it ends the process.
+/// A running gateway. Dropping it kills the process.
 pub struct Server {
     child: Child,
     addr: String,
@@ -24,7 +24,7 @@ pub struct Reply {
 }
 
 impl Server {
-    /// `reframe --add FOLDER serve`, on a port that is free.
+    /// `reframe --add FOLDER serve` on a free port.
     pub fn with(folder: &Path) -> Server {
         let mut child = Command::new(env!("CARGO_BIN_EXE_reframe"))
             .current_dir(env!("CARGO_MANIFEST_DIR"))
@@ -35,32 +35,32 @@ impl Server {
             .spawn()
             .unwrap();
         let out = child.stdout.take().unwrap();
-        let (found, heard) = mpsc::channel();
-        // The pipe is read to its end, so that a server that goes on printing never waits for us.
+        let (sender, receiver) = mpsc::channel();
+        // The pipe is read to its end, so that later output never blocks the server.
         thread::spawn(move || {
             for line in BufReader::new(out).lines().map_while(Result::ok) {
                 if let Some(url) = line.strip_prefix("listening on http://") {
-                    let _ = found.send(url.split('/').next().unwrap().to_owned());
+                    let _ = sender.send(url.split('/').next().unwrap().to_owned());
                 }
             }
         });
-        let addr = heard.recv_timeout(PATIENCE);
+        let addr = receiver.recv_timeout(TIMEOUT);
         let mut server = Server { child, addr: String::new() };
         server.addr = addr.expect("the server says where it listens");
         server
     }
 
     pub fn post(&self, path: &str, body: &str) -> Reply {
-        self.ask(&format!("POST {path} HTTP/1.1\r\nhost: {}\r\ncontent-length: {}\r\n", self.addr, body.len()), body)
+        self.fetch(&format!("POST {path} HTTP/1.1\r\nhost: {}\r\ncontent-length: {}\r\n", self.addr, body.len()), body)
     }
 
     pub fn get(&self, path: &str) -> Reply {
-        self.ask(&format!("GET {path} HTTP/1.1\r\nhost: {}\r\n", self.addr), "")
+        self.fetch(&format!("GET {path} HTTP/1.1\r\nhost: {}\r\n", self.addr), "")
     }
 
-    fn ask(&self, head: &str, body: &str) -> Reply {
+    fn fetch(&self, head: &str, body: &str) -> Reply {
         let mut socket = TcpStream::connect(&self.addr).unwrap();
-        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        socket.set_read_timeout(Some(TIMEOUT)).unwrap();
         write!(socket, "{head}content-type: application/json\r\nconnection: close\r\n\r\n{body}").unwrap();
         let mut answer = Vec::new();
         socket.read_to_end(&mut answer).unwrap();
@@ -93,7 +93,7 @@ impl Reply {
     }
 }
 
-/// The last chunk has the size 0; an answer that ends before it was cut.
+/// Panics if the final chunk of size 0 is missing: the response was truncated.
 fn unchunked(mut rest: &[u8]) -> Vec<u8> {
     let mut body = Vec::new();
     loop {

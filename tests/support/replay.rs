@@ -1,15 +1,15 @@
-//! Plays transcripts through the pipeline, with ids that count and a clock that stands.
+//! Replays transcripts through the pipeline, with counting ids and a fixed clock.
 
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use reframe::diagnostics::{Findings, Sources, render_all};
-use reframe::domain::{Ended, Frame, Tree};
-use reframe::engine::pipeline::{Answer, Filling, Observer, Order, Pipeline, Sight};
+use reframe::domain::{Frame, StreamEnd, Tree};
+use reframe::engine::pipeline::{Observer, Pipeline, RenderMode, ResponseMode, TraceEvent, TurnSpec};
 use reframe::engine::{encode, request, sse};
 use reframe::mapping::config::gateway::Validation;
 use reframe::mapping::config::transcript;
-use reframe::mapping::config::transcript::{Arrival, Transcript};
-use reframe::mapping::source::field_reader::Cx;
+use reframe::mapping::config::transcript::{RecordedEvent, Transcript};
+use reframe::mapping::source::field_reader::LoadContext;
 use reframe::mapping::{Plan, load};
 use reframe::reload::embedded;
 use reframe::turn::Ids;
@@ -17,27 +17,27 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-/// 2026-01-01, so that goldens do not age.
+/// 2026-01-01. A fixed clock keeps the golden files stable.
 pub const NOW_MS: u64 = 1_767_225_600_000;
 
-pub struct Set {
+pub struct LoadedSet {
     pub plan: Plan,
 }
 
-/// A stream as it left.
+/// The output of a streamed turn.
 #[derive(Debug, Default)]
-pub struct Outcome {
+pub struct StreamOutput {
     pub frames: Vec<Frame>,
-    /// For each frame, the mapping line that made it.
+    /// For each frame, the mapping line that produced it.
     pub rules: Vec<String>,
     pub bytes: Vec<u8>,
-    /// The turn failed before anything was told: the client sees an HTTP error instead.
-    pub refused: Option<(u16, Tree)>,
+    /// Set if the turn failed before the first frame: the client gets an HTTP error.
+    pub http_error: Option<(u16, Tree)>,
 }
 
-impl Outcome {
+impl StreamOutput {
     pub fn text(&self) -> String {
-        match &self.refused {
+        match &self.http_error {
             Some((status, envelope)) => format!("HTTP {status}\n{}\n", envelope.to_json_pretty()),
             None => String::from_utf8(self.bytes.clone()).unwrap(),
         }
@@ -56,92 +56,95 @@ impl Outcome {
     }
 }
 
-impl Set {
-    pub fn embedded() -> Set {
-        Set::of(&embedded::files())
+impl LoadedSet {
+    pub fn embedded() -> LoadedSet {
+        LoadedSet::of(&embedded::files())
     }
 
-    pub fn of(files: &[reframe::mapping::FileText]) -> Set {
+    pub fn of(files: &[reframe::mapping::SourceFile]) -> LoadedSet {
         let loaded = load(files);
         let Some(plan) = loaded.plan else { panic!("{}", render_all(&loaded.diagnostics, &loaded.sources, false)) };
-        Set { plan }
+        LoadedSet { plan }
     }
 
-    /// Every dialect under every profile.
+    /// Every dialect with every profile.
     pub fn pairs(&self) -> Vec<(String, String)> {
         let profiled = self.plan.dialects().filter_map(|d| Some((d.name.clone(), d.profile.clone()?)));
         profiled.collect()
     }
 
-    fn order(
+    fn turn_spec(
         &self,
         transcript: &Transcript,
         dialect: &str,
         profile: &str,
-        answer: Answer,
+        response_mode: ResponseMode,
         body: &Tree,
-    ) -> Result<Order, (u16, Tree)> {
+    ) -> Result<TurnSpec, (u16, Tree)> {
         let dialect = self.plan.dialect(dialect, Some(profile)).expect("a dialect under this profile").clone();
         let request = request::read_tree(&dialect.request, body)
             .map_err(|fault| (fault.status(), encode::error(&dialect, &fault).unwrap()))?;
-        Ok(Order {
+        Ok(TurnSpec {
             backend: self.plan.backend(&transcript.backend).expect("the transcript's backend").clone(),
             dialect,
             request: Arc::new(request),
             validation: Validation::Strict,
-            answer,
-            masks: Default::default(),
-            hidden: None,
+            response_mode,
+            tool_aliases: Default::default(),
+            redactor: None,
             ids: Ids::Counting(0),
             now_ms: NOW_MS,
         })
     }
 
-    pub fn stream(&self, transcript: &Transcript, dialect: &str, profile: &str, body: &Tree) -> Outcome {
-        let order = match self.order(transcript, dialect, profile, Answer::Stream, body) {
-            Ok(order) => order,
-            Err(refused) => return Outcome { refused: Some(refused), ..Outcome::default() },
+    pub fn stream(&self, transcript: &Transcript, dialect: &str, profile: &str, body: &Tree) -> StreamOutput {
+        let turn_spec = match self.turn_spec(transcript, dialect, profile, ResponseMode::Stream, body) {
+            Ok(turn_spec) => turn_spec,
+            Err(http_error) => return StreamOutput { http_error: Some(http_error), ..StreamOutput::default() },
         };
-        let plan = order.dialect.clone();
+        let plan = turn_spec.dialect.clone();
         let rules = Arc::new(Mutex::new(Vec::new()));
-        let mut pipeline = Pipeline::new(order).observe(Box::new(Lines(self.plan.sources.clone(), rules.clone())));
-        let mut outcome = Outcome { frames: feed(&mut pipeline, transcript), ..Outcome::default() };
-        outcome.rules = rules.lock().unwrap().clone();
+        let mut pipeline =
+            Pipeline::new(turn_spec).with_observer(Box::new(RuleRecorder(self.plan.sources.clone(), rules.clone())));
+        let mut output = StreamOutput { frames: feed(&mut pipeline, transcript), ..StreamOutput::default() };
+        output.rules = rules.lock().unwrap().clone();
         if let Some(fault) = pipeline.fault().filter(|_| !pipeline.is_open()) {
-            outcome.refused = Some((fault.status(), encode::error(&plan, fault).unwrap()));
+            output.http_error = Some((fault.status(), encode::error(&plan, fault).unwrap()));
         }
-        for frame in &outcome.frames {
-            sse::write(frame, plan.wire.kind, &mut outcome.bytes);
+        for frame in &output.frames {
+            sse::write(frame, plan.encoding.format, &mut output.bytes);
         }
-        outcome
+        output
     }
 
-    /// Only the bytes, as the server would write them.
+    /// Only the bytes, as the server writes them.
     pub fn bytes(
         &self,
-        filling: Filling,
+        render_mode: RenderMode,
         transcript: &Transcript,
         dialect: &str,
         profile: &str,
         body: &Tree,
     ) -> Vec<u8> {
-        let Ok(order) = self.order(transcript, dialect, profile, Answer::Stream, body) else { return Vec::new() };
-        let mut pipeline = Pipeline::new(order).writing().filling(filling);
+        let Ok(turn_spec) = self.turn_spec(transcript, dialect, profile, ResponseMode::Stream, body) else {
+            return Vec::new();
+        };
+        let mut pipeline = Pipeline::new(turn_spec).with_byte_output().with_render_mode(render_mode);
         feed(&mut pipeline, transcript);
         let mut bytes = Vec::new();
         pipeline.drain(&mut bytes);
         bytes
     }
 
-    /// The JSON body, or the error envelope under its status.
+    /// The JSON body, or the status and error envelope.
     pub fn body(&self, transcript: &Transcript, dialect: &str, profile: &str, body: &Tree) -> String {
-        let answer = self.order(transcript, dialect, profile, Answer::Body, body).and_then(|order| {
-            let plan = order.dialect.clone();
-            let mut pipeline = Pipeline::new(order);
+        let result = self.turn_spec(transcript, dialect, profile, ResponseMode::Body, body).and_then(|turn_spec| {
+            let plan = turn_spec.dialect.clone();
+            let mut pipeline = Pipeline::new(turn_spec);
             feed(&mut pipeline, transcript);
             pipeline.body().map_err(|fault| (fault.status(), encode::error(&plan, &fault).unwrap()))
         });
-        match answer {
+        match result {
             Ok(body) => body.to_json_pretty() + "\n",
             Err((status, envelope)) => format!("HTTP {status}\n{}\n", envelope.to_json_pretty()),
         }
@@ -153,29 +156,29 @@ pub fn feed(pipeline: &mut Pipeline, transcript: &Transcript) -> Vec<Frame> {
     let mut ended = false;
     for line in &transcript.lines {
         let now = NOW_MS + line.at_ms;
-        frames.extend(match &line.what {
-            Arrival::Raw(raw) => pipeline.push(raw, now).frames,
-            Arrival::End => {
+        frames.extend(match &line.event {
+            RecordedEvent::Raw(raw) => pipeline.push(raw, now).frames,
+            RecordedEvent::End => {
                 ended = true;
-                pipeline.finish(Ended::Marker, now).frames
+                pipeline.finish(StreamEnd::Marker, now).frames
             }
-            Arrival::Cut(why) => {
+            RecordedEvent::Disconnect(why) => {
                 ended = true;
-                pipeline.finish(Ended::Cut(why.clone()), now).frames
+                pipeline.finish(StreamEnd::Disconnected(why.clone()), now).frames
             }
         });
     }
     if !ended {
-        frames.extend(pipeline.finish(Ended::Eof, NOW_MS).frames);
+        frames.extend(pipeline.finish(StreamEnd::Eof, NOW_MS).frames);
     }
     frames
 }
 
-struct Lines(Arc<Sources>, Arc<Mutex<Vec<String>>>);
+struct RuleRecorder(Arc<Sources>, Arc<Mutex<Vec<String>>>);
 
-impl Observer for Lines {
-    fn see(&mut self, sight: Sight) {
-        if let Sight::Frame(_, span) = sight {
+impl Observer for RuleRecorder {
+    fn on(&mut self, event: TraceEvent) {
+        if let TraceEvent::Frame(_, span) = event {
             self.1.lock().unwrap().push(self.0.show_short(span));
         }
     }
@@ -186,11 +189,11 @@ pub fn transcript(path: &Path) -> Transcript {
     let mut sources = Sources::default();
     let file = sources.add("events", path.display().to_string(), Arc::from(text.as_str()));
     let findings = Findings::default();
-    let parsed = transcript::parse("golden", file, &text, Cx { sources: &sources, findings: &findings });
+    let parsed = transcript::parse("golden", file, &text, LoadContext { sources: &sources, findings: &findings });
     parsed.unwrap_or_else(|| panic!("{}", render_all(&findings.into_sorted(), &sources, false)))
 }
 
-/// `request.json`: dialect → the body that a client of it sends.
+/// `request.json`: dialect → request body.
 pub fn requests(path: &Path) -> BTreeMap<String, Tree> {
     let text = std::fs::read(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     let tree = Tree::parse(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));

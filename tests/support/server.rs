@@ -1,6 +1,6 @@
-//! The real binary as a process that does not outlive its guard.
+//! Runs the real binary as a child process that is killed when its guard is dropped.
 
-use super::{Chat, Client, Disk, FAR_TOO_LONG, Operator, Reply, Request, Streaming};
+use super::{AdminClient, ChatRequest, Client, Reply, Request, ResponseStream, TIMEOUT, TestDir};
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
 use std::net::{SocketAddr, TcpStream};
@@ -10,24 +10,24 @@ use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
 
-/// A server that is ready. Dropping it kills the process.
+/// A server that listens. Dropping it kills the process.
 pub struct Server {
     child: Child,
     addr: SocketAddr,
-    /// What it said until it listened.
+    /// The output up to the line that names the address.
     pub banner: String,
     log: Arc<Log>,
-    /// What the process works with, for as long as it runs.
-    _disks: Vec<Disk>,
+    /// The folders that the process uses, kept while it runs.
+    _dirs: Vec<TestDir>,
 }
 
-/// How to start the binary. Without a word it serves what is compiled in, from an empty folder, on a free port.
+/// How to start the binary. By default it serves the embedded set, in an empty working folder, on a free port.
 pub struct Launch {
     command: Command,
-    disks: Vec<Disk>,
+    dirs: Vec<TestDir>,
 }
 
-/// What a command left behind.
+/// The result of a command.
 #[derive(Debug, PartialEq)]
 pub struct Exit {
     pub code: Option<i32>,
@@ -35,19 +35,19 @@ pub struct Exit {
     pub stderr: String,
 }
 
-/// What the process has written to standard error so far.
+/// The standard error of the process so far.
 #[derive(Default)]
 struct Log {
     text: Mutex<String>,
     grown: Condvar,
 }
 
-/// The demo, shared by all tests of a program.
+/// A server with the embedded demo, shared by all tests of a test binary.
 pub fn demo() -> &'static Server {
     static SHARED: LazyLock<(Server, Child)> = LazyLock::new(|| {
         let server = serve().start();
-        let undertaker = server.undertaker();
-        (server, undertaker)
+        let killer = server.kill_on_exit();
+        (server, killer)
     });
     &SHARED.0
 }
@@ -56,26 +56,26 @@ pub fn serve() -> Launch {
     Launch::new().args(["serve", "--listen", "127.0.0.1:0"])
 }
 
-/// The demo with the layer of a disk over it.
-pub fn serve_with(disk: Disk) -> Server {
-    serve().add(disk).start()
+/// A server with the demo and the layer of `dir`.
+pub fn serve_with(dir: TestDir) -> Server {
+    serve().add(dir).start()
 }
 
 impl Launch {
     pub fn new() -> Launch {
         let mut command = Command::new(env!("CARGO_BIN_EXE_reframe"));
-        let home = Disk::empty();
+        let home = TestDir::empty();
         command.current_dir(home.path("")).stdin(Stdio::null());
         for name in ["PORT", "REFRAME_LOG", "REFRAME_API_KEY", "REFRAME_BACKEND_KEY", "REFRAME_ADMIN_TOKEN"] {
             command.env_remove(name);
         }
-        Launch { command, disks: vec![home] }
+        Launch { command, dirs: vec![home] }
     }
 
-    /// Lays the layer of a disk over the set, and keeps the disk.
-    pub fn add(mut self, disk: Disk) -> Launch {
-        self.command.arg("--add").arg(disk.layer());
-        self.disks.push(disk);
+    /// Adds the layer of `dir` to the set and keeps the folder.
+    pub fn add(mut self, dir: TestDir) -> Launch {
+        self.command.arg("--add").arg(dir.layer());
+        self.dirs.push(dir);
         self
     }
 
@@ -99,12 +99,12 @@ impl Launch {
         self
     }
 
-    /// With an admin listener.
-    pub fn operated(self) -> Launch {
+    /// Enables the admin listener.
+    pub fn with_admin(self) -> Launch {
         self.args(["--admin", "127.0.0.1:0"]).env("REFRAME_ADMIN_TOKEN", super::admin_client::TOKEN)
     }
 
-    /// Runs it to its end.
+    /// Runs the command to its end.
     pub fn run(mut self) -> Exit {
         let output = self.command.output().unwrap();
         Exit {
@@ -114,12 +114,12 @@ impl Launch {
         }
     }
 
-    /// Runs it to its end, which must come by itself and soon: for what may not start.
-    pub fn refused(mut self) -> Exit {
+    /// Runs a command that is expected to fail at start, with a time limit.
+    pub fn run_with_timeout(mut self) -> Exit {
         let mut child = self.command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let begun = Instant::now();
+        let started = Instant::now();
         while child.try_wait().unwrap().is_none() {
-            if begun.elapsed() > FAR_TOO_LONG {
+            if started.elapsed() > TIMEOUT {
                 let _ = child.kill();
             }
             thread::sleep(std::time::Duration::from_millis(2));
@@ -132,12 +132,12 @@ impl Launch {
         }
     }
 
-    /// Starts it with nobody at the other end of its standard output and its standard error.
-    pub fn start_unheard(mut self, addr: SocketAddr) -> Server {
+    /// Starts the server with closed standard output and standard error.
+    pub fn start_with_closed_output(mut self, addr: SocketAddr) -> Server {
         let mut child = self.command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         drop((child.stdout.take(), child.stderr.take()));
         let log = Arc::new(Log::default());
-        let mut server = Server { child, addr, banner: String::new(), log, _disks: self.disks };
+        let mut server = Server { child, addr, banner: String::new(), log, _dirs: self.dirs };
         super::eventually("it listens", || {
             assert_eq!(server.child.try_wait().unwrap(), None, "it ended");
             TcpStream::connect(addr).ok()
@@ -145,7 +145,7 @@ impl Launch {
         server
     }
 
-    /// Starts it, and waits until it listens.
+    /// Starts the server and waits until it listens.
     pub fn start(mut self) -> Server {
         let mut child = self.command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let log = Arc::new(Log::default());
@@ -167,9 +167,9 @@ impl Launch {
                 break place.strip_suffix("/v1").unwrap().parse().unwrap();
             }
         };
-        // Kept open: a server must not die of a closed pipe when it says something later.
+        // Keeps the pipe open, so that later output of the server does not fail.
         thread::spawn(move || stdout.read_to_string(&mut String::new()));
-        Server { child, addr, banner, log, _disks: self.disks }
+        Server { child, addr, banner, log, _dirs: self.dirs }
     }
 }
 
@@ -178,34 +178,28 @@ impl Server {
         self.addr
     }
 
-    /// What is static is never dropped, so its end is left to a shell that waits for the end of its input, which is the
-    /// end of this program.
-    pub fn undertaker(&self) -> Child {
-        let bury = format!("cat >/dev/null; kill -9 {}", self.child.id());
-        Command::new("sh").args(["-c", &bury]).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap()
+    /// Starts a shell that kills the server when this test process exits, because statics are never dropped. The shell
+    /// waits for the end of its input, which this process holds open.
+    pub fn kill_on_exit(&self) -> Child {
+        let script = format!("cat >/dev/null; kill -9 {}", self.child.id());
+        Command::new("sh").args(["-c", &script]).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap()
     }
 
     pub fn client(&self) -> Client {
         Client::connect(self.addr)
     }
 
-    /// One request on a connection of its own.
-    pub fn ask(&self, request: impl Into<Request>) -> Reply {
-        self.client().ask(request)
+    /// Sends one request on its own connection.
+    pub fn fetch(&self, request: impl Into<Request>) -> Reply {
+        self.client().fetch(request)
     }
 
-    /// The head of a stream is there; its frames come as they are asked for.
-    pub fn stream(&self, chat: Chat) -> Streaming {
+    /// Sends a streaming request and returns after the response headers. Frames are read on demand.
+    pub fn stream(&self, chat: ChatRequest) -> ResponseStream {
         self.client().stream(chat.streamed())
     }
 
-    /// For what is static and never dropped: a shell ends the process when this program ends.
-    pub fn outlived_by_nobody(&self) -> Child {
-        let bury = format!("cat >/dev/null; kill -9 {}", self.child.id());
-        Command::new("sh").args(["-c", &bury]).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap()
-    }
-
-    /// How much memory the process has in use, in bytes.
+    /// The resident memory of the process, in bytes.
     pub fn resident(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
@@ -216,7 +210,7 @@ impl Server {
         self.signal("-TERM");
     }
 
-    pub fn hang_up(&self) {
+    pub fn sighup(&self) {
         self.signal("-HUP");
     }
 
@@ -225,14 +219,14 @@ impl Server {
         assert!(kill.success());
     }
 
-    /// Whoever runs it, at its admin listener.
-    pub fn operator(&self) -> Operator {
+    /// A client of the admin listener.
+    pub fn admin(&self) -> AdminClient {
         let line = self.banner.lines().find_map(|line| line.strip_prefix("admin on http://"));
         let addr = line.and_then(|line| line.strip_suffix("/status")).expect("it has no admin listener");
-        Operator::new(addr.parse().unwrap())
+        AdminClient::new(addr.parse().unwrap())
     }
 
-    /// Waits for its end.
+    /// Waits until the process exits.
     pub fn wait(&mut self) -> ExitStatus {
         super::eventually("the process ends", || self.child.try_wait().unwrap())
     }
@@ -241,17 +235,17 @@ impl Server {
         lock(&self.log.text).clone()
     }
 
-    /// Waits until the log says this, and returns all of it.
+    /// Waits until the log contains `wanted` and returns the whole log.
     pub fn wait_for_log(&self, wanted: &str) -> String {
         self.wait_for_log_from(0, wanted)
     }
 
-    /// Waits until the log says this behind its first `from` bytes, and returns what stands there.
+    /// Waits until the log after its first `from` bytes contains `wanted`, and returns that part of the log.
     pub fn wait_for_log_from(&self, from: usize, wanted: &str) -> String {
-        let begun = Instant::now();
+        let started = Instant::now();
         let mut text = lock(&self.log.text);
         while !text[from..].contains(wanted) {
-            let left = FAR_TOO_LONG.saturating_sub(begun.elapsed());
+            let left = TIMEOUT.saturating_sub(started.elapsed());
             assert!(!left.is_zero(), "the log never said {wanted:?}:\n{}", &text[from..]);
             text = self.log.grown.wait_timeout(text, left).unwrap_or_else(PoisonError::into_inner).0;
         }
@@ -270,7 +264,7 @@ impl Drop for Server {
 }
 
 impl Log {
-    /// A pipe that nobody empties would stop the server.
+    /// Drains the pipe: a full pipe would block the server.
     fn follow(&self, stderr: impl Read) {
         let mut lines = BufReader::new(stderr);
         let mut line = String::new();

@@ -1,19 +1,19 @@
-//! A set of one's own, as small as can be, so that it loads in no time. Its mark is in every frame.
+//! A minimal mapping set that loads fast. Every frame contains a mark that identifies the generation.
 
-use super::{Disk, repo};
+use super::{TestDir, repo};
 use std::fs;
 
-/// A word every so many milliseconds.
-pub fn tiny(pace: u32) -> Disk {
-    let disk = Disk::empty();
-    disk.write(
+/// `pace`: milliseconds between two words.
+pub fn small_set(pace: u32) -> TestDir {
+    let dir = TestDir::empty();
+    dir.write(
         "mappings/gateway.yaml",
         "backends: { demo: { use: replay, script: demo } }\n\
          models: [ { id: demo, backend: demo } ]\n\
          routes: [ { endpoint: POST /v1/chat/completions, dialect: tiny } ]\n",
     );
-    disk.write("mappings/backends/replay.yaml", &repo("mappings/backends/replay.yaml"));
-    disk.write(
+    dir.write("mappings/backends/replay.yaml", &repo("mappings/backends/replay.yaml"));
+    dir.write(
         "mappings/backends/tiny.yaml",
         "backend: tiny\n\
          transport: http\n\
@@ -24,25 +24,25 @@ pub fn tiny(pace: u32) -> Disk {
          \x20   - { name: the end, where: { $.stop: string }, emit: [ finish: { reason: $.stop } ] }\n",
     );
     let script = format!("script: demo\npace: {{ fixed: {pace} }}\nsteps:\n{}", STEPS);
-    disk.write("mappings/scripts/demo.yaml", &script);
-    let words = (0..TINY_WORDS).map(|word| format!("{{\"raw\":{{\"say\":\"{word}\"}}}}\n"));
+    dir.write("mappings/scripts/demo.yaml", &script);
+    let words = (0..WORD_COUNT).map(|word| format!("{{\"raw\":{{\"say\":\"{word}\"}}}}\n"));
     let words: String = words.collect();
-    disk.write(
+    dir.write(
         "mappings/transcripts/words.jsonl",
         &format!("{{\"transcript\":\"tiny\"}}\n{words}{{\"raw\":{{\"stop\":\"stop\"}}}}\n{{\"end\":true}}\n"),
     );
-    // Without a folder of its own it would take the schemas that are compiled in.
-    fs::create_dir(disk.path("schemas")).unwrap();
-    disk.write("mappings/dialects/tiny.yaml", &tiny_dialect(1));
-    disk
+    // Without its own folder the set would use the embedded schemas.
+    fs::create_dir(dir.path("schemas")).unwrap();
+    dir.write("mappings/dialects/tiny.yaml", &small_dialect(1));
+    dir
 }
 
-/// Who is called quick need not wait.
+/// The user `quick` gets the words without delay.
 const STEPS: &str = "  - { when: request.user == 'quick', play: words, pace: none }\n  - { play: words }\n";
 
-pub const TINY_WORDS: usize = 20;
+pub const WORD_COUNT: usize = 20;
 
-pub fn tiny_dialect(number: usize) -> String {
+pub fn small_dialect(number: usize) -> String {
     format!(
         r#"dialect: tiny
 request: {{ model: $.model, user: $.user, stream: {{ from: $.stream, default: false }} }}
@@ -62,9 +62,9 @@ errors: {{ error: "{{{{ fault.message }}}}" }}
     )
 }
 
-/// What a client of that generation gets, frame by frame.
-pub fn tiny_frames(mark: &str) -> Vec<String> {
+/// The frames that a client of the generation with this mark receives.
+pub fn expected_frames(mark: &str) -> Vec<String> {
     let word = |word| format!("{{\"mark\":\"{mark}\",\"text\":\"{word}\",\"too\":\"{mark}\"}}");
     let end = format!("{{\"mark\":\"{mark}\",\"done\":\"{mark}\"}}");
-    (0..TINY_WORDS).map(word).chain([end]).collect()
+    (0..WORD_COUNT).map(word).chain([end]).collect()
 }

@@ -1,81 +1,81 @@
-//! Streams that have names and comments besides their data.
+//! Parses SSE streams with event names and comments.
 
-use super::client::{Head, Piece, Reply, Streaming};
+use super::client::{BodyChunk, Reply, ResponseHead, ResponseStream};
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::time::Instant;
 
-/// What a stream told: an event, or a comment.
+/// An event or a comment of an SSE stream.
 #[derive(Clone, Debug)]
-pub struct Told {
+pub struct SseMessage {
     pub at: Instant,
-    pub what: What,
+    pub content: SseContent,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum What {
+pub enum SseContent {
     Event { name: Option<String>, data: String },
     Comment(String),
 }
 
 /// A stream that is still arriving. Dropping it closes the connection.
-pub struct Listening {
-    stream: Streaming,
-    heard: Heard,
+pub struct SseStream {
+    stream: ResponseStream,
+    parser: SseParser,
 }
 
 #[derive(Default)]
-struct Heard {
+struct SseParser {
     rest: String,
-    ready: VecDeque<Told>,
+    ready: VecDeque<SseMessage>,
 }
 
-impl Streaming {
-    pub fn listen(self) -> Listening {
-        Listening { stream: self, heard: Heard::default() }
+impl ResponseStream {
+    pub fn sse(self) -> SseStream {
+        SseStream { stream: self, parser: SseParser::default() }
     }
 }
 
-impl Listening {
-    pub fn head(&self) -> &Head {
+impl SseStream {
+    pub fn head(&self) -> &ResponseHead {
         &self.stream.head
     }
 
     /// The next event or comment, when it comes; `None` at the end.
-    pub fn next(&mut self) -> Option<Told> {
-        while self.heard.ready.is_empty() {
-            match self.stream.piece() {
-                Some(piece) => self.heard.add(&piece),
+    pub fn next(&mut self) -> Option<SseMessage> {
+        while self.parser.ready.is_empty() {
+            match self.stream.next_chunk() {
+                Some(chunk) => self.parser.add(&chunk),
                 None => {
-                    self.heard.end();
+                    self.parser.end();
                     return None;
                 }
             }
         }
-        self.heard.ready.pop_front()
+        self.parser.ready.pop_front()
     }
 
-    pub fn rest(mut self) -> Vec<Told> {
+    pub fn rest(mut self) -> Vec<SseMessage> {
         std::iter::from_fn(|| self.next()).collect()
     }
 }
 
 impl Reply {
-    pub fn told(&self) -> Vec<Told> {
-        let mut heard = Heard::default();
-        self.pieces.iter().for_each(|piece| heard.add(piece));
-        heard.end();
-        heard.ready.into()
+    pub fn sse_messages(&self) -> Vec<SseMessage> {
+        let mut parser = SseParser::default();
+        self.chunks.iter().for_each(|chunk| parser.add(chunk));
+        parser.end();
+        parser.ready.into()
     }
 }
 
-impl Heard {
-    fn add(&mut self, piece: &Piece) {
-        self.rest += std::str::from_utf8(&piece.bytes).unwrap();
+impl SseParser {
+    fn add(&mut self, chunk: &BodyChunk) {
+        self.rest += std::str::from_utf8(&chunk.bytes).unwrap();
         while let Some((block, rest)) = self.rest.split_once("\n\n") {
-            let what = read(block);
+            let content = parse_block(block);
             self.rest = rest.to_owned();
-            self.ready.push_back(Told { at: piece.at, what });
+            self.ready.push_back(SseMessage { at: chunk.at, content });
         }
     }
 
@@ -84,11 +84,11 @@ impl Heard {
     }
 }
 
-/// One event a block, in the order that we write: a comment alone, or a name and one line of data.
-fn read(block: &str) -> What {
+/// Parses one block. The gateway writes either a single comment, or an optional name and one line of data.
+fn parse_block(block: &str) -> SseContent {
     if let Some(comment) = block.strip_prefix(": ") {
         assert!(!comment.contains('\n'), "a comment of two lines: {block:?}");
-        return What::Comment(comment.to_owned());
+        return SseContent::Comment(comment.to_owned());
     }
     let (name, data) = match block.strip_prefix("event: ").and_then(|rest| rest.split_once('\n')) {
         Some((name, rest)) => (Some(name.to_owned()), rest),
@@ -96,27 +96,27 @@ fn read(block: &str) -> What {
     };
     let data = data.strip_prefix("data: ").unwrap_or_else(|| panic!("not an event: {block:?}"));
     assert!(!data.contains('\n'), "data of two lines: {block:?}");
-    What::Event { name, data: data.to_owned() }
+    SseContent::Event { name, data: data.to_owned() }
 }
 
-impl Told {
+impl SseMessage {
     pub fn is_comment(&self) -> bool {
-        matches!(self.what, What::Comment(_))
+        matches!(self.content, SseContent::Comment(_))
     }
 
     /// The text of a comment, the data of an event.
     pub fn text(&self) -> &str {
-        match &self.what {
-            What::Comment(text) | What::Event { data: text, .. } => text,
+        match &self.content {
+            SseContent::Comment(text) | SseContent::Event { data: text, .. } => text,
         }
     }
 
-    /// The name of an event, or what stands for one: `comment`, the data that is no JSON, `error`, or `chunk`.
+    /// The name of an event or, without one, `comment`, the data if it is not JSON, `error`, or `chunk`.
     pub fn name(&self) -> String {
-        match &self.what {
-            What::Comment(_) => "comment".into(),
-            What::Event { name: Some(name), .. } => name.clone(),
-            What::Event { name: None, data } => match serde_json::from_str::<Value>(data) {
+        match &self.content {
+            SseContent::Comment(_) => "comment".into(),
+            SseContent::Event { name: Some(name), .. } => name.clone(),
+            SseContent::Event { name: None, data } => match serde_json::from_str::<Value>(data) {
                 Err(_) => data.clone(),
                 Ok(data) if data.get("error").is_some() => "error".into(),
                 Ok(_) => "chunk".into(),
@@ -129,6 +129,6 @@ impl Told {
     }
 }
 
-pub fn names(told: &[Told]) -> Vec<String> {
-    told.iter().map(Told::name).collect()
+pub fn names(messages: &[SseMessage]) -> Vec<String> {
+    messages.iter().map(SseMessage::name).collect()
 }

@@ -1,11 +1,11 @@
-//! Folders for one test: a copy of the shipped mappings, or a layer with a few files changed.
+//! Temporary folders for tests: a copy of the shipped mappings, or a layer with a few changed files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// A temporary folder. What is served lies one level down, so that the watch above it sees nothing but this test.
-pub struct Disk {
+/// A temporary folder. Served files are one level down, so that the watch on the parent folder sees only this test.
+pub struct TestDir {
     root: TempDir,
 }
 
@@ -14,18 +14,18 @@ pub fn repo(path: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
 }
 
-impl Disk {
-    pub fn empty() -> Disk {
-        Disk { root: TempDir::new().unwrap() }
+impl TestDir {
+    pub fn empty() -> TestDir {
+        TestDir { root: TempDir::new().unwrap() }
     }
 
     /// `mappings/` and `schemas/` as they are shipped.
-    pub fn shipped() -> Disk {
-        let disk = Disk::empty();
+    pub fn shipped() -> TestDir {
+        let dir = TestDir::empty();
         for folder in ["mappings", "schemas"] {
-            copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join(folder), &disk.path(folder));
+            copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join(folder), &dir.path(folder));
         }
-        disk
+        dir
     }
 
     pub fn path(&self, path: &str) -> PathBuf {
@@ -42,28 +42,28 @@ impl Disk {
         fs::write(path, text).unwrap();
     }
 
-    /// As an editor saves: the old file or the new one, never half of it.
+    /// Saves atomically, as editors do: by renaming a new file.
     pub fn save(&self, path: &str, text: &str) {
         let path = self.path(path);
-        let beside = path.with_file_name(".new");
-        fs::write(&beside, text).unwrap();
-        fs::rename(beside, path).unwrap();
+        let new = path.with_file_name(".new");
+        fs::write(&new, text).unwrap();
+        fs::rename(new, path).unwrap();
     }
 
-    /// Replaces a text that must be there exactly once.
+    /// Replaces a text that must occur exactly once.
     pub fn edit(&self, path: &str, old: &str, new: &str) {
         self.write(path, &edited(&self.read(path), old, new));
     }
 
-    /// Lays a shipped file into `layer/`, with a text replaced: for `--add`.
-    pub fn lay(self, path: &str, old: &str, new: &str) -> Disk {
+    /// Writes a shipped file into `layer/` with a text replaced, for `--add`.
+    pub fn with_edit(self, path: &str, old: &str, new: &str) -> TestDir {
         self.write(&format!("layer/{path}"), &edited(&repo(&format!("mappings/{path}")), old, new));
         self
     }
 
-    /// Lays the demo's script into `layer/`, at another pace.
-    pub fn paced(self, pace: &str) -> Disk {
-        self.lay("scripts/demo.yaml", "pace: { fixed: 5 }", &format!("pace: {pace}"))
+    /// Writes the demo's script into `layer/` with another pace.
+    pub fn with_pace(self, pace: &str) -> TestDir {
+        self.with_edit("scripts/demo.yaml", "pace: { fixed: 5 }", &format!("pace: {pace}"))
     }
 
     pub fn layer(&self) -> PathBuf {

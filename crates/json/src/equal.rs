@@ -1,4 +1,4 @@
-//! When two trees are the same JSON.
+//! Equality of trees.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,18 +6,24 @@ use std::sync::Arc;
 use crate::Tree;
 
 impl PartialEq for Tree {
-    /// Numbers are equal by value, maps by what each key holds, in any order.
+    /// Compares numbers by value, and maps by key in any order.
     fn eq(&self, other: &Tree) -> bool {
         match (self, other) {
             (Tree::Null, Tree::Null) => true,
             (Tree::Bool(left), Tree::Bool(right)) => left == right,
             (Tree::Num(left), Tree::Num(right)) => left == right,
             (Tree::Str(left), Tree::Str(right)) => left == right,
-            (Tree::Torn(left), Tree::Torn(right)) => left == right,
+            (Tree::SurrogateString(left), Tree::SurrogateString(right)) => left == right,
             (Tree::List(left), Tree::List(right)) => left == right,
             (Tree::Map(left), Tree::Map(right)) => same_entries(left, right),
             (
-                Tree::Null | Tree::Bool(_) | Tree::Num(_) | Tree::Str(_) | Tree::Torn(_) | Tree::List(_) | Tree::Map(_),
+                Tree::Null
+                | Tree::Bool(_)
+                | Tree::Num(_)
+                | Tree::Str(_)
+                | Tree::SurrogateString(_)
+                | Tree::List(_)
+                | Tree::Map(_),
                 _,
             ) => false,
         }
@@ -30,7 +36,7 @@ fn same_entries(left: &[(Arc<str>, Tree)], right: &[(Arc<str>, Tree)]) -> bool {
     if left.len() != right.len() {
         return false;
     }
-    // Nearly always both come in the same order; only a pair that does not costs the table.
+    // Fast path: both maps nearly always have the same key order. Only otherwise a hash table is built.
     let mut pairs = left.iter().zip(right);
     if pairs.all(|((left, _), (right, _))| left == right) {
         return left.iter().zip(right).all(|(left, right)| left.1 == right.1);

@@ -1,11 +1,11 @@
-//! Where a text stopped being JSON.
+//! Parse errors with their position.
 
 use std::fmt;
 
-/// Why a text is not a [`Tree`](crate::Tree), and where.
+/// Why and where a text cannot be parsed into a [`Tree`](crate::Tree).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
-    /// Bytes from the start of the input, a byte order mark included.
+    /// Byte offset in the input, including a byte order mark.
     pub offset: usize,
     /// Counted from 1.
     pub line: usize,
@@ -15,8 +15,8 @@ pub struct ParseError {
 }
 
 impl ParseError {
-    /// An error at `at` bytes into `text`, which itself began `skipped` bytes into the input.
-    /// `text` need only be valid UTF-8 up to `at`.
+    /// An error at byte `at` of `text`, which itself begins at byte `skipped` of the input. `text` must be valid UTF-8
+    /// only up to `at`.
     pub(crate) fn locate(text: &[u8], at: usize, skipped: usize, message: &'static str) -> Self {
         let before = &text[..at.min(text.len())];
         let line_start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |newline| newline + 1);

@@ -1,8 +1,8 @@
-//! The frame tree: ordered JSON with exact numbers, its parser, its bytes and its validator.
+//! Ordered JSON with exact numbers: tree, parser, writer and schema validation.
 //!
-//! A backend's event is parsed into a [`Tree`], a frame is built as one, checked by a [`Schema`]
-//! as it stands and then written. Nothing on that way goes through `serde_json::Value`, which
-//! would round numbers and refuse the halves of characters that some backends send.
+//! A backend's event is parsed into a [`Tree`]. A frame is built as a `Tree`, validated by a [`Schema`] without
+//! conversion, and written. `serde_json::Value` is not used on that path because it rounds numbers and rejects the lone
+//! surrogates that some backends send.
 
 mod equal;
 mod error;
@@ -20,7 +20,7 @@ mod write;
 pub use error::ParseError;
 pub use limits::Limits;
 pub use number::{NotFinite, Num};
-pub use schema::{Breach, Schema, SchemaError, SchemaSet};
-pub use surrogates::Torn;
+pub use schema::{Schema, SchemaError, SchemaSet, SchemaViolation};
+pub use surrogates::SurrogateString;
 pub use tree::Tree;
 pub use write::write_str;

@@ -1,20 +1,20 @@
-//! How much JSON one text may ask us to hold.
+//! Limits on the size of parsed JSON.
 
-/// What [`Tree::parse_with`](crate::Tree::parse_with) refuses to go beyond.
+/// Limits for [`Tree::parse_with`](crate::Tree::parse_with).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of text.
+    /// Maximum length of the text in bytes.
     pub max_bytes: usize,
-    /// Lists and maps inside one another. A scalar has depth 0, `[]` has depth 1.
+    /// Maximum nesting of lists and maps. A scalar has depth 0, `[]` has depth 1.
     pub max_depth: usize,
-    /// Values of any kind. A text of `[[],[],…` grows about twentyfold when it becomes a tree, so
-    /// a limit on bytes alone does not bound memory.
+    /// Maximum number of values of any kind. A text of `[[],[],…` grows about twentyfold as a tree, so a limit on bytes
+    /// alone does not bound memory.
     pub max_nodes: usize,
 }
 
 impl Limits {
-    /// Parsing, dropping, comparing and writing a tree all walk it recursively: no setting may
-    /// allow a depth that a thread's stack does not have.
+    /// The upper bound of `max_depth`. Parsing, dropping, comparing and writing a tree are recursive, so the depth must
+    /// fit a thread's stack.
     pub(crate) const DEEPEST: usize = 512;
 }
 

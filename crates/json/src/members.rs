@@ -1,26 +1,26 @@
-//! Collecting the entries of a map, each key once.
+//! Builder for the entries of a map with distinct keys.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::Tree;
 
-/// Up to here comparing a key with every other is faster than hashing it. Beyond, it would let a
-/// text with many keys buy quadratic time.
-const FEW: usize = 16;
+/// Up to this size a linear search is faster than hashing. Above it, linear search would take quadratic time on texts with
+/// many keys.
+const LINEAR_LIMIT: usize = 16;
 
 #[derive(Default)]
 pub(crate) struct Members {
     entries: Vec<(Arc<str>, Tree)>,
-    /// Where each key stands, once there are more than a few.
-    places: HashMap<Arc<str>, usize>,
+    /// The index of each key, filled above `LINEAR_LIMIT` entries.
+    positions: HashMap<Arc<str>, usize>,
 }
 
 impl Members {
-    /// The last value of a key wins, at the place of its first.
+    /// Of a duplicate key, the last value is kept at the position of the first.
     pub(crate) fn put(&mut self, key: Arc<str>, value: Tree) {
-        match self.place(&key) {
-            Some(place) => self.entries[place].1 = value,
+        match self.position(&key) {
+            Some(position) => self.entries[position].1 = value,
             None => self.push(key, value),
         }
     }
@@ -29,22 +29,22 @@ impl Members {
         self.entries
     }
 
-    fn place(&self, key: &str) -> Option<usize> {
-        if self.entries.len() > FEW {
-            self.places.get(key).copied()
+    fn position(&self, key: &str) -> Option<usize> {
+        if self.entries.len() > LINEAR_LIMIT {
+            self.positions.get(key).copied()
         } else {
             self.entries.iter().position(|(name, _)| &**name == key)
         }
     }
 
     fn push(&mut self, key: Arc<str>, value: Tree) {
-        let place = self.entries.len();
-        if place == FEW {
+        let position = self.entries.len();
+        if position == LINEAR_LIMIT {
             let known = self.entries.iter().enumerate();
-            self.places = known.map(|(at, (name, _))| (name.clone(), at)).collect();
+            self.positions = known.map(|(at, (name, _))| (name.clone(), at)).collect();
         }
-        if place >= FEW {
-            self.places.insert(key.clone(), place);
+        if position >= LINEAR_LIMIT {
+            self.positions.insert(key.clone(), position);
         }
         self.entries.push((key, value));
     }

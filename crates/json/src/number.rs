@@ -1,23 +1,23 @@
-//! Numbers as they were written.
+//! Numbers that keep their exact spelling.
 
 use std::fmt;
 
-/// A number as it was written: an integer that fits, or the exact token.
+/// A number with its exact spelling: an `i64`, or the token.
 ///
-/// `Token` holds the text of one JSON number. The parser chooses `Int` only for a token that the
-/// `i64` prints back, so `1.0`, `1e3`, `-0` and twenty-digit ids leave as they came.
+/// `Token` contains the text of one JSON number. The parser uses `Int` only for tokens that the `i64` formats back to, so
+/// `1.0`, `1e3`, `-0` and twenty-digit ids are written as they were read.
 #[derive(Clone, Debug)]
 pub enum Num {
     Int(i64),
     Token(Box<str>),
 }
 
-/// The float is infinite or not a number, and JSON has neither.
+/// Error: the float is infinite or NaN, which JSON cannot represent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotFinite;
 
 impl Num {
-    /// The number a JSON token stands for. The caller vouches for the grammar.
+    /// The number of a JSON token. The caller guarantees that the token is valid.
     pub(crate) fn from_token(token: &str) -> Num {
         if is_plain_integer(token)
             && let Ok(int) = token.parse()
@@ -27,7 +27,7 @@ impl Num {
         Num::Token(token.into())
     }
 
-    /// The integer, if it is written as one: `None` for `1.0` and for `-0`.
+    /// The value of an integer token that fits; `None` for `1.0` and `-0`.
     pub fn as_i64(&self) -> Option<i64> {
         match self {
             Num::Int(int) => Some(*int),
@@ -35,7 +35,7 @@ impl Num {
         }
     }
 
-    /// Like [`as_i64`](Num::as_i64), for what is not negative.
+    /// Like [`as_i64`](Num::as_i64), for non-negative numbers.
     pub fn as_u64(&self) -> Option<u64> {
         match self {
             Num::Int(int) => u64::try_from(*int).ok(),
@@ -43,7 +43,7 @@ impl Num {
         }
     }
 
-    /// The nearest float; `None` if that would be infinite.
+    /// The nearest float; `None` if it would be infinite.
     pub fn as_f64(&self) -> Option<f64> {
         match self {
             Num::Int(int) => Some(*int as f64),
@@ -51,7 +51,7 @@ impl Num {
         }
     }
 
-    /// Whether the value is whole, however it is written: `1.0` and `10e-1` are, `1.5` is not.
+    /// True if the value is an integer, regardless of spelling: `1.0` and `10e-1` are, `1.5` is not.
     pub(crate) fn is_whole(&self) -> bool {
         match self {
             Num::Int(_) => true,
@@ -61,8 +61,8 @@ impl Num {
 }
 
 impl PartialEq for Num {
-    /// By value, exactly: `1`, `1.0` and `10e-1` are equal, and no two numbers become equal by
-    /// being rounded. Exponents beyond `i64` are compared as they are written.
+    /// By exact value: `1`, `1.0` and `10e-1` are equal, and nothing is rounded. Numbers with exponents beyond `i64` are
+    /// compared by spelling.
     fn eq(&self, other: &Num) -> bool {
         match (self, other) {
             (Num::Int(left), Num::Int(right)) => left == right,
@@ -100,7 +100,7 @@ impl From<u64> for Num {
 impl TryFrom<f64> for Num {
     type Error = NotFinite;
 
-    /// The shortest token that reads back as the same float; `1.0` stays `1.0`.
+    /// The shortest token that parses to the same float; `1.0` stays `1.0`.
     fn try_from(float: f64) -> Result<Num, NotFinite> {
         serde_json::Number::from_f64(float).map(|number| Num::Token(number.to_string().into())).ok_or(NotFinite)
     }
@@ -114,8 +114,8 @@ impl fmt::Display for NotFinite {
 
 impl std::error::Error for NotFinite {}
 
-/// A token in its one canonical form: its digits without zeros at either end, times a power of
-/// ten. Zero has no digits, no sign and the exponent 0.
+/// A token in canonical form: digits without leading and trailing zeros, times a power of ten. Zero has no digits, no sign
+/// and exponent 0.
 #[derive(PartialEq)]
 struct Decimal {
     negative: bool,
@@ -124,7 +124,7 @@ struct Decimal {
 }
 
 impl Decimal {
-    /// `None` if the exponent leaves `i64`.
+    /// `None` if the exponent does not fit an `i64`.
     fn of(token: &str) -> Option<Decimal> {
         let (negative, magnitude) = match token.strip_prefix('-') {
             Some(magnitude) => (true, magnitude),
@@ -150,7 +150,7 @@ impl Decimal {
     }
 }
 
-/// Digits and a sign, and not `-0`: that one is a float to everybody else.
+/// True for a token of digits with an optional sign, except `-0`, which other JSON implementations treat as a float.
 fn is_plain_integer(token: &str) -> bool {
     token != "-0" && !token.contains(['.', 'e', 'E'])
 }

@@ -1,4 +1,4 @@
-//! JSON text into a tree: strict RFC 8259, UTF-8 checked once, every limit counted.
+//! The JSON parser: strict RFC 8259, UTF-8 checked once, all limits enforced.
 
 mod number;
 mod string;
@@ -19,11 +19,13 @@ pub(crate) fn parse(input: &[u8], limits: &Limits) -> Result<Tree, ParseError> {
     }
     let text = std::str::from_utf8(bytes)
         .map_err(|error| ParseError::locate(bytes, error.valid_up_to(), skipped, "the text is not UTF-8"))?;
-    Parser::new(text, limits).document().map_err(|stop| ParseError::locate(bytes, stop.at, skipped, stop.message))
+    Parser::new(text, limits)
+        .document()
+        .map_err(|syntax_error| ParseError::locate(bytes, syntax_error.at, skipped, syntax_error.message))
 }
 
-/// An error before its line and column are counted, which only the outermost caller does.
-struct Stop {
+/// An error without line and column, which only the outermost caller computes.
+struct SyntaxError {
     at: usize,
     message: &'static str,
 }
@@ -47,33 +49,35 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn document(mut self) -> Result<Tree, Stop> {
+    fn document(mut self) -> Result<Tree, SyntaxError> {
         self.skip_space();
         let tree = self.value()?;
         self.skip_space();
         match self.peek() {
-            Some(_) => Err(self.stop("expected the end of the text")),
+            Some(_) => Err(self.syntax_error("expected the end of the text")),
             None => Ok(tree),
         }
     }
 
-    /// Stands on the first byte of the value, behind any whitespace.
-    fn value(&mut self) -> Result<Tree, Stop> {
-        self.nodes_left = self.nodes_left.checked_sub(1).ok_or_else(|| self.stop("more values than allowed"))?;
+    /// Expects the position at the first byte of the value, after any whitespace.
+    fn value(&mut self) -> Result<Tree, SyntaxError> {
+        self.nodes_left =
+            self.nodes_left.checked_sub(1).ok_or_else(|| self.syntax_error("more values than allowed"))?;
         match self.peek() {
             Some(b'"') => self.string(),
             Some(b'{') => self.nested(Self::map),
             Some(b'[') => self.nested(Self::list),
             Some(b'-' | b'0'..=b'9') => self.number().map(Tree::Num),
-            Some(b't') => self.word("true", Tree::Bool(true)),
-            Some(b'f') => self.word("false", Tree::Bool(false)),
-            Some(b'n') => self.word("null", Tree::Null),
-            Some(_) | None => Err(self.stop("expected a value")),
+            Some(b't') => self.literal("true", Tree::Bool(true)),
+            Some(b'f') => self.literal("false", Tree::Bool(false)),
+            Some(b'n') => self.literal("null", Tree::Null),
+            Some(_) | None => Err(self.syntax_error("expected a value")),
         }
     }
 
-    fn nested(&mut self, inside: fn(&mut Self) -> Result<Tree, Stop>) -> Result<Tree, Stop> {
-        self.depth_left = self.depth_left.checked_sub(1).ok_or_else(|| self.stop("nested deeper than allowed"))?;
+    fn nested(&mut self, inside: fn(&mut Self) -> Result<Tree, SyntaxError>) -> Result<Tree, SyntaxError> {
+        self.depth_left =
+            self.depth_left.checked_sub(1).ok_or_else(|| self.syntax_error("nested deeper than allowed"))?;
         self.at += 1;
         self.skip_space();
         let tree = inside(self)?;
@@ -81,7 +85,7 @@ impl<'a> Parser<'a> {
         Ok(tree)
     }
 
-    fn list(&mut self) -> Result<Tree, Stop> {
+    fn list(&mut self) -> Result<Tree, SyntaxError> {
         let mut items = Vec::new();
         if self.take(b']') {
             return Ok(Tree::List(items));
@@ -97,14 +101,14 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn map(&mut self) -> Result<Tree, Stop> {
+    fn map(&mut self) -> Result<Tree, SyntaxError> {
         let mut members = Members::default();
         if self.take(b'}') {
             return Ok(Tree::Map(members.into_entries()));
         }
         loop {
             if self.peek() != Some(b'"') {
-                return Err(self.stop("expected a key in quotes"));
+                return Err(self.syntax_error("expected a key in quotes"));
             }
             let key: Arc<str> = self.key()?;
             self.skip_space();
@@ -121,11 +125,11 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn word(&mut self, word: &str, tree: Tree) -> Result<Tree, Stop> {
-        if !self.bytes[self.at..].starts_with(word.as_bytes()) {
-            return Err(self.stop("expected a value"));
+    fn literal(&mut self, literal: &str, tree: Tree) -> Result<Tree, SyntaxError> {
+        if !self.bytes[self.at..].starts_with(literal.as_bytes()) {
+            return Err(self.syntax_error("expected a value"));
         }
-        self.at += word.len();
+        self.at += literal.len();
         Ok(tree)
     }
 
@@ -139,8 +143,8 @@ impl<'a> Parser<'a> {
         found
     }
 
-    fn expect(&mut self, byte: u8, message: &'static str) -> Result<(), Stop> {
-        if self.take(byte) { Ok(()) } else { Err(self.stop(message)) }
+    fn expect(&mut self, byte: u8, message: &'static str) -> Result<(), SyntaxError> {
+        if self.take(byte) { Ok(()) } else { Err(self.syntax_error(message)) }
     }
 
     fn skip_space(&mut self) {
@@ -149,7 +153,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn stop(&self, message: &'static str) -> Stop {
-        Stop { at: self.at, message }
+    fn syntax_error(&self, message: &'static str) -> SyntaxError {
+        SyntaxError { at: self.at, message }
     }
 }

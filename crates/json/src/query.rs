@@ -5,7 +5,7 @@ use jsonpath_rust::query::queryable::Queryable;
 
 use crate::Tree;
 
-/// A torn string is a string that no comparison and no pattern matches: its text is incomplete.
+/// No comparison and no pattern matches a string with lone surrogates, because its text is incomplete.
 impl Queryable for Tree {
     fn get(&self, key: &str) -> Option<&Self> {
         Tree::get(self, key)
@@ -14,7 +14,7 @@ impl Queryable for Tree {
     fn as_array(&self) -> Option<&Vec<Self>> {
         match self {
             Tree::List(items) => Some(items),
-            Tree::Null | Tree::Bool(_) | Tree::Num(_) | Tree::Str(_) | Tree::Torn(_) | Tree::Map(_) => None,
+            Tree::Null | Tree::Bool(_) | Tree::Num(_) | Tree::Str(_) | Tree::SurrogateString(_) | Tree::Map(_) => None,
         }
     }
 
@@ -44,5 +44,5 @@ impl Queryable for Tree {
     }
 }
 
-/// Gives a tree `query` and its kin.
+/// Provides `query` and related methods.
 impl JsonPath for Tree {}

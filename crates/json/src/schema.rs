@@ -1,7 +1,7 @@
-//! Schemas: a tree is checked as it stands, by JSON Schema draft 2020-12.
+//! Validation of trees by JSON Schema draft 2020-12, without conversion.
 //!
-//! Everything generic of `jsonschema` is instantiated in this module. [`Schema`] is a concrete
-//! type, so no other crate compiles the validator again.
+//! All generics of `jsonschema` are instantiated in this module. [`Schema`] is a concrete type, so that other crates do
+//! not compile the validator again.
 
 mod inspect;
 mod location;
@@ -19,27 +19,26 @@ use jsonschema::Validator;
 
 use node::TreeJson;
 pub use set::{SchemaError, SchemaSet};
-pub use violation::Breach;
+pub use violation::SchemaViolation;
 
 use crate::Tree;
 
-/// One compiled schema. A clone shares it.
+/// One compiled schema. Clones share it.
 #[derive(Clone)]
 pub struct Schema(Arc<Validator<TreeJson>>);
 
 impl Schema {
-    /// Does not allocate: this is what every frame passes through.
+    /// Does not allocate, because every frame is validated.
     pub fn is_valid(&self, tree: &Tree) -> bool {
         self.0.is_valid(tree)
     }
 
-    /// The first thing that is wrong with the tree. It is looked for only after
-    /// [`is_valid`](Schema::is_valid) said that there is one.
-    pub fn check(&self, tree: &Tree) -> Result<(), Breach> {
+    /// The first violation. It is searched for only if [`is_valid`](Schema::is_valid) returns false.
+    pub fn check(&self, tree: &Tree) -> Result<(), SchemaViolation> {
         if self.is_valid(tree) {
             return Ok(());
         }
-        self.0.validate(tree).map_err(|error| Breach::of(&error))
+        self.0.validate(tree).map_err(|error| SchemaViolation::of(&error))
     }
 }
 

@@ -1,4 +1,4 @@
-//! To and from `serde_json::Value`, for what is not on the way of a frame.
+//! Conversion to and from `serde_json::Value`, for code that does not process frames.
 
 use serde_json::{Number, Value};
 
@@ -21,15 +21,14 @@ impl Tree {
         }
     }
 
-    /// Lossless but for what a `Value` cannot hold: a number beyond `u64` becomes the nearest
-    /// float, and a torn string gets U+FFFD for its halves.
+    /// Lossless, with two exceptions: a number beyond `u64` becomes the nearest float, and lone surrogates become U+FFFD.
     pub fn to_value(&self) -> Value {
         match self {
             Tree::Null => Value::Null,
             Tree::Bool(bool) => Value::Bool(*bool),
             Tree::Num(num) => Value::Number(num.to_number()),
             Tree::Str(text) => Value::String(text.clone()),
-            Tree::Torn(torn) => Value::String(torn.lossy()),
+            Tree::SurrogateString(string) => Value::String(string.to_string_lossy()),
             Tree::List(items) => Value::Array(items.iter().map(Tree::to_value).collect()),
             Tree::Map(entries) => {
                 Value::Object(entries.iter().map(|(key, tree)| (key.to_string(), tree.to_value())).collect())
@@ -39,7 +38,7 @@ impl Tree {
 }
 
 impl Num {
-    /// The nearest number serde has; `1e400` becomes the largest float rather than no number.
+    /// The nearest number that serde can represent; `1e400` becomes the largest float.
     pub(crate) fn to_number(&self) -> Number {
         if let Some(int) = self.as_i64() {
             return int.into();

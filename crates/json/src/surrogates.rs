@@ -1,28 +1,28 @@
-//! Strings that begin or end with half a character.
+//! Strings that begin or end with a lone surrogate.
 
-/// A string whose JSON text began with a lone low surrogate or ended in a lone high one: half of
-/// a character that was cut between two pieces.
+/// A string that begins with a lone low surrogate or ends with a lone high surrogate: half of a surrogate pair that was
+/// split between two deltas.
 ///
-/// Backends that stream by UTF-16 units send `"\ud83d"` and then `"\ude00"`. Neither is text, but
-/// the two together are, so the halves are kept until their other halves arrive.
+/// Backends that split their stream at UTF-16 code units send `"\ud83d"` and then `"\ude00"`. Neither is valid text, but
+/// the two together are, so a surrogate is kept until its counterpart arrives.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Torn {
-    /// The low surrogate before the text.
-    pub lead: Option<u16>,
+pub struct SurrogateString {
+    /// The lone low surrogate before the text.
+    pub leading_low: Option<u16>,
     pub text: String,
-    /// The high surrogate after the text.
-    pub tail: Option<u16>,
+    /// The lone high surrogate after the text.
+    pub trailing_high: Option<u16>,
 }
 
-impl Torn {
-    /// The text with U+FFFD for each half: what a reader sees if the other half never comes.
-    pub fn lossy(&self) -> String {
+impl SurrogateString {
+    /// The text with U+FFFD for each lone surrogate.
+    pub fn to_string_lossy(&self) -> String {
         let mut whole = String::with_capacity(self.text.len() + 6);
-        if self.lead.is_some() {
+        if self.leading_low.is_some() {
             whole.push(char::REPLACEMENT_CHARACTER);
         }
         whole.push_str(&self.text);
-        if self.tail.is_some() {
+        if self.trailing_high.is_some() {
             whole.push(char::REPLACEMENT_CHARACTER);
         }
         whole

@@ -1,15 +1,14 @@
-//! The tree itself, and how to look into it and build it.
+//! The JSON tree, its accessors and constructors.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::members::Members;
-use crate::{Limits, Num, ParseError, Torn};
+use crate::{Limits, Num, ParseError, SurrogateString};
 
 /// Ordered JSON with exact numbers.
 ///
-/// The keys of a `Map` are distinct as long as it was made by [`Tree::parse`], [`Tree::map`] or
-/// [`Tree::insert`].
+/// The keys of a `Map` are distinct if it was built by [`Tree::parse`], [`Tree::map`] or [`Tree::insert`].
 #[derive(Clone, Debug, Default)]
 pub enum Tree {
     #[default]
@@ -17,42 +16,42 @@ pub enum Tree {
     Bool(bool),
     Num(Num),
     Str(String),
-    /// A string that lacks a half of its first or last character; see [`Torn`].
-    Torn(Box<Torn>),
+    /// A string that begins or ends with a lone surrogate; see [`SurrogateString`].
+    SurrogateString(Box<SurrogateString>),
     List(Vec<Tree>),
     Map(Vec<(Arc<str>, Tree)>),
 }
 
 impl Tree {
-    /// Reads one JSON text (RFC 8259) within the default [`Limits`].
+    /// Parses one JSON text (RFC 8259) within the default [`Limits`].
     ///
-    /// A byte order mark may lead. Of a key that is given twice the last value counts, at the
-    /// place of the first. A lone surrogate at either end of a string makes it [`Torn`]; anywhere
-    /// else, and in keys, it becomes U+FFFD.
+    /// A leading byte order mark is allowed. Of a duplicate key, the last value is kept at the position of the first. A
+    /// string with a lone surrogate at either end becomes a [`SurrogateString`]; anywhere else, and in keys, a lone
+    /// surrogate becomes U+FFFD.
     pub fn parse(bytes: &[u8]) -> Result<Tree, ParseError> {
         Tree::parse_with(bytes, &Limits::default())
     }
 
-    /// [`Tree::parse`] with limits of the caller's choice. More than 512 levels are never read.
+    /// [`Tree::parse`] with custom limits. The depth is always limited to 512.
     pub fn parse_with(bytes: &[u8], limits: &Limits) -> Result<Tree, ParseError> {
         crate::parse::parse(bytes, limits)
     }
 
-    /// The map's value under `key`; `None` on everything that is not a map.
+    /// The value of `key`; `None` if this is not a map.
     pub fn get(&self, key: &str) -> Option<&Tree> {
         self.as_map()?.iter().find(|(name, _)| &**name == key).map(|(_, value)| value)
     }
 
-    /// The list's element; `None` on everything that is not a list.
+    /// The element at `index`; `None` if this is not a list.
     pub fn at(&self, index: usize) -> Option<&Tree> {
         self.as_list()?.get(index)
     }
 
-    /// The text of a whole string; `None` for a torn one, whose text is not all of it.
+    /// The text of a string; `None` for a [`SurrogateString`], because its text is incomplete.
     pub fn as_str(&self) -> Option<&str> {
         match self {
             Tree::Str(text) => Some(text),
-            Tree::Null | Tree::Bool(_) | Tree::Num(_) | Tree::Torn(_) | Tree::List(_) | Tree::Map(_) => None,
+            Tree::Null | Tree::Bool(_) | Tree::Num(_) | Tree::SurrogateString(_) | Tree::List(_) | Tree::Map(_) => None,
         }
     }
 
@@ -74,21 +73,21 @@ impl Tree {
     pub fn as_bool(&self) -> Option<bool> {
         match self {
             Tree::Bool(bool) => Some(*bool),
-            Tree::Null | Tree::Num(_) | Tree::Str(_) | Tree::Torn(_) | Tree::List(_) | Tree::Map(_) => None,
+            Tree::Null | Tree::Num(_) | Tree::Str(_) | Tree::SurrogateString(_) | Tree::List(_) | Tree::Map(_) => None,
         }
     }
 
     pub fn as_list(&self) -> Option<&[Tree]> {
         match self {
             Tree::List(items) => Some(items),
-            Tree::Null | Tree::Bool(_) | Tree::Num(_) | Tree::Str(_) | Tree::Torn(_) | Tree::Map(_) => None,
+            Tree::Null | Tree::Bool(_) | Tree::Num(_) | Tree::Str(_) | Tree::SurrogateString(_) | Tree::Map(_) => None,
         }
     }
 
     pub fn as_map(&self) -> Option<&[(Arc<str>, Tree)]> {
         match self {
             Tree::Map(entries) => Some(entries),
-            Tree::Null | Tree::Bool(_) | Tree::Num(_) | Tree::Str(_) | Tree::Torn(_) | Tree::List(_) => None,
+            Tree::Null | Tree::Bool(_) | Tree::Num(_) | Tree::Str(_) | Tree::SurrogateString(_) | Tree::List(_) => None,
         }
     }
 
@@ -96,19 +95,19 @@ impl Tree {
         matches!(self, Tree::Null)
     }
 
-    /// The name JSON Schema has for the kind of value.
+    /// The type name in JSON Schema.
     pub fn type_name(&self) -> &'static str {
         match self {
             Tree::Null => "null",
             Tree::Bool(_) => "boolean",
             Tree::Num(_) => "number",
-            Tree::Str(_) | Tree::Torn(_) => "string",
+            Tree::Str(_) | Tree::SurrogateString(_) => "string",
             Tree::List(_) => "array",
             Tree::Map(_) => "object",
         }
     }
 
-    /// A map of these entries in their order; a key's last value counts, at its first place.
+    /// A map of these entries in order. Of a duplicate key, the last value is kept at the position of the first.
     pub fn map<K: Into<Arc<str>>>(entries: impl IntoIterator<Item = (K, Tree)>) -> Tree {
         let mut members = Members::default();
         for (key, value) in entries {
@@ -117,8 +116,7 @@ impl Tree {
         Tree::Map(members.into_entries())
     }
 
-    /// Replaces the key's value where it stands, or adds it at the end. Does nothing to what is
-    /// not a map.
+    /// Replaces the value of the key in place, or appends it. Does nothing if this is not a map.
     pub fn insert<K: Into<Arc<str>>>(&mut self, key: K, value: Tree) {
         if let Tree::Map(entries) = self {
             let key = key.into();
@@ -132,7 +130,7 @@ impl Tree {
     pub(crate) fn as_num(&self) -> Option<&Num> {
         match self {
             Tree::Num(num) => Some(num),
-            Tree::Null | Tree::Bool(_) | Tree::Str(_) | Tree::Torn(_) | Tree::List(_) | Tree::Map(_) => None,
+            Tree::Null | Tree::Bool(_) | Tree::Str(_) | Tree::SurrogateString(_) | Tree::List(_) | Tree::Map(_) => None,
         }
     }
 }
@@ -174,7 +172,7 @@ impl From<u64> for Tree {
 }
 
 impl From<f64> for Tree {
-    /// `Null` for what JSON cannot say: infinities and NaN.
+    /// `Null` for infinities and NaN, which JSON cannot represent.
     fn from(float: f64) -> Tree {
         Num::try_from(float).map_or(Tree::Null, Tree::Num)
     }

@@ -1,9 +1,9 @@
-//! A tree as bytes.
+//! Writes a tree as JSON.
 
-use crate::{Num, Torn, Tree};
+use crate::{Num, SurrogateString, Tree};
 
 impl Tree {
-    /// Appends compact JSON, without any whitespace.
+    /// Appends compact JSON without whitespace.
     pub fn write(&self, out: &mut Vec<u8>) {
         match self {
             Tree::List(items) => {
@@ -28,7 +28,7 @@ impl Tree {
                 }
                 out.push(b'}');
             }
-            Tree::Null | Tree::Bool(_) | Tree::Num(_) | Tree::Str(_) | Tree::Torn(_) => {
+            Tree::Null | Tree::Bool(_) | Tree::Num(_) | Tree::Str(_) | Tree::SurrogateString(_) => {
                 self.write_scalar(out);
             }
         }
@@ -40,7 +40,7 @@ impl Tree {
         into_text(out)
     }
 
-    /// One entry or element a line, indented by two spaces.
+    /// One entry or element per line, indented by two spaces.
     pub fn to_json_pretty(&self) -> String {
         let mut out = Vec::new();
         self.write_indented(0, &mut out);
@@ -71,7 +71,7 @@ impl Tree {
             }
             Tree::List(_) => out.extend_from_slice(b"[]"),
             Tree::Map(_) => out.extend_from_slice(b"{}"),
-            Tree::Null | Tree::Bool(_) | Tree::Num(_) | Tree::Str(_) | Tree::Torn(_) => {
+            Tree::Null | Tree::Bool(_) | Tree::Num(_) | Tree::Str(_) | Tree::SurrogateString(_) => {
                 self.write_scalar(out);
             }
         }
@@ -85,14 +85,14 @@ impl Tree {
             Tree::Num(Num::Int(int)) => write_int(*int, out),
             Tree::Num(Num::Token(token)) => out.extend_from_slice(token.as_bytes()),
             Tree::Str(text) => write_str(text, out),
-            Tree::Torn(torn) => write_torn(torn, out),
+            Tree::SurrogateString(string) => write_surrogate_string(string, out),
             Tree::List(_) | Tree::Map(_) => {}
         }
     }
 }
 
-/// Appends a JSON string with its quotes. Only what must be escaped is: the quote, the backslash
-/// and control characters; everything else goes out as UTF-8.
+/// Appends a JSON string with its quotes. Escapes only the quote, the backslash and control characters; everything else is
+/// written as UTF-8.
 pub fn write_str(text: &str, out: &mut Vec<u8>) {
     out.reserve(text.len() + 2);
     out.push(b'"');
@@ -100,15 +100,15 @@ pub fn write_str(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// The halves go out as the escapes they came in as.
-fn write_torn(torn: &Torn, out: &mut Vec<u8>) {
+/// Writes lone surrogates as `\uXXXX` escapes, as they were read.
+fn write_surrogate_string(string: &SurrogateString, out: &mut Vec<u8>) {
     out.push(b'"');
-    if let Some(lead) = torn.lead {
-        write_unit(lead, out);
+    if let Some(leading_low) = string.leading_low {
+        write_unit(leading_low, out);
     }
-    write_escaped(&torn.text, out);
-    if let Some(tail) = torn.tail {
-        write_unit(tail, out);
+    write_escaped(&string.text, out);
+    if let Some(trailing_high) = string.trailing_high {
+        write_unit(trailing_high, out);
     }
     out.push(b'"');
 }
@@ -139,7 +139,7 @@ fn write_escaped(text: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(&bytes[start..]);
 }
 
-/// One UTF-16 unit as `\uXXXX`.
+/// One UTF-16 code unit as `\uXXXX`.
 fn write_unit(unit: u16, out: &mut Vec<u8>) {
     const HEX: &[u8; 16] = b"0123456789abcdef";
     out.extend_from_slice(b"\\u");
@@ -148,7 +148,7 @@ fn write_unit(unit: u16, out: &mut Vec<u8>) {
     }
 }
 
-/// `to_string` without the string: integers are most of what a frame's numbers are.
+/// Formats without allocating a string, because most numbers in frames are integers.
 fn write_int(int: i64, out: &mut Vec<u8>) {
     let mut digits = [0_u8; 20];
     let mut start = digits.len();
@@ -175,7 +175,7 @@ fn next_line(comma: bool, depth: usize, out: &mut Vec<u8>) {
     out.resize(out.len() + 2 * depth, b' ');
 }
 
-/// The writer only copies text and adds ASCII, so the first branch is the one taken.
+/// The writer only copies text and adds ASCII, so the output is always valid UTF-8 and the error branch is not reached.
 fn into_text(out: Vec<u8>) -> String {
     match String::from_utf8(out) {
         Ok(text) => text,

@@ -1,7 +1,7 @@
-//! What a text becomes, and where a bad one is said to be bad.
+//! Parsing of valid texts, and the errors of invalid ones.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use reframe_json::{Limits, Num, Torn, Tree};
+use reframe_json::{Limits, Num, SurrogateString, Tree};
 
 fn parse(text: &str) -> Tree {
     Tree::parse(text.as_bytes()).unwrap_or_else(|error| panic!("{text}: {error}"))
@@ -14,12 +14,12 @@ fn error(text: &str) -> String {
     }
 }
 
-fn torn(lead: Option<u16>, text: &str, tail: Option<u16>) -> Tree {
-    Tree::Torn(Box::new(Torn { lead, text: text.to_owned(), tail }))
+fn string(leading_low: Option<u16>, text: &str, trailing_high: Option<u16>) -> Tree {
+    Tree::SurrogateString(Box::new(SurrogateString { leading_low, text: text.to_owned(), trailing_high }))
 }
 
 #[test]
-fn every_kind_of_value_is_read() {
+fn every_kind_of_value_is_parsed() {
     let tree = parse(r#" { "a" : [ null , true , false , -7 , "x\n" ] , "b" : { } } "#);
     let list = vec![Tree::Null, Tree::Bool(true), Tree::Bool(false), Tree::from(-7_i64), Tree::from("x\n")];
     let expected = Tree::Map(vec![("a".into(), Tree::List(list)), ("b".into(), Tree::Map(Vec::new()))]);
@@ -50,13 +50,13 @@ fn a_byte_order_mark_may_lead() {
 }
 
 #[test]
-fn the_last_value_of_a_key_counts_at_the_place_of_the_first() {
+fn a_duplicate_key_keeps_the_first_position_and_the_last_value() {
     let tree = parse(r#"{"a":1,"b":2,"a":3,"\u0061":4}"#);
     assert_eq!(tree.to_json(), r#"{"a":4,"b":2}"#);
 }
 
 #[test]
-fn keys_are_told_apart_in_large_maps_too() {
+fn duplicate_keys_are_found_in_large_maps_too() {
     let entries: Vec<String> = (0..100).map(|n| format!(r#""k{}":{n}"#, n % 40)).collect();
     let tree = parse(&format!("{{{}}}", entries.join(",")));
     let expected: Vec<String> =
@@ -71,38 +71,38 @@ fn pairs_of_surrogates_are_one_character() {
 }
 
 #[test]
-fn half_a_character_at_an_end_is_kept() {
-    assert_eq!(parse(r#""\ude00""#), torn(Some(0xDE00), "", None));
-    assert_eq!(parse(r#""\ud83d""#), torn(None, "", Some(0xD83D)));
-    assert_eq!(parse(r#""\ude00é\n\ud83d""#), torn(Some(0xDE00), "é\n", Some(0xD83D)));
-    assert_eq!(parse(r#""\ude00\ud83d""#), torn(Some(0xDE00), "", Some(0xD83D)));
+fn a_lone_surrogate_at_an_end_is_kept() {
+    assert_eq!(parse(r#""\ude00""#), string(Some(0xDE00), "", None));
+    assert_eq!(parse(r#""\ud83d""#), string(None, "", Some(0xD83D)));
+    assert_eq!(parse(r#""\ude00é\n\ud83d""#), string(Some(0xDE00), "é\n", Some(0xD83D)));
+    assert_eq!(parse(r#""\ude00\ud83d""#), string(Some(0xDE00), "", Some(0xD83D)));
 }
 
 #[test]
-fn half_a_character_elsewhere_is_a_replacement() {
+fn a_lone_surrogate_elsewhere_becomes_a_replacement_character() {
     assert_eq!(parse(r#""a\ude00""#), Tree::from("a\u{FFFD}"));
     assert_eq!(parse(r#""\ud83da""#), Tree::from("\u{FFFD}a"));
     assert_eq!(parse(r#""\ud83d\u0041""#), Tree::from("\u{FFFD}A"));
     assert_eq!(parse(r#""\ud83d\n""#), Tree::from("\u{FFFD}\n"));
-    assert_eq!(parse(r#""\ud83d\ud83d""#), torn(None, "\u{FFFD}", Some(0xD83D)));
-    assert_eq!(parse(r#""\ude00\ude00""#), torn(Some(0xDE00), "\u{FFFD}", None));
+    assert_eq!(parse(r#""\ud83d\ud83d""#), string(None, "\u{FFFD}", Some(0xD83D)));
+    assert_eq!(parse(r#""\ude00\ude00""#), string(Some(0xDE00), "\u{FFFD}", None));
 }
 
 #[test]
-fn half_a_character_in_a_key_is_a_replacement() {
+fn a_lone_surrogate_in_a_key_becomes_a_replacement_character() {
     let tree = parse(r#"{"\ud83d":1}"#);
     assert_eq!(tree, Tree::map([("\u{FFFD}", Tree::from(1_i64))]));
 }
 
 #[test]
-fn a_torn_string_is_a_string_without_its_whole_text() {
-    let tree = torn(Some(0xDE00), "x", Some(0xD83D));
+fn a_surrogate_string_has_no_str() {
+    let tree = string(Some(0xDE00), "x", Some(0xD83D));
     assert_eq!((tree.type_name(), tree.as_str()), ("string", None));
     assert_eq!(tree.to_value(), serde_json::json!("\u{FFFD}x\u{FFFD}"));
 }
 
 #[test]
-fn errors_say_what_was_expected_and_where() {
+fn errors_name_the_expectation_and_the_position() {
     assert_eq!(error(""), "line 1 column 1: expected a value");
     assert_eq!(error(r#"{"a":1, "b": oops}"#), "line 1 column 14: expected a value");
     assert_eq!(error("[1,]"), "line 1 column 4: expected a value");
@@ -127,9 +127,9 @@ fn errors_say_what_was_expected_and_where() {
 fn a_hundred_thousand_brackets_are_an_error_and_not_a_crash() {
     for open in ["[", r#"{"a":"#] {
         let deep = open.repeat(100_000);
-        let refused = Tree::parse(deep.as_bytes()).unwrap_err();
-        assert_eq!(refused.message, "nested deeper than allowed");
-        assert_eq!(refused.offset, open.len() * 128);
+        let error = Tree::parse(deep.as_bytes()).unwrap_err();
+        assert_eq!(error.message, "nested deeper than allowed");
+        assert_eq!(error.offset, open.len() * 128);
     }
 }
 
@@ -138,12 +138,12 @@ fn no_setting_allows_more_depth_than_the_stack_has() {
     let limits = Limits { max_depth: usize::MAX, ..Limits::default() };
     let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
     assert!(Tree::parse_with(nested(512).as_bytes(), &limits).is_ok());
-    let refused = Tree::parse_with(nested(513).as_bytes(), &limits).unwrap_err();
-    assert_eq!(refused.message, "nested deeper than allowed");
+    let error = Tree::parse_with(nested(513).as_bytes(), &limits).unwrap_err();
+    assert_eq!(error.message, "nested deeper than allowed");
 }
 
 #[test]
-fn each_limit_is_the_last_that_passes() {
+fn limits_are_inclusive() {
     let limits = Limits { max_bytes: 12, max_depth: 2, max_nodes: 4 };
     let message = |text: &str| match Tree::parse_with(text.as_bytes(), &limits) {
         Ok(_) => "fine",

@@ -1,4 +1,4 @@
-//! What holds for every text and every tree.
+//! Properties of all texts and trees.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod shared;
@@ -12,11 +12,11 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn what_is_written_is_read_back(tree in tree()) {
+    fn a_written_tree_parses_to_the_same_tree(tree in tree()) {
         let text = tree.to_json();
         let read = Tree::parse(text.as_bytes()).unwrap();
         prop_assert_eq!(&read, &tree);
-        // Equality overlooks order and spelling; the text does not.
+        // Equality ignores key order and the spelling of numbers; the text does not.
         prop_assert_eq!(read.to_json(), text);
     }
 
@@ -27,21 +27,21 @@ proptest! {
     }
 
     #[test]
-    fn a_number_leaves_as_it_came(token in number_token()) {
+    fn a_number_is_written_as_it_was_read(token in number_token()) {
         prop_assert_eq!(Tree::parse(token.as_bytes()).unwrap().to_json(), token);
     }
 
     #[test]
-    fn whole_characters_split_anywhere_join_again(text in any::<String>(), cut in any::<prop::sample::Index>()) {
+    fn a_string_split_anywhere_can_be_joined_again(text in any::<String>(), cut in any::<prop::sample::Index>()) {
         let units: Vec<u16> = text.encode_utf16().collect();
         let (left, right) = units.split_at(cut.index(units.len() + 1));
         let halves: Vec<Vec<u16>> = [left, right].into_iter().map(|half| {
             let escaped: String = half.iter().map(|unit| format!("\\u{unit:04x}")).collect();
             match Tree::parse(format!("\"{escaped}\"").as_bytes()).unwrap() {
                 Tree::Str(text) => text.encode_utf16().collect(),
-                Tree::Torn(torn) => {
-                    let text: Vec<u16> = torn.text.encode_utf16().collect();
-                    torn.lead.into_iter().chain(text).chain(torn.tail).collect()
+                Tree::SurrogateString(string) => {
+                    let text: Vec<u16> = string.text.encode_utf16().collect();
+                    string.leading_low.into_iter().chain(text).chain(string.trailing_high).collect()
                 }
                 other => panic!("{other}"),
             }
@@ -50,7 +50,7 @@ proptest! {
     }
 
     #[test]
-    fn values_come_back_from_value(tree in plain_tree()) {
+    fn a_tree_survives_conversion_to_value(tree in plain_tree()) {
         let value = tree.to_value();
         prop_assert_eq!(Tree::from_value(&value).to_json(), tree.to_json());
         prop_assert_eq!(value.to_string(), tree.to_json());
@@ -66,23 +66,23 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1500))]
 
     #[test]
-    fn any_bytes_are_judged_as_serde_judges_them(bytes in any::<Vec<u8>>()) {
+    fn any_bytes_are_accepted_or_rejected_as_by_serde(bytes in any::<Vec<u8>>()) {
         agrees_with_serde(&bytes)?;
     }
 
     #[test]
-    fn pieces_of_json_are_judged_as_serde_judges_them(pieces in pieces()) {
-        agrees_with_serde(&pieces.concat())?;
+    fn json_fragments_are_accepted_or_rejected_as_by_serde(json_fragments in json_fragments()) {
+        agrees_with_serde(&json_fragments.concat())?;
     }
 
     #[test]
-    fn damaged_json_is_judged_as_serde_judges_it(bytes in damaged()) {
+    fn damaged_json_is_accepted_or_rejected_as_by_serde(bytes in damaged()) {
         agrees_with_serde(&bytes)?;
     }
 }
 
 #[test]
-fn every_byte_is_judged_as_serde_judges_it_wherever_it_stands() {
+fn every_byte_is_accepted_or_rejected_as_by_serde_at_every_position() {
     for (before, after) in [
         ("", ""),
         ("", "1"),
@@ -118,16 +118,16 @@ fn reversed(tree: &Tree) -> Tree {
     }
 }
 
-/// Strings that are close to JSON: random bytes hardly ever get past the first character.
-fn pieces() -> impl Strategy<Value = Vec<Vec<u8>>> {
-    let piece = proptest::sample::select(vec![
+/// Strings that resemble JSON, because a parser rejects most random bytes at the first character.
+fn json_fragments() -> impl Strategy<Value = Vec<Vec<u8>>> {
+    let fragment = proptest::sample::select(vec![
         "[", "]", "{", "}", ",", ":", "\"", "\"a\"", "\"a\":", "\\", "\\u", "\\ud83d", "\\ude00", "\\n", "null",
         "true", "fals", "-", "0", "12", ".5", "e", "E+1", "1e999", " ", "\n", "é", "\u{1}", "\u{feff}",
     ]);
-    proptest::collection::vec(piece.prop_map(|piece| piece.as_bytes().to_vec()), 0..12)
+    proptest::collection::vec(fragment.prop_map(|fragment| fragment.as_bytes().to_vec()), 0..12)
 }
 
-/// A valid text with a few bytes put in, taken out or changed.
+/// A valid text with a few bytes inserted, removed or changed.
 fn damaged() -> impl Strategy<Value = Vec<u8>> {
     let byte = prop_oneof![proptest::sample::select(b"[]{},:\"\\u0-.eE1 \n\x01".to_vec()), any::<u8>(),];
     let edit = (any::<prop::sample::Index>(), 0..3_u8, byte);
@@ -146,8 +146,8 @@ fn damaged() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// The differences that are meant: we take a byte order mark, halves of characters and numbers
-/// beyond a float. (We also allow one more level of depth, which no text here reaches.)
+/// Asserts the same result as serde, except for intended differences: this crate accepts a byte order mark, lone
+/// surrogates and numbers beyond a float. (It also allows one more level of depth, which no text here reaches.)
 fn agrees_with_serde(bytes: &[u8]) -> Result<(), TestCaseError> {
     let without_mark = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
     match (Tree::parse(bytes), serde_json::from_slice::<Value>(without_mark)) {
@@ -155,8 +155,8 @@ fn agrees_with_serde(bytes: &[u8]) -> Result<(), TestCaseError> {
         (Err(_), Err(_)) => {}
         (Ok(_), Err(theirs)) => {
             let theirs = theirs.to_string();
-            let meant = ["surrogate", "end of hex escape", "number out of range"];
-            prop_assert!(meant.iter().any(|kind| theirs.contains(kind)), "serde: {}", theirs);
+            let intended = ["surrogate", "end of hex escape", "number out of range"];
+            prop_assert!(intended.iter().any(|kind| theirs.contains(kind)), "serde: {}", theirs);
         }
         (Err(ours), Ok(_)) => prop_assert!(false, "only we refuse: {}", ours),
     }

@@ -1,4 +1,4 @@
-//! JSONPath asks a tree what it would ask a value.
+//! JSONPath queries give the same results on a tree and on a `serde_json::Value`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use jsonpath_rust::JsonPath;
@@ -9,7 +9,7 @@ const EVENT: &str = r#"{"items":[{"id":"a","n":1,"ok":true,"tags":["x","y"]},{"i
     {"id":"c","n":10,"ok":false,"tags":[]}],"limit":5,"odd key":{"z":null}}"#;
 
 #[test]
-fn a_tree_answers_like_a_value() {
+fn queries_of_a_tree_and_a_value_agree() {
     let tree = Tree::parse(EVENT.as_bytes()).unwrap();
     let value: Value = serde_json::from_str(EVENT).unwrap();
     for path in [
@@ -36,7 +36,7 @@ fn a_tree_answers_like_a_value() {
 }
 
 #[test]
-fn the_paths_really_find_something() {
+fn a_query_finds_nodes() {
     let tree = Tree::parse(EVENT.as_bytes()).unwrap();
     let ids = tree.query("$.items[?@.n > 2].id").unwrap();
     assert_eq!(ids, [&Tree::from("b"), &Tree::from("c")]);

@@ -1,10 +1,10 @@
-//! Trees against schemas: what is refused, and what is said about it.
+//! Validation of trees: which are rejected, and with which message.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod shared;
 
 use proptest::prelude::*;
-use reframe_json::{Breach, Schema, SchemaSet, Tree};
+use reframe_json::{Schema, SchemaSet, SchemaViolation, Tree};
 use serde_json::{Value, json};
 use shared::plain_tree;
 
@@ -17,10 +17,10 @@ fn tree(text: &str) -> Tree {
     Tree::parse(text.as_bytes()).unwrap()
 }
 
-/// Pointer, keyword and message of the breach; `is_valid` must say the same.
-fn breach(schema: &Schema, text: &str) -> (String, String, String) {
+/// Pointer, keyword and message of the violation. `is_valid` must agree.
+fn violation(schema: &Schema, text: &str) -> (String, String, String) {
     assert!(!schema.is_valid(&tree(text)), "{text} is valid");
-    let Breach { pointer, keyword, message } = schema.check(&tree(text)).unwrap_err();
+    let SchemaViolation { pointer, keyword, message } = schema.check(&tree(text)).unwrap_err();
     (pointer, keyword, message)
 }
 
@@ -30,7 +30,7 @@ fn passes(schema: &Schema, text: &str) -> bool {
     valid
 }
 
-fn said(pointer: &str, keyword: &str, message: &str) -> (String, String, String) {
+fn expected(pointer: &str, keyword: &str, message: &str) -> (String, String, String) {
     (pointer.to_owned(), keyword.to_owned(), message.to_owned())
 }
 
@@ -70,75 +70,81 @@ fn a_good_tree_passes() {
 }
 
 #[test]
-fn an_unknown_property_is_refused_where_it_stands() {
+fn an_unknown_property_is_reported_with_its_pointer() {
     assert_eq!(
-        breach(&chunk(), r#"{"object":"chunk","choices":[{"index":0},{"indx":1}]}"#),
-        said("/choices/1", "additionalProperties", "Additional properties are not allowed ('indx' was unexpected)")
+        violation(&chunk(), r#"{"object":"chunk","choices":[{"index":0},{"indx":1}]}"#),
+        expected("/choices/1", "additionalProperties", "Additional properties are not allowed ('indx' was unexpected)")
     );
 }
 
 #[test]
 fn a_missing_property_is_named() {
-    assert_eq!(breach(&chunk(), r#"{"object":"chunk"}"#), said("", "required", "\"choices\" is a required property"));
+    assert_eq!(
+        violation(&chunk(), r#"{"object":"chunk"}"#),
+        expected("", "required", "\"choices\" is a required property")
+    );
 }
 
 #[test]
 fn constants_and_enums_are_compared() {
     assert_eq!(
-        breach(&chunk(), r#"{"object":"chunks","choices":[]}"#),
-        said("/object", "const", "\"chunk\" was expected")
+        violation(&chunk(), r#"{"object":"chunks","choices":[]}"#),
+        expected("/object", "const", "\"chunk\" was expected")
     );
     assert_eq!(
-        breach(&chunk(), r#"{"object":"chunk","choices":[{"finish":"end"}]}"#),
-        said("/choices/0/finish", "enum", "\"end\" is not one of null, \"stop\" or \"length\"")
+        violation(&chunk(), r#"{"object":"chunk","choices":[{"finish":"end"}]}"#),
+        expected("/choices/0/finish", "enum", "\"end\" is not one of null, \"stop\" or \"length\"")
     );
 }
 
 #[test]
 fn types_and_bounds_are_checked() {
     assert_eq!(
-        breach(&chunk(), r#"{"object":"chunk","choices":[{"index":"now"}]}"#),
-        said("/choices/0/index", "type", "\"now\" is not of type \"integer\"")
+        violation(&chunk(), r#"{"object":"chunk","choices":[{"index":"now"}]}"#),
+        expected("/choices/0/index", "type", "\"now\" is not of type \"integer\"")
     );
     assert_eq!(
-        breach(&chunk(), r#"{"object":"chunk","choices":[{"index":-1}]}"#),
-        said("/choices/0/index", "minimum", "-1 is less than the minimum of 0")
+        violation(&chunk(), r#"{"object":"chunk","choices":[{"index":-1}]}"#),
+        expected("/choices/0/index", "minimum", "-1 is less than the minimum of 0")
     );
 }
 
 #[test]
-fn of_several_forms_the_one_that_was_meant_is_blamed() {
+fn the_error_of_the_only_plausible_branch_is_reported() {
     assert_eq!(
-        breach(&chunk(), r#"{"object":"chunk","choices":[],"usage":{"a~b/c":"x"}}"#),
-        said("/usage/a~0b~1c", "type", "\"x\" is not of type \"integer\"")
+        violation(&chunk(), r#"{"object":"chunk","choices":[],"usage":{"a~b/c":"x"}}"#),
+        expected("/usage/a~0b~1c", "type", "\"x\" is not of type \"integer\"")
     );
 }
 
 #[test]
-fn forms_told_apart_by_a_constant_are_told_apart() {
+fn branches_are_distinguished_by_a_constant() {
     let form =
         |kind: &str| json!({"type": "object", "properties": {"type": {"const": kind}, "n": {"type": "integer"}}});
     let schema = compile(json!({"oneOf": [form("a"), form("b"), form("c")]}));
     assert!(passes(&schema, r#"{"type":"b","n":1}"#));
-    assert_eq!(breach(&schema, r#"{"type":"b","n":true}"#), said("/n", "type", "true is not of type \"integer\""));
+    assert_eq!(
+        violation(&schema, r#"{"type":"b","n":true}"#),
+        expected("/n", "type", "true is not of type \"integer\"")
+    );
 }
 
 #[test]
-fn if_no_form_was_meant_all_are_named() {
+fn without_a_plausible_branch_the_keyword_is_reported() {
     let schema = compile(json!({"anyOf": [{"type": "null"}, {"type": "object"}]}));
     let message = "this list is not valid under any of the schemas listed in the 'anyOf' keyword";
-    assert_eq!(breach(&schema, "[1]"), said("", "anyOf", message));
+    assert_eq!(violation(&schema, "[1]"), expected("", "anyOf", message));
 }
 
 #[test]
 fn a_long_text_is_not_repeated() {
     let schema = compile(json!({"type": "integer"}));
     let text = format!("\"{}\"", "secret ".repeat(20));
-    assert_eq!(breach(&schema, &text), said("", "type", "this string is not of type \"integer\""));
+    assert_eq!(violation(&schema, &text), expected("", "type", "this string is not of type \"integer\""));
 }
 
 #[test]
-fn a_breach_reads_as_a_place_and_a_message() {
+fn a_violation_displays_its_pointer_and_message() {
     let schema = chunk();
     let at = |text| schema.check(&tree(text)).unwrap_err().to_string();
     assert_eq!(at(r#"{"object":1,"choices":[]}"#), "at /object: \"chunk\" was expected");
@@ -146,7 +152,7 @@ fn a_breach_reads_as_a_place_and_a_message() {
 }
 
 #[test]
-fn numbers_are_judged_by_their_value() {
+fn numbers_are_compared_by_value() {
     let schema = compile(json!({"type": "integer", "maximum": 1e300}));
     assert!(passes(&schema, "1.0"));
     assert!(passes(&schema, "1e3"));
@@ -168,17 +174,17 @@ fn property_names_are_checked() {
 }
 
 #[test]
-fn a_tree_that_nests_by_reference_is_followed_down() {
+fn recursive_schemas_are_followed() {
     let schema = compile(json!({
         "type": "object", "additionalProperties": false,
         "properties": {"next": {"$ref": "#"}}
     }));
     let nested = |end: &str| r#"{"next":"#.repeat(100) + end + &"}".repeat(100);
     assert!(passes(&schema, &nested("{}")));
-    assert_eq!(breach(&schema, &nested("1")).0, "/next".repeat(100));
+    assert_eq!(violation(&schema, &nested("1")).0, "/next".repeat(100));
 }
 
-/// Schemas over the random trees of `shared`, whose keys are often `a` to `e`.
+/// Schemas for the random trees of `shared`, which often have the keys `a` to `e`.
 fn schemas() -> Vec<Value> {
     vec![
         json!({"type": ["object", "array"]}),
@@ -204,9 +210,9 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn a_tree_is_judged_as_its_value_is(tree in plain_tree()) {
+    fn a_tree_and_its_value_validate_alike(tree in plain_tree()) {
         thread_local! {
-            static JUDGES: Vec<(Value, Schema, jsonschema::Validator)> = schemas()
+            static VALIDATORS: Vec<(Value, Schema, jsonschema::Validator)> = schemas()
                 .into_iter()
                 .map(|schema| {
                     let validator = jsonschema::validator_for(&schema).unwrap();
@@ -215,8 +221,8 @@ proptest! {
                 .collect();
         }
         let value = tree.to_value();
-        JUDGES.with(|judges| {
-            for (schema, ours, theirs) in judges {
+        VALIDATORS.with(|validators| {
+            for (schema, ours, theirs) in validators {
                 let expected = theirs.is_valid(&value);
                 prop_assert_eq!(ours.is_valid(&tree), expected, "{}", schema);
                 prop_assert_eq!(ours.check(&tree).is_ok(), expected, "{}", schema);

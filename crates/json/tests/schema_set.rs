@@ -1,4 +1,4 @@
-//! Documents that refer to each other, and what is said when one does not lead anywhere.
+//! Documents that refer to each other, and the errors of unresolvable references.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use reframe_json::{SchemaError, SchemaSet, Tree};
@@ -48,33 +48,33 @@ fn family() -> SchemaSet {
 }
 
 #[test]
-fn references_lead_from_document_to_document() {
+fn references_between_documents_are_followed() {
     let schema = family().compile("chat/chunk.json").unwrap();
     assert!(schema.is_valid(&tree(r#"{"usage":{"total":1},"delta":"x"}"#)));
-    let breach = schema.check(&tree(r#"{"usage":{"total":"1"}}"#)).unwrap_err();
-    assert_eq!((&*breach.pointer, &*breach.keyword), ("/usage/total", "type"));
-    let breach = schema.check(&tree(r#"{"delta":1}"#)).unwrap_err();
-    assert_eq!((&*breach.pointer, &*breach.keyword), ("/delta", "type"));
+    let violation = schema.check(&tree(r#"{"usage":{"total":"1"}}"#)).unwrap_err();
+    assert_eq!((&*violation.pointer, &*violation.keyword), ("/usage/total", "type"));
+    let violation = schema.check(&tree(r#"{"delta":1}"#)).unwrap_err();
+    assert_eq!((&*violation.pointer, &*violation.keyword), ("/delta", "type"));
 }
 
 #[test]
 fn a_definition_with_dots_in_its_name_is_compiled_in_its_document() {
     let schema = family().compile("responses/events.json#/$defs/response.created").unwrap();
     assert!(schema.is_valid(&tree(r#"{"response":{}}"#)));
-    let breach = schema.check(&tree(r#"{"response":1}"#)).unwrap_err();
-    assert_eq!((&*breach.pointer, &*breach.keyword), ("/response", "type"));
+    let violation = schema.check(&tree(r#"{"response":1}"#)).unwrap_err();
+    assert_eq!((&*violation.pointer, &*violation.keyword), ("/response", "type"));
     assert_eq!(schema.check(&tree("{}")).unwrap_err().keyword, "required");
 }
 
 #[test]
-fn names_that_a_uri_would_escape_are_written_plainly() {
+fn names_need_no_percent_encoding() {
     let schema = family().compile("responses/events.json#/$defs/with~1slash and %").unwrap();
     assert!(schema.is_valid(&tree("null")));
     assert!(!schema.is_valid(&tree("1")));
 }
 
 #[test]
-fn what_is_not_there_is_not_found() {
+fn missing_schemas_are_not_found() {
     let set = family();
     for (reference, is_there) in [
         ("chat/chunk.json", true),
@@ -90,7 +90,7 @@ fn what_is_not_there_is_not_found() {
 }
 
 #[test]
-fn a_reference_to_a_missing_document_is_pointed_at() {
+fn a_reference_to_a_missing_document_is_reported() {
     let set = set([
         ("a/one.json", json!({"properties": {"x": {"$ref": "../b/two.json"}}})),
         ("b/two.json", json!({"items": {"$ref": "tree.json#/$defs/x"}})),
@@ -100,19 +100,19 @@ fn a_reference_to_a_missing_document_is_pointed_at() {
     assert_eq!(set.compile("a/one.json").unwrap_err(), fault);
     assert_eq!(set.compile("b/two.json").unwrap_err(), fault);
     assert_eq!(fault.to_string(), "b/two.json#/items/$ref: there is no schema `b/tree.json`");
-    // A fault in one document is no fault of the others.
+    // An error in one document does not affect unrelated ones.
     assert!(set.compile("c.json").unwrap().is_valid(&Tree::Null));
 }
 
 #[test]
-fn a_reference_to_a_missing_definition_is_pointed_at() {
+fn a_reference_to_a_missing_definition_is_reported() {
     let set = set([("a.json", json!({"$defs": {"x": {"allOf": [{"$ref": "#/$defs/y"}]}}}))]);
     let fault = invalid("a.json", "/$defs/x/allOf/0/$ref", "`a.json` has no `/$defs/y`");
     assert_eq!(set.compile("a.json#/$defs/x").unwrap_err(), fault);
 }
 
 #[test]
-fn nothing_is_fetched() {
+fn remote_references_are_rejected() {
     let set = set([("a.json", json!({"$ref": "https://example.com/b.json"}))]);
     let message = "`https://example.com/b.json` is elsewhere, and nothing is fetched";
     assert_eq!(set.compile("a.json").unwrap_err(), invalid("a.json", "/$ref", message));
@@ -133,7 +133,7 @@ fn data_that_looks_like_a_reference_is_data() {
 }
 
 #[test]
-fn references_that_go_in_circles_are_followed_once() {
+fn circular_references_are_followed_once() {
     let set = set([
         ("a.json", json!({"properties": {"b": {"$ref": "b.json"}}, "additionalProperties": false})),
         ("b.json", json!({"items": {"$ref": "a.json"}})),
@@ -144,7 +144,7 @@ fn references_that_go_in_circles_are_followed_once() {
 }
 
 #[test]
-fn a_schema_that_breaks_the_rules_of_schemas_is_refused_where_it_does() {
+fn an_invalid_schema_is_reported_with_its_pointer() {
     let set = set([
         ("a.json", json!({"properties": {"x": {"minLength": "3"}}})),
         ("b.json", json!({"$schema": "http://json-schema.org/draft-07/schema#"})),
@@ -172,7 +172,7 @@ fn a_schema_that_breaks_the_rules_of_schemas_is_refused_where_it_does() {
 }
 
 #[test]
-fn a_place_outside_the_known_keywords_can_be_compiled() {
+fn a_location_outside_the_known_keywords_can_be_compiled() {
     let set = set([(
         "api.json",
         json!({"components": {
@@ -219,7 +219,7 @@ fn open_objects_are_listed_and_closed_ones_are_not() {
 }
 
 #[test]
-fn the_branches_of_a_closed_object_need_not_close_themselves() {
+fn branches_of_a_closed_object_may_be_open() {
     let branches = json!([{"properties": {"x": {"type": "object"}}}]);
     let set = set([
         ("closed.json", json!({"allOf": branches, "unevaluatedProperties": false})),

@@ -1,4 +1,4 @@
-//! Building trees, looking into them, comparing and printing them.
+//! Building, reading, comparing and writing trees.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use reframe_json::{NotFinite, Num, Tree, write_str};
@@ -97,7 +97,7 @@ fn floats_become_the_shortest_token_and_no_float_becomes_garbage() {
 }
 
 #[test]
-fn only_what_must_be_escaped_is() {
+fn only_required_escapes_are_written() {
     let mut out = Vec::new();
     write_str("a\"\\/\n\r\t\u{8}\u{c}\u{1}\u{1f}\u{7f}é\u{2028}😀", &mut out);
     let expected = "\"a\\\"\\\\/\\n\\r\\t\\b\\f\\u0001\\u001f\u{7f}é\u{2028}😀\"";
@@ -105,7 +105,7 @@ fn only_what_must_be_escaped_is() {
 }
 
 #[test]
-fn torn_strings_leave_as_they_came() {
+fn surrogate_strings_are_written_as_they_were_read() {
     let text = r#"["\ude00x","x\ud83d","\ude00\ud83d"]"#;
     assert_eq!(parse(text).to_json(), text);
 }

@@ -1,38 +1,38 @@
-//! `reframe check --explain CODE`: the page of a code.
+//! `reframe check --explain CODE`: prints the documentation of a diagnostic code.
 
-use crate::cli::{COULD_NOT_RUN, FINE, say};
-use crate::diagnostics::{Code, Page, did_you_mean};
+use crate::cli::{EXIT_ERROR, EXIT_OK, print_report};
+use crate::diagnostics::{Code, CodePage, did_you_mean};
 
-pub fn run(asked: &str) -> u8 {
-    if asked.is_empty() {
-        return say(&list(), FINE);
+pub fn run(code: &str) -> u8 {
+    if code.is_empty() {
+        return print_report(&list(), EXIT_OK);
     }
-    match find(asked) {
-        Some(code) => say(&page(code), FINE),
+    match find(code) {
+        Some(found) => print_report(&page(found), EXIT_OK),
         None => {
-            let known = || Code::ALL.iter().map(|code| code.as_str());
-            let meant = did_you_mean(&full(asked), known()).map(|code| format!("did you mean {code}? "));
+            let known = || Code::ALL.iter().map(|known| known.as_str());
+            let meant = did_you_mean(&full(code), known()).map(|code| format!("did you mean {code}? "));
             let meant = meant.unwrap_or_default();
-            eprintln!("error: there is no code `{asked}`; {meant}`reframe check --explain` lists them all");
-            COULD_NOT_RUN
+            eprintln!("error: there is no code `{code}`; {meant}`reframe check --explain` lists them all");
+            EXIT_ERROR
         }
     }
 }
 
-/// `RF104`, `rf104` or `104`.
-fn find(asked: &str) -> Option<Code> {
-    Code::ALL.iter().copied().find(|code| code.as_str() == full(asked))
+/// Accepts `RF104`, `rf104` and `104`.
+fn find(code: &str) -> Option<Code> {
+    Code::ALL.iter().copied().find(|known| known.as_str() == full(code))
 }
 
-fn full(asked: &str) -> String {
-    let asked = asked.trim().to_uppercase();
-    if asked.starts_with(|c: char| c.is_ascii_digit()) { format!("RF{asked:0>3}") } else { asked }
+fn full(code: &str) -> String {
+    let code = code.trim().to_uppercase();
+    if code.starts_with(|c: char| c.is_ascii_digit()) { format!("RF{code:0>3}") } else { code }
 }
 
 /// `error[RF104] (phase: compile)`, then its page.
 fn page(code: Code) -> String {
     let (severity, phase) = (code.severity().as_str(), code.phase().as_str());
-    format!("{severity}[{}] (phase: {phase})\n{}\n", code.as_str(), Page::of(code).text)
+    format!("{severity}[{}] (phase: {phase})\n{}\n", code.as_str(), CodePage::of(code).text)
 }
 
 fn list() -> String {

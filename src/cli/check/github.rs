@@ -1,37 +1,37 @@
-//! Workflow commands: GitHub's runners turn each line into an annotation of the file it names.
+//! GitHub workflow commands: the runner turns each line into an annotation of a file.
 
-use super::{Outcome, human, is_embedded};
-use crate::diagnostics::{Diagnostic, Severity, visible};
+use super::{CheckReport, human, is_embedded};
+use crate::diagnostics::{Diagnostic, Severity, visible_span};
 
-pub fn print(outcome: &Outcome) -> String {
-    let mut text: String = outcome.findings.iter().map(|finding| command(finding, outcome)).collect();
-    text.push_str(&human::sum(outcome));
+pub fn print(report: &CheckReport) -> String {
+    let mut text: String = report.findings.iter().map(|finding| command(finding, report)).collect();
+    text.push_str(&human::summary_line(report));
     text
 }
 
 /// `::error file=a.yaml,line=1,col=2,endColumn=5,title=RF104::no variable …`
-fn command(finding: &Diagnostic, outcome: &Outcome) -> String {
+fn command(finding: &Diagnostic, report: &CheckReport) -> String {
     let level = match finding.severity() {
         Severity::Error => "error",
         Severity::Warning => "warning",
         Severity::Note => "notice",
     };
     let mut properties = Vec::new();
-    if let Some(source) = outcome.sources.get(finding.span.file).filter(|source| !is_embedded(source)) {
+    if let Some(source) = report.sources.get(finding.span.file).filter(|source| !is_embedded(source)) {
         properties.push(format!("file={}", property(&source.shown)));
-        if let Some(span) = visible(source, finding.span) {
-            let (start, end) = (outcome.sources.place(span), outcome.sources.end(span));
-            // The last column, not the one behind it.
+        if let Some(span) = visible_span(source, finding.span) {
+            let (start, end) = (report.sources.location(span), report.sources.end_location(span));
+            // GitHub's `endColumn` is inclusive.
             let last = end.column.saturating_sub(1).max(start.column);
             properties.push(format!("line={},col={},endColumn={last}", start.line, start.column));
         }
     }
     properties.push(format!("title={}", finding.code.as_str()));
-    format!("::{level} {}::{}\n", properties.join(","), data(&sentences(finding, outcome)))
+    format!("::{level} {}::{}\n", properties.join(","), data(&full_text(finding, report)))
 }
 
-/// All that is said of a finding, a line each. A place in the binary is said too: there is no file to show it in.
-pub fn sentences(finding: &Diagnostic, outcome: &Outcome) -> String {
+/// Message, label and help, one per line. The location of an embedded file is added: there is no file to annotate.
+pub fn full_text(finding: &Diagnostic, report: &CheckReport) -> String {
     let mut text = finding.message.clone();
     if !finding.label.is_empty() {
         text.push_str(&format!("\n{}", finding.label));
@@ -39,8 +39,8 @@ pub fn sentences(finding: &Diagnostic, outcome: &Outcome) -> String {
     if let Some(help) = &finding.help {
         text.push_str(&format!("\nhelp: {help}"));
     }
-    if outcome.sources.get(finding.span.file).is_some_and(is_embedded) {
-        text.push_str(&format!("\nin {}", outcome.sources.show(finding.span)));
+    if report.sources.get(finding.span.file).is_some_and(is_embedded) {
+        text.push_str(&format!("\nin {}", report.sources.show(finding.span)));
     }
     text
 }
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_a_meaning_in_a_command_is_escaped() {
+    fn special_characters_of_a_command_are_escaped() {
         assert_eq!(data("100 %: a,\nb\r"), "100 %25: a,%0Ab%0D");
         assert_eq!(property("c:\\a,b 5%\n"), "c%3A\\a%2Cb 5%25%0A");
     }

@@ -1,49 +1,49 @@
-//! One JSON document, for programs. docs/check.md describes it; what is there stays.
+//! The JSON report. docs/check.md describes it; its members are a stable interface.
 
-use super::{Outcome, phases};
-use crate::diagnostics::{Diagnostic, Severity, told};
+use super::{CheckReport, phases};
+use crate::diagnostics::{Diagnostic, Severity, diagnostic_json};
 use serde_json::{Value, json};
 
-pub fn print(outcome: &Outcome) -> String {
-    let phases = phases::of(outcome).into_iter().map(|step| {
-        let [errors, warnings, notes] = step.found;
+pub fn print(report: &CheckReport) -> String {
+    let phases = phases::phase_results(report).into_iter().map(|result| {
+        let [errors, warnings, notes] = result.found;
         json!({
-            "phase": step.phase.as_str(), "state": step.state.as_str(), "says": step.says(),
+            "phase": result.phase.as_str(), "state": result.state.as_str(), "says": result.summary(),
             "errors": errors, "warnings": warnings, "notes": notes,
         })
     });
-    let losses = outcome.losses.iter().map(|loss| {
-        let unasked: Vec<Value> =
-            loss.unasked.iter().map(|(name, fate)| json!({ "name": name, "fate": fate.word() })).collect();
-        let whose = Some(loss.whose.trim_start()).filter(|whose| !whose.is_empty());
+    let losses = report.losses.iter().map(|loss| {
+        let unsupported: Vec<Value> =
+            loss.unsupported_fields.iter().map(|(name, fate)| json!({ "name": name, "fate": fate.name() })).collect();
+        let client = Some(loss.client.trim_start()).filter(|client| !client.is_empty());
         json!({
-            "backend": loss.backend, "dialect": loss.dialect, "profile": loss.profile, "whose": whose,
-            "lost": loss.lost, "of_a_request": unasked,
+            "backend": loss.backend, "dialect": loss.dialect, "profile": loss.profile, "whose": client,
+            "lost": loss.lost, "of_a_request": unsupported,
         })
     });
     let document = json!({
         "version": 1,
-        "files": outcome.files.iter().map(|f| f.shown.as_str()).collect::<Vec<_>>(),
+        "files": report.files.iter().map(|f| f.shown.as_str()).collect::<Vec<_>>(),
         "phases": phases.collect::<Vec<_>>(),
-        "findings": outcome.findings.iter().map(|finding| found(finding, outcome)).collect::<Vec<_>>(),
+        "findings": report.findings.iter().map(|finding| found(finding, report)).collect::<Vec<_>>(),
         "losses": losses.collect::<Vec<_>>(),
         "summary": {
-            "files": outcome.files.len(),
-            "backends": outcome.plan.as_ref().map(|p| p.backends.len()),
-            "dialects": outcome.plan.as_ref().map(|_| outcome.dialects().len()),
-            "errors": outcome.count(Severity::Error),
-            "warnings": outcome.count(Severity::Warning),
-            "notes": outcome.count(Severity::Note),
-            "exit": outcome.exit(),
+            "files": report.files.len(),
+            "backends": report.plan.as_ref().map(|p| p.backends.len()),
+            "dialects": report.plan.as_ref().map(|_| report.dialects().len()),
+            "errors": report.count(Severity::Error),
+            "warnings": report.count(Severity::Warning),
+            "notes": report.count(Severity::Note),
+            "exit": report.exit(),
         },
     });
     format!("{document:#}\n")
 }
 
-/// As everywhere, and the phase that found it.
-fn found(finding: &Diagnostic, outcome: &Outcome) -> Value {
-    let told = told(finding, &outcome.sources).to_json();
-    let mut value: Value = serde_json::from_str(&told).unwrap_or_default();
-    value["phase"] = outcome.phase(finding).as_str().into();
+/// The common JSON form of a diagnostic, plus its phase.
+fn found(finding: &Diagnostic, report: &CheckReport) -> Value {
+    let json = diagnostic_json(finding, &report.sources).to_json();
+    let mut value: Value = serde_json::from_str(&json).unwrap_or_default();
+    value["phase"] = report.phase(finding).as_str().into();
     value
 }

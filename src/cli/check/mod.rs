@@ -1,6 +1,6 @@
-//! `reframe check`: everything that is wrong with a set, at once. What it lets pass, `serve` takes.
+//! `reframe check`: reports every problem of a set at once. A set without errors is accepted by `serve`.
 //!
-//! `look` goes through the phases; `human`, `json`, `github` and `sarif` are four ways to print what it found.
+//! `CheckReport::build` runs the phases; `human`, `json`, `github` and `sarif` are the output formats.
 
 mod explain;
 mod github;
@@ -9,14 +9,14 @@ mod json;
 mod phases;
 mod sarif;
 
-use super::{COULD_NOT_RUN, FINDINGS, FINE, colour, say};
+use super::{EXIT_ERROR, EXIT_FINDINGS, EXIT_OK, print_report, use_colour};
 use crate::diagnostics::{Code, Diagnostic, Phase, Severity, Source, Sources};
 use crate::mapping::lint::loss;
 use crate::mapping::lint::loss::Loss;
-use crate::mapping::{FileText, Loaded, Overrides, Plan, load_after};
-use crate::reload::{Layers, embedded, read};
+use crate::mapping::{LoadOutcome, Overrides, Plan, SourceFile, load_with};
+use crate::reload::{Layers, embedded, read_set};
 use crate::verify;
-use crate::verify::Trial;
+use crate::verify::Verification;
 use clap::{Args, ValueEnum};
 use std::sync::Arc;
 
@@ -45,16 +45,16 @@ enum Format {
     Sarif,
 }
 
-/// What warnings do to the exit code.
+/// Whether warnings affect the exit code.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Warnings {
     Allowed,
     Denied,
 }
 
-/// What was looked at, and what was found.
-struct Outcome {
-    files: Vec<FileText>,
+/// The checked files and the findings.
+struct CheckReport {
+    files: Vec<SourceFile>,
     sources: Arc<Sources>,
     plan: Option<Plan>,
     findings: Vec<Diagnostic>,
@@ -63,14 +63,14 @@ struct Outcome {
     warnings: Warnings,
 }
 
-/// How far the set got.
+/// How far the checks got.
 enum Reached {
-    /// Some file could not be read.
+    /// A file could not be read.
     Nothing,
-    /// Read, but there is no plan.
+    /// The files were read but do not compile.
     Files,
-    /// There is a plan, and it was tried out.
-    Plan(Trial),
+    /// The set compiles and was verified.
+    Plan(Verification),
 }
 
 pub fn run(args: &CheckArgs, layers: &Layers, overrides: &Overrides) -> u8 {
@@ -78,58 +78,59 @@ pub fn run(args: &CheckArgs, layers: &Layers, overrides: &Overrides) -> u8 {
         return explain::run(code);
     }
     let warnings = if args.deny_warnings { Warnings::Denied } else { Warnings::Allowed };
-    let outcome = Outcome::look(layers, overrides, warnings);
+    let report = CheckReport::build(layers, overrides, warnings);
     let text = match args.format {
-        Format::Human => human::print(&outcome, colour()),
-        Format::Json => json::print(&outcome),
-        Format::Github => github::print(&outcome),
-        Format::Sarif => sarif::print(&outcome),
+        Format::Human => human::print(&report, use_colour()),
+        Format::Json => json::print(&report),
+        Format::Github => github::print(&report),
+        Format::Sarif => sarif::print(&report),
     };
-    say(&text, outcome.exit())
+    print_report(&text, report.exit())
 }
 
-/// What is printed for people, and the exit code.
-pub fn report(layers: &Layers, colour: bool) -> (String, u8) {
-    let outcome = Outcome::look(layers, &Overrides::default(), Warnings::Allowed);
-    (human::print(&outcome, colour), outcome.exit())
+/// The text report and the exit code.
+pub fn report(layers: &Layers, use_colour: bool) -> (String, u8) {
+    let report = CheckReport::build(layers, &Overrides::default(), Warnings::Allowed);
+    (human::print(&report, use_colour), report.exit())
 }
 
-impl Outcome {
-    fn look(layers: &Layers, overrides: &Overrides, warnings: Warnings) -> Outcome {
-        let files = match read(layers) {
+impl CheckReport {
+    fn build(layers: &Layers, overrides: &Overrides, warnings: Warnings) -> CheckReport {
+        let files = match read_set(layers) {
             Ok(files) => files,
-            Err(refusal) => {
-                return Outcome {
+            Err(error) => {
+                return CheckReport {
                     files: Vec::new(),
-                    sources: refusal.sources,
+                    sources: error.sources,
                     plan: None,
-                    findings: refusal.diagnostics,
+                    findings: error.diagnostics,
                     losses: Vec::new(),
                     reached: Reached::Nothing,
                     warnings,
                 };
             }
         };
-        let Loaded { plan, diagnostics: mut findings, sources } = load_after(&files, None, overrides);
+        let LoadOutcome { plan, diagnostics: mut findings, sources } = load_with(&files, None, overrides);
         let reached = match &plan {
             None => Reached::Files,
             Some(plan) => {
-                // A set whose own tests fail is refused as well; they run only on mappings that load.
-                let mut trial = verify::try_out(plan);
-                findings.append(&mut trial.found);
-                findings.sort_by_key(Diagnostic::reading_order);
-                Reached::Plan(trial)
+                // Failing tests reject the set too. They run only if the mappings load.
+                let mut verification = verify::verify(plan);
+                findings.append(&mut verification.found);
+                findings.sort_by_key(Diagnostic::sort_key);
+                Reached::Plan(verification)
             }
         };
         let losses = plan.as_ref().map(loss::check).unwrap_or_default();
-        Outcome { files, sources, plan, findings, losses, reached, warnings }
+        CheckReport { files, sources, plan, findings, losses, reached, warnings }
     }
 
     fn count(&self, severity: Severity) -> usize {
         self.findings.iter().filter(|d| d.severity() == severity).count()
     }
 
-    /// The phase of a finding: its code's, unless nothing but reading was tried. Test files are read when they are run.
+    /// The phase that produced a finding: that of its code, except for read errors, and for compile errors in test
+    /// files, which are compiled in the test phase.
     fn phase(&self, finding: &Diagnostic) -> Phase {
         let is_test = |s: &Source| s.name.ends_with(".test.yaml");
         let in_test = self.sources.get(finding.span.file).is_some_and(is_test);
@@ -143,16 +144,16 @@ impl Outcome {
     fn exit(&self) -> u8 {
         let denied = self.warnings == Warnings::Denied && self.count(Severity::Warning) > 0;
         match self.reached {
-            Reached::Nothing => COULD_NOT_RUN,
-            Reached::Files | Reached::Plan(_) if denied || self.count(Severity::Error) > 0 => FINDINGS,
-            Reached::Files | Reached::Plan(_) => FINE,
+            Reached::Nothing => EXIT_ERROR,
+            Reached::Files | Reached::Plan(_) if denied || self.count(Severity::Error) > 0 => EXIT_FINDINGS,
+            Reached::Files | Reached::Plan(_) => EXIT_OK,
         }
     }
 
-    /// What no lint has told already.
-    fn untold(&self) -> &[Loss] {
-        let told = self.findings.iter().any(|d| d.code == Code::Loss);
-        if told { &[] } else { &self.losses }
+    /// The losses, unless a lint already reported them.
+    fn unreported_losses(&self) -> &[Loss] {
+        let reported = self.findings.iter().any(|d| d.code == Code::Loss);
+        if reported { &[] } else { &self.losses }
     }
 
     /// The names of the dialects, each once.
@@ -163,11 +164,11 @@ impl Outcome {
     }
 }
 
-/// A file that is compiled into the binary has no place on the disk.
+/// Whether a file is compiled into the binary and so has no path on disk.
 fn is_embedded(source: &Source) -> bool {
-    source.shown.starts_with(embedded::SHOWN)
+    source.shown.starts_with(embedded::PATH_PREFIX)
 }
 
-pub fn counted(n: usize, noun: &str) -> String {
+pub fn count_noun(n: usize, noun: &str) -> String {
     if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
 }

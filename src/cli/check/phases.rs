@@ -1,89 +1,91 @@
-//! How far the set got, a line for each phase.
+//! The result of each phase of the check.
 
-use super::{Outcome, Reached, Warnings, counted};
+use super::{CheckReport, Reached, Warnings, count_noun};
 use crate::diagnostics::{Phase, Severity};
 
-pub struct Step {
+pub struct PhaseResult {
     pub phase: Phase,
-    pub state: State,
+    pub state: PhaseState,
     /// Indexed by severity: errors, warnings, notes.
     pub found: [usize; 3],
-    /// What was looked at.
+    /// What was checked, such as `55 files`.
     pub what: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum State {
+pub enum PhaseState {
     Passed,
     Warned,
     Failed,
-    /// An earlier phase failed; what it left was looked at, and nothing was found.
-    InPart,
+    /// An earlier phase failed; the rest was checked without findings.
+    Partial,
     NotReached,
 }
 
 const SEVERITIES: [Severity; 3] = [Severity::Error, Severity::Warning, Severity::Note];
 
-impl State {
+impl PhaseState {
     pub fn as_str(self) -> &'static str {
         match self {
-            State::Passed => "passed",
-            State::Warned => "warned",
-            State::Failed => "failed",
-            State::InPart => "in_part",
-            State::NotReached => "not_reached",
+            PhaseState::Passed => "passed",
+            PhaseState::Warned => "warned",
+            PhaseState::Failed => "failed",
+            PhaseState::Partial => "in_part",
+            PhaseState::NotReached => "not_reached",
         }
     }
 
-    pub fn tick(self) -> char {
+    pub fn mark(self) -> char {
         match self {
-            State::Passed => '✓',
-            State::Warned => '!',
-            State::Failed => '✗',
-            State::InPart | State::NotReached => '–',
+            PhaseState::Passed => '✓',
+            PhaseState::Warned => '!',
+            PhaseState::Failed => '✗',
+            PhaseState::Partial | PhaseState::NotReached => '–',
         }
     }
 }
 
-impl Step {
+impl PhaseResult {
     /// `19 passed`, `1 error in 5 frames, bodies and errors`
-    pub fn says(&self) -> String {
+    pub fn summary(&self) -> String {
         let found = SEVERITIES.iter().zip(self.found).filter(|(_, n)| *n > 0);
-        let found: Vec<String> = found.map(|(severity, n)| counted(n, severity.as_str())).collect();
+        let found: Vec<String> = found.map(|(severity, n)| count_noun(n, severity.as_str())).collect();
         match (self.state, self.phase) {
-            // How many hold is known all the same.
-            (State::InPart, Phase::Test) if !self.what.is_empty() => self.what.clone(),
-            (State::InPart, _) => "only in part".to_owned(),
-            (State::NotReached, _) => "not reached".to_owned(),
-            // How many failed is already said.
-            (State::Passed | State::Warned | State::Failed, Phase::Test) => self.what.clone(),
-            (State::Passed | State::Warned | State::Failed, _) => match (found.is_empty(), self.what.is_empty()) {
-                (true, true) => "nothing found".to_owned(),
-                (true, false) => self.what.clone(),
-                (false, true) => found.join(", "),
-                (false, false) => format!("{} in {}", found.join(", "), self.what),
-            },
+            // The number of passed tests is known even if some were suppressed.
+            (PhaseState::Partial, Phase::Test) if !self.what.is_empty() => self.what.clone(),
+            (PhaseState::Partial, _) => "only in part".to_owned(),
+            (PhaseState::NotReached, _) => "not reached".to_owned(),
+            // `what` already has the number of failures.
+            (PhaseState::Passed | PhaseState::Warned | PhaseState::Failed, Phase::Test) => self.what.clone(),
+            (PhaseState::Passed | PhaseState::Warned | PhaseState::Failed, _) => {
+                match (found.is_empty(), self.what.is_empty()) {
+                    (true, true) => "nothing found".to_owned(),
+                    (true, false) => self.what.clone(),
+                    (false, true) => found.join(", "),
+                    (false, false) => format!("{} in {}", found.join(", "), self.what),
+                }
+            }
         }
     }
 }
 
-pub fn of(outcome: &Outcome) -> Vec<Step> {
-    let mut steps: Vec<Step> = Vec::new();
+pub fn phase_results(report: &CheckReport) -> Vec<PhaseResult> {
+    let mut results: Vec<PhaseResult> = Vec::new();
     for phase in Phase::ALL {
-        let of_phase = || outcome.findings.iter().filter(|d| outcome.phase(d) == *phase);
+        let of_phase = || report.findings.iter().filter(|d| report.phase(d) == *phase);
         let found = SEVERITIES.map(|severity| of_phase().filter(|d| d.severity() == severity).count());
-        let stopped = steps.iter().any(|s| s.state == State::Failed);
+        let stopped = results.iter().any(|s| s.state == PhaseState::Failed);
         let state = match found {
-            [0, 0, 0] if !reached(*phase, &outcome.reached) => State::NotReached,
-            [0, 0, _] if stopped && outcome.plan.is_none() => State::InPart,
-            [0, 0, _] if *phase == Phase::Test && waits(&outcome.reached) => State::InPart,
-            [0, 0, _] => State::Passed,
-            [0, ..] if outcome.warnings == Warnings::Allowed => State::Warned,
-            [..] => State::Failed,
+            [0, 0, 0] if !reached(*phase, &report.reached) => PhaseState::NotReached,
+            [0, 0, _] if stopped && report.plan.is_none() => PhaseState::Partial,
+            [0, 0, _] if *phase == Phase::Test && has_suppressed_tests(&report.reached) => PhaseState::Partial,
+            [0, 0, _] => PhaseState::Passed,
+            [0, ..] if report.warnings == Warnings::Allowed => PhaseState::Warned,
+            [..] => PhaseState::Failed,
         };
-        steps.push(Step { phase: *phase, state, found, what: what(*phase, outcome) });
+        results.push(PhaseResult { phase: *phase, state, found, what: what(*phase, report) });
     }
-    steps
+    results
 }
 
 fn reached(phase: Phase, reached: &Reached) -> bool {
@@ -91,49 +93,49 @@ fn reached(phase: Phase, reached: &Reached) -> bool {
         (Phase::Read, _) => true,
         (_, Reached::Nothing) => false,
         (Phase::Parse | Phase::Compile, Reached::Files | Reached::Plan(_)) => true,
-        (Phase::Lint | Phase::Prove | Phase::Test | Phase::Rehearse, Reached::Files) => false,
-        (Phase::Lint | Phase::Prove, Reached::Plan(_)) => true,
-        (Phase::Test, Reached::Plan(trial)) => trial.tested.is_some(),
-        (Phase::Rehearse, Reached::Plan(trial)) => trial.rehearsed.is_some(),
+        (Phase::Lint | Phase::Verify | Phase::Test | Phase::Replay, Reached::Files) => false,
+        (Phase::Lint | Phase::Verify, Reached::Plan(_)) => true,
+        (Phase::Test, Reached::Plan(verification)) => verification.tested.is_some(),
+        (Phase::Replay, Reached::Plan(verification)) => verification.replayed.is_some(),
     }
 }
 
-/// Tests that do not hold are not told of where the reason is.
-fn waits(reached: &Reached) -> bool {
+/// Whether failing tests were suppressed because their cause is already reported.
+fn has_suppressed_tests(reached: &Reached) -> bool {
     match reached {
-        Reached::Plan(trial) => trial.waiting > 0,
+        Reached::Plan(verification) => verification.duplicates > 0,
         Reached::Nothing | Reached::Files => false,
     }
 }
 
-fn what(phase: Phase, outcome: &Outcome) -> String {
-    match (phase, &outcome.reached) {
+fn what(phase: Phase, report: &CheckReport) -> String {
+    match (phase, &report.reached) {
         (_, Reached::Nothing) => String::new(),
-        (Phase::Read, _) => counted(outcome.files.len(), "file"),
-        (Phase::Parse, _) => kinds(outcome),
-        (Phase::Compile | Phase::Prove | Phase::Test | Phase::Rehearse, Reached::Files) => String::new(),
+        (Phase::Read, _) => count_noun(report.files.len(), "file"),
+        (Phase::Parse, _) => kinds(report),
+        (Phase::Compile | Phase::Verify | Phase::Test | Phase::Replay, Reached::Files) => String::new(),
         (Phase::Lint, _) => String::new(),
-        (Phase::Compile, Reached::Plan(_)) => compiled(outcome),
-        (Phase::Prove, Reached::Plan(trial)) => format!("{} frames, bodies and errors", trial.shapes),
-        (Phase::Test, Reached::Plan(trial)) => {
-            let (passed, failed) = trial.tested.unwrap_or_default();
-            let wrong = outcome.findings.iter().filter(|d| outcome.phase(d) == Phase::Test).count() - failed;
-            let more = [(failed, "failed"), (trial.waiting, "wait"), (wrong, "cannot be run")]
+        (Phase::Compile, Reached::Plan(_)) => compiled(report),
+        (Phase::Verify, Reached::Plan(verification)) => format!("{} frames, bodies and errors", verification.shapes),
+        (Phase::Test, Reached::Plan(verification)) => {
+            let (passed, failed) = verification.tested.unwrap_or_default();
+            let wrong = report.findings.iter().filter(|d| report.phase(d) == Phase::Test).count() - failed;
+            let more = [(failed, "failed"), (verification.duplicates, "wait"), (wrong, "cannot be run")]
                 .into_iter()
                 .filter(|(n, _)| *n > 0);
-            more.fold(format!("{passed} passed"), |said, (n, what)| format!("{said}, {n} {what}"))
+            more.fold(format!("{passed} passed"), |text, (n, what)| format!("{text}, {n} {what}"))
         }
-        (Phase::Rehearse, Reached::Plan(trial)) => {
-            let (transcripts, routes) = trial.rehearsed.unwrap_or_default();
-            format!("{} × {}", counted(transcripts, "transcript"), counted(routes, "route"))
+        (Phase::Replay, Reached::Plan(verification)) => {
+            let (transcripts, routes) = verification.replayed.unwrap_or_default();
+            format!("{} × {}", count_noun(transcripts, "transcript"), count_noun(routes, "route"))
         }
     }
 }
 
 /// `16 mappings, 4 test files, 12 transcripts, 23 schemas`
-fn kinds(outcome: &Outcome) -> String {
+fn kinds(report: &CheckReport) -> String {
     let mut kinds = [("mapping", 0), ("test file", 0), ("transcript", 0), ("schema", 0)];
-    for file in &outcome.files {
+    for file in &report.files {
         let kind = match file.name.as_str() {
             name if name.starts_with("schemas/") => 3,
             name if name.starts_with("transcripts/") => 2,
@@ -142,17 +144,17 @@ fn kinds(outcome: &Outcome) -> String {
         };
         kinds[kind].1 += 1;
     }
-    let shown = kinds.iter().filter(|(_, n)| *n > 0).map(|(kind, n)| counted(*n, kind));
+    let shown = kinds.iter().filter(|(_, n)| *n > 0).map(|(kind, n)| count_noun(*n, kind));
     shown.collect::<Vec<_>>().join(", ")
 }
 
 /// `6 backends, 3 dialects, 2 profiles`
-fn compiled(outcome: &Outcome) -> String {
-    let Some(plan) = &outcome.plan else { return String::new() };
+fn compiled(report: &CheckReport) -> String {
+    let Some(plan) = &report.plan else { return String::new() };
     let mut profiles: Vec<&str> = plan.dialects().filter_map(|d| d.profile.as_deref()).collect();
     profiles.sort_unstable();
     profiles.dedup();
-    [(plan.backends.len(), "backend"), (outcome.dialects().len(), "dialect"), (profiles.len(), "profile")]
-        .map(|(n, noun)| counted(n, noun))
+    [(plan.backends.len(), "backend"), (report.dialects().len(), "dialect"), (profiles.len(), "profile")]
+        .map(|(n, noun)| count_noun(n, noun))
         .join(", ")
 }

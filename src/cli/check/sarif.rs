@@ -1,23 +1,23 @@
-//! SARIF 2.1.0, for code scanning: the rules that were broken, each with its page, and the results.
+//! The SARIF 2.1.0 report, for code scanning: the rules that were violated, with their documentation, and the results.
 
-use super::github::sentences;
-use super::{COULD_NOT_RUN, Outcome, is_embedded};
-use crate::diagnostics::{Code, Diagnostic, Page, Severity, visible};
+use super::github::full_text;
+use super::{CheckReport, EXIT_ERROR, is_embedded};
+use crate::diagnostics::{Code, CodePage, Diagnostic, Severity, visible_span};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde_json::{Value, json};
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
-/// What cannot stand in the path of a URI.
+/// Characters to escape in the path of a URI.
 const PATH: &AsciiSet =
     &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'%').add(b'<').add(b'>').add(b'?').add(b'\\').add(b'^').add(b'`');
 
-pub fn print(outcome: &Outcome) -> String {
-    let losses: Vec<Diagnostic> = outcome.untold().iter().map(|loss| loss.note()).collect();
-    let results: Vec<&Diagnostic> = outcome.findings.iter().chain(&losses).collect();
+pub fn print(report: &CheckReport) -> String {
+    let losses: Vec<Diagnostic> = report.unreported_losses().iter().map(|loss| loss.diagnostic()).collect();
+    let results: Vec<&Diagnostic> = report.findings.iter().chain(&losses).collect();
     let mut codes: Vec<Code> = results.iter().map(|finding| finding.code).collect();
     codes.sort_unstable();
     codes.dedup();
-    let exit = outcome.exit();
+    let exit = report.exit();
     let document = json!({
         "$schema": SCHEMA,
         "version": "2.1.0",
@@ -28,15 +28,15 @@ pub fn print(outcome: &Outcome) -> String {
                 "rules": codes.iter().map(|code| rule(*code)).collect::<Vec<_>>(),
             } },
             "columnKind": "unicodeCodePoints",
-            "invocations": [{ "executionSuccessful": exit != COULD_NOT_RUN, "exitCode": exit }],
-            "results": results.iter().map(|finding| result(finding, &codes, outcome)).collect::<Vec<_>>(),
+            "invocations": [{ "executionSuccessful": exit != EXIT_ERROR, "exitCode": exit }],
+            "results": results.iter().map(|finding| result(finding, &codes, report)).collect::<Vec<_>>(),
         }],
     });
     format!("{document:#}\n")
 }
 
 fn rule(code: Code) -> Value {
-    let page = Page::of(code);
+    let page = CodePage::of(code);
     json!({
         "id": code.as_str(),
         "name": format!("{code:?}"),
@@ -48,28 +48,28 @@ fn rule(code: Code) -> Value {
     })
 }
 
-fn result(finding: &Diagnostic, codes: &[Code], outcome: &Outcome) -> Value {
+fn result(finding: &Diagnostic, codes: &[Code], report: &CheckReport) -> Value {
     let mut result = json!({
         "ruleId": finding.code.as_str(),
         "ruleIndex": codes.iter().position(|code| *code == finding.code),
         "level": level(finding.severity()),
-        "message": { "text": sentences(finding, outcome) },
+        "message": { "text": full_text(finding, report) },
     });
-    if let Some(location) = location(finding, outcome) {
+    if let Some(location) = location(finding, report) {
         result["locations"] = json!([location]);
     }
     result
 }
 
-fn location(finding: &Diagnostic, outcome: &Outcome) -> Option<Value> {
-    let own = outcome.sources.get(finding.span.file).filter(|source| !is_embedded(source));
-    // What is wrong with the set as a whole, or in the binary, is shown at the set's gateway: code scanning refuses
-    // what has no file.
-    let sources = || outcome.sources.iter().map(|(_, source)| source).filter(|source| !is_embedded(source));
+fn location(finding: &Diagnostic, report: &CheckReport) -> Option<Value> {
+    let own = report.sources.get(finding.span.file).filter(|source| !is_embedded(source));
+    // Code scanning rejects results without a file. Findings in the set as a whole or in an embedded file are therefore
+    // located at gateway.yaml.
+    let sources = || report.sources.iter().map(|(_, source)| source).filter(|source| !is_embedded(source));
     let source = own.or_else(|| sources().find(|s| s.name == "gateway.yaml")).or_else(|| sources().next())?;
     let mut place = json!({ "artifactLocation": { "uri": uri(&source.shown) } });
-    if let Some(span) = own.and_then(|source| visible(source, finding.span)) {
-        let (start, end) = (outcome.sources.place(span), outcome.sources.end(span));
+    if let Some(span) = own.and_then(|source| visible_span(source, finding.span)) {
+        let (start, end) = (report.sources.location(span), report.sources.end_location(span));
         place["region"] = json!({
             "startLine": start.line, "startColumn": start.column, "endLine": end.line, "endColumn": end.column,
         });
@@ -77,7 +77,7 @@ fn location(finding: &Diagnostic, outcome: &Outcome) -> Option<Value> {
     Some(json!({ "physicalLocation": place }))
 }
 
-/// Relative, as the files are named; an absolute path is a file URI.
+/// A relative URI for a relative path, a file URI for an absolute one.
 fn uri(shown: &str) -> String {
     let path = shown.strip_prefix("./").unwrap_or(shown).replace('\\', "/");
     let path = utf8_percent_encode(&path, PATH).to_string();

@@ -1,73 +1,73 @@
-//! `reframe explain --frame N`: all that is known of one frame, from the raw event to its bytes.
+//! `reframe explain --frame N`: everything about one frame, from the raw event to its bytes.
 
 use crate::diagnostics::schema_message;
 use crate::diagnostics::{Sources, Span};
 use crate::domain::Tree;
 use crate::engine::render::Scope;
 use crate::engine::sse;
-use crate::mapping::config::dialect::{Content, FramePlan};
-use crate::mapping::language::expression::Path;
-use crate::mapping::language::variables_read::Reads;
-use crate::mapping::policy::resolve::Resolved;
-use crate::mapping::provenance::policies::{How, deciding};
-use crate::verify::{Scene, Seen, Told, told};
+use crate::mapping::config::dialect::{FrameContent, FramePlan};
+use crate::mapping::language::expression::VariablePath;
+use crate::mapping::language::variables_read::VariablesRead;
+use crate::mapping::policy::resolve::ResolvedPolicies;
+use crate::mapping::provenance::policies::{InfluenceKind, influencing_policies};
+use crate::verify::{FrameTrace, TestTurn, TraceEntry, data_frames};
 
-/// A value longer than this is cut: the frame itself stands below.
-const WIDEST: usize = 72;
+/// Longer values are truncated; the complete frame is printed below them.
+const MAX_WIDTH: usize = 72;
 
 pub fn explain(
-    scene: &Scene,
-    seen: &[Seen],
+    test_turn: &TestTurn,
+    trace: &[TraceEntry],
     wanted: usize,
-    resolved: &Resolved,
+    resolved: &ResolvedPolicies,
     sources: &Sources,
 ) -> Result<String, String> {
-    let frames = told(seen);
+    let frames = data_frames(trace);
     let Some(one) = frames.get(wanted) else {
         return Err(match frames.len() {
             0 => format!("error: no frame {wanted}: there are none"),
             count => format!("error: no frame {wanted}: there are {count}, from 0 to {}", count - 1),
         });
     };
-    let dialect = &*scene.dialect;
-    let plan = dialect.frames(one.frame.moment).iter().find(|p| p.span == one.made);
+    let dialect = &*test_turn.dialect;
+    let plan = dialect.frames(one.frame.moment).iter().find(|p| p.span == one.span);
     let profile = dialect.profile.as_ref().map_or(String::new(), |p| format!("@{p}"));
-    let mut page = Page::default();
-    page.line(format!("frame {wanted} of {}: {} in {}{profile}", frames.len(), one.frame.name, dialect.name));
+    let mut report = FrameReport::default();
+    report.line(format!("frame {wanted} of {}: {} in {}{profile}", frames.len(), one.frame.name, dialect.name));
     match one.raw {
-        Some(raw) => page.part(format!("raw event {}: {}", raw.number, raw.name), raw.data.as_ref().map(pretty)),
-        None => page.part("raw event: none, for the backend had ended".into(), None),
+        Some(raw) => report.section(format!("raw event {}: {}", raw.number, raw.name), raw.data.as_ref().map(pretty)),
+        None => report.section("raw event: none, for the backend had ended".into(), None),
     }
     if let Some((event, rule)) = one.event {
-        page.part(format!("event: {event}"), None);
-        page.line(format!("  made by {}", sources.show(rule)));
+        report.section(format!("event: {event}"), None);
+        report.line(format!("  made by {}", sources.show(rule)));
     }
-    page.part(format!("moment: {}", one.frame.moment.word()), None);
+    report.section(format!("moment: {}", one.frame.moment.name()), None);
     if let Some(plan) = plan {
-        page.rows(variables(scene, one, plan, wanted as u64));
-        page.part(format!("mapping: {}", sources.show(plan.span)), Some(yaml(plan.span, sources)));
-        page.part("policies:".into(), None);
-        page.rows(policies(resolved, plan, one, sources));
+        report.rows(variables(test_turn, one, plan, wanted as u64));
+        report.section(format!("mapping: {}", sources.show(plan.span)), Some(yaml(plan.span, sources)));
+        report.section("policies:".into(), None);
+        report.rows(policies(resolved, plan, one, sources));
     }
-    page.part("frame:".into(), Some(pretty(one.data)));
-    page.part(schema(plan, one.data), None);
+    report.section("frame:".into(), Some(pretty(one.data)));
+    report.section(schema(plan, one.data), None);
     let mut bytes = Vec::new();
-    sse::write(one.frame, dialect.wire.kind, &mut bytes);
-    page.part("bytes:".into(), Some(String::from_utf8_lossy(&bytes).trim_end().to_owned()));
-    Ok(page.0)
+    sse::write(one.frame, dialect.encoding.format, &mut bytes);
+    report.section("bytes:".into(), Some(String::from_utf8_lossy(&bytes).trim_end().to_owned()));
+    Ok(report.0)
 }
 
 #[derive(Default)]
-struct Page(String);
+struct FrameReport(String);
 
-impl Page {
+impl FrameReport {
     fn line(&mut self, text: String) {
         self.0.push_str(&text);
         self.0.push('\n');
     }
 
-    /// A heading, and below it what stands there, line by line.
-    fn part(&mut self, heading: String, text: Option<String>) {
+    /// A heading with indented text below it.
+    fn section(&mut self, heading: String, text: Option<String>) {
         self.0.push('\n');
         self.line(heading);
         for line in text.iter().flat_map(|t| t.lines()) {
@@ -89,25 +89,25 @@ impl Page {
     }
 }
 
-/// The variables that this frame reads, with what they held at its moment.
-fn variables(scene: &Scene, one: &Told, plan: &FramePlan, seq: u64) -> Vec<Vec<String>> {
+/// The variables that this frame reads, with their values at its moment.
+fn variables(test_turn: &TestTurn, one: &FrameTrace, plan: &FramePlan, seq: u64) -> Vec<Vec<String>> {
     let Some((moment, Some(state))) = one.moment else { return Vec::new() };
-    let scope = Scope::moment(&scene.dialect, state, moment, &scene.request, seq, &plan.name);
-    let (Content::Data(skeleton) | Content::Text(skeleton) | Content::Comment(skeleton)) = &plan.content;
-    let mut read = Reads::of(plan.when.as_ref(), skeleton).given;
+    let scope = Scope::moment(&test_turn.dialect, state, moment, &test_turn.request, seq, &plan.name);
+    let (FrameContent::Data(skeleton) | FrameContent::Text(skeleton) | FrameContent::Comment(skeleton)) = &plan.content;
+    let mut read = VariablesRead::of(plan.when.as_ref(), skeleton).given;
     read.retain(|path| !path.starts_with("policy."));
-    let value = |path: &str| scope.get(&Path(path.split('.').map(Into::into).collect())).to_tree();
+    let value = |path: &str| scope.get(&VariablePath(path.split('.').map(Into::into).collect())).to_tree();
     read.iter().map(|path| vec![path.clone(), short(&value(path))]).collect()
 }
 
-fn policies(resolved: &Resolved, plan: &FramePlan, one: &Told, sources: &Sources) -> Vec<Vec<String>> {
-    let rows = deciding(resolved, plan, one.frame.moment).into_iter().map(|d| {
-        let how = match d.how {
-            How::When => "is asked by when:",
-            How::Shape => "is asked by the skeleton",
-            How::Behind => "is behind what it tells",
+fn policies(resolved: &ResolvedPolicies, plan: &FramePlan, one: &FrameTrace, sources: &Sources) -> Vec<Vec<String>> {
+    let rows = influencing_policies(resolved, plan, one.frame.moment).into_iter().map(|d| {
+        let how = match d.kind {
+            InfluenceKind::When => "is asked by when:",
+            InfluenceKind::Shape => "is asked by the skeleton",
+            InfluenceKind::Implicit => "is behind what it tells",
         };
-        let by = match d.set {
+        let by = match d.setting {
             Some(setting) => format!("set at {}", sources.show(setting.span)),
             None => "its default".to_owned(),
         };
@@ -121,19 +121,23 @@ fn schema(plan: Option<&FramePlan>, data: &Tree) -> String {
         None => "schema: none".to_owned(),
         Some(named) => match named.schema.check(data) {
             Ok(()) => format!("schema: {}, holds", named.name),
-            Err(breach) => {
-                format!("schema: {}, does not hold: {}", named.name, schema_message::with_value(&breach, data))
+            Err(violation) => {
+                format!(
+                    "schema: {}, does not hold: {}",
+                    named.name,
+                    schema_message::describe_with_value(&violation, data)
+                )
             }
         },
     }
 }
 
-/// The frame as it is written: its line, and those below it that stand further in.
+/// The YAML of the frame: its line, and the lines below it that are indented further.
 fn yaml(span: Span, sources: &Sources) -> String {
     let text = sources.get(span.file).map_or("", |s| &s.text);
-    let place = sources.place(span);
+    let place = sources.location(span);
     let indent = |line: &str| line.len() - line.trim_start().len();
-    // What stands in the middle of a line begins with the line.
+    // A frame that starts in the middle of a line is printed from the beginning of the line.
     let own = text.lines().nth(place.line - 1).map_or(0, indent).min(place.column - 1);
     let mut lines: Vec<&str> = Vec::new();
     for line in text.lines().skip(place.line - 1) {
@@ -155,8 +159,8 @@ fn pretty(tree: &Tree) -> String {
 
 fn short(tree: &Tree) -> String {
     let text = tree.to_json();
-    if text.chars().count() <= WIDEST {
+    if text.chars().count() <= MAX_WIDTH {
         return text;
     }
-    text.chars().take(WIDEST - 1).chain(['…']).collect()
+    text.chars().take(MAX_WIDTH - 1).chain(['…']).collect()
 }

@@ -1,39 +1,39 @@
-//! `reframe explain --loss`: what a client is not told, by the files and in one turn.
+//! `reframe explain --loss`: what does not reach the client, by the mappings and in one turn.
 
-use crate::cli::check::counted;
+use crate::cli::check::count_noun;
 use crate::domain::MomentKind;
 use crate::mapping::Plan;
 use crate::mapping::config::backend::{BackendPlan, Transport};
 use crate::mapping::config::dialect::DialectPlan;
 use crate::mapping::lint::loss::between;
-use crate::verify::{Scene, Seen};
+use crate::verify::{TestTurn, TraceEntry};
 
-/// Every backend of the set with this dialect.
+/// The losses of every backend of the set with this dialect.
 pub fn of_all(plan: &Plan, dialect: &DialectPlan) -> String {
     let backends = plan.backends.iter().filter(|b| b.transport != Transport::Replay);
-    backends.map(|backend| by_files(backend, dialect)).collect()
+    backends.map(|backend| by_mappings(backend, dialect)).collect()
 }
 
-/// One turn: what the files cannot say, and what was not told of these events.
-pub fn of_turn(scene: &Scene, seen: &[Seen], late: u64) -> String {
-    let mut text = by_files(&scene.backend, &scene.dialect);
-    let raws = seen.iter().filter(|s| matches!(s, Seen::Raw(_))).count();
-    text.push_str(&format!("\nof {}:\n", counted(raws, "raw event")));
-    let mut counts = Counts::default();
-    let mut untold: Option<MomentKind> = None;
-    for one in seen {
+/// The losses by the mappings, and what of these events did not reach the client.
+pub fn of_turn(test_turn: &TestTurn, trace: &[TraceEntry], late: u64) -> String {
+    let mut text = by_mappings(&test_turn.backend, &test_turn.dialect);
+    let raws = trace.iter().filter(|s| matches!(s, TraceEntry::Raw(_))).count();
+    text.push_str(&format!("\nof {}:\n", count_noun(raws, "raw event")));
+    let mut counts = LossCounts::default();
+    let mut without_frame: Option<MomentKind> = None;
+    for one in trace {
         match one {
-            Seen::Dropped(why, _) => counts.add(0, format!("dropped: {why}")),
-            Seen::Puzzling(what) => counts.add(1, format!("not understood: {what}")),
-            Seen::Moment(moment, _) => {
-                counts.moment(untold.take());
-                untold = Some(moment.kind);
+            TraceEntry::Dropped(why, _) => counts.add(0, format!("dropped: {why}")),
+            TraceEntry::NotUnderstood(what) => counts.add(1, format!("not understood: {what}")),
+            TraceEntry::Moment(moment, _) => {
+                counts.moment(without_frame.take());
+                without_frame = Some(moment.kind);
             }
-            Seen::Frame(..) => untold = None,
-            Seen::Raw(_) | Seen::Event(..) | Seen::Late | Seen::Breach(_) => {}
+            TraceEntry::Frame(..) => without_frame = None,
+            TraceEntry::Raw(_) | TraceEntry::Event(..) | TraceEntry::Late | TraceEntry::Violation(_) => {}
         }
     }
-    counts.moment(untold);
+    counts.moment(without_frame);
     if late > 0 {
         counts.rows.push((2, "came too late".to_owned(), late as usize));
     }
@@ -47,20 +47,20 @@ pub fn of_turn(scene: &Scene, seen: &[Seen], late: u64) -> String {
     text
 }
 
-/// In the words of `check`.
-fn by_files(backend: &BackendPlan, dialect: &DialectPlan) -> String {
+/// The losses by the mappings, worded as in `check`.
+fn by_mappings(backend: &BackendPlan, dialect: &DialectPlan) -> String {
     let loss = between(backend, dialect);
-    let nothing = if loss.is_nothing() { "nothing is lost" } else { "" };
+    let nothing = if loss.is_empty() { "nothing is lost" } else { "" };
     format!("{}{nothing}\n", loss.sentence())
 }
 
-/// What was not told, how often, in the order of how much it matters.
+/// What did not reach the client and how often, most important first.
 #[derive(Default)]
-struct Counts {
+struct LossCounts {
     rows: Vec<(u8, String, usize)>,
 }
 
-impl Counts {
+impl LossCounts {
     fn add(&mut self, order: u8, what: String) {
         match self.rows.iter_mut().find(|(_, known, _)| *known == what) {
             Some((_, _, count)) => *count += 1,
@@ -68,19 +68,19 @@ impl Counts {
         }
     }
 
-    /// A moment that no frame was written for.
+    /// Counts a moment that produced no frame.
     fn moment(&mut self, moment: Option<MomentKind>) {
         let Some(moment) = moment else { return };
-        if says_something(moment) {
-            self.add(3, format!("not told: {}", moment.word()));
+        if carries_content(moment) {
+            self.add(3, format!("not told: {}", moment.name()));
         } else {
-            self.add(4, format!("without a frame of its own: {}", moment.word()));
+            self.add(4, format!("without a frame of its own: {}", moment.name()));
         }
     }
 }
 
-/// Does it carry something that the backend said, or only mark a place in the turn?
-fn says_something(moment: MomentKind) -> bool {
+/// Whether a moment carries content from the backend, or only marks a position in the turn.
+fn carries_content(moment: MomentKind) -> bool {
     use MomentKind as M;
     match moment {
         M::TextDelta | M::RefusalDelta | M::SummaryDelta | M::ThoughtDelta | M::ToolArgs => true,

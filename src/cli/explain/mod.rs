@@ -1,4 +1,5 @@
-//! `reframe explain`: what a dialect makes of a transcript or a test, event by event, with the line that made each frame.
+//! `reframe explain`: shows, event by event, how a dialect translates a transcript or a test, with the YAML line that
+//! produced each frame.
 
 mod frame;
 mod input;
@@ -7,14 +8,14 @@ mod policies;
 mod request;
 mod table;
 
-use super::{COULD_NOT_RUN, FINDINGS, FINE, colour, say};
+use super::{EXIT_ERROR, EXIT_FINDINGS, EXIT_OK, print_report, use_colour};
 use crate::diagnostics::render_all;
 use crate::domain::FaultKind;
-use crate::mapping::{Overrides, load_after};
-use crate::reload::{Layers, read};
-use crate::verify::{Keep, Seen, in_words};
+use crate::mapping::{Overrides, load_with};
+use crate::reload::{Layers, read_set};
+use crate::verify::{TraceDetail, TraceEntry, fault_message};
 use clap::Args;
-use input::Subject;
+use input::ExplainInput;
 use policies::{Client, ClientArgs};
 
 #[derive(Args)]
@@ -47,65 +48,66 @@ pub struct ExplainArgs {
 
 pub fn run(args: &ExplainArgs, layers: &Layers, overrides: &Overrides) -> u8 {
     match explain(args, layers, overrides) {
-        Ok((text, code)) => say(&text, code),
+        Ok((text, code)) => print_report(&text, code),
         Err(message) => {
             eprintln!("{message}");
-            COULD_NOT_RUN
+            EXIT_ERROR
         }
     }
 }
 
-/// What is printed, and the exit code.
+/// The report and the exit code.
 fn explain(args: &ExplainArgs, layers: &Layers, overrides: &Overrides) -> Result<(String, u8), String> {
-    args.client.routed()?;
-    let files = read(layers).map_err(|refusal| refusal.render(colour()))?;
-    let loaded = load_after(&files, None, overrides);
+    args.client.require_route()?;
+    let files = read_set(layers).map_err(|error| error.render(use_colour()))?;
+    let loaded = load_with(&files, None, overrides);
     let Some(plan) = loaded.plan else {
-        return Err(render_all(&loaded.diagnostics, &loaded.sources, colour()));
+        return Err(render_all(&loaded.diagnostics, &loaded.sources, use_colour()));
     };
     if let Some(given) = &args.given
         && let Some(text) = request::explain(given, &plan)?
     {
-        return Ok((text, FINE));
+        return Ok((text, EXIT_OK));
     }
-    let subject = Subject::find(args, &plan)?;
+    let input = ExplainInput::find(args, &plan)?;
     if args.policies {
         let mut text = match &args.client.route {
-            Some(endpoint) => Client::new(&args.client, endpoint, &plan)?.told(&plan)?,
-            None => policies::of_spoken(&subject.spoken, &plan.sources),
+            Some(endpoint) => Client::new(&args.client, endpoint, &plan)?.describe(&plan)?,
+            None => policies::describe_target(&input.target, &plan.sources),
         };
-        if subject.scene.is_some() {
+        if input.test_turn.is_some() {
             text.push('\n');
         }
-        // Before whatever else is asked for.
-        say(&text, FINE);
+        // Printed before any other requested report.
+        print_report(&text, EXIT_OK);
     }
-    let Some(scene) = &subject.scene else {
-        let text = if args.loss { loss::of_all(&plan, subject.spoken.dialect) } else { String::new() };
-        return Ok((text, FINE));
+    let Some(test_turn) = &input.test_turn else {
+        let text = if args.loss { loss::of_all(&plan, input.target.dialect) } else { String::new() };
+        return Ok((text, EXIT_OK));
     };
-    let resolved = subject.spoken.resolved;
-    let (pipeline, seen) = scene.stream(if args.frame.is_some() { Keep::States } else { Keep::Places });
+    let resolved = input.target.resolved;
+    let (pipeline, trace) =
+        test_turn.stream(if args.frame.is_some() { TraceDetail::States } else { TraceDetail::Locations });
     if let Some(wanted) = args.frame {
-        return frame::explain(scene, &seen, wanted, resolved, &plan.sources).map(|text| (text, FINE));
+        return frame::explain(test_turn, &trace, wanted, resolved, &plan.sources).map(|text| (text, EXIT_OK));
     }
     if args.loss {
-        return Ok((loss::of_turn(scene, &seen, pipeline.late()), FINE));
+        return Ok((loss::of_turn(test_turn, &trace, pipeline.late_events()), EXIT_OK));
     }
     if args.body {
-        let (answer, seen) = scene.body();
+        let (answer, trace) = test_turn.body();
         return Ok(match answer {
-            Ok(body) => (body.to_json_pretty() + "\n", FINE),
-            // What the backend did is no mistake of the mappings; what they did is.
+            Ok(body) => (body.to_json_pretty() + "\n", EXIT_OK),
+            // A backend error is no finding; a violation caused by the mappings is.
             Err(fault) => {
-                let code = if fault.kind == FaultKind::Breach { FINDINGS } else { FINE };
-                let why = in_words(&fault, &seen);
-                (format!("no body, but a fault: {why} ({}, {})\n", fault.kind.word(), fault.status()), code)
+                let code = if fault.kind == FaultKind::Violation { EXIT_FINDINGS } else { EXIT_OK };
+                let why = fault_message(&fault, &trace);
+                (format!("no body, but a fault: {why} ({}, {})\n", fault.kind.name(), fault.status()), code)
             }
         });
     }
-    let text = table::table(scene, &seen, resolved, &plan.sources) + &table::summary(&pipeline, &seen) + "\n";
-    let ours = pipeline.fault().is_some_and(|f| f.kind == FaultKind::Breach);
-    let breached = seen.iter().any(|s| matches!(s, Seen::Breach(_)));
-    Ok((text, if ours || breached { FINDINGS } else { FINE }))
+    let text = table::table(test_turn, &trace, resolved, &plan.sources) + &table::summary(&pipeline, &trace) + "\n";
+    let violated = pipeline.fault().is_some_and(|f| f.kind == FaultKind::Violation);
+    let has_violation = trace.iter().any(|s| matches!(s, TraceEntry::Violation(_)));
+    Ok((text, if violated || has_violation { EXIT_FINDINGS } else { EXIT_OK }))
 }

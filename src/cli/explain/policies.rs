@@ -1,15 +1,15 @@
-//! `reframe explain --policies`: which policies hold, who said so, and over whom.
+//! `reframe explain --policies`: the effective policies, where each was set, and which settings it overrides.
 
-use super::input::{At, Spoken};
-use crate::diagnostics::{Sources, one_of};
+use super::input::{Target, TargetScope};
+use crate::diagnostics::{Sources, or_list};
 use crate::mapping::Plan;
 use crate::mapping::config::dialect::DialectPlan;
 use crate::mapping::config::route::RoutePlan;
-use crate::mapping::policy::resolve::{Resolved, SetBy, Setting};
-use crate::mapping::policy::variants::{Choice, USER_AGENT, Variant};
+use crate::mapping::policy::resolve::{ResolvedPolicies, SetBy, Setting};
+use crate::mapping::policy::variants::{HeaderChoice, RouteVariant, USER_AGENT};
 use clap::Args;
 
-/// Which client is meant.
+/// The client to explain.
 #[derive(Args)]
 pub struct ClientArgs {
     /// The route that it asks: "POST /path", or the path alone
@@ -24,61 +24,61 @@ pub struct ClientArgs {
 }
 
 impl ClientArgs {
-    /// What a client sends means something to a route only.
-    pub fn routed(&self) -> Result<(), String> {
-        let said = match (&self.route, self.headers.as_slice(), &self.user_agent) {
+    /// Checks that `--header` and `--user-agent` come with `--route`: only a route uses them.
+    pub fn require_route(&self) -> Result<(), String> {
+        let flag = match (&self.route, self.headers.as_slice(), &self.user_agent) {
             (Some(_), ..) | (None, [], None) => return Ok(()),
             (None, [_, ..], _) => "--header",
             (None, [], Some(_)) => "--user-agent",
         };
-        Err(format!("error: {said} speaks to a route: name one with --route, in place of --to"))
+        Err(format!("error: {flag} speaks to a route: name one with --route, in place of --to"))
     }
 }
 
-/// A client of a route: what it sends, by names in lower case.
+/// A client of a route, with its headers by lower-case name.
 pub struct Client<'p> {
     pub route: &'p RoutePlan,
-    sent: Vec<(String, String)>,
+    headers: Vec<(String, String)>,
 }
 
-/// The longest value that stands in one line.
-const WIDE: usize = 28;
+/// Longer values are wrapped.
+const MAX_VALUE_WIDTH: usize = 28;
 
 impl<'p> Client<'p> {
     pub fn new(args: &ClientArgs, endpoint: &str, plan: &'p Plan) -> Result<Client<'p>, String> {
         let route = find(endpoint, &plan.gateway.routes)?;
-        let mut sent: Vec<(String, String)> = Vec::new();
-        sent.extend(args.user_agent.iter().map(|text| (USER_AGENT.to_owned(), text.clone())));
+        let mut headers: Vec<(String, String)> = Vec::new();
+        headers.extend(args.user_agent.iter().map(|text| (USER_AGENT.to_owned(), text.clone())));
         for header in &args.headers {
             let (name, value) =
                 header.split_once('=').ok_or_else(|| format!("error: --header {header}: write NAME=VALUE"))?;
-            sent.push((name.trim().to_ascii_lowercase(), value.trim().to_owned()));
+            headers.push((name.trim().to_ascii_lowercase(), value.trim().to_owned()));
         }
-        Ok(Client { route, sent })
+        Ok(Client { route, headers })
     }
 
-    /// What it gets, or what it is told.
-    pub fn variant(&self) -> Result<&'p Variant, String> {
-        match self.route.variants.pick(|name| self.says(name)) {
+    /// The variant that serves this client, or the error that it gets.
+    pub fn variant(&self) -> Result<&'p RouteVariant, String> {
+        match self.route.variants.select(|name| self.header(name)) {
             Some(Ok(variant)) => Ok(variant),
             Some(Err(refused)) => Err(format!("error: the client is refused: {}", refused.fault.message)),
             None => Err("error: the route has no dialect".to_owned()),
         }
     }
 
-    /// What it gets, who set what, and what it may choose.
-    pub fn told(&self, plan: &Plan) -> Result<String, String> {
+    /// The variant, where each policy was set, and what the client may choose.
+    pub fn describe(&self, plan: &Plan) -> Result<String, String> {
         let (route, variant) = (self.route, self.variant()?);
-        let rule = route.variants.rule(|name| self.says(name)).and_then(|at| plan.gateway.by_user_agent.get(at));
-        let whence = match (rule.and_then(|r| r.profile.as_ref()), route.profile_span) {
+        let rule = route.variants.rule(|name| self.header(name)).and_then(|at| plan.gateway.by_user_agent.get(at));
+        let profile_source = match (rule.and_then(|r| r.profile.as_ref()), route.profile_span) {
             (Some(_), _) => " (by user agent)",
             (None, None) => " (--profile)",
             (None, Some(_)) => "",
         };
-        let (spoken, place) = (spoken(&variant.plan, whence), plan.sources.show(route.span));
-        let mut text = format!("{} {} speaks {spoken}: {place}\n", route.method, route.path);
-        let choices = route.variants.choices(|name| self.says(name));
-        for (name, value) in &self.sent {
+        let (dialect_name, place) = (dialect_name(&variant.plan, profile_source), plan.sources.show(route.span));
+        let mut text = format!("{} {} speaks {dialect_name}: {place}\n", route.method, route.path);
+        let choices = route.variants.choices(|name| self.header(name));
+        for (name, value) in &self.headers {
             let why = match choices.iter().find(|c| c.header == *name) {
                 _ if name == USER_AGENT => match rule {
                     Some(rule) => format!("is known by the rule at {}", plan.sources.show(rule.span)),
@@ -99,21 +99,21 @@ impl<'p> Client<'p> {
         Ok(text)
     }
 
-    /// A header that is sent twice says both, as on the wire.
-    fn says(&self, name: &str) -> Option<String> {
-        let values: Vec<&str> = self.sent.iter().filter(|(n, _)| n == name).map(|(_, v)| v.as_str()).collect();
+    /// The value of a header. Repeated headers are joined by commas, as in HTTP.
+    fn header(&self, name: &str) -> Option<String> {
+        let values: Vec<&str> = self.headers.iter().filter(|(n, _)| n == name).map(|(_, v)| v.as_str()).collect();
         (!values.is_empty()).then(|| values.join(", "))
     }
 }
 
-/// Of what is played, and where it is spoken.
-pub fn of_spoken(it: &Spoken, sources: &Sources) -> String {
-    let at = match it.at {
-        At::Route(route) => format!(", as at {} {}", route.method, route.path),
-        At::Nowhere => ", which no route speaks".to_owned(),
-        At::Files => ", as the files have it".to_owned(),
+/// The policies of the dialect that is explained.
+pub fn describe_target(target: &Target, sources: &Sources) -> String {
+    let at = match target.scope {
+        TargetScope::Route(route) => format!(", as at {} {}", route.method, route.path),
+        TargetScope::NoRoute => ", which no route speaks".to_owned(),
+        TargetScope::Files => ", as the files have it".to_owned(),
     };
-    format!("{}{at}\n\n{}", spoken(it.dialect, ""), table(it.resolved, sources))
+    format!("{}{at}\n\n{}", dialect_name(target.dialect, ""), table(target.resolved, sources))
 }
 
 fn find<'p>(endpoint: &str, routes: &'p [RoutePlan]) -> Result<&'p RoutePlan, String> {
@@ -123,34 +123,34 @@ fn find<'p>(endpoint: &str, routes: &'p [RoutePlan]) -> Result<&'p RoutePlan, St
         [route] => Ok(route),
         [] => {
             let known: Vec<String> = routes.iter().map(shown).collect();
-            Err(format!("error: no route serves `{endpoint}`; there is {}", one_of(known.iter().map(String::as_str))))
+            Err(format!("error: no route serves `{endpoint}`; there is {}", or_list(known.iter().map(String::as_str))))
         }
         several => {
             let known: Vec<String> = several.iter().map(|r| shown(r)).collect();
-            Err(format!("error: several routes serve `{endpoint}`: say {}", one_of(known.iter().map(String::as_str))))
+            Err(format!("error: several routes serve `{endpoint}`: say {}", or_list(known.iter().map(String::as_str))))
         }
     }
 }
 
 /// `chat with the profile openai`
-fn spoken(dialect: &DialectPlan, whence: &str) -> String {
+fn dialect_name(dialect: &DialectPlan, profile_source: &str) -> String {
     match &dialect.profile {
-        Some(profile) => format!("{} with the profile {profile}{whence}", dialect.name),
+        Some(profile) => format!("{} with the profile {profile}{profile_source}", dialect.name),
         None => format!("{} without a profile", dialect.name),
     }
 }
 
-/// Each policy, its value, and who said so; the last word counts.
-fn table(resolved: &Resolved, sources: &Sources) -> String {
+/// Each policy with its value and where it was set. The last setting wins.
+fn table(resolved: &ResolvedPolicies, sources: &Sources) -> String {
     let mut rows = vec![["policy", "value", "set by", "over"].map(str::to_owned)];
     for name in resolved.names() {
-        let mut said = resolved.settings.iter().rev().filter(|s| s.name == name);
-        let own = resolved.own.iter().any(|p| p.name == name);
-        let (value, by) = match said.next() {
+        let mut settings = resolved.settings.iter().rev().filter(|s| s.name == name);
+        let own = resolved.custom.iter().any(|p| p.name == name);
+        let (value, by) = match settings.next() {
             Some(setting) => (setting.value.clone(), set_by(setting, sources)),
             None => (default(resolved, &name), if own { "the dialect's own default" } else { "built in" }.to_owned()),
         };
-        let over: Vec<String> = said.map(|s| format!("{} {}", set_by(s, sources), quoted(&s.value))).collect();
+        let over: Vec<String> = settings.map(|s| format!("{} {}", set_by(s, sources), quoted(&s.value))).collect();
         let mut lines = wrapped(quoted(&value)).into_iter();
         rows.push([name, lines.next().unwrap_or_default(), by, over.join(", ")]);
         rows.extend(lines.map(|line| [String::new(), line, String::new(), String::new()]));
@@ -158,17 +158,17 @@ fn table(resolved: &Resolved, sources: &Sources) -> String {
     aligned(&rows)
 }
 
-fn offered(choices: &[Choice], sources: &Sources) -> String {
+fn offered(choices: &[HeaderChoice], sources: &Sources) -> String {
     let mut rows = vec![["header", "policy", "words", "allowed by"].map(str::to_owned)];
-    let words = |choice: &Choice| one_of(choice.words.iter().map(String::as_str));
+    let words = |choice: &HeaderChoice| or_list(choice.words.iter().map(String::as_str));
     rows.extend(choices.iter().map(|c| [c.header.clone(), c.policy.clone(), words(c), sources.show(c.span)]));
     aligned(&rows)
 }
 
-fn default(resolved: &Resolved, name: &str) -> String {
-    match resolved.policies.word(name) {
+fn default(resolved: &ResolvedPolicies, name: &str) -> String {
+    match resolved.policies.value(name) {
         Some(word) => word.as_str().unwrap_or_default().to_owned(),
-        None => resolved.policies.finish_precedence.iter().map(|f| f.word()).collect::<Vec<_>>().join(", "),
+        None => resolved.policies.finish_precedence.iter().map(|f| f.name()).collect::<Vec<_>>().join(", "),
     }
 }
 
@@ -186,12 +186,14 @@ fn quoted(value: &str) -> &str {
     if value.is_empty() { "\"\"" } else { value }
 }
 
-/// A long list takes several lines, and not the columns of everybody else.
+/// Wraps a long list, so that it does not widen the column.
 fn wrapped(value: &str) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in value.split_inclusive(", ") {
         match lines.last_mut() {
-            Some(line) if line.is_empty() || line.len() + word.trim_end().len() <= WIDE => line.push_str(word),
+            Some(line) if line.is_empty() || line.len() + word.trim_end().len() <= MAX_VALUE_WIDTH => {
+                line.push_str(word)
+            }
             Some(_) | None => lines.push(word.to_owned()),
         }
     }

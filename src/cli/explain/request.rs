@@ -1,21 +1,21 @@
-//! A test that plays nothing: how its request is read, and what the script would play for it.
+//! `reframe explain` for a test without events: how its request is parsed, and which transcript a script would select.
 
 use crate::diagnostics::did_you_mean;
 use crate::domain::Fault;
-use crate::engine::render;
+use crate::engine::script_step;
 use crate::mapping::Plan;
 use crate::verify;
-use crate::verify::Case;
+use crate::verify::TestCase;
 use std::path::Path;
 
-/// What is to be said of a test without events; nothing, when there is something to play.
+/// The report for a test without events; `None` for a test or transcript with events.
 pub fn explain(given: &str, plan: &Plan) -> Result<Option<String>, String> {
     if plan.transcripts.iter().any(|t| t.name == given) {
         return Ok(None);
     }
     let suites = verify::suites(plan);
     match verify::find(&suites, given, &plan.sources) {
-        Some(case) if case.given.is_empty() => Ok(read(case)),
+        Some(case) if case.given.is_empty() => Ok(explain_request(case)),
         Some(_) => Ok(None),
         None if Path::new(given).exists() || given.contains(".test.yaml") => Ok(None),
         None => {
@@ -30,22 +30,22 @@ pub fn explain(given: &str, plan: &Plan) -> Result<Option<String>, String> {
     }
 }
 
-fn read(case: &Case) -> Option<String> {
+fn explain_request(case: &TestCase) -> Option<String> {
     let dialect = case.dialect.as_ref()?;
-    let scene = match case.scene() {
-        Ok(scene) => scene?,
-        Err(fault) => return Some(format!("`{}` refuses this request: {}\n", dialect.name, told(&fault))),
+    let test_turn = match case.test_turn() {
+        Ok(test_turn) => test_turn?,
+        Err(fault) => return Some(format!("`{}` refuses this request: {}\n", dialect.name, fault_summary(&fault))),
     };
-    let mut text = format!("`{}` reads this request as\n{}\n", dialect.name, scene.request.view.to_json_pretty());
+    let mut text = format!("`{}` reads this request as\n{}\n", dialect.name, test_turn.request.view.to_json_pretty());
     if let Some(script) = &case.script {
-        text.push_str(&match render::choose(script, &scene.request) {
+        text.push_str(&match script_step::select_transcript(script, &test_turn.request) {
             Ok((transcript, _)) => format!("\nthe script `{}` plays `{}`\n", script.name, transcript.name),
-            Err(fault) => format!("\nthe script `{}` plays nothing: {}\n", script.name, told(&fault)),
+            Err(fault) => format!("\nthe script `{}` plays nothing: {}\n", script.name, fault_summary(&fault)),
         });
     }
     Some(text)
 }
 
-fn told(fault: &Fault) -> String {
-    format!("{} ({}, {})", fault.message, fault.kind.word(), fault.status())
+fn fault_summary(fault: &Fault) -> String {
+    format!("{} ({}, {})", fault.message, fault.kind.name(), fault.status())
 }

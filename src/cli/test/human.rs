@@ -1,53 +1,54 @@
-//! The outcome of tests for people: what differs, where it was made, and how to look closer.
+//! The text report of the tests: each difference, the YAML line that produced it, and a command for details.
 
-use super::{FileRun, Run, TestRun, ms};
-use crate::cli::colour;
+use super::{FileRun, TestReport, TestRun, ms};
+use crate::cli::use_colour;
 use crate::diagnostics::{Sources, render_all};
 use crate::reload::{Base, Layers};
-use crate::verify::Made;
+use crate::verify::ValueSource;
 
-pub fn report(run: &Run, layers: &Layers) -> String {
-    if run.files.is_empty() {
+pub fn report(report: &TestReport, layers: &Layers) -> String {
+    if report.files.is_empty() {
         return "no tests: they stand beside a mapping, in NAME.test.yaml\n".into();
     }
-    let width = run.files.iter().map(|f| f.shown.chars().count()).max().unwrap_or(0);
+    let width = report.files.iter().map(|f| f.shown.chars().count()).max().unwrap_or(0);
     let mut text = String::new();
-    for file in &run.files {
-        let (passed, failed, took) = (file.passed(), file.failed(), ms(file.took()));
-        text.push_str(&format!("{:<width$}  {passed} passed, {failed} failed ({took})\n", file.shown));
-        text.push_str(&failures(file, &run.sources, layers));
+    for file in &report.files {
+        let (passed, failed, duration) = (file.passed(), file.failed(), ms(file.duration()));
+        text.push_str(&format!("{:<width$}  {passed} passed, {failed} failed ({duration})\n", file.shown));
+        text.push_str(&failures(file, &report.sources, layers));
     }
-    let (passed, failed) = (run.passed(), run.failed());
-    text + &format!("{passed} passed, {failed} failed in {}\n", ms(run.took))
+    let (passed, failed) = (report.passed(), report.failed());
+    text + &format!("{passed} passed, {failed} failed in {}\n", ms(report.duration))
 }
 
 fn failures(file: &FileRun, sources: &Sources, layers: &Layers) -> String {
     let mut text = String::new();
     if !file.mistakes.is_empty() {
-        text.push_str(&render_all(&file.mistakes, sources, colour()));
+        text.push_str(&render_all(&file.mistakes, sources, use_colour()));
         text.push('\n');
     }
     for test in file.tests.iter().filter(|t| !t.differences.is_empty()) {
         text.push_str(&format!("FAILED {}  \"{}\"\n", sources.show(test.span), test.name));
-        for line in told(test, sources, layers) {
+        for line in failure_lines(test, sources, layers) {
             text.push_str(&format!("  {line}\n"));
         }
     }
     text
 }
 
-/// What differs, where it was made, and the command to look closer.
-pub fn told(test: &TestRun, sources: &Sources, layers: &Layers) -> Vec<String> {
+/// The differences, the YAML lines that produced them, and a command for details.
+pub fn failure_lines(test: &TestRun, sources: &Sources, layers: &Layers) -> Vec<String> {
     let mut lines = Vec::new();
-    // Differences of one frame are told together, and its place once.
+    // The location of a frame follows its last difference.
     for (at, difference) in test.differences.iter().enumerate() {
         lines.extend(difference.lines());
-        let place = |d: Option<&crate::verify::Difference>| d.and_then(|d| d.made.as_ref()).map(|m| (m.span, m.frame));
+        let place =
+            |d: Option<&crate::verify::Difference>| d.and_then(|d| d.source.as_ref()).map(|m| (m.span, m.frame));
         let next = test.differences.get(at + 1);
-        if let Some(made) = &difference.made
+        if let Some(source) = &difference.source
             && place(next) != place(Some(difference))
         {
-            lines.push(made_by(made, sources));
+            lines.push(made_by(source, sources));
         }
     }
     lines.extend(command(test, sources, layers).map(|command| format!("look closer: {command}")));
@@ -55,9 +56,9 @@ pub fn told(test: &TestRun, sources: &Sources, layers: &Layers) -> Vec<String> {
 }
 
 /// `made by responses.yaml:23 from moment tool.open from event 4 (item/tool/call)`
-pub fn made_by(made: &Made, sources: &Sources) -> String {
+pub fn made_by(made: &ValueSource, sources: &Sources) -> String {
     let shown = sources.get(made.span.file).map_or("?", |s| &s.shown);
-    let mut text = format!("made by {shown}:{}", sources.place(made.span).line);
+    let mut text = format!("made by {shown}:{}", sources.location(made.span).line);
     if let Some(moment) = made.moment {
         text.push_str(&format!(" from moment {moment}"));
     }
@@ -67,13 +68,13 @@ pub fn made_by(made: &Made, sources: &Sources) -> String {
     text
 }
 
-/// Ready to paste; none for a test in which nothing happens.
+/// The `reframe explain` command for a test, ready to paste; none for a test without a turn or request.
 pub fn command(test: &TestRun, sources: &Sources, layers: &Layers) -> Option<String> {
-    if !test.visible {
+    if !test.explainable {
         return None;
     }
     let source = sources.get(test.span.file)?;
-    let place = format!("{}:{}", source.shown.trim_start_matches("(embedded) "), sources.place(test.span).line);
+    let place = format!("{}:{}", source.shown.trim_start_matches("(embedded) "), sources.location(test.span).line);
     let mut words = vec!["reframe".to_owned()];
     if let Base::Folder(folder) = &layers.base
         && folder.as_os_str() != "mappings"
@@ -82,16 +83,17 @@ pub fn command(test: &TestRun, sources: &Sources, layers: &Layers) -> Option<Str
     }
     words.extend(layers.add.iter().flat_map(|folder| ["--add".to_owned(), folder.display().to_string()]));
     words.extend(["explain".to_owned(), place]);
-    match test.differences.iter().find_map(|d| d.made.as_ref()?.frame) {
+    match test.differences.iter().find_map(|d| d.source.as_ref()?.frame) {
         Some(frame) => words.extend(["--frame".to_owned(), frame.to_string()]),
         None if test.differences.iter().all(|d| d.path.starts_with("body")) => words.push("--body".to_owned()),
         None => {}
     }
-    let quoted = words.iter().map(|w| if plain(w) { w.clone() } else { format!("'{}'", w.replace('\'', "'\\''")) });
+    let quoted =
+        words.iter().map(|w| if needs_no_quotes(w) { w.clone() } else { format!("'{}'", w.replace('\'', "'\\''")) });
     Some(quoted.collect::<Vec<_>>().join(" "))
 }
 
-/// Can a shell read it as it stands?
-fn plain(word: &str) -> bool {
+/// Whether a shell word needs no quoting.
+fn needs_no_quotes(word: &str) -> bool {
     word.chars().all(|c| c.is_alphanumeric() || "-_./:@+,=".contains(c))
 }

@@ -1,18 +1,18 @@
-//! The outcome of tests as JSON, for other programs.
+//! The JSON report of the tests.
 
 use super::human::command;
-use super::{Run, TestRun};
+use super::{TestReport, TestRun};
 use crate::diagnostics::Sources;
 use crate::domain::Tree;
 use crate::reload::Layers;
-use crate::verify::{Difference, What};
+use crate::verify::{Difference, DifferenceKind};
 use std::time::Duration;
 
-pub fn report(run: &Run, layers: &Layers) -> String {
-    let files = run.files.iter().map(|file| {
-        let tests = file.tests.iter().map(|t| test(t, &run.sources, layers));
+pub fn report(report: &TestReport, layers: &Layers) -> String {
+    let files = report.files.iter().map(|file| {
+        let tests = file.tests.iter().map(|t| test(t, &report.sources, layers));
         let mistakes = file.mistakes.iter().map(|m| {
-            let place = run.sources.place(m.span);
+            let place = report.sources.location(m.span);
             Tree::map([
                 ("code", m.code.as_str().into()),
                 ("message", m.message.as_str().into()),
@@ -24,30 +24,30 @@ pub fn report(run: &Run, layers: &Layers) -> String {
             ("file", file.shown.as_str().into()),
             ("passed", number(file.passed())),
             ("failed", number(file.failed())),
-            ("ms", ms(file.took())),
+            ("ms", ms(file.duration())),
             ("tests", tests.collect::<Vec<_>>().into()),
             ("mistakes", mistakes.collect::<Vec<_>>().into()),
         ])
     });
     let files: Vec<Tree> = files.collect();
     let report = Tree::map([
-        ("passed", number(run.passed())),
-        ("failed", number(run.failed())),
-        ("ms", ms(run.took)),
+        ("passed", number(report.passed())),
+        ("failed", number(report.failed())),
+        ("ms", ms(report.duration)),
         ("files", files.into()),
     ]);
     report.to_json_pretty() + "\n"
 }
 
 fn test(test: &TestRun, sources: &Sources, layers: &Layers) -> Tree {
-    let place = sources.place(test.span);
+    let place = sources.location(test.span);
     let differences = test.differences.iter().map(|d| difference(d, sources));
     let mut tree = Tree::map([
         ("name", test.name.as_str().into()),
         ("line", number(place.line)),
         ("column", number(place.column)),
         ("passed", test.differences.is_empty().into()),
-        ("ms", ms(test.took)),
+        ("ms", ms(test.duration)),
         ("differences", differences.collect::<Vec<_>>().into()),
     ]);
     if let Some(command) = command(test, sources, layers).filter(|_| !test.differences.is_empty()) {
@@ -60,28 +60,28 @@ fn difference(difference: &Difference, sources: &Sources) -> Tree {
     let mut tree =
         Tree::map([("path", difference.path.as_str().into()), ("message", difference.brief().as_str().into())]);
     let names = |list: &[String]| Tree::from(list.iter().map(|n| Tree::from(n.as_str())).collect::<Vec<_>>());
-    match &difference.what {
-        What::Value { expected, got, .. } => {
+    match &difference.kind {
+        DifferenceKind::Value { expected, got, .. } => {
             tree.insert("expected", expected.clone());
             tree.insert("got", got.clone().unwrap_or_default());
         }
-        What::Names { expected, got } => {
+        DifferenceKind::Names { expected, got } => {
             tree.insert("expected", names(expected));
             tree.insert("got", names(got));
         }
-        What::Kind { got, .. } => tree.insert("got", got.clone().unwrap_or_default()),
-        What::Unexpected(got) => tree.insert("got", got.clone()),
-        What::Said(_) => {}
+        DifferenceKind::Kind { got, .. } => tree.insert("got", got.clone().unwrap_or_default()),
+        DifferenceKind::Unexpected(got) => tree.insert("got", got.clone()),
+        DifferenceKind::Message(_) => {}
     }
-    if let Some(made) = &difference.made {
-        tree.insert("made_by", sources.show(made.span).as_str().into());
-        if let Some(frame) = made.frame {
+    if let Some(source) = &difference.source {
+        tree.insert("made_by", sources.show(source.span).as_str().into());
+        if let Some(frame) = source.frame {
             tree.insert("frame", number(frame));
         }
-        if let Some(moment) = made.moment {
+        if let Some(moment) = source.moment {
             tree.insert("moment", moment.into());
         }
-        if let Some((event, _)) = &made.raw {
+        if let Some((event, _)) = &source.raw {
             tree.insert("event", number(*event));
         }
     }

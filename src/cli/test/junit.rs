@@ -1,67 +1,68 @@
-//! The outcome of tests as JUnit XML, which build machines read.
+//! The JUnit XML report of the tests, for CI systems.
 
-use super::human::told;
-use super::{FileRun, Run, TestRun};
+use super::human::failure_lines;
+use super::{FileRun, TestReport, TestRun};
 use crate::diagnostics::{Diagnostic, Sources};
 use crate::reload::Layers;
 use std::time::Duration;
 
-pub fn report(run: &Run, layers: &Layers) -> String {
+pub fn report(report: &TestReport, layers: &Layers) -> String {
     let mut xml = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-    let errors: usize = run.files.iter().map(|f| f.mistakes.len()).sum();
-    let (tests, failures) = (run.passed() + run.failed(), run.failed() - errors);
-    let counts = counts(tests, failures, errors, run.took);
+    let errors: usize = report.files.iter().map(|f| f.mistakes.len()).sum();
+    let (tests, failures) = (report.passed() + report.failed(), report.failed() - errors);
+    let counts = counts(tests, failures, errors, report.duration);
     xml.push_str(&format!("<testsuites name=\"reframe\"{counts}>\n"));
-    for file in &run.files {
-        suite(file, &run.sources, layers, &mut xml);
+    for file in &report.files {
+        suite(file, &report.sources, layers, &mut xml);
     }
     xml + "</testsuites>\n"
 }
 
 fn suite(file: &FileRun, sources: &Sources, layers: &Layers, xml: &mut String) {
     let errors = file.mistakes.len();
-    let counts = counts(file.passed() + file.failed(), file.failed() - errors, errors, file.took());
+    let counts = counts(file.passed() + file.failed(), file.failed() - errors, errors, file.duration());
     xml.push_str(&format!("  <testsuite name=\"{}\"{counts}>\n", escaped(&file.shown)));
     let class = file.name.trim_end_matches(".test.yaml");
     for mistake in &file.mistakes {
         error(mistake, class, &file.shown, sources, xml);
     }
     for test in &file.tests {
-        let lines = told(test, sources, layers);
+        let lines = failure_lines(test, sources, layers);
         case(test, &lines, class, &file.shown, sources, xml);
     }
     xml.push_str("  </testsuite>\n");
 }
 
 fn case(test: &TestRun, lines: &[String], class: &str, file: &str, sources: &Sources, xml: &mut String) {
-    let head = head(&test.name, class, file, sources.place(test.span).line, test.took);
+    let attributes = attributes(&test.name, class, file, sources.location(test.span).line, test.duration);
     let Some(first) = test.differences.first() else {
-        xml.push_str(&format!("    <testcase{head}/>\n"));
+        xml.push_str(&format!("    <testcase{attributes}/>\n"));
         return;
     };
     let (message, text) = (escaped(&first.brief()), escaped_text(&lines.join("\n")));
-    xml.push_str(&format!("    <testcase{head}>\n"));
+    xml.push_str(&format!("    <testcase{attributes}>\n"));
     xml.push_str(&format!("      <failure type=\"difference\" message=\"{message}\">{text}</failure>\n"));
     xml.push_str("    </testcase>\n");
 }
 
-/// The test file is wrong, not what it tests.
+/// An error in the test file itself.
 fn error(mistake: &Diagnostic, class: &str, file: &str, sources: &Sources, xml: &mut String) {
-    let head = head("the test file itself", class, file, sources.place(mistake.span).line, Duration::ZERO);
+    let attributes =
+        attributes("the test file itself", class, file, sources.location(mistake.span).line, Duration::ZERO);
     let (code, message) = (mistake.code.as_str(), escaped(&mistake.message));
     let text = escaped_text(&format!("{}: {}", sources.show(mistake.span), mistake.message));
-    xml.push_str(&format!("    <testcase{head}>\n"));
+    xml.push_str(&format!("    <testcase{attributes}>\n"));
     xml.push_str(&format!("      <error type=\"{code}\" message=\"{message}\">{text}</error>\n"));
     xml.push_str("    </testcase>\n");
 }
 
-fn counts(tests: usize, failures: usize, errors: usize, took: Duration) -> String {
-    let time = seconds(took);
+fn counts(tests: usize, failures: usize, errors: usize, duration: Duration) -> String {
+    let time = seconds(duration);
     format!(" tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\" time=\"{time}\"")
 }
 
-fn head(name: &str, class: &str, file: &str, line: usize, took: Duration) -> String {
-    let (name, class, file, time) = (escaped(name), escaped(class), escaped(file), seconds(took));
+fn attributes(name: &str, class: &str, file: &str, line: usize, duration: Duration) -> String {
+    let (name, class, file, time) = (escaped(name), escaped(class), escaped(file), seconds(duration));
     format!(" name=\"{name}\" classname=\"{class}\" file=\"{file}\" line=\"{line}\" time=\"{time}\"")
 }
 
@@ -69,12 +70,12 @@ fn seconds(time: Duration) -> String {
     format!("{:.6}", time.as_secs_f64())
 }
 
-/// For an attribute: a line break in it would be read as a space.
+/// Escapes an attribute value. A raw line break in it would be read as a space.
 fn escaped(text: &str) -> String {
     escaped_text(text).replace('\n', "&#10;").replace('\t', "&#9;")
 }
 
-/// XML has no way to write most control characters; a mark stands for them.
+/// XML cannot represent most control characters; they become U+FFFD.
 fn escaped_text(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -97,7 +98,7 @@ mod tests {
     use super::{escaped, escaped_text};
 
     #[test]
-    fn nothing_that_a_test_says_breaks_the_xml() {
+    fn special_characters_are_escaped() {
         assert_eq!(escaped("a<b> & \"c\" 'd'\n"), "a&lt;b&gt; &amp; &quot;c&quot; &apos;d&apos;&#10;");
         assert_eq!(escaped_text("]]> \u{1b}[31m \0"), "]]&gt; \u{fffd}[31m \u{fffd}");
     }

@@ -1,14 +1,14 @@
-//! `reframe test`: the tests that stand beside the mappings.
+//! `reframe test`: runs the `*.test.yaml` files of a set.
 
 mod human;
 mod json;
 mod junit;
 mod watch;
 
-use super::{COULD_NOT_RUN, FINDINGS, FINE, colour, say};
+use super::{EXIT_ERROR, EXIT_FINDINGS, EXIT_OK, print_report, use_colour};
 use crate::diagnostics::{Diagnostic, Sources, Span, render_all};
-use crate::mapping::{FileText, load};
-use crate::reload::{Layers, read};
+use crate::mapping::{SourceFile, load};
+use crate::reload::{Layers, read_set};
 use crate::verify;
 use crate::verify::Difference;
 use clap::{Args, ValueEnum};
@@ -40,77 +40,77 @@ enum Format {
     Junit,
 }
 
-/// All tests that ran, file by file.
-struct Run {
+/// All tests that ran, grouped by file.
+struct TestReport {
     files: Vec<FileRun>,
     sources: Arc<Sources>,
-    took: Duration,
+    duration: Duration,
 }
 
 struct FileRun {
-    /// Inside the set, and as a person knows it.
+    /// The path within the set; `shown` is the displayed path.
     name: String,
     shown: String,
     tests: Vec<TestRun>,
-    /// What is wrong with the file itself.
+    /// Errors in the test file itself.
     mistakes: Vec<Diagnostic>,
 }
 
 struct TestRun {
     name: String,
     span: Span,
-    took: Duration,
+    duration: Duration,
     differences: Vec<Difference>,
-    /// Is there a turn or a request to look at?
-    visible: bool,
+    /// Whether there is a turn or a request to explain.
+    explainable: bool,
 }
 
 pub fn run(args: &TestArgs, layers: &Layers) -> u8 {
     if args.watch {
         return watch::run(args, layers);
     }
-    match read(layers) {
-        Ok(files) => once(args, layers, &files),
-        Err(refusal) => {
-            eprint!("{}", refusal.render(colour()));
-            COULD_NOT_RUN
+    match read_set(layers) {
+        Ok(files) => run_once(args, layers, &files),
+        Err(error) => {
+            eprint!("{}", error.render(use_colour()));
+            EXIT_ERROR
         }
     }
 }
 
-/// Loads and tests a set once, and prints what came of it.
-fn once(args: &TestArgs, layers: &Layers, files: &[FileText]) -> u8 {
+/// Loads and tests a set once and prints the report.
+fn run_once(args: &TestArgs, layers: &Layers, files: &[SourceFile]) -> u8 {
     let loaded = load(files);
     let Some(plan) = loaded.plan else {
-        eprintln!("{}", render_all(&loaded.diagnostics, &loaded.sources, colour()));
+        eprintln!("{}", render_all(&loaded.diagnostics, &loaded.sources, use_colour()));
         eprintln!("the mappings do not load, so there is nothing to test");
-        return COULD_NOT_RUN;
+        return EXIT_ERROR;
     };
-    let run = Run::of(&verify::suites(&plan), &args.filters, plan.sources.clone());
+    let run = TestReport::of(&verify::suites(&plan), &args.filters, plan.sources.clone());
     if run.files.is_empty() && !args.filters.is_empty() {
         eprintln!(
             "error: no test has {} in its file or name",
-            crate::diagnostics::one_of(args.filters.iter().map(|f| f.as_str()))
+            crate::diagnostics::or_list(args.filters.iter().map(|f| f.as_str()))
         );
-        return COULD_NOT_RUN;
+        return EXIT_ERROR;
     }
     if let Some(file) = &args.junit
         && let Err(error) = fs::write(file, junit::report(&run, layers))
     {
         eprintln!("error: {}: {error}", file.display());
-        return COULD_NOT_RUN;
+        return EXIT_ERROR;
     }
     let text = match args.format {
         Format::Human => human::report(&run, layers),
         Format::Json => json::report(&run, layers),
         Format::Junit => junit::report(&run, layers),
     };
-    say(&text, if run.failed() > 0 { FINDINGS } else { FINE })
+    print_report(&text, if run.failed() > 0 { EXIT_FINDINGS } else { EXIT_OK })
 }
 
-impl Run {
-    fn of(suites: &[verify::Suite], filters: &[String], sources: Arc<Sources>) -> Run {
-        let began = Instant::now();
+impl TestReport {
+    fn of(suites: &[verify::TestSuite], filters: &[String], sources: Arc<Sources>) -> TestReport {
+        let started = Instant::now();
         let mut files = Vec::new();
         for suite in suites {
             let shown = sources.iter().find(|(_, s)| s.name == suite.file).map_or(&suite.file, |(_, s)| &s.shown);
@@ -123,7 +123,7 @@ impl Run {
                 files.push(FileRun { name: suite.file.clone(), shown: shown.clone(), tests, mistakes });
             }
         }
-        Run { files, sources, took: began.elapsed() }
+        TestReport { files, sources, duration: started.elapsed() }
     }
 
     fn passed(&self) -> usize {
@@ -140,27 +140,27 @@ impl FileRun {
         self.tests.iter().filter(|t| t.differences.is_empty()).count()
     }
 
-    /// A file that is wrong fails too, whatever else it holds.
+    /// Errors in the test file count as failures.
     fn failed(&self) -> usize {
         self.tests.len() - self.passed() + self.mistakes.len()
     }
 
-    fn took(&self) -> Duration {
-        self.tests.iter().map(|t| t.took).sum()
+    fn duration(&self) -> Duration {
+        self.tests.iter().map(|t| t.duration).sum()
     }
 }
 
 impl TestRun {
-    fn of(case: &verify::Case, sources: &Sources) -> TestRun {
-        let began = Instant::now();
+    fn of(case: &verify::TestCase, sources: &Sources) -> TestRun {
+        let started = Instant::now();
         let differences = verify::run(case, sources);
-        let took = began.elapsed();
+        let duration = started.elapsed();
         TestRun {
             name: case.name.clone(),
             span: case.span,
-            took,
+            duration,
             differences,
-            visible: !case.given.is_empty() || case.dialect.is_some(),
+            explainable: !case.given.is_empty() || case.dialect.is_some(),
         }
     }
 }

@@ -1,74 +1,74 @@
-//! `reframe test --watch`: once at the start, and again whenever a file has changed.
+//! `reframe test --watch`: runs the tests at start and again whenever a file changes.
 
-use super::{TestArgs, once};
-use crate::cli::{COULD_NOT_RUN, FINE, colour};
+use super::{TestArgs, run_once};
+use crate::cli::{EXIT_ERROR, EXIT_OK, use_colour};
 use crate::reload::generation::hash;
-use crate::reload::watcher::Watch;
-use crate::reload::{Layers, read};
+use crate::reload::watcher::FolderWatcher;
+use crate::reload::{Layers, read_set};
 use tokio::sync::mpsc;
 
-/// Runs until it is told to stop, and exits as the last run did.
+/// Runs until Ctrl-C and returns the exit code of the last run.
 pub fn run(args: &TestArgs, layers: &Layers) -> u8 {
     if layers.folders().is_empty() {
         eprintln!("error: the embedded mappings never change; name a folder with --mappings or --add");
-        return COULD_NOT_RUN;
+        return EXIT_ERROR;
     }
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
             eprintln!("error: {error}");
-            return COULD_NOT_RUN;
+            return EXIT_ERROR;
         }
     };
     runtime.block_on(watch(args, layers))
 }
 
-/// Why the next run begins, or none does.
-enum Told {
+/// What ends the wait for the next run.
+enum WatchEvent {
     Changed,
     Stop,
 }
 
 async fn watch(args: &TestArgs, layers: &Layers) -> u8 {
-    let (tell, mut told) = mpsc::unbounded_channel();
-    let (stop, folders) = (tell.clone(), layers.clone());
+    let (sender, mut events) = mpsc::unbounded_channel();
+    let (stop, folders) = (sender.clone(), layers.clone());
     tokio::spawn(async move {
         let _ = tokio::signal::ctrl_c().await;
-        let _ = stop.send(Told::Stop);
+        let _ = stop.send(WatchEvent::Stop);
     });
-    // From here on Ctrl-C is heard, also one that comes in the middle of a run.
+    // Installs the Ctrl-C handler before the first run starts.
     tokio::task::yield_now().await;
     let changed = move || {
-        let _ = tell.send(Told::Changed);
+        let _ = sender.send(WatchEvent::Changed);
     };
-    // Started before the first reading, so that no save falls between the two.
-    let _watch = match Watch::start(move || folders.folders(), changed) {
+    // Started before the first read, so that no change in between is missed.
+    let _watcher = match FolderWatcher::start(move || folders.folders(), changed) {
         Ok(watch) => watch,
         Err(error) => {
             eprintln!("error: {error}");
-            return COULD_NOT_RUN;
+            return EXIT_ERROR;
         }
     };
-    let mut code = FINE;
+    let mut code = EXIT_OK;
     let mut last = None;
     loop {
-        let files = read(layers);
-        // Not every change on disk is one of the set.
+        let files = read_set(layers);
+        // Not every change on disk affects the set.
         let now = files.as_ref().ok().map(|files| hash(files));
         if now.is_none() || now != last {
             last = now;
             code = match files {
-                Ok(files) => once(args, layers, &files),
-                Err(refusal) => {
-                    eprint!("{}", refusal.render(colour()));
-                    COULD_NOT_RUN
+                Ok(files) => run_once(args, layers, &files),
+                Err(error) => {
+                    eprint!("{}", error.render(use_colour()));
+                    EXIT_ERROR
                 }
             };
             eprintln!("watching; Ctrl-C ends");
         }
-        match told.recv().await {
-            Some(Told::Changed) => {}
-            Some(Told::Stop) | None => return code,
+        match events.recv().await {
+            Some(WatchEvent::Changed) => {}
+            Some(WatchEvent::Stop) | None => return code,
         }
     }
 }

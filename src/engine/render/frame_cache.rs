@@ -1,163 +1,163 @@
-//! A frame that was filled once, as constant bytes with holes. The interpreter makes it, with marks in place of what
-//! changes; after that a frame is its bytes with the piece written between them, and its tree with the piece set in it,
-//! for the schema to look at.
+//! Cached frames: a frame that was rendered once, kept as constant bytes with placeholders.
+//!
+//! The interpreter renders the frame with markers in place of the delta and the sequence number. Later frames with the
+//! same cache key are the constant bytes with the new values between them, and the tree with the new values set, for
+//! the schema check.
 
 use crate::domain::{Moment, Tree};
 use reframe_json::write_str;
 
-pub struct Form {
-    place: Place,
+pub struct CachedFrame {
     tree: Tree,
-    /// In the order of the bytes; `runs` has one more.
-    holes: Vec<Hole>,
-    runs: Vec<Vec<u8>>,
+    /// In the order of the bytes; `constants` has one element more.
+    placeholders: Vec<Placeholder>,
+    constants: Vec<Vec<u8>>,
     /// The event name, as the framing writes it.
     pub event: Option<String>,
 }
 
-/// Where the constants of a form hold.
+/// The part of a turn for which the constants of a cached frame are valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct CacheKey {
     choice: Option<usize>,
     item: Option<usize>,
     part: Option<usize>,
 }
 
-impl Place {
-    pub fn of(moment: &Moment) -> Place {
-        Place { choice: moment.choice, item: moment.item, part: moment.part }
+impl CacheKey {
+    pub fn of(moment: &Moment) -> CacheKey {
+        CacheKey { choice: moment.choice, item: moment.item, part: moment.part }
     }
 }
 
-struct Hole {
-    /// From the root of the tree: which entry or element.
-    steps: Vec<usize>,
-    what: What,
+struct Placeholder {
+    /// From the root of the tree: the position of the entry or element.
+    path: Vec<usize>,
+    kind: PlaceholderKind,
 }
 
 #[derive(Clone, Copy)]
-enum What {
-    Piece,
-    /// Counts from here.
-    Seq(u64),
+enum PlaceholderKind {
+    Delta,
+    /// The sequence number plus this offset.
+    Sequence(u64),
 }
 
-/// Stand where a piece and a count will be. No client knows the turn's id before its stream has begun, so none can send
-/// the same text.
+/// Values that mark the delta and the sequence number. The text contains the turn's id, which a client does not know
+/// before its stream starts, so no request can contain it.
 #[derive(Clone, Debug)]
-pub struct Marks {
-    pub piece: String,
+pub struct Markers {
+    pub delta: String,
     pub seq: u64,
 }
 
-impl Marks {
-    pub fn of(turn: &str) -> Marks {
-        Marks { piece: format!("\u{f8ff}{turn}\u{f8ff}"), seq: 7_000_000_000_000_000 }
+impl Markers {
+    pub fn for_turn(turn: &str) -> Markers {
+        Markers { delta: format!("\u{f8ff}{turn}\u{f8ff}"), seq: 7_000_000_000_000_000 }
     }
 
-    fn find(&self, tree: &Tree) -> Option<What> {
+    fn find(&self, tree: &Tree) -> Option<PlaceholderKind> {
         match tree {
-            Tree::Str(text) if *text == self.piece => Some(What::Piece),
+            Tree::Str(text) if *text == self.delta => Some(PlaceholderKind::Delta),
             Tree::Num(n) => {
-                n.as_u64().and_then(|n| n.checked_sub(self.seq)).filter(|o| *o <= u64::from(u16::MAX)).map(What::Seq)
+                let offset = n.as_u64().and_then(|n| n.checked_sub(self.seq));
+                offset.filter(|o| *o <= u64::from(u16::MAX)).map(PlaceholderKind::Sequence)
             }
             _ => None,
         }
     }
 }
 
-impl Form {
-    /// `tree` was filled with `marks`. `None`: a mark stands where it cannot be patched.
-    pub fn new(place: Place, tree: Tree, marks: &Marks, event: Option<String>) -> Option<Form> {
-        if event.as_ref().is_some_and(|e| e.contains(&marks.piece)) {
+impl CachedFrame {
+    /// `tree` was rendered with `markers`. `None`: the event name contains a marker, so the frame cannot be cached.
+    pub fn new(tree: Tree, markers: &Markers, event: Option<String>) -> Option<CachedFrame> {
+        if event.as_ref().is_some_and(|e| e.contains(&markers.delta)) {
             return None;
         }
-        let mut form = Form { place, tree: Tree::Null, holes: Vec::new(), runs: vec![Vec::new()], event };
-        form.lay(&tree, marks, &mut Vec::new());
-        form.tree = tree;
-        Some(form)
+        let (placeholders, constants) = (Vec::new(), vec![Vec::new()]);
+        let mut cached = CachedFrame { tree: Tree::Null, placeholders, constants, event };
+        cached.split(&tree, markers, &mut Vec::new());
+        cached.tree = tree;
+        Some(cached)
     }
 
-    pub fn fits(&self, place: Place) -> bool {
-        self.place == place
-    }
-
-    fn lay(&mut self, tree: &Tree, marks: &Marks, steps: &mut Vec<usize>) {
-        if let Some(what) = marks.find(tree) {
-            self.holes.push(Hole { steps: steps.clone(), what });
-            self.runs.push(Vec::new());
+    /// Writes the tree as constants, with a placeholder for each marker.
+    fn split(&mut self, tree: &Tree, markers: &Markers, path: &mut Vec<usize>) {
+        if let Some(kind) = markers.find(tree) {
+            self.placeholders.push(Placeholder { path: path.clone(), kind });
+            self.constants.push(Vec::new());
             return;
         }
         match tree {
             Tree::Map(entries) => {
-                self.run(b"{");
+                self.append(b"{");
                 for (at, (key, value)) in entries.iter().enumerate() {
-                    self.run(if at > 0 { b"," } else { b"" });
+                    self.append(if at > 0 { b"," } else { b"" });
                     write_str(key, self.last());
-                    self.run(b":");
-                    steps.push(at);
-                    self.lay(value, marks, steps);
-                    steps.pop();
+                    self.append(b":");
+                    path.push(at);
+                    self.split(value, markers, path);
+                    path.pop();
                 }
-                self.run(b"}");
+                self.append(b"}");
             }
             Tree::List(items) => {
-                self.run(b"[");
+                self.append(b"[");
                 for (at, item) in items.iter().enumerate() {
-                    self.run(if at > 0 { b"," } else { b"" });
-                    steps.push(at);
-                    self.lay(item, marks, steps);
-                    steps.pop();
+                    self.append(if at > 0 { b"," } else { b"" });
+                    path.push(at);
+                    self.split(item, markers, path);
+                    path.pop();
                 }
-                self.run(b"]");
+                self.append(b"]");
             }
             scalar => scalar.write(self.last()),
         }
     }
 
     fn last(&mut self) -> &mut Vec<u8> {
-        if self.runs.is_empty() {
-            self.runs.push(Vec::new());
+        if self.constants.is_empty() {
+            self.constants.push(Vec::new());
         }
-        let at = self.runs.len() - 1;
-        &mut self.runs[at]
+        let at = self.constants.len() - 1;
+        &mut self.constants[at]
     }
 
-    fn run(&mut self, bytes: &[u8]) {
+    fn append(&mut self, bytes: &[u8]) {
         self.last().extend_from_slice(bytes);
     }
 
-    /// The frame as a tree, with this piece and this count in it.
-    pub fn set(&mut self, piece: &str, seq: u64) -> &Tree {
-        for hole in &self.holes {
-            let Some(leaf) = leaf(&mut self.tree, &hole.steps) else { continue };
-            match (hole.what, &mut *leaf) {
-                (What::Piece, Tree::Str(text)) => {
+    /// The frame as a tree, with this delta and this sequence number.
+    pub fn fill(&mut self, delta: &str, seq: u64) -> &Tree {
+        for placeholder in &self.placeholders {
+            let Some(node) = node_at(&mut self.tree, &placeholder.path) else { continue };
+            match (placeholder.kind, &mut *node) {
+                (PlaceholderKind::Delta, Tree::Str(text)) => {
                     text.clear();
-                    text.push_str(piece);
+                    text.push_str(delta);
                 }
-                (What::Piece, _) => *leaf = Tree::from(piece),
-                (What::Seq(from), _) => *leaf = Tree::from((seq + from) as i64),
+                (PlaceholderKind::Delta, _) => *node = Tree::from(delta),
+                (PlaceholderKind::Sequence(offset), _) => *node = Tree::from((seq + offset) as i64),
             }
         }
         &self.tree
     }
 
-    /// The frame as bytes: the same as its tree would be.
-    pub fn write(&self, piece: &str, seq: u64, out: &mut Vec<u8>) {
-        for (run, hole) in self.runs.iter().zip(self.holes.iter().map(Some).chain([None])) {
-            out.extend_from_slice(run);
-            match hole.map(|h| h.what) {
-                Some(What::Piece) => write_str(piece, out),
-                Some(What::Seq(from)) => Tree::from((seq + from) as i64).write(out),
+    /// The frame as bytes: the same as its tree, written.
+    pub fn write(&self, delta: &str, seq: u64, out: &mut Vec<u8>) {
+        for (constant, placeholder) in self.constants.iter().zip(self.placeholders.iter().map(Some).chain([None])) {
+            out.extend_from_slice(constant);
+            match placeholder.map(|p| p.kind) {
+                Some(PlaceholderKind::Delta) => write_str(delta, out),
+                Some(PlaceholderKind::Sequence(offset)) => Tree::from((seq + offset) as i64).write(out),
                 None => {}
             }
         }
     }
 }
 
-fn leaf<'t>(tree: &'t mut Tree, steps: &[usize]) -> Option<&'t mut Tree> {
-    steps.iter().try_fold(tree, |node, at| match node {
+fn node_at<'t>(tree: &'t mut Tree, path: &[usize]) -> Option<&'t mut Tree> {
+    path.iter().try_fold(tree, |node, at| match node {
         Tree::Map(entries) => entries.get_mut(*at).map(|(_, value)| value),
         Tree::List(items) => items.get_mut(*at),
         _ => None,

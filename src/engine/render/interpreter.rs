@@ -1,14 +1,14 @@
-//! The straightforward interpreter of skeletons. It is the yardstick: whatever is compiled later must agree with it.
+//! The interpreter of skeletons. It is the reference: cached frames must give the same bytes.
 
 use super::{Scope, Value};
 use crate::domain::Tree;
-use crate::mapping::language::expression::{Expr, Link, Pool, from_jinja, prefixed, to_jinja};
+use crate::mapping::language::expression::{Expression, ExpressionPool, Filter, from_jinja, prefixed, to_jinja};
 use crate::mapping::language::field::scalar_text;
 use crate::mapping::language::skeleton::{Skeleton, TextSegment};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// An expression failed while it ran: a fault of the mapping that no check foresaw.
+/// An expression failed at run time: an error of the mapping that no check found at load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RenderError(pub String);
 
@@ -19,11 +19,11 @@ impl fmt::Display for RenderError {
 }
 
 /// `None`: the key (or list element) is left out.
-pub fn render(skeleton: &Skeleton, scope: &Scope, pool: &Pool) -> Result<Option<Tree>, RenderError> {
+pub fn render(skeleton: &Skeleton, scope: &Scope, pool: &ExpressionPool) -> Result<Option<Tree>, RenderError> {
     Ok(Some(match skeleton {
         Skeleton::Constant(tree) => tree.clone(),
-        Skeleton::Hole { expr, optional } => {
-            let tree = evaluate(expr, scope, pool)?;
+        Skeleton::Placeholder { expression, optional } => {
+            let tree = evaluate(expression, scope, pool)?;
             if *optional && tree.is_null() {
                 return Ok(None);
             }
@@ -34,8 +34,8 @@ pub fn render(skeleton: &Skeleton, scope: &Scope, pool: &Pool) -> Result<Option<
             for segment in segments {
                 match segment {
                     TextSegment::Text(plain) => text.push_str(plain),
-                    TextSegment::Hole(expr) => {
-                        let tree = evaluate(expr, scope, pool)?;
+                    TextSegment::Placeholder(expression) => {
+                        let tree = evaluate(expression, scope, pool)?;
                         match scalar_text(&tree) {
                             Some(scalar) => text.push_str(&scalar),
                             None if tree.is_null() => {}
@@ -65,7 +65,7 @@ pub fn render(skeleton: &Skeleton, scope: &Scope, pool: &Pool) -> Result<Option<
             for element in elements(list, scope) {
                 let inner = scope.with(name, element);
                 let wanted = match filter {
-                    Some(filter) => holds(filter, &inner, pool)?,
+                    Some(filter) => is_true(filter, &inner, pool)?,
                     None => true,
                 };
                 if wanted {
@@ -75,8 +75,8 @@ pub fn render(skeleton: &Skeleton, scope: &Scope, pool: &Pool) -> Result<Option<
             Tree::List(out)
         }
         Skeleton::Switch { on, cases, default } => {
-            let word = scalar_text(&evaluate(on, scope, pool)?).unwrap_or_default();
-            match (cases.iter().find(|(name, _)| *name == word), default) {
+            let value = scalar_text(&evaluate(on, scope, pool)?).unwrap_or_default();
+            match (cases.iter().find(|(name, _)| *name == value), default) {
                 (Some((_, case)), _) => return render(case, scope, pool),
                 (None, Some(default)) => return render(default, scope, pool),
                 (None, None) => return Ok(None),
@@ -84,13 +84,13 @@ pub fn render(skeleton: &Skeleton, scope: &Scope, pool: &Pool) -> Result<Option<
         }
         Skeleton::With { name, value, body } => {
             let bound = match value {
-                Expr::Variable(path) => scope.get(path),
-                Expr::Chain { .. } | Expr::Engine { .. } => Value::Null,
+                Expression::Variable(path) => scope.get(path),
+                Expression::Chain { .. } | Expression::Jinja { .. } => Value::Null,
             };
             return render(body, &scope.with(name, bound), pool);
         }
         Skeleton::If { condition, then, otherwise } => {
-            return match (holds(condition, scope, pool)?, otherwise) {
+            return match (is_true(condition, scope, pool)?, otherwise) {
                 (true, _) => render(then, scope, pool),
                 (false, Some(otherwise)) => render(otherwise, scope, pool),
                 (false, None) => Ok(None),
@@ -99,15 +99,19 @@ pub fn render(skeleton: &Skeleton, scope: &Scope, pool: &Pool) -> Result<Option<
     }))
 }
 
-/// The same, but nothing at all where a hole has no value: half a header is worse than none.
-pub fn render_whole(skeleton: &Skeleton, scope: &Scope, pool: &Pool) -> Result<Option<Tree>, RenderError> {
-    let holes = match skeleton {
-        Skeleton::Text(segments) => segments.iter().collect(),
-        _ => Vec::new(),
+/// Like `render`, but `None` if any placeholder is null: for headers, which must not be sent incomplete.
+pub fn render_if_complete(
+    skeleton: &Skeleton,
+    scope: &Scope,
+    pool: &ExpressionPool,
+) -> Result<Option<Tree>, RenderError> {
+    let segments: &[TextSegment] = match skeleton {
+        Skeleton::Text(segments) => segments,
+        _ => &[],
     };
-    for segment in holes {
-        if let TextSegment::Hole(expr) = segment
-            && evaluate(expr, scope, pool)?.is_null()
+    for segment in segments {
+        if let TextSegment::Placeholder(expression) = segment
+            && evaluate(expression, scope, pool)?.is_null()
         {
             return Ok(None);
         }
@@ -115,55 +119,57 @@ pub fn render_whole(skeleton: &Skeleton, scope: &Scope, pool: &Pool) -> Result<O
     Ok(render(skeleton, scope, pool)?.filter(|tree| !tree.is_null()))
 }
 
-/// Does a condition hold?
-pub fn holds(expr: &Expr, scope: &Scope, pool: &Pool) -> Result<bool, RenderError> {
-    match expr {
-        Expr::Variable(path) => Ok(scope.get(path).holds()),
-        Expr::Chain { path, links } => Ok(Value::Tree(&follow(scope.get(path).to_tree(), links)).holds()),
-        Expr::Engine { .. } => run(expr, scope, pool).map(|value| value.is_true()),
+/// Evaluates a condition.
+pub fn is_true(expression: &Expression, scope: &Scope, pool: &ExpressionPool) -> Result<bool, RenderError> {
+    match expression {
+        Expression::Variable(path) => Ok(scope.get(path).is_truthy()),
+        Expression::Chain { path, filters } => {
+            Ok(Value::Tree(&apply_filters(scope.get(path).to_tree(), filters)).is_truthy())
+        }
+        Expression::Jinja { .. } => run(expression, scope, pool).map(|value| value.is_true()),
     }
 }
 
-fn evaluate(expr: &Expr, scope: &Scope, pool: &Pool) -> Result<Tree, RenderError> {
-    match expr {
-        Expr::Variable(path) => Ok(scope.get(path).to_tree()),
-        Expr::Chain { path, links } => Ok(follow(scope.get(path).to_tree(), links)),
-        Expr::Engine { .. } => run(expr, scope, pool).map(|value| from_jinja(&value)),
+fn evaluate(expression: &Expression, scope: &Scope, pool: &ExpressionPool) -> Result<Tree, RenderError> {
+    match expression {
+        Expression::Variable(path) => Ok(scope.get(path).to_tree()),
+        Expression::Chain { path, filters } => Ok(apply_filters(scope.get(path).to_tree(), filters)),
+        Expression::Jinja { .. } => run(expression, scope, pool).map(|value| from_jinja(&value)),
     }
 }
 
-/// What a table does not know is null; the loader has seen to it that closed sets are covered.
-fn follow(start: Tree, links: &[Link]) -> Tree {
+/// A key that is not in a table gives null; the loader has checked that tables cover closed sets.
+fn apply_filters(start: Tree, links: &[Filter]) -> Tree {
     links.iter().fold(start, |value, link| match link {
-        Link::Table(table) => scalar_text(&value).and_then(|word| table.get(&word).cloned()).unwrap_or_default(),
-        Link::Default(other) if value.is_null() => other.clone(),
-        Link::Default(_) => value,
-        Link::Prefix(prefix) => match value.as_str() {
+        Filter::Table(table) => scalar_text(&value).and_then(|key| table.get(&key).cloned()).unwrap_or_default(),
+        Filter::Default(other) if value.is_null() => other.clone(),
+        Filter::Default(_) => value,
+        Filter::Prefix(prefix) => match value.as_str() {
             Some(text) => Tree::from(prefixed(text, prefix)),
             None => value,
         },
     })
 }
 
-/// The loader refuses `$each` over an expression.
-fn elements<'a>(list: &Expr, scope: &Scope<'a>) -> Vec<Value<'a>> {
+/// Empty for an expression: the loader rejects `$each` over one.
+fn elements<'a>(list: &Expression, scope: &Scope<'a>) -> Vec<Value<'a>> {
     match list {
-        Expr::Variable(path) => scope.get(path).elements(),
-        Expr::Chain { .. } | Expr::Engine { .. } => Vec::new(),
+        Expression::Variable(path) => scope.get(path).elements(),
+        Expression::Chain { .. } | Expression::Jinja { .. } => Vec::new(),
     }
 }
 
-/// A tree of the variables that an expression reads, and of no others.
+/// The variables that an expression reads, and no others, as a tree.
 #[derive(Default)]
-struct Context {
+struct JinjaContext {
     value: Option<minijinja::Value>,
-    fields: BTreeMap<String, Context>,
+    fields: BTreeMap<String, JinjaContext>,
 }
 
-impl Context {
+impl JinjaContext {
     fn into_value(self) -> minijinja::Value {
         match self.value {
-            // Read as a whole: it has the fields that are read by themselves, too.
+            // The whole value contains the fields that are read separately.
             Some(value) => value,
             None => {
                 let fields: BTreeMap<String, minijinja::Value> =
@@ -174,10 +180,10 @@ impl Context {
     }
 }
 
-fn run(expr: &Expr, scope: &Scope, pool: &Pool) -> Result<minijinja::Value, RenderError> {
-    let Expr::Engine { id, reads, text } = expr else { return Ok(minijinja::Value::from(())) };
-    let mut context = Context::default();
-    for path in reads {
+fn run(expression: &Expression, scope: &Scope, pool: &ExpressionPool) -> Result<minijinja::Value, RenderError> {
+    let Expression::Jinja { id, variables, text } = expression else { return Ok(minijinja::Value::from(())) };
+    let mut context = JinjaContext::default();
+    for path in variables {
         let mut node = &mut context;
         for step in &path.0 {
             node = node.fields.entry(step.to_string()).or_default();

@@ -1,12 +1,11 @@
-//! Skeletons filled with values: frames and bodies, pages, error envelopes, conditions, the steps of a script.
+//! Renders skeletons with values (frames, bodies, static routes, error envelopes) and evaluates conditions.
 
 mod frame_cache;
 mod interpreter;
 mod scope;
 mod value;
 
-pub use super::script_step::choose;
-pub use frame_cache::{Form, Marks, Place};
-pub use interpreter::{RenderError, holds, render, render_whole};
+pub use frame_cache::{CacheKey, CachedFrame, Markers};
+pub use interpreter::{RenderError, is_true, render, render_if_complete};
 pub use scope::Scope;
 pub use value::Value;

@@ -1,9 +1,9 @@
-//! The variables in sight while a skeleton is filled.
+//! The variables in scope while a skeleton is rendered.
 
 use super::Value;
 use crate::domain::{Fault, Moment, MomentKind, Tree, TurnRequest, TurnState};
 use crate::mapping::config::dialect::DialectPlan;
-use crate::mapping::language::expression::Path;
+use crate::mapping::language::expression::VariablePath;
 use std::borrow::Cow;
 
 #[derive(Clone, Debug, Default)]
@@ -52,14 +52,14 @@ impl<'a> Scope<'a> {
     pub fn body(dialect: &'a DialectPlan, state: &'a TurnState, request: &'a TurnRequest) -> Scope<'a> {
         let mut scope = Scope::request(request);
         scope.set("turn", Value::Turn(state));
-        scope.set("policy", Value::Policies(&dialect.resolved.policies.words));
+        scope.set("policy", Value::Policies(&dialect.resolved.policies.values));
         scope
     }
 
     pub fn error(dialect: &'a DialectPlan, fault: &'a Fault) -> Scope<'a> {
         let mut scope = Scope::default();
         scope.set("fault", Value::Fault(fault));
-        scope.set("policy", Value::Policies(&dialect.resolved.policies.words));
+        scope.set("policy", Value::Policies(&dialect.resolved.policies.values));
         scope
     }
 
@@ -80,14 +80,14 @@ impl<'a> Scope<'a> {
         self.variables.push((Cow::Borrowed(name), value));
     }
 
-    /// With one more variable, which hides an outer one of the same name.
+    /// Adds a variable, which shadows an outer one of the same name.
     pub fn with(&self, name: &str, value: Value<'a>) -> Scope<'a> {
         let mut inner = self.clone();
         inner.variables.push((Cow::Owned(name.to_owned()), value));
         inner
     }
 
-    pub fn get(&self, path: &Path) -> Value<'a> {
+    pub fn get(&self, path: &VariablePath) -> Value<'a> {
         let Some((root, fields)) = path.0.split_first() else { return Value::Null };
         let found = self.variables.iter().rev().find(|(name, _)| **name == **root);
         let start = found.map_or(Value::Null, |(_, value)| value.clone());

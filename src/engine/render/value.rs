@@ -1,4 +1,4 @@
-//! The values behind the variables: borrowed from the turn, never copied until they are written.
+//! Values of variables, borrowed from the turn and copied only when they are written.
 
 use crate::domain::{Choice, Fault, Item, ItemKind, Part, PartKind, Tree, TurnState, Usage};
 use std::borrow::Cow;
@@ -38,7 +38,7 @@ impl<'a> Value<'a> {
         text.map_or(Value::Null, Value::text)
     }
 
-    /// The names are those of `canon::shape`, which `check` has compared.
+    /// The names are those of `domain::variables`, against which the loader has checked expressions.
     pub fn field(&self, name: &str) -> Value<'a> {
         match self {
             Value::Turn(turn) => turn_field(turn, name),
@@ -67,8 +67,8 @@ impl<'a> Value<'a> {
         matches!(self, Value::Null | Value::Tree(Tree::Null))
     }
 
-    /// As Jinja has it: null, false, 0, "" and empty lists do not hold.
-    pub fn holds(&self) -> bool {
+    /// As in Jinja: null, false, 0, "" and empty lists are false.
+    pub fn is_truthy(&self) -> bool {
         match self {
             Value::Null => false,
             Value::Bool(b) => *b,
@@ -80,7 +80,7 @@ impl<'a> Value<'a> {
                 Tree::Bool(b) => *b,
                 Tree::Num(n) => n.as_f64() != Some(0.0),
                 Tree::Str(s) => !s.is_empty(),
-                Tree::Torn(_) => true,
+                Tree::SurrogateString(_) => true,
                 Tree::List(items) => !items.is_empty(),
                 Tree::Map(entries) => !entries.is_empty(),
             },
@@ -104,11 +104,11 @@ impl<'a> Value<'a> {
     }
 
     pub fn to_tree(&self) -> Tree {
-        let record = |names: &[(&'static str, crate::domain::variables::Type)]| {
+        let record = |names: &[(&'static str, crate::domain::variables::VariableType)]| {
             Tree::map(names.iter().map(|(n, _)| (*n, self.field(n).to_tree())))
         };
-        use crate::domain::variables::Shape;
-        let fields = |shape: Shape| record(shape.fields().unwrap_or(&[]));
+        use crate::domain::variables::RecordType;
+        let fields = |shape: RecordType| record(shape.fields().unwrap_or(&[]));
         match self {
             Value::Null => Tree::Null,
             Value::Bool(b) => Tree::from(*b),
@@ -116,12 +116,12 @@ impl<'a> Value<'a> {
             Value::Text(t) => Tree::from(t.as_ref()),
             Value::Tree(tree) => (*tree).clone(),
             Value::List(items) => Tree::from(items.iter().map(Value::to_tree).collect::<Vec<_>>()),
-            Value::Turn(_) => fields(Shape::Turn),
-            Value::Choice(..) => fields(Shape::Choice),
-            Value::Item(_) => fields(Shape::Item),
-            Value::Part(_) => fields(Shape::Part),
-            Value::Usage(_) => fields(Shape::Usage),
-            Value::Fault(_) => fields(Shape::Fault),
+            Value::Turn(_) => fields(RecordType::Turn),
+            Value::Choice(..) => fields(RecordType::Choice),
+            Value::Item(_) => fields(RecordType::Item),
+            Value::Part(_) => fields(RecordType::Part),
+            Value::Usage(_) => fields(RecordType::Usage),
+            Value::Fault(_) => fields(RecordType::Fault),
             Value::Policies(words) => Tree::Map(words.to_vec()),
         }
     }
@@ -132,21 +132,21 @@ fn turn_field<'a>(turn: &'a TurnState, name: &str) -> Value<'a> {
         "id" => Value::text(&turn.id),
         "created" => Value::Int(turn.created),
         "model" => Value::text(&turn.model),
-        "state" => Value::text(turn.state().word()),
-        "finish" => Value::maybe(turn.finish.map(|f| f.word())),
+        "state" => Value::text(turn.state().name()),
+        "finish" => Value::maybe(turn.finish.map(|f| f.name())),
         "choices" => Value::List(turn.choices.iter().map(|c| Value::Choice(turn, c)).collect()),
         "items" => {
             let mut items: Vec<&Item> = turn.items.iter().collect();
-            // Under `message_first` a message may open after the calls that it stands before.
+            // Under `message_first` a message may open after the calls that it precedes.
             items.sort_by_key(|i| i.index);
             Value::List(items.into_iter().map(Value::Item).collect())
         }
         "usage" => turn.usage.map_or(Value::Null, Value::Usage),
         "error" => turn.error.as_ref().map_or(Value::Null, Value::Fault),
-        "cut" => Value::Bool(turn.finish.is_some_and(|f| f.is_cut())),
+        "cut" => Value::Bool(turn.finish.is_some_and(|f| f.is_truncated())),
         "ended" => turn.ended.map_or(Value::Null, Value::Int),
         "elapsed_ms" => Value::Int(turn.elapsed_ms),
-        "first_ms" => turn.first_ms.map_or(Value::Null, Value::Int),
+        "first_ms" => turn.first_output_ms.map_or(Value::Null, Value::Int),
         _ => Value::Null,
     }
 }
@@ -162,22 +162,22 @@ fn choice_field<'a>(turn: &'a TurnState, choice: &'a Choice, name: &str) -> Valu
         "items" => Value::List(items().map(Value::Item).collect()),
         "text" => texts(PartKind::Text),
         "last_text" => {
-            let spoken = |i: &&Item| i.parts.iter().any(|p| p.kind == PartKind::Text && !p.text.is_empty());
-            let last = items().filter(spoken).last();
+            let has_text = |i: &&Item| i.parts.iter().any(|p| p.kind == PartKind::Text && !p.text.is_empty());
+            let last = items().filter(has_text).last();
             let parts = last.into_iter().flat_map(|i| &i.parts).filter(|p| p.kind == PartKind::Text);
             joined(parts.map(|p| p.text.as_str()))
         }
         "refusal" => texts(PartKind::Refusal),
         "said" => {
-            let spoken = |p: &&Part| matches!(p.kind, PartKind::Text | PartKind::Refusal) && !p.text.is_empty();
-            joined(items().flat_map(|i| &i.parts).filter(spoken).map(|p| p.text.as_str()))
+            let has_text = |p: &&Part| matches!(p.kind, PartKind::Text | PartKind::Refusal) && !p.text.is_empty();
+            joined(items().flat_map(|i| &i.parts).filter(has_text).map(|p| p.text.as_str()))
         }
         "thoughts" => texts(PartKind::Thought),
         "summary" => joined(items().flat_map(|i| &i.summaries).map(|p| p.text.as_str())),
         "calls" => Value::List(items().filter(|i| i.is_call()).map(Value::Item).collect()),
         "annotations" => trees(items().flat_map(|i| &i.parts).flat_map(|p| &p.annotations)),
         "logprobs" => trees(items().flat_map(|i| &i.parts).flat_map(|p| &p.logprobs)),
-        "finish" => Value::maybe(choice.finish.map(|f| f.word())),
+        "finish" => Value::maybe(choice.finish.map(|f| f.name())),
         _ => Value::Null,
     }
 }
@@ -187,8 +187,8 @@ fn item_field<'a>(item: &'a Item, name: &str) -> Value<'a> {
         "id" => Value::text(&item.id),
         "index" => int(item.index),
         "ordinal" => int(item.ordinal),
-        "kind" => Value::text(item.kind.word()),
-        "state" => Value::text(item.state.word()),
+        "kind" => Value::text(item.kind.name()),
+        "state" => Value::text(item.state.name()),
         "parts" => Value::List(item.parts.iter().map(Value::Part).collect()),
         "summaries" => Value::List(item.summaries.iter().map(Value::Part).collect()),
         "text" => match item.kind {
@@ -206,7 +206,7 @@ fn item_field<'a>(item: &'a Item, name: &str) -> Value<'a> {
 fn part_field<'a>(part: &'a Part, name: &str) -> Value<'a> {
     match name {
         "index" => int(part.index),
-        "kind" => Value::text(part.kind.word()),
+        "kind" => Value::text(part.kind.name()),
         "text" => Value::text(&part.text),
         "annotations" => Value::List(part.annotations.iter().map(Value::Tree).collect()),
         "logprobs" => Value::List(part.logprobs.iter().map(Value::Tree).collect()),
@@ -216,7 +216,7 @@ fn part_field<'a>(part: &'a Part, name: &str) -> Value<'a> {
 
 fn fault_field<'a>(fault: &'a Fault, name: &str) -> Value<'a> {
     match name {
-        "kind" => Value::text(fault.kind.word()),
+        "kind" => Value::text(fault.kind.name()),
         "message" => Value::text(&fault.message),
         "param" => Value::maybe(fault.param.as_deref()),
         "code" => Value::maybe(fault.code.as_deref()),

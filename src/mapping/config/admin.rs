@@ -1,38 +1,37 @@
-//! What those who run the gateway ask it: where its status is, and the listener that takes their orders.
+//! `status:` and `admin:` of gateway.yaml: the status endpoint and the admin listener.
 
-use super::backend_address::KeySource;
+use super::backend_address::SecretSource;
 use crate::diagnostics::{Code, Diagnostic};
-use crate::mapping::source::field_reader::{Cx, Fields, text_of};
+use crate::mapping::source::field_reader::{FieldReader, LoadContext, text_of};
 use crate::mapping::source::yaml::Node;
 use core::net::SocketAddr;
 
-/// Where the gateway tells how it is: the generation that serves, what was refused last.
+/// The status endpoint: the current generation, and the last rejected set.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Status {
-    /// Nobody said anything: at the usual path, for those who may ask.
-    Usual,
-    At(String),
+pub enum StatusEndpoint {
+    /// Not set: at the default path, with authentication.
+    Default,
+    Path(String),
     Off,
 }
 
-/// A second listener, for those who run the gateway.
+/// A second listener for operators.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Admin {
+pub struct AdminListener {
     pub listen: String,
-    pub token: KeySource,
+    pub token: SecretSource,
 }
 
-/// The usual path.
-pub const STATUS: &str = "/status";
-/// Where the token of `--admin` is.
-pub const ADMIN_TOKEN: &str = "REFRAME_ADMIN_TOKEN";
+pub const DEFAULT_STATUS_PATH: &str = "/status";
+/// The environment variable with the default admin token.
+pub const ADMIN_TOKEN_VAR: &str = "REFRAME_ADMIN_TOKEN";
 
-impl Status {
+impl StatusEndpoint {
     /// `/path` or `off`.
-    pub fn parse(node: &Node, cx: Cx) -> Option<Status> {
+    pub fn parse(node: &Node, cx: LoadContext) -> Option<StatusEndpoint> {
         match text_of(node, cx)? {
-            "off" => Some(Status::Off),
-            path if path.starts_with('/') => Some(Status::At(path.to_owned())),
+            "off" => Some(StatusEndpoint::Off),
+            path if path.starts_with('/') => Some(StatusEndpoint::Path(path.to_owned())),
             other => {
                 cx.error(Code::UnknownValue, node.span, format!("`{other}` is not a path: write `/status`, or `off`"));
                 None
@@ -41,15 +40,15 @@ impl Status {
     }
 }
 
-impl Admin {
-    pub fn parse(node: &Node, cx: Cx) -> Option<Admin> {
-        let fields = Fields::of(node, "`admin:`", cx)?;
+impl AdminListener {
+    pub fn parse(node: &Node, cx: LoadContext) -> Option<AdminListener> {
+        let fields = FieldReader::of(node, "`admin:`", cx)?;
         let listen = fields.required_text("listen");
         let token = match fields.get("token") {
-            Some(node) => KeySource::parse(node, cx),
-            None => Some(KeySource::Env(ADMIN_TOKEN.to_owned())),
+            Some(node) => SecretSource::parse(node, cx),
+            None => Some(SecretSource::Env(ADMIN_TOKEN_VAR.to_owned())),
         };
-        fields.done();
+        fields.finish();
         let literal = listen.and_then(|text| text.parse::<SocketAddr>().ok());
         if let Some(node) = node.get("listen").filter(|_| literal.is_some_and(|at| !at.ip().is_loopback())) {
             cx.add(
@@ -58,6 +57,6 @@ impl Admin {
             );
             return None;
         }
-        Some(Admin { listen: listen?.to_owned(), token: token? })
+        Some(AdminListener { listen: listen?.to_owned(), token: token? })
     }
 }

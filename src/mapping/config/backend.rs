@@ -1,17 +1,16 @@
-//! A backend file: what the backend sends, and what that means.
+//! A backend file: how to send requests to a backend, and how its events are decoded.
 
-use super::backend_request::AskPlan;
+use super::backend_request::RequestTemplate;
 use crate::diagnostics::Span;
 use crate::domain::emit::EVENTS;
-use crate::domain::words;
-use crate::mapping::language::named_rules::RuleBook;
-use crate::mapping::language::rule::RuleSet;
+use crate::domain::named_enum;
+use crate::mapping::language::rule::{NamedRules, RuleSet};
 use crate::mapping::language::selector::Selector;
 use crate::mapping::language::table::Tables;
-use crate::mapping::source::field_reader::{Cx, Fields, text_of};
-use crate::mapping::source::yaml::{Entry, Kind, Node};
+use crate::mapping::source::field_reader::{FieldReader, LoadContext, text_of};
+use crate::mapping::source::yaml::{Entry, Node, YamlKind};
 
-words! {
+named_enum! {
     /// How a backend is reached.
     pub enum Transport {
         Replay = "replay",
@@ -21,7 +20,7 @@ words! {
     }
 }
 
-words! {
+named_enum! {
     /// How a backend's bytes are cut into raw events.
     pub enum Framing {
         Sse = "sse",
@@ -31,7 +30,7 @@ words! {
     }
 }
 
-words! {
+named_enum! {
     /// What becomes of a raw event that no rule knows.
     pub enum Unmatched {
         Warn = "warn",
@@ -46,23 +45,23 @@ pub struct BackendPlan {
     pub span: Span,
     pub transport: Transport,
     pub framings: Vec<Framing>,
-    /// The line that ends an event stream, where the backend sends one.
+    /// The line that ends an event stream, if the backend sends one.
     pub end: Option<String>,
-    /// The member that the name of an SSE event is kept in, for a backend that says its types only there.
+    /// The member that receives the name of an SSE event, for a backend that sends types only as event names.
     pub event: Option<String>,
-    /// How a turn is asked for; without it the file only reads what was recorded.
-    pub ask: Option<AskPlan>,
+    /// Without it, the file can only decode transcripts.
+    pub request_template: Option<RequestTemplate>,
     pub unmatched: Unmatched,
     pub rules: RuleSet,
 }
 
 impl BackendPlan {
-    pub fn parse(node: &Node, shared: &Tables, shared_parts: &[Entry], cx: Cx) -> Option<BackendPlan> {
-        let fields = Fields::of(node, "a backend", cx)?;
+    pub fn parse(node: &Node, shared: &Tables, shared_fragments: &[Entry], cx: LoadContext) -> Option<BackendPlan> {
+        let fields = FieldReader::of(node, "a backend", cx)?;
         let name = fields.required_text("backend")?;
         let transport =
-            fields.required("transport").and_then(|n| cx.word(n, Transport::WORDS)).and_then(Transport::from_word);
-        let tables = Tables::parse(fields.map("tables"), cx).or(shared);
+            fields.required("transport").and_then(|n| cx.one_of(n, Transport::NAMES)).and_then(Transport::from_name);
+        let tables = Tables::parse(fields.map("tables"), cx).with_shared(shared);
         let mut plan = BackendPlan {
             name: name.to_owned(),
             span: node.span,
@@ -70,61 +69,61 @@ impl BackendPlan {
             framings: Vec::new(),
             end: None,
             event: None,
-            ask: None,
+            request_template: None,
             unmatched: Unmatched::Warn,
-            rules: RuleSet::parse(&EVENTS, None, &[], &tables, &RuleBook::default(), cx),
+            rules: RuleSet::parse(&EVENTS, None, &[], &tables, &NamedRules::default(), cx),
         };
-        let (parts, models) = (fields.map("parts"), fields.get("models"));
+        let (fragments, models) = (fields.map("parts"), fields.get("models"));
         if let Some(request) = fields.get("request") {
-            plan.ask = AskPlan::parse(request, parts, shared_parts, models, &tables, cx);
+            plan.request_template = RequestTemplate::parse(request, fragments, shared_fragments, models, &tables, cx);
         }
         match fields.get("events") {
             Some(events) => plan.events(events, &tables, cx),
-            // A replayed transcript names the backend whose rules read it.
+            // A transcript names the backend file that decodes it.
             None if plan.transport == Transport::Replay => {}
             None => {
                 fields.required("events");
             }
         }
-        fields.done();
+        fields.finish();
         Some(plan)
     }
 
-    fn events(&mut self, node: &Node, tables: &Tables, cx: Cx) {
-        let Some(fields) = Fields::of(node, "`events:`", cx) else { return };
+    fn events(&mut self, node: &Node, tables: &Tables, cx: LoadContext) {
+        let Some(fields) = FieldReader::of(node, "`events:`", cx) else { return };
         if let Some(framing) = fields.required("framing") {
             self.framing(framing, cx);
         }
-        if let Some(word) = fields.get("unmatched").and_then(|n| cx.word(n, Unmatched::WORDS)) {
-            self.unmatched = Unmatched::from_word(word).unwrap_or(Unmatched::Warn);
+        if let Some(word) = fields.get("unmatched").and_then(|n| cx.one_of(n, Unmatched::NAMES)) {
+            self.unmatched = Unmatched::from_name(word).unwrap_or(Unmatched::Warn);
         }
-        let key = fields.get("key").and_then(|n| Selector::parse(text_of(n, cx)?, n.span, cx));
+        let event_name = fields.get("key").and_then(|n| Selector::parse(text_of(n, cx)?, n.span, cx));
         fields.required("rules");
-        self.rules = RuleSet::parse(&EVENTS, key, fields.list("rules"), tables, &RuleBook::default(), cx);
-        fields.done();
+        self.rules = RuleSet::parse(&EVENTS, event_name, fields.list("rules"), tables, &NamedRules::default(), cx);
+        fields.finish();
     }
 
     /// `framing: ndjson`, or a map: `{ sse: { end: "[DONE]" }, json: whole }`.
-    fn framing(&mut self, node: &Node, cx: Cx) {
-        let Kind::Map(_) = &node.kind else {
-            self.framings.extend(cx.word(node, Framing::WORDS).and_then(Framing::from_word));
+    fn framing(&mut self, node: &Node, cx: LoadContext) {
+        let YamlKind::Map(_) = &node.kind else {
+            self.framings.extend(cx.one_of(node, Framing::NAMES).and_then(Framing::from_name));
             return;
         };
-        let Some(fields) = Fields::of(node, "`framing:`", cx) else { return };
+        let Some(fields) = FieldReader::of(node, "`framing:`", cx) else { return };
         for framing in Framing::ALL {
-            let Some(node) = fields.get(framing.word()) else { continue };
+            let Some(node) = fields.get(framing.name()) else { continue };
             self.framings.push(*framing);
             match &node.kind {
-                Kind::Null => {}
-                Kind::Text(text) if text == "whole" && *framing == Framing::Json => {}
+                YamlKind::Null => {}
+                YamlKind::Text(text) if text == "whole" && *framing == Framing::Json => {}
                 _ => {
-                    let Some(inner) = Fields::of(node, format!("`{}:`", framing.word()), cx) else { continue };
+                    let Some(inner) = FieldReader::of(node, format!("`{}:`", framing.name()), cx) else { continue };
                     self.end = inner.text("end").map(str::to_owned);
                     self.event = inner.text("event").map(str::to_owned);
-                    inner.done();
+                    inner.finish();
                 }
             }
         }
-        fields.done();
+        fields.finish();
     }
 }

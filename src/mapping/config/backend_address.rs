@@ -1,81 +1,87 @@
-//! Where a backend is: its address, its key, how it is asked. What stands in an entry of `backends:` in gateway.yaml.
+//! An entry of `backends:` in gateway.yaml: the URL of a backend, its API key, capabilities and timeouts.
 
-use super::capabilities::Manners;
+use super::capabilities::Capabilities;
 use super::timeouts::Timeouts;
 use crate::diagnostics::{Code, Diagnostic};
-use crate::mapping::source::field_reader::{Cx, Fields, text_of};
+use crate::mapping::source::field_reader::{FieldReader, LoadContext, text_of};
 use crate::mapping::source::yaml::Node;
 use core::net::IpAddr;
 use url::{Host, Url};
 
 #[derive(Clone, Debug)]
-pub struct Reach {
-    /// Without a slash at its end: paths of the backend file begin with one.
+pub struct BackendAddress {
+    /// Without a trailing slash: paths of the backend file begin with one.
     pub url: String,
-    pub key: Option<KeySource>,
-    pub manners: Manners,
+    pub api_key: Option<SecretSource>,
+    pub capabilities: Capabilities,
     pub timeouts: Timeouts,
-    /// Addresses that are refused unless somebody names them, and were named.
-    pub allowed: Vec<IpAddr>,
+    /// Link-local and metadata addresses that the mapping explicitly allows. All others are rejected.
+    pub allowed_addresses: Vec<IpAddr>,
 }
 
-/// Where a secret is kept. The secret itself is never part of a plan.
+/// Where a secret is read from. The secret itself is never part of a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum KeySource {
+pub enum SecretSource {
     Env(String),
     File(String),
 }
 
-impl KeySource {
+impl SecretSource {
     /// `{ env: NAME }` or `{ file: PATH }`.
-    pub fn parse(node: &Node, cx: Cx) -> Option<KeySource> {
+    pub fn parse(node: &Node, cx: LoadContext) -> Option<SecretSource> {
         if node.as_text().is_some() {
             cx.add(
-                Diagnostic::new(Code::PlainSecret, node.span, "a key does not stand in a mapping")
+                Diagnostic::new(Code::InlineSecret, node.span, "a key does not stand in a mapping")
                     .help("say where it is: `{ env: NAME }` or `{ file: PATH }`"),
             );
             return None;
         }
-        let fields = Fields::of(node, "a key", cx)?;
+        let fields = FieldReader::of(node, "a key", cx)?;
         let (env, file) = (fields.text("env"), fields.text("file"));
         let source = match (env, file) {
-            (Some(name), None) => Some(KeySource::Env(name.to_owned())),
-            (None, Some(path)) => Some(KeySource::File(path.to_owned())),
+            (Some(name), None) => Some(SecretSource::Env(name.to_owned())),
+            (None, Some(path)) => Some(SecretSource::File(path.to_owned())),
             _ => {
                 let message = "a key has exactly one of `env:` and `file:`";
-                fields.not_one_of(&["env", "file"], Diagnostic::new(Code::MissingKey, node.span, message));
+                fields.not_exactly_one(&["env", "file"], Diagnostic::new(Code::MissingKey, node.span, message));
                 None
             }
         };
-        fields.done();
+        fields.finish();
         source
     }
 }
 
-impl Reach {
-    pub fn parse(fields: &Fields, manners: &Manners, timeouts: Timeouts, cx: Cx) -> Option<Reach> {
-        let allowed: Vec<IpAddr> = fields.list("allow_addresses").iter().filter_map(|n| address(n, cx)).collect();
-        let key = fields.get("key").map(|n| KeySource::parse(n, cx));
-        let manners = manners.refined(fields, cx);
-        let timeouts = timeouts.refined(fields.get("timeouts"), cx);
+impl BackendAddress {
+    pub fn parse(
+        fields: &FieldReader,
+        capabilities: &Capabilities,
+        timeouts: Timeouts,
+        cx: LoadContext,
+    ) -> Option<BackendAddress> {
+        let allowed_addresses: Vec<IpAddr> =
+            fields.list("allow_addresses").iter().filter_map(|n| ip_address(n, cx)).collect();
+        let api_key = fields.get("key").map(|n| SecretSource::parse(n, cx));
+        let capabilities = capabilities.with_overrides(fields, cx);
+        let timeouts = timeouts.with_overrides(fields.get("timeouts"), cx);
         let node = fields.required("url")?;
-        let url = match base(text_of(node, cx)?, &allowed) {
+        let url = match parse_base_url(text_of(node, cx)?, &allowed_addresses) {
             Ok(url) => url,
             Err(why) => {
                 cx.add(Diagnostic::new(Code::UnknownValue, node.span, why.message).help(why.help));
                 return None;
             }
         };
-        // A key that cannot be read is not the same as no key.
-        let key = match key {
+        // An invalid key is not the same as no key.
+        let api_key = match api_key {
             Some(None) => return None,
             other => other.flatten(),
         };
-        Some(Reach { url, key, manners, timeouts, allowed })
+        Some(BackendAddress { url, api_key, capabilities, timeouts, allowed_addresses })
     }
 }
 
-fn address(node: &Node, cx: Cx) -> Option<IpAddr> {
+fn ip_address(node: &Node, cx: LoadContext) -> Option<IpAddr> {
     let parsed = text_of(node, cx)?.parse().ok();
     if parsed.is_none() {
         cx.wrong_type(node, "an IP address");
@@ -83,16 +89,16 @@ fn address(node: &Node, cx: Cx) -> Option<IpAddr> {
     parsed
 }
 
-/// Why an address cannot be a backend's.
-pub struct BadUrl {
+/// Why a URL cannot be the base URL of a backend.
+pub struct InvalidUrl {
     pub message: String,
     pub help: &'static str,
 }
 
-/// The base of a backend's URLs, checked: a host, a path, and nothing that could send a request elsewhere.
-pub fn base(text: &str, allowed: &[IpAddr]) -> Result<String, BadUrl> {
-    let bad = |message: String, help| Err(BadUrl { message, help });
-    // What cannot be read may hold a key; it is not repeated.
+/// Checks the base URL of a backend: a host, a path, and nothing that could send a request elsewhere (SSRF).
+pub fn parse_base_url(text: &str, allowed: &[IpAddr]) -> Result<String, InvalidUrl> {
+    let bad = |message: String, help| Err(InvalidUrl { message, help });
+    // The text may contain a key, so the message does not repeat it.
     let Ok(url) = Url::parse(text) else {
         return bad("this is not a URL".to_owned(), "write it whole: http://127.0.0.1:9000/v1");
     };
@@ -123,11 +129,11 @@ pub fn base(text: &str, allowed: &[IpAddr]) -> Result<String, BadUrl> {
     Ok(url.as_str().trim_end_matches('/').to_owned())
 }
 
-/// Addresses where machines of a cloud tell their secrets, and the links around them.
+/// Whether an address is link-local, unspecified or a cloud metadata service.
 pub fn is_internal(ip: IpAddr) -> bool {
     let v4 = |octets: [u8; 4]| {
-        let told = [[100, 100, 100, 200], [192, 0, 0, 192]].contains(&octets);
-        told || octets[..2] == [169, 254] || octets[0] == 0
+        let metadata = [[100, 100, 100, 200], [192, 0, 0, 192]].contains(&octets);
+        metadata || octets[..2] == [169, 254] || octets[0] == 0
     };
     match ip {
         IpAddr::V4(ip) => v4(ip.octets()),

@@ -1,70 +1,71 @@
-//! A backend's `request:`: how a turn is asked for over HTTP, and where its list of models stands.
+//! A backend's `request:`: the template of its HTTP requests, and the endpoint that lists its models.
 
-use super::capabilities::Manners;
-use super::rename_fields::Names;
+use super::capabilities::Capabilities;
+use super::rename_fields::RenameFields;
 use crate::diagnostics::{Code, Diagnostic};
-use crate::domain::variables::{Shape, Type};
-use crate::mapping::language::expression::{Expr, Path, Pool, PoolBuilder};
-use crate::mapping::language::scope::Env;
+use crate::domain::variables::{RecordType, VariableType};
+use crate::mapping::language::expression::{Expression, ExpressionPool, ExpressionPoolBuilder, VariablePath};
+use crate::mapping::language::scope::VariableScope;
 use crate::mapping::language::selector::Selector;
-use crate::mapping::language::skeleton::{Parts, Skeleton, SkeletonCx, TextSegment};
+use crate::mapping::language::skeleton::{Fragments, Skeleton, SkeletonCompiler, TextSegment};
 use crate::mapping::language::table::Tables;
-use crate::mapping::source::field_reader::{Cx, Fields, text_of};
+use crate::mapping::source::field_reader::{FieldReader, LoadContext, text_of};
 use crate::mapping::source::yaml::{Entry, Node};
 
+/// Template of the HTTP request that starts a turn.
 #[derive(Debug)]
-pub struct AskPlan {
+pub struct RequestTemplate {
     pub method: String,
-    /// Reads `model`, which is escaped as one segment, and `upstream`.
+    /// Reads `model`, which is escaped as one path segment, and `upstream`.
     pub path: Skeleton,
-    /// A header whose text lacks a value is left out.
+    /// A header with a null placeholder is omitted.
     pub headers: Vec<(String, Skeleton)>,
     pub body: Skeleton,
-    /// Done to the body before it leaves, in this order.
-    pub joins: Vec<Join>,
-    pub pool: Pool,
-    pub manners: Manners,
-    pub reads: Reads,
-    pub models: Option<ModelsPlan>,
+    /// Applied to the body before it is sent, in this order.
+    pub merge_adjacent: Vec<MergeAdjacent>,
+    pub pool: ExpressionPool,
+    pub capabilities: Capabilities,
+    pub reads: RequestFieldsRead,
+    pub models: Option<ModelListPlan>,
 }
 
-/// Neighbours in a list of the body that the backend takes as one: their inner lists are put together.
+/// Merges adjacent elements of a list of the body by concatenating their inner lists.
 #[derive(Debug)]
-pub struct Join {
-    /// The member of the body.
+pub struct MergeAdjacent {
+    /// The member of the body that holds the list.
     pub at: String,
-    /// The inner list. A list in it is laid flat, and an element in which it is empty says nothing and is left out.
+    /// The member with the inner list. Nested lists are flattened; an element with an empty inner list is omitted.
     pub list: String,
-    /// Neighbours are joined if they have this member in common.
+    /// Elements are merged if they have the same value of this member.
     pub by: Option<String>,
-    /// Only those are joined whose inner list holds nothing but elements with this member.
+    /// Elements are merged only if all elements of their inner lists have this member.
     pub only: Option<String>,
 }
 
-/// Where a backend lists its models: a path, and the ids in the answer.
+/// The endpoint that lists a backend's models: its path, and the ids in the response.
 #[derive(Debug)]
-pub struct ModelsPlan {
+pub struct ModelListPlan {
     pub path: String,
     pub ids: Selector,
-    /// What its ids begin with and the path of a turn does not repeat.
+    /// A prefix of the ids that is not part of the model in request paths.
     pub prefix: Option<String>,
 }
 
-/// What of a request the body, the path and the headers read: the rest does not reach the backend.
+/// The request fields that the body and the headers of the template read. All others are not sent to the backend.
 #[derive(Debug, Default)]
-pub struct Reads {
+pub struct RequestFieldsRead {
     /// Fields of `request`.
     scalars: Vec<String>,
-    /// Members that the client sent, as it sent them: `request.extra.NAME`, `request.raw.NAME`.
+    /// Members as the client sent them: `request.extra.NAME`, `request.raw.NAME`.
     members: Vec<String>,
     all_members: bool,
     /// `request.raw.NAME.INNER`
-    inner: Vec<(String, String)>,
-    /// What is read of the elements of a list: of `p.detail` the last name.
-    leaves: Vec<String>,
+    nested: Vec<(String, String)>,
+    /// Fields of list elements, by their last name: `detail` for `p.detail`.
+    element_fields: Vec<String>,
 }
 
-impl Reads {
+impl RequestFieldsRead {
     pub fn scalar(&self, name: &str) -> bool {
         self.scalars.iter().any(|s| s == name)
     }
@@ -73,72 +74,72 @@ impl Reads {
         self.all_members || self.members.iter().any(|m| m == name)
     }
 
-    /// Is this read as the client sent it?
-    pub fn inner(&self, member: &str, name: &str) -> bool {
-        self.member(member) || self.inner.iter().any(|(m, n)| m == member && n == name)
+    /// Whether a nested member is read as the client sent it.
+    pub fn nested(&self, member: &str, name: &str) -> bool {
+        self.member(member) || self.nested.iter().any(|(m, n)| m == member && n == name)
     }
 
-    pub fn leaf(&self, name: &str) -> bool {
-        self.leaves.iter().any(|l| l == name)
+    pub fn element_field(&self, name: &str) -> bool {
+        self.element_fields.iter().any(|l| l == name)
     }
 
-    /// Are the messages that lead a conversation read as one text only?
-    pub fn leads_as_text(&self) -> bool {
+    /// Whether the leading system messages are read only as one text.
+    pub fn instructions_as_text(&self) -> bool {
         self.scalar("instructions") && !self.scalar("messages") && !self.items()
     }
 
-    /// Are the items of the conversation read one by one, or only as messages?
+    /// Whether the items of the conversation are read, not only messages.
     pub fn items(&self) -> bool {
         self.scalar("items") || self.scalar("history")
     }
 
-    fn see(&mut self, path: &Path) {
+    fn record(&mut self, path: &VariablePath) {
         let mut steps = path.0.iter().map(|s| &**s);
         if steps.next() != Some("request") {
-            self.leaves.extend(steps.next_back().map(str::to_owned));
+            self.element_fields.extend(steps.next_back().map(str::to_owned));
             return;
         }
         match (steps.next(), steps.next(), steps.next()) {
-            (Some("raw"), Some(member), Some(name)) => self.inner.push((member.to_owned(), name.to_owned())),
+            (Some("raw"), Some(member), Some(name)) => self.nested.push((member.to_owned(), name.to_owned())),
             (Some("extra" | "raw"), Some(member), _) => self.members.push(member.to_owned()),
             (Some("extra" | "raw"), None, _) | (None, ..) => self.all_members = true,
             (Some(scalar), ..) => self.scalars.push(scalar.to_owned()),
         }
     }
 
-    fn expr(&mut self, expr: &Expr) {
-        match expr {
-            Expr::Variable(path) | Expr::Chain { path, .. } => self.see(path),
-            Expr::Engine { reads, .. } => reads.iter().for_each(|path| self.see(path)),
+    fn expression(&mut self, expression: &Expression) {
+        match expression {
+            Expression::Variable(path) | Expression::Chain { path, .. } => self.record(path),
+            Expression::Jinja { variables, .. } => variables.iter().for_each(|path| self.record(path)),
         }
     }
 
     fn skeleton(&mut self, skeleton: &Skeleton) {
         match skeleton {
             Skeleton::Constant(_) => {}
-            Skeleton::Hole { expr, .. } => self.expr(expr),
+            Skeleton::Placeholder { expression, .. } => self.expression(expression),
             Skeleton::Text(segments) => segments.iter().for_each(|segment| match segment {
                 TextSegment::Text(_) => {}
-                TextSegment::Hole(expr) => self.expr(expr),
+                TextSegment::Placeholder(expression) => self.expression(expression),
             }),
             Skeleton::List(items) => items.iter().for_each(|s| self.skeleton(s)),
             Skeleton::Map(entries) => entries.iter().for_each(|(_, s)| self.skeleton(s)),
             Skeleton::Each { list, filter, body, .. } => {
-                self.expr(list);
-                filter.iter().for_each(|f| self.expr(f));
+                self.expression(list);
+                filter.iter().for_each(|f| self.expression(f));
                 self.skeleton(body);
             }
             Skeleton::Switch { on, cases, default } => {
-                self.expr(on);
+                self.expression(on);
                 cases.iter().for_each(|(_, s)| self.skeleton(s));
                 default.iter().for_each(|s| self.skeleton(s));
             }
             Skeleton::With { value, body, .. } => {
-                self.expr(value);
+                self.expression(value);
                 self.skeleton(body);
             }
             Skeleton::If { condition, then, otherwise } => {
-                self.expr(condition);
+                self.expression(condition);
                 self.skeleton(then);
                 otherwise.iter().for_each(|s| self.skeleton(s));
             }
@@ -148,29 +149,35 @@ impl Reads {
 
 pub(crate) const METHODS: &[&str] = &["POST", "PUT", "GET"];
 
-impl AskPlan {
+impl RequestTemplate {
     pub fn parse(
         node: &Node,
-        parts: &[Entry],
-        shared_parts: &[Entry],
+        fragments: &[Entry],
+        shared_fragments: &[Entry],
         models: Option<&Node>,
         tables: &Tables,
-        cx: Cx,
-    ) -> Option<AskPlan> {
-        let fields = Fields::of(node, "`request:`", cx)?;
-        let mut known = Parts::default();
-        known.add(parts);
-        known.add(shared_parts);
-        let pool = PoolBuilder::new(tables.clone());
-        let scx = SkeletonCx { cx, pool: &pool, parts: &known, names: &Names::default() };
-        let method = fields.get("method").and_then(|n| cx.word(n, METHODS)).unwrap_or("POST");
-        let upstream = ("upstream", Type::Record(Shape::Upstream));
-        let path_env = Env::new("`path:`", [("model", Type::Text), upstream]);
-        let path = fields.required("path").and_then(|n| scx.compile(n, &path_env));
-        let request = ("request", Type::Record(Shape::Request));
-        let header_env = Env::new(
+        cx: LoadContext,
+    ) -> Option<RequestTemplate> {
+        let fields = FieldReader::of(node, "`request:`", cx)?;
+        let mut all_fragments = Fragments::default();
+        all_fragments.add(fragments);
+        all_fragments.add(shared_fragments);
+        let pool = ExpressionPoolBuilder::new(tables.clone());
+        let compiler =
+            SkeletonCompiler { cx, pool: &pool, fragments: &all_fragments, rename_fields: &RenameFields::default() };
+        let method = fields.get("method").and_then(|n| cx.one_of(n, METHODS)).unwrap_or("POST");
+        let upstream = ("upstream", VariableType::Record(RecordType::Upstream));
+        let path_scope = VariableScope::new("`path:`", [("model", VariableType::Text), upstream]);
+        let path = fields.required("path").and_then(|n| compiler.compile(n, &path_scope));
+        let request = ("request", VariableType::Record(RecordType::Request));
+        let header_scope = VariableScope::new(
             "a header",
-            [request, upstream, ("secret", Type::Record(Shape::Secret)), ("build", Type::Record(Shape::Build))],
+            [
+                request,
+                upstream,
+                ("secret", VariableType::Record(RecordType::Secret)),
+                ("build", VariableType::Record(RecordType::Build)),
+            ],
         );
         let mut headers = Vec::new();
         for entry in fields.map("headers") {
@@ -185,52 +192,52 @@ impl AskPlan {
                 );
                 continue;
             }
-            headers.extend(scx.compile(&entry.value, &header_env).map(|s| (entry.key.to_ascii_lowercase(), s)));
+            headers.extend(compiler.compile(&entry.value, &header_scope).map(|s| (entry.key.to_ascii_lowercase(), s)));
         }
-        let body_env = Env::new("the body of a backend's request", [request, upstream]);
-        let body = fields.required("body").and_then(|n| scx.compile(n, &body_env));
-        let joins = fields.list("join").iter().filter_map(|n| Join::parse(n, cx)).collect();
-        let manners = Manners::default().refined(&fields, cx);
-        fields.done();
+        let body_scope = VariableScope::new("the body of a backend's request", [request, upstream]);
+        let body = fields.required("body").and_then(|n| compiler.compile(n, &body_scope));
+        let merge_adjacent = fields.list("join").iter().filter_map(|n| MergeAdjacent::parse(n, cx)).collect();
+        let capabilities = Capabilities::default().with_overrides(&fields, cx);
+        fields.finish();
         let models = models.and_then(|n| models_plan(n, cx));
         let (path, body) = (path?, body?);
-        let mut reads = Reads::default();
+        let mut reads = RequestFieldsRead::default();
         reads.skeleton(&body);
         headers.iter().for_each(|(_, s)| reads.skeleton(s));
-        Some(AskPlan {
+        Some(RequestTemplate {
             method: method.to_owned(),
             path,
             headers,
             body,
-            joins,
+            merge_adjacent,
             pool: pool.build()?,
-            manners,
+            capabilities,
             reads,
             models,
         })
     }
 }
 
-impl Join {
-    fn parse(node: &Node, cx: Cx) -> Option<Join> {
-        let fields = Fields::of(node, "`join:`", cx)?;
+impl MergeAdjacent {
+    fn parse(node: &Node, cx: LoadContext) -> Option<MergeAdjacent> {
+        let fields = FieldReader::of(node, "`join:`", cx)?;
         let (at, list) = (fields.required_text("at"), fields.required_text("list"));
         let (by, only) = (fields.text("by").map(str::to_owned), fields.text("only").map(str::to_owned));
-        fields.done();
-        Some(Join { at: at?.to_owned(), list: list?.to_owned(), by, only })
+        fields.finish();
+        Some(MergeAdjacent { at: at?.to_owned(), list: list?.to_owned(), by, only })
     }
 }
 
-fn models_plan(node: &Node, cx: Cx) -> Option<ModelsPlan> {
-    let fields = Fields::of(node, "`models:`", cx)?;
+fn models_plan(node: &Node, cx: LoadContext) -> Option<ModelListPlan> {
+    let fields = FieldReader::of(node, "`models:`", cx)?;
     let path = fields.required_text("path").map(str::to_owned);
     let ids = fields.required("ids").and_then(|n| Selector::parse(text_of(n, cx)?, n.span, cx));
     let prefix = fields.text("prefix").map(str::to_owned);
-    fields.done();
-    Some(ModelsPlan { path: path?, ids: ids?, prefix })
+    fields.finish();
+    Some(ModelListPlan { path: path?, ids: ids?, prefix })
 }
 
-/// A name that HTTP takes for a header.
+/// Whether a name is a valid HTTP token, such as a header name.
 pub fn is_token(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
 }

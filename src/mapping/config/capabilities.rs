@@ -1,22 +1,23 @@
-//! What a backend takes and what becomes of the rest. The backend file says it; an entry of gateway.yaml refines it.
+//! What a backend supports, and what happens to unsupported parts of a request. Set in the backend file; an entry of
+//! gateway.yaml can override it.
 
 use crate::diagnostics::Code;
-use crate::domain::{Tree, words};
-use crate::mapping::source::field_reader::{Cx, Fields, constant, text_of};
+use crate::domain::{Tree, named_enum};
+use crate::mapping::source::field_reader::{FieldReader, LoadContext, constant, text_of};
 use crate::mapping::source::yaml::Entry;
 
-words! {
+named_enum! {
     /// Is the backend asked for a stream?
     pub enum StreamMode {
-        AsAsked = "as_asked",
+        AsRequested = "as_asked",
         Always = "always",
         Never = "never",
     }
 }
 
-words! {
+named_enum! {
     /// What becomes of something that a backend may not take. What is dropped is named in the answer's head.
-    pub enum Fate {
+    pub enum OnUnsupported {
         Forward = "forward",
         Drop = "drop",
         Reject = "reject",
@@ -27,32 +28,32 @@ words! {
     }
 }
 
-words! {
+named_enum! {
     /// The system and developer messages that lead a conversation: as they are, or as one.
-    pub enum Instructions {
+    pub enum SystemMessages {
         Separate = "separate",
-        Merged = "merged",
+        Merge = "merged",
     }
 }
 
 #[derive(Clone, Debug)]
-pub struct Manners {
+pub struct Capabilities {
     pub stream: StreamMode,
-    pub instructions: Instructions,
+    pub system_messages: SystemMessages,
     pub role_map: Vec<(String, String)>,
-    /// By kind (`custom`, `other`) or by the client's own word for the type.
-    pub tools: Vec<(String, Fate)>,
+    /// By kind (`custom`, `other`) or by the client's type of the tool.
+    pub tools: Vec<(String, OnUnsupported)>,
     /// By kind of content part.
-    pub parts: Vec<(String, Fate)>,
-    /// Roles whose messages hold nothing but text: `tool` for the result of a call.
-    pub text_only: Vec<String>,
-    /// Scalars of the request that the body does not read.
-    pub unsupported: Vec<(String, Fate)>,
-    pub unknown_fields: Fate,
+    pub content_parts: Vec<(String, OnUnsupported)>,
+    /// Roles with text-only messages: `tool` for the result of a call.
+    pub text_only_roles: Vec<String>,
+    /// Request fields that the body does not read.
+    pub unsupported: Vec<(String, OnUnsupported)>,
+    pub unknown_fields: OnUnsupported,
     pub fields: FieldEdits,
 }
 
-/// Last changes to the members of the body, by their names in the body.
+/// Final edits of the body, by the names of members in the body.
 #[derive(Clone, Debug, Default)]
 pub struct FieldEdits {
     pub default: Vec<(String, Tree)>,
@@ -62,27 +63,27 @@ pub struct FieldEdits {
     pub rename: Vec<(String, String)>,
 }
 
-/// What a request loses that it cannot do without is refused rather than dropped.
-const REFUSED: &[&str] = &["n", "format", "tools", "previous"];
+/// Fields that a request depends on: by default rejected, not dropped.
+const REJECTED_BY_DEFAULT: &[&str] = &["n", "format", "tools", "previous"];
 
-impl Default for Manners {
+impl Default for Capabilities {
     fn default() -> Self {
-        Manners {
-            stream: StreamMode::AsAsked,
-            instructions: Instructions::Separate,
+        Capabilities {
+            stream: StreamMode::AsRequested,
+            system_messages: SystemMessages::Separate,
             role_map: Vec::new(),
             tools: Vec::new(),
-            parts: Vec::new(),
-            text_only: Vec::new(),
+            content_parts: Vec::new(),
+            text_only_roles: Vec::new(),
             unsupported: Vec::new(),
-            unknown_fields: Fate::Drop,
+            unknown_fields: OnUnsupported::Drop,
             fields: FieldEdits::default(),
         }
     }
 }
 
-/// The scalars that a backend may or may not take; `model`, `stream` and `usage` are the gateway's own business.
-pub const OPTIONAL: &[&str] = &[
+/// The fields that a backend may or may not support. The gateway itself handles `model`, `stream` and `usage`.
+pub const OPTIONAL_FIELDS: &[&str] = &[
     "n",
     "max_tokens",
     "temperature",
@@ -99,76 +100,79 @@ pub const OPTIONAL: &[&str] = &[
     "tools",
 ];
 pub(crate) const ROLES: &[&str] = &["system", "developer", "user", "assistant", "tool"];
-pub(crate) const PART_KINDS: &[&str] = &["image", "file", "audio", "refusal"];
-pub(crate) const FATES: &[&str] = &["forward", "drop", "reject"];
-pub(crate) const CUSTOM_FATES: &[&str] = &["forward", "drop", "reject", "wrap"];
-pub(crate) const LOSSES: &[&str] = &["drop", "reject"];
-pub(crate) const FORMAT_LOSSES: &[&str] = &["drop", "reject", "as_tool"];
+pub(crate) const CONTENT_PART_KINDS: &[&str] = &["image", "file", "audio", "refusal"];
+pub(crate) const ON_UNSUPPORTED: &[&str] = &["forward", "drop", "reject"];
+pub(crate) const ON_CUSTOM_TOOL: &[&str] = &["forward", "drop", "reject", "wrap"];
+pub(crate) const ON_UNSUPPORTED_FIELD: &[&str] = &["drop", "reject"];
+pub(crate) const ON_UNSUPPORTED_FORMAT: &[&str] = &["drop", "reject", "as_tool"];
 
-impl Manners {
-    pub fn tool(&self, kind: &str, own: Option<&str>) -> Fate {
-        let found = |word: &str| self.tools.iter().find(|(k, _)| k == word).map(|(_, fate)| *fate);
-        let built_in = if kind == "custom" { Fate::Wrap } else { Fate::Drop };
-        own.and_then(found).or_else(|| found(kind)).unwrap_or(built_in)
+impl Capabilities {
+    /// `client_type`: the client's type of the tool, which takes precedence over its kind.
+    pub fn on_tool(&self, kind: &str, client_type: Option<&str>) -> OnUnsupported {
+        let found = |name: &str| self.tools.iter().find(|(k, _)| k == name).map(|(_, action)| *action);
+        let default = if kind == "custom" { OnUnsupported::Wrap } else { OnUnsupported::Drop };
+        client_type.and_then(found).or_else(|| found(kind)).unwrap_or(default)
     }
 
-    pub fn part(&self, kind: &str) -> Fate {
-        self.parts.iter().find(|(k, _)| k == kind).map_or(Fate::Forward, |(_, fate)| *fate)
+    pub fn on_content_part(&self, kind: &str) -> OnUnsupported {
+        self.content_parts.iter().find(|(k, _)| k == kind).map_or(OnUnsupported::Forward, |(_, action)| *action)
     }
 
-    pub fn unsupported(&self, scalar: &str) -> Fate {
-        let said = self.unsupported.iter().find(|(k, _)| k == scalar).map(|(_, fate)| *fate);
-        said.unwrap_or(if REFUSED.contains(&scalar) { Fate::Reject } else { Fate::Drop })
+    pub fn on_unsupported_field(&self, field: &str) -> OnUnsupported {
+        let set = self.unsupported.iter().find(|(k, _)| k == field).map(|(_, action)| *action);
+        set.unwrap_or(if REJECTED_BY_DEFAULT.contains(&field) { OnUnsupported::Reject } else { OnUnsupported::Drop })
     }
 
     pub fn role<'r>(&'r self, role: &'r str) -> &'r str {
         self.role_map.iter().find(|(from, _)| from == role).map_or(role, |(_, to)| to)
     }
 
-    /// What `fields` says, laid over what held before.
-    pub fn refined(&self, fields: &Fields, cx: Cx) -> Manners {
-        let mut manners = self.clone();
-        if let Some(mode) = fields.get("stream").and_then(|n| cx.word(n, StreamMode::WORDS)) {
-            manners.stream = StreamMode::from_word(mode).unwrap_or(manners.stream);
+    /// Applies the values of `fields` over these.
+    pub fn with_overrides(&self, fields: &FieldReader, cx: LoadContext) -> Capabilities {
+        let mut capabilities = self.clone();
+        if let Some(mode) = fields.get("stream").and_then(|n| cx.one_of(n, StreamMode::NAMES)) {
+            capabilities.stream = StreamMode::from_name(mode).unwrap_or(capabilities.stream);
         }
-        if let Some(word) = fields.get("instructions").and_then(|n| cx.word(n, Instructions::WORDS)) {
-            manners.instructions = Instructions::from_word(word).unwrap_or(manners.instructions);
+        if let Some(word) = fields.get("instructions").and_then(|n| cx.one_of(n, SystemMessages::NAMES)) {
+            capabilities.system_messages = SystemMessages::from_name(word).unwrap_or(capabilities.system_messages);
         }
-        if let Some(word) = fields.get("unknown_fields").and_then(|n| cx.word(n, FATES)) {
-            manners.unknown_fields = Fate::from_word(word).unwrap_or(manners.unknown_fields);
+        if let Some(word) = fields.get("unknown_fields").and_then(|n| cx.one_of(n, ON_UNSUPPORTED)) {
+            capabilities.unknown_fields = OnUnsupported::from_name(word).unwrap_or(capabilities.unknown_fields);
         }
         for entry in fields.map("role_map") {
             if !ROLES.contains(&entry.key.as_str()) {
                 let message = format!("no role is called `{}`", entry.key);
                 cx.unknown(Code::UnknownValue, entry.key_span, message, &entry.key, ROLES.iter().copied());
             } else if let Some(to) = text_of(&entry.value, cx) {
-                set(&mut manners.role_map, &entry.key, to.to_owned());
+                set(&mut capabilities.role_map, &entry.key, to.to_owned());
             }
         }
         for entry in fields.map("tools") {
-            if let Some(fate) = fate(entry, if entry.key == "custom" { CUSTOM_FATES } else { FATES }, cx) {
-                set(&mut manners.tools, &entry.key, fate);
+            if let Some(action) =
+                parse_action(entry, if entry.key == "custom" { ON_CUSTOM_TOOL } else { ON_UNSUPPORTED }, cx)
+            {
+                set(&mut capabilities.tools, &entry.key, action);
             }
         }
-        fates(&mut manners.parts, fields.map("parts"), PART_KINDS, FATES, cx);
+        parse_actions(&mut capabilities.content_parts, fields.map("parts"), CONTENT_PART_KINDS, ON_UNSUPPORTED, cx);
         if fields.get("text_only").is_some() {
             let roles = fields.list("text_only").iter().filter_map(|n| text_of(n, cx));
-            manners.text_only = roles.map(str::to_owned).collect();
+            capabilities.text_only_roles = roles.map(str::to_owned).collect();
         }
         for entry in fields.map("unsupported") {
-            let words = if entry.key == "format" { FORMAT_LOSSES } else { LOSSES };
-            fates(&mut manners.unsupported, std::slice::from_ref(entry), OPTIONAL, words, cx);
+            let allowed = if entry.key == "format" { ON_UNSUPPORTED_FORMAT } else { ON_UNSUPPORTED_FIELD };
+            parse_actions(&mut capabilities.unsupported, std::slice::from_ref(entry), OPTIONAL_FIELDS, allowed, cx);
         }
-        if let Some(inner) = fields.get("fields").and_then(|n| Fields::of(n, "`fields:`", cx)) {
-            manners.fields.refine(&inner, cx);
-            inner.done();
+        if let Some(inner) = fields.get("fields").and_then(|n| FieldReader::of(n, "`fields:`", cx)) {
+            capabilities.fields.apply_overrides(&inner, cx);
+            inner.finish();
         }
-        manners
+        capabilities
     }
 }
 
 impl FieldEdits {
-    fn refine(&mut self, fields: &Fields, cx: Cx) {
+    fn apply_overrides(&mut self, fields: &FieldReader, cx: LoadContext) {
         for entry in fields.map("default") {
             set(&mut self.default, &entry.key, constant(&entry.value));
         }
@@ -185,19 +189,25 @@ impl FieldEdits {
     }
 }
 
-fn fates(into: &mut Vec<(String, Fate)>, entries: &[Entry], known: &[&str], words: &[&'static str], cx: Cx) {
+fn parse_actions(
+    into: &mut Vec<(String, OnUnsupported)>,
+    entries: &[Entry],
+    known: &[&str],
+    allowed: &[&'static str],
+    cx: LoadContext,
+) {
     for entry in entries {
         if !known.contains(&entry.key.as_str()) {
             let message = format!("nothing here is called `{}`", entry.key);
             cx.unknown(Code::UnknownValue, entry.key_span, message, &entry.key, known.iter().copied());
-        } else if let Some(fate) = fate(entry, words, cx) {
-            set(into, &entry.key, fate);
+        } else if let Some(action) = parse_action(entry, allowed, cx) {
+            set(into, &entry.key, action);
         }
     }
 }
 
-fn fate(entry: &Entry, words: &[&'static str], cx: Cx) -> Option<Fate> {
-    cx.word(&entry.value, words).and_then(Fate::from_word)
+fn parse_action(entry: &Entry, allowed: &[&'static str], cx: LoadContext) -> Option<OnUnsupported> {
+    cx.one_of(&entry.value, allowed).and_then(OnUnsupported::from_name)
 }
 
 fn set<T>(list: &mut Vec<(String, T)>, key: &str, value: T) {

@@ -1,50 +1,49 @@
-//! A dialect's `capture:`: how its own frames are read back, for `reframe validate`. The rules emit observations; what
-//! must hold between those is the same for every dialect.
+//! A dialect's `capture:`: how frames of the dialect are parsed, for `reframe validate`. The rules emit observations;
+//! the stream rules that they must satisfy are the same for every dialect.
 
 use super::dialect::NamedSchema;
 use crate::domain::emit::OBSERVATIONS;
-use crate::mapping::language::named_rules::RuleBook;
-use crate::mapping::language::rule::RuleSet;
+use crate::mapping::language::rule::{NamedRules, RuleSet};
 use crate::mapping::language::selector::Selector;
 use crate::mapping::language::table::Tables;
-use crate::mapping::source::field_reader::{Cx, Fields, text_of};
+use crate::mapping::source::field_reader::{FieldReader, LoadContext, text_of};
 use crate::mapping::source::yaml::Node;
 use std::sync::Arc;
 
 #[derive(Debug)]
 pub struct CapturePlan {
-    /// The number of a stream's first frame, where frames are numbered.
-    pub first: Option<i64>,
+    /// The sequence number of a stream's first frame, if frames are numbered.
+    pub first_sequence: Option<i64>,
     pub rules: RuleSet,
-    /// Frames that this set never sends and others do, with their schemas.
-    pub also: Vec<(Arc<str>, Option<NamedSchema>)>,
+    /// Frames that this set never sends but other servers do, with their schemas.
+    pub extra_frames: Vec<(Arc<str>, Option<NamedSchema>)>,
 }
 
 impl CapturePlan {
-    /// A dialect without the section has schemas alone. `schema` finds the one of a frame.
+    /// A dialect without the section is checked against its schemas only. `schema` finds the schema of a frame.
     pub fn parse(
         node: Option<&Node>,
         tables: &Tables,
         schema: impl Fn(&Node, &str) -> Option<NamedSchema>,
-        cx: Cx,
+        cx: LoadContext,
     ) -> Option<CapturePlan> {
-        let book = RuleBook::default();
+        let named_rules = NamedRules::default();
         let Some(node) = node else {
-            let rules = RuleSet::parse(&OBSERVATIONS, None, &[], tables, &book, cx);
-            return Some(CapturePlan { first: None, rules, also: Vec::new() });
+            let rules = RuleSet::parse(&OBSERVATIONS, None, &[], tables, &named_rules, cx);
+            return Some(CapturePlan { first_sequence: None, rules, extra_frames: Vec::new() });
         };
-        let fields = Fields::of(node, "`capture:`", cx)?;
-        let key = fields.get("key").and_then(|n| Selector::parse(text_of(n, cx)?, n.span, cx));
-        let first = fields.int("first");
-        let mut also = Vec::new();
+        let fields = FieldReader::of(node, "`capture:`", cx)?;
+        let event_name = fields.get("key").and_then(|n| Selector::parse(text_of(n, cx)?, n.span, cx));
+        let first_sequence = fields.int("first");
+        let mut extra_frames = Vec::new();
         for node in fields.list("also") {
             if let Some(name) = text_of(node, cx) {
-                also.push((Arc::from(name), schema(node, name)));
+                extra_frames.push((Arc::from(name), schema(node, name)));
             }
         }
         fields.required("rules");
-        let rules = RuleSet::parse(&OBSERVATIONS, key, fields.list("rules"), tables, &book, cx);
-        fields.done();
-        Some(CapturePlan { first, rules, also })
+        let rules = RuleSet::parse(&OBSERVATIONS, event_name, fields.list("rules"), tables, &named_rules, cx);
+        fields.finish();
+        Some(CapturePlan { first_sequence, rules, extra_frames })
     }
 }

@@ -1,24 +1,24 @@
-//! `order:` in a dialect: one expression per scope, and every framed moment in one of them.
+//! A dialect's `order:`: one regular expression per scope. Every moment with frames must occur in one of them.
 
 use crate::diagnostics::{Code, Diagnostic, Span};
 use crate::domain::{MomentKind, Scope};
-use crate::mapping::source::field_reader::{Cx, Fields, text_of};
+use crate::mapping::source::field_reader::{FieldReader, LoadContext, text_of};
 use crate::mapping::source::yaml::Node;
 use crate::order::{Automaton, OrderError, Orders};
 
-/// `framed`: the moments that have frames, with the place where they are written.
-pub fn parse(node: &Node, framed: &[(MomentKind, Span)], cx: Cx) -> Orders {
-    let Some(fields) = Fields::of(node, "`order:`", cx) else { return Orders::default() };
-    let mut sound = true;
+/// `framed`: the moments with frames, with their spans.
+pub fn parse(node: &Node, framed: &[(MomentKind, Span)], cx: LoadContext) -> Orders {
+    let Some(fields) = FieldReader::of(node, "`order:`", cx) else { return Orders::default() };
+    let mut valid = true;
     let mut scope = |scope: Scope| {
-        let node = fields.get(scope.word())?;
+        let node = fields.get(scope.name())?;
         let text = text_of(node, cx)?;
         match Automaton::parse(text) {
             Ok(automaton) => Some(automaton),
             Err(OrderError::UnknownMoment(word)) => {
                 let at = cx.sources.within(node.span, &word);
-                no_moment(&word, at, cx);
-                sound = false;
+                report_unknown_moment(&word, at, cx);
+                valid = false;
                 None
             }
             Err(OrderError::Syntax { at, why }) => {
@@ -31,19 +31,19 @@ pub fn parse(node: &Node, framed: &[(MomentKind, Span)], cx: Cx) -> Orders {
                     Diagnostic::new(Code::BadOrder, span, message)
                         .help("moments, `( … )`, `|`, `*`, `+`, `?`: `turn.open choice.open* turn.close`"),
                 );
-                sound = false;
+                valid = false;
                 None
             }
         }
     };
     let orders = Orders { turn: scope(Scope::Turn), choice: scope(Scope::Choice), item: scope(Scope::Item) };
-    // What stands under an unknown scope may well be what is missed below.
-    sound &= fields.rest().is_empty();
-    fields.done();
+    // A moment that seems to be missing may be listed under a misspelled scope.
+    valid &= fields.unread().is_empty();
+    fields.finish();
     for (moment, span) in framed {
-        let told = Scope::ALL.iter().any(|s| orders.of(*s).is_some_and(|a| a.mentions(*moment)));
-        if sound && !told && *moment != MomentKind::TurnFail {
-            let message = format!("`{}` has frames but no place in `order:`", moment.word());
+        let is_ordered = Scope::ALL.iter().any(|s| orders.of(*s).is_some_and(|a| a.mentions(*moment)));
+        if valid && !is_ordered && *moment != MomentKind::TurnFail {
+            let message = format!("`{}` has frames but no place in `order:`", moment.name());
             cx.add(
                 Diagnostic::new(Code::BadOrder, *span, message)
                     .help("name it in the expression of its scope: turn, choice or item"),
@@ -53,13 +53,13 @@ pub fn parse(node: &Node, framed: &[(MomentKind, Span)], cx: Cx) -> Orders {
     orders
 }
 
-/// The keys that stand beside `frames:`.
-const BESIDE: &[&str] = &["framing", "schema", "base", "order"];
+/// The other keys of `stream:`.
+const STREAM_KEYS: &[&str] = &["framing", "schema", "base", "order"];
 
-/// Says that no moment has this name. A key of `stream:` below `frames:` is right, and stands too deep.
-pub fn no_moment(word: &str, span: Span, cx: Cx) {
+/// Reports an unknown moment. If it is a key of `stream:`, it is indented one level too deep.
+pub fn report_unknown_moment(word: &str, span: Span, cx: LoadContext) {
     let message = format!("no moment is called `{word}`");
-    if BESIDE.contains(&word) {
+    if STREAM_KEYS.contains(&word) {
         cx.add(
             Diagnostic::new(Code::UnknownMoment, span, message)
                 .label("this stands one level too deep")
@@ -67,5 +67,5 @@ pub fn no_moment(word: &str, span: Span, cx: Cx) {
         );
         return;
     }
-    cx.unknown(Code::UnknownMoment, span, message, word, MomentKind::WORDS.iter().copied());
+    cx.unknown(Code::UnknownMoment, span, message, word, MomentKind::NAMES.iter().copied());
 }

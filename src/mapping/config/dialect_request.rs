@@ -1,20 +1,19 @@
-//! A dialect's `request:`: how a client's body becomes request items and scalars.
+//! A dialect's `request:`: how a client's body is decoded into request items and fields.
 
 use super::dialect::NamedSchema;
 use crate::diagnostics::Code;
-use crate::domain::emit::{FORMAT, Field, ITEMS, SCALARS, TOOL_CHOICE, TOOLS};
-use crate::domain::{Tree, words};
-use crate::mapping::language::field::{Read, ReadCx};
-use crate::mapping::language::named_rules::RuleBook;
-use crate::mapping::language::rule::{RuleSet, parse_parts};
+use crate::domain::emit::{FORMAT, FieldSpec, ITEMS, SCALARS, TOOL_CHOICE, TOOLS};
+use crate::domain::{Tree, named_enum};
+use crate::mapping::language::field::{FieldContext, FieldMapping};
+use crate::mapping::language::rule::{NamedRules, RuleSet, parse_content_part_rules};
 use crate::mapping::language::selector::Selector;
 use crate::mapping::language::table::Tables;
-use crate::mapping::source::field_reader::{Cx, Fields, constant};
-use crate::mapping::source::yaml::{Kind, Node};
+use crate::mapping::source::field_reader::{FieldReader, LoadContext, constant};
+use crate::mapping::source::yaml::{Node, YamlKind};
 
-words! {
+named_enum! {
     /// What a required member must be.
-    pub enum Need {
+    pub enum RequiredType {
         Exists = "exists",
         String = "string",
         Number = "number",
@@ -26,114 +25,135 @@ words! {
     }
 }
 
-/// A member that this endpoint does not take: `name: why`, or `name: { message, code, unless: [values] }`.
+/// A member that the endpoint does not support: `name: message`, or `name: { message, code, unless: [values] }`.
 #[derive(Debug)]
-pub struct Refused {
-    pub at: Selector,
+pub struct RejectedField {
+    pub selector: Selector,
     pub message: String,
     pub code: Option<String>,
-    /// Values that ask for nothing, and so are no reason to refuse.
-    pub unless: Vec<Tree>,
+    /// Values without effect, which are accepted.
+    pub allowed_values: Vec<Tree>,
 }
 
-impl Refused {
-    fn parse(at: Selector, node: &Node, cx: Cx) -> Option<Refused> {
+impl RejectedField {
+    fn parse(selector: Selector, node: &Node, cx: LoadContext) -> Option<RejectedField> {
         if let Some(message) = node.as_text() {
-            return Some(Refused { at, message: message.to_owned(), code: None, unless: Vec::new() });
+            return Some(RejectedField {
+                selector,
+                message: message.to_owned(),
+                code: None,
+                allowed_values: Vec::new(),
+            });
         }
-        let fields = Fields::of(node, "a refused member", cx)?;
+        let fields = FieldReader::of(node, "a refused member", cx)?;
         let message = fields.required_text("message");
         let code = fields.text("code").map(str::to_owned);
-        let unless = fields.list("unless").iter().map(constant).collect();
-        fields.done();
-        Some(Refused { at, message: message?.to_owned(), code, unless })
+        let allowed_values = fields.list("unless").iter().map(constant).collect();
+        fields.finish();
+        Some(RejectedField { selector, message: message?.to_owned(), code, allowed_values })
     }
 }
 
 #[derive(Debug)]
 pub struct RequestPlan {
-    /// Must be there, not null, and of this kind.
-    pub required: Vec<(Selector, Need)>,
-    /// Members that are refused when they are there, and why.
-    pub refused: Vec<Refused>,
-    pub scalars: Vec<Read>,
-    pub tool_choice: Vec<Read>,
-    pub format: Vec<Read>,
+    /// Members that must be present, not null and of this type.
+    pub required: Vec<(Selector, RequiredType)>,
+    /// Members that are rejected.
+    pub rejected_fields: Vec<RejectedField>,
+    pub scalars: Vec<FieldMapping>,
+    pub tool_choice: Vec<FieldMapping>,
+    pub format: Vec<FieldMapping>,
     pub items: RuleSet,
     pub tools: RuleSet,
-    /// The types of the members that are known: `schemas/DIALECT/request.json`, where there is one.
+    /// The schema of the body: `schemas/DIALECT/request.json`, if it exists.
     pub schema: Option<NamedSchema>,
-    /// The members that something above reads; the rest is `request.extra`.
-    pub known: Vec<String>,
+    /// The members that are read by the above. All others are `request.extra`.
+    pub known_members: Vec<String>,
 }
 
 impl RequestPlan {
-    pub fn parse(node: &Node, tables: &Tables, cx: Cx) -> Option<RequestPlan> {
-        let fields = Fields::of(node, "`request:`", cx)?;
+    pub fn parse(node: &Node, tables: &Tables, cx: LoadContext) -> Option<RequestPlan> {
+        let fields = FieldReader::of(node, "`request:`", cx)?;
         let mut required = Vec::new();
         for entry in fields.map("required") {
-            let need = cx.word(&entry.value, Need::WORDS).and_then(Need::from_word);
+            let need = cx.one_of(&entry.value, RequiredType::NAMES).and_then(RequiredType::from_name);
             if let (Some(at), Some(need)) = (Selector::parse(&entry.key, entry.key_span, cx), need) {
                 required.push((at, need));
             }
         }
-        let mut refused = Vec::new();
+        let mut rejected_fields = Vec::new();
         for entry in fields.map("refused") {
             let path = if Selector::looks_like(&entry.key) { entry.key.clone() } else { format!("$.{}", entry.key) };
             if let Some(at) = Selector::parse(&path, entry.key_span, cx) {
-                refused.extend(Refused::parse(at, &entry.value, cx));
+                rejected_fields.extend(RejectedField::parse(at, &entry.value, cx));
             }
         }
         if node.misspells("rules") {
-            cx.findings.mute(&[Code::UnknownReference]);
+            cx.findings.suppress(&[Code::UnknownReference]);
         }
-        let mut book = RuleBook::default();
+        let mut named_rules = NamedRules::default();
         for entry in fields.map("rules") {
-            book.add(&entry.key, parse_parts(list_of(&entry.value), tables, cx));
+            named_rules.add(&entry.key, parse_content_part_rules(list_of(&entry.value), tables, cx));
         }
-        let rcx = ReadCx { cx, tables, book: &book, lenient: false };
+        let context = FieldContext { cx, tables, named_rules: &named_rules, lenient: false };
         let mut scalars = Vec::new();
         for field in SCALARS {
             if let Some(node) = fields.get(field.name) {
-                scalars.extend(Read::parse(field, node, &rcx));
+                scalars.extend(FieldMapping::parse(field, node, &context));
             }
         }
-        let tool_choice = group(fields.get("tool_choice"), "`tool_choice:`", TOOL_CHOICE, &rcx);
-        let format = group(fields.get("format"), "`format:`", FORMAT, &rcx);
-        let items = RuleSet::parse(&ITEMS, None, fields.list("items"), tables, &book, cx);
-        let tools = RuleSet::parse(&TOOLS, None, fields.list("tools"), tables, &book, cx);
-        let mut known: Vec<String> = Vec::new();
-        known.extend(
+        let tool_choice = parse_fields(fields.get("tool_choice"), "`tool_choice:`", TOOL_CHOICE, &context);
+        let format = parse_fields(fields.get("format"), "`format:`", FORMAT, &context);
+        let items = RuleSet::parse(&ITEMS, None, fields.list("items"), tables, &named_rules, cx);
+        let tools = RuleSet::parse(&TOOLS, None, fields.list("tools"), tables, &named_rules, cx);
+        let mut known_members: Vec<String> = Vec::new();
+        known_members.extend(
             required
                 .iter()
                 .map(|(s, _)| s)
-                .chain(refused.iter().map(|r| &r.at))
-                .filter_map(Selector::first_key)
+                .chain(rejected_fields.iter().map(|r| &r.selector))
+                .filter_map(Selector::root_member)
                 .map(str::to_owned),
         );
-        let reads = scalars.iter().chain(&tool_choice).chain(&format);
-        known.extend(reads.flat_map(Read::selectors).filter_map(Selector::first_key).map(str::to_owned));
-        known.extend(items.first_keys().into_iter().chain(tools.first_keys()).map(str::to_owned));
-        fields.done();
-        Some(RequestPlan { required, refused, scalars, tool_choice, format, items, tools, schema: None, known })
+        let mappings = scalars.iter().chain(&tool_choice).chain(&format);
+        known_members
+            .extend(mappings.flat_map(FieldMapping::selectors).filter_map(Selector::root_member).map(str::to_owned));
+        known_members.extend(items.root_members().into_iter().chain(tools.root_members()).map(str::to_owned));
+        fields.finish();
+        Some(RequestPlan {
+            required,
+            rejected_fields,
+            scalars,
+            tool_choice,
+            format,
+            items,
+            tools,
+            schema: None,
+            known_members,
+        })
     }
 }
 
-fn group(node: Option<&Node>, what: &str, known: &'static [Field], rcx: &ReadCx) -> Vec<Read> {
-    let Some(fields) = node.and_then(|n| Fields::of(n, what, rcx.cx)) else { return Vec::new() };
-    let mut reads = Vec::new();
+fn parse_fields(
+    node: Option<&Node>,
+    subject: &str,
+    known: &'static [FieldSpec],
+    context: &FieldContext,
+) -> Vec<FieldMapping> {
+    let Some(fields) = node.and_then(|n| FieldReader::of(n, subject, context.cx)) else { return Vec::new() };
+    let mut mappings = Vec::new();
     for field in known {
         if let Some(node) = fields.get(field.name) {
-            reads.extend(Read::parse(field, node, rcx));
+            mappings.extend(FieldMapping::parse(field, node, context));
         }
     }
-    fields.done();
-    reads
+    fields.finish();
+    mappings
 }
 
 fn list_of(node: &Node) -> &[Node] {
     match &node.kind {
-        Kind::List(items) => items,
+        YamlKind::List(items) => items,
         _ => std::slice::from_ref(node),
     }
 }

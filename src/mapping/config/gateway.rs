@@ -1,18 +1,18 @@
-//! gateway.yaml: where to listen, which models and routes there are, how much is allowed.
+//! gateway.yaml: listen address, backends, models, routes, authentication, limits.
 
-use super::admin::{Admin, STATUS, Status};
+use super::admin::{AdminListener, DEFAULT_STATUS_PATH, StatusEndpoint};
 use super::backend::{BackendPlan, Transport};
-use super::backend_address::{KeySource, Reach};
+use super::backend_address::{BackendAddress, SecretSource};
 use super::headers::{HeaderNames, header_names};
-use super::route::{AgentRule, RoutePlan};
+use super::route::{RoutePlan, UserAgentRule};
 use super::script::ScriptPlan;
-use super::static_routes::Page;
+use super::static_routes::StaticRoute;
 use super::timeouts::{Keepalive, Timeouts};
 use crate::diagnostics::{Code, Diagnostic, Span};
-use crate::domain::words;
+use crate::domain::named_enum;
 use crate::mapping::language::table::Tables;
-use crate::mapping::source::field_reader::{Cx, Fields, constant, text_of};
-use crate::mapping::source::yaml::{Entry, Kind, Node};
+use crate::mapping::source::field_reader::{FieldReader, LoadContext, constant, text_of};
+use crate::mapping::source::yaml::{Entry, Node, YamlKind};
 use std::sync::Arc;
 
 #[derive(Debug)]
@@ -22,37 +22,37 @@ pub struct GatewayPlan {
     pub backends: Vec<Backend>,
     pub models: Vec<Model>,
     pub routes: Vec<RoutePlan>,
-    /// The first whose word is in the client's user agent.
-    pub by_user_agent: Vec<AgentRule>,
-    pub pages: Vec<Page>,
-    /// A request that works when pasted: endpoint path and body, for the banner.
+    /// The first rule with a pattern that occurs in the client's user agent applies.
+    pub by_user_agent: Vec<UserAgentRule>,
+    pub static_routes: Vec<StaticRoute>,
+    /// A working example request for the banner: endpoint path and body.
     pub example: Option<(String, String)>,
     pub limits: Limits,
     pub keepalive: Keepalive,
-    /// For backends that say nothing else.
+    /// Defaults for backends without their own.
     pub timeouts: Timeouts,
-    /// Who may ask; none: whoever can reach us.
-    pub keys: Vec<ClientKey>,
+    /// The API keys that clients may use.
+    pub api_keys: Vec<ClientKey>,
     pub auth: Auth,
-    /// Where the metrics are.
+    /// Path of the metrics endpoint.
     pub metrics: Option<String>,
-    pub status: Status,
-    pub admin: Option<Admin>,
+    pub status: StatusEndpoint,
+    pub admin: Option<AdminListener>,
     pub headers: HeaderNames,
     pub docs: Docs,
-    pub at: Places,
+    pub pinned_spans: PinnedSpans,
 }
 
-/// Where what is read at the start only stands, as far as it does.
+/// Spans of the settings that are read only at start, where they are present.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Places {
+pub struct PinnedSpans {
     pub listen: Option<Span>,
     pub admin: Option<Span>,
-    pub keys: Option<Span>,
+    pub api_keys: Option<Span>,
     pub auth: Option<Span>,
 }
 
-words! {
+named_enum! {
     /// Are the OpenAPI document, the schemas and the page to read them there?
     pub enum Docs {
         Public = "public",
@@ -60,7 +60,7 @@ words! {
     }
 }
 
-words! {
+named_enum! {
     /// Must a client show a key? `keys`: one of them, and without any only the machine itself may ask.
     pub enum Auth {
         Keys = "keys",
@@ -68,14 +68,14 @@ words! {
     }
 }
 
-/// A key that clients may show, by the name that logs know it by.
+/// An API key for clients. Logs use its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientKey {
     pub name: String,
-    pub secret: KeySource,
+    pub secret: SecretSource,
 }
 
-words! {
+named_enum! {
     /// What becomes of a frame that breaks its schema or its order.
     pub enum Validation {
         Strict = "strict",
@@ -89,23 +89,23 @@ pub struct Backend {
     pub name: String,
     pub plan: Arc<BackendPlan>,
     pub script: Option<Arc<ScriptPlan>>,
-    /// Of a backend that is dialled.
-    pub reach: Option<Reach>,
-    /// Of its name.
+    /// Only for HTTP backends.
+    pub address: Option<BackendAddress>,
+    /// Span of its name.
     pub span: Span,
 }
 
 #[derive(Debug)]
 pub struct Model {
-    pub matches: Match,
+    pub matches: ModelMatch,
     /// Position in `GatewayPlan::backends`.
     pub backend: usize,
-    /// Of its name or pattern.
+    /// Span of its name or pattern.
     pub span: Span,
 }
 
 #[derive(Debug)]
-pub enum Match {
+pub enum ModelMatch {
     Id(String),
     /// A prefix before `*`.
     Prefix(String),
@@ -115,9 +115,9 @@ pub enum Match {
 pub struct Limits {
     pub body_bytes: usize,
     pub streams: usize,
-    /// Of one event of a backend.
+    /// Size of one event of a backend.
     pub event_bytes: usize,
-    /// Of a backend's whole answer, when it is kept to become one JSON body.
+    /// Size of a backend's whole response, when it is aggregated into one JSON body.
     pub answer_bytes: usize,
 }
 
@@ -128,69 +128,74 @@ impl Default for Limits {
 }
 
 impl GatewayPlan {
-    /// Where the status is. Where anybody may ask, a path that nobody named would tell them what is in the files.
+    /// Path of the status endpoint. With `auth: none` there is no default path: the status would expose the file names
+    /// of the set to every client.
     pub fn status_path(&self) -> Option<&str> {
         match &self.status {
-            Status::At(path) => Some(path),
-            Status::Usual => (self.auth != Auth::None).then_some(STATUS),
-            Status::Off => None,
+            StatusEndpoint::Path(path) => Some(path),
+            StatusEndpoint::Default => (self.auth != Auth::None).then_some(DEFAULT_STATUS_PATH),
+            StatusEndpoint::Off => None,
         }
     }
 
     /// The first model that matches.
     pub fn model(&self, name: &str) -> Option<&Model> {
         self.models.iter().find(|m| match &m.matches {
-            Match::Id(id) => id == name,
-            Match::Prefix(prefix) => name.starts_with(prefix.as_str()),
+            ModelMatch::Id(id) => id == name,
+            ModelMatch::Prefix(prefix) => name.starts_with(prefix.as_str()),
         })
     }
 }
 
-/// What gateway.yaml may name.
-pub struct Known<'k> {
+/// What gateway.yaml can refer to.
+pub struct KnownNames<'k> {
     pub backends: &'k [Arc<BackendPlan>],
-    /// Of all backend files, also of those that have errors.
+    /// Names of all backend files, also of those with errors.
     pub backend_names: &'k [&'k str],
     pub scripts: &'k [Arc<ScriptPlan>],
     pub script_names: &'k [&'k str],
     pub dialects: &'k [&'k str],
     pub profiles: &'k [&'k str],
     pub tables: &'k Tables,
-    pub parts: &'k [Entry],
+    pub fragments: &'k [Entry],
 }
 
-pub fn parse(node: &Node, known: &Known, cx: Cx) -> Option<GatewayPlan> {
-    let fields = Fields::of(node, "gateway.yaml", cx)?;
-    let validation = fields.get("validation").and_then(|n| cx.word(n, Validation::WORDS));
+pub fn parse(node: &Node, known: &KnownNames, cx: LoadContext) -> Option<GatewayPlan> {
+    let fields = FieldReader::of(node, "gateway.yaml", cx)?;
+    let validation = fields.get("validation").and_then(|n| cx.one_of(n, Validation::NAMES));
     let mut plan = GatewayPlan {
         listen: fields.get("listen").and_then(|n| listen(n, cx)),
-        validation: validation.and_then(Validation::from_word).unwrap_or(Validation::Strict),
+        validation: validation.and_then(Validation::from_name).unwrap_or(Validation::Strict),
         backends: Vec::new(),
         models: Vec::new(),
         routes: Vec::new(),
-        by_user_agent: AgentRule::parse_all(fields.list("by_user_agent"), known, cx),
-        pages: Vec::new(),
+        by_user_agent: UserAgentRule::parse_list(fields.list("by_user_agent"), known, cx),
+        static_routes: Vec::new(),
         example: fields.get("example").and_then(|n| example(n, cx)),
         limits: fields.get("limits").map(|n| limits(n, cx)).unwrap_or_default(),
         keepalive: fields.get("keepalive").map(|n| Keepalive::parse(n, cx)).unwrap_or_default(),
-        keys: fields.list("keys").iter().filter_map(|n| client_key(n, cx)).collect(),
-        auth: fields.get("auth").and_then(|n| cx.word(n, Auth::WORDS)).and_then(Auth::from_word).unwrap_or(Auth::Keys),
+        api_keys: fields.list("keys").iter().filter_map(|n| client_key(n, cx)).collect(),
+        auth: fields
+            .get("auth")
+            .and_then(|n| cx.one_of(n, Auth::NAMES))
+            .and_then(Auth::from_name)
+            .unwrap_or(Auth::Keys),
         metrics: fields.text("metrics").map(str::to_owned),
-        status: fields.get("status").and_then(|n| Status::parse(n, cx)).unwrap_or(Status::Usual),
-        admin: fields.get("admin").and_then(|n| Admin::parse(n, cx)),
-        at: Places {
+        status: fields.get("status").and_then(|n| StatusEndpoint::parse(n, cx)).unwrap_or(StatusEndpoint::Default),
+        admin: fields.get("admin").and_then(|n| AdminListener::parse(n, cx)),
+        pinned_spans: PinnedSpans {
             listen: node.get("listen").map(|n| n.span),
             admin: node.get("admin").map(|n| n.span),
-            keys: node.get("keys").map(|n| n.span),
+            api_keys: node.get("keys").map(|n| n.span),
             auth: node.get("auth").map(|n| n.span),
         },
         headers: fields.get("headers").map(|n| header_names(n, cx)).unwrap_or_default(),
         docs: fields
             .get("docs")
-            .and_then(|n| cx.word(n, Docs::WORDS))
-            .and_then(Docs::from_word)
+            .and_then(|n| cx.one_of(n, Docs::NAMES))
+            .and_then(Docs::from_name)
             .unwrap_or(Docs::Public),
-        timeouts: Timeouts::default().refined(fields.get("timeouts"), cx),
+        timeouts: Timeouts::default().with_overrides(fields.get("timeouts"), cx),
     };
     let timeouts = plan.timeouts;
     fields.required("backends");
@@ -200,10 +205,10 @@ pub fn parse(node: &Node, known: &Known, cx: Cx) -> Option<GatewayPlan> {
     for node in fields.required_list("models") {
         let named = fields.map("backends").iter().map(|e| e.key.as_str()).collect();
         let model = model(node, named, &plan.backends, cx);
-        if let Some(Model { matches: Match::Id(id), span, .. }) = &model
-            && let Some(first) = plan.models.iter().find(|m| matches!(&m.matches, Match::Id(other) if other == id))
+        if let Some(Model { matches: ModelMatch::Id(id), span, .. }) = &model
+            && let Some(first) = plan.models.iter().find(|m| matches!(&m.matches, ModelMatch::Id(other) if other == id))
         {
-            cx.twice(*span, format!("two models are called `{id}`"), first.span);
+            cx.duplicate(*span, format!("two models are called `{id}`"), first.span);
         }
         plan.models.extend(model);
     }
@@ -212,7 +217,7 @@ pub fn parse(node: &Node, known: &Known, cx: Cx) -> Option<GatewayPlan> {
         if let Some(route) = &route
             && let Some(first) = plan.routes.iter().find(|r| (&r.method, &r.path) == (&route.method, &route.path))
         {
-            cx.twice(route.span, format!("two routes serve `{} {}`", route.method, route.path), first.span);
+            cx.duplicate(route.span, format!("two routes serve `{} {}`", route.method, route.path), first.span);
         }
         plan.routes.extend(route);
     }
@@ -226,25 +231,25 @@ pub fn parse(node: &Node, known: &Known, cx: Cx) -> Option<GatewayPlan> {
         cx.unknown(Code::UnknownReference, path.span, message, text, plan.routes.iter().map(|r| r.path.as_str()));
     }
     for node in fields.list("pages") {
-        plan.pages.extend(Page::parse(node, known, cx));
+        plan.static_routes.extend(StaticRoute::parse(node, known, cx));
     }
-    fields.done();
+    fields.finish();
     Some(plan)
 }
 
-/// `HOST:PORT`. Whether it can be had is known only when it is asked for.
-fn listen(node: &Node, cx: Cx) -> Option<String> {
+/// `HOST:PORT`. Whether the address is free is known only on bind.
+fn listen(node: &Node, cx: LoadContext) -> Option<String> {
     let text = node.as_text().unwrap_or_default();
-    let sound = text.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
-    if !sound {
+    let valid = text.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
+    if !valid {
         cx.wrong_value(node, "an address to listen on", "127.0.0.1:8080");
     }
-    sound.then(|| text.to_owned())
+    valid.then(|| text.to_owned())
 }
 
 pub(crate) const METHODS: &[&str] = &["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
-pub(crate) fn endpoint(node: &Node, cx: Cx) -> Option<(String, String)> {
+pub(crate) fn endpoint(node: &Node, cx: LoadContext) -> Option<(String, String)> {
     let text = text_of(node, cx)?;
     match text.split_once(' ') {
         Some((method, path)) if path.trim_start().starts_with('/') => {
@@ -263,10 +268,10 @@ pub(crate) fn endpoint(node: &Node, cx: Cx) -> Option<(String, String)> {
     }
 }
 
-fn backend(entry: &Entry, timeouts: Timeouts, known: &Known, cx: Cx) -> Option<Backend> {
+fn backend(entry: &Entry, timeouts: Timeouts, known: &KnownNames, cx: LoadContext) -> Option<Backend> {
     let (name, node) = (&entry.key, &entry.value);
-    let Known { backends, backend_names, scripts, script_names, .. } = known;
-    let fields = Fields::of(node, format!("the backend `{name}`"), cx)?;
+    let KnownNames { backends, backend_names, scripts, script_names, .. } = known;
+    let fields = FieldReader::of(node, format!("the backend `{name}`"), cx)?;
     let used = fields.required("use")?;
     let text = text_of(used, cx)?;
     let Some(plan) = backends.iter().find(|b| b.name == text) else {
@@ -292,8 +297,10 @@ fn backend(entry: &Entry, timeouts: Timeouts, known: &Known, cx: Cx) -> Option<B
         }
         (Transport::Http | Transport::ChildJsonrpc, _) => None,
     };
-    let reach = match (plan.transport, &plan.ask) {
-        (Transport::Http, Some(ask)) => Some(Reach::parse(&fields, &ask.manners, timeouts, cx)),
+    let address = match (plan.transport, &plan.request_template) {
+        (Transport::Http, Some(request_template)) => {
+            Some(BackendAddress::parse(&fields, &request_template.capabilities, timeouts, cx))
+        }
         (Transport::Http, None) => {
             let message = format!("the backend file `{text}` does not say how it is asked");
             cx.add(
@@ -303,23 +310,23 @@ fn backend(entry: &Entry, timeouts: Timeouts, known: &Known, cx: Cx) -> Option<B
         }
         (Transport::Replay | Transport::ChildJsonrpc, _) => None,
     };
-    fields.done();
-    let reach = match reach {
+    fields.finish();
+    let address = match address {
         Some(None) => return None,
         other => other.flatten(),
     };
-    Some(Backend { name: name.to_owned(), plan: plan.clone(), script, reach, span: entry.key_span })
+    Some(Backend { name: name.to_owned(), plan: plan.clone(), script, address, span: entry.key_span })
 }
 
-fn model(node: &Node, named: Vec<&str>, backends: &[Backend], cx: Cx) -> Option<Model> {
-    let fields = Fields::of(node, "a model", cx)?;
+fn model(node: &Node, named: Vec<&str>, backends: &[Backend], cx: LoadContext) -> Option<Model> {
+    let fields = FieldReader::of(node, "a model", cx)?;
     let (id, pattern) = (fields.text("id"), fields.get("match"));
     let matches = match (id, pattern) {
-        (Some(id), None) => Match::Id(id.to_owned()),
+        (Some(id), None) => ModelMatch::Id(id.to_owned()),
         (None, Some(pattern)) => {
             let text = text_of(pattern, cx)?;
             match text.strip_suffix('*') {
-                Some(prefix) if !prefix.contains('*') => Match::Prefix(prefix.to_owned()),
+                Some(prefix) if !prefix.contains('*') => ModelMatch::Prefix(prefix.to_owned()),
                 _ => {
                     cx.error(Code::UnknownValue, pattern.span, "a pattern ends in its only `*`: \"gpt-*\", or \"*\"");
                     return None;
@@ -329,16 +336,16 @@ fn model(node: &Node, named: Vec<&str>, backends: &[Backend], cx: Cx) -> Option<
         _ => {
             let message = "a model has exactly one of `id:` and `match:`";
             fields.get("backend");
-            fields.not_one_of(&["id", "match"], Diagnostic::new(Code::MissingKey, node.span, message));
-            fields.done();
+            fields.not_exactly_one(&["id", "match"], Diagnostic::new(Code::MissingKey, node.span, message));
+            fields.finish();
             return None;
         }
     };
     let backend = fields.required("backend")?;
     let text = text_of(backend, cx)?;
-    fields.done();
+    fields.finish();
     let found = backends.iter().position(|b| b.name == text);
-    // Without `backends:` that is what is missing.
+    // Without `backends:` the missing key is reported instead.
     if found.is_none() && !named.is_empty() && !named.contains(&text) {
         let message = format!("no backend is called `{text}`");
         cx.unknown(Code::UnknownReference, backend.span, message, text, named);
@@ -347,25 +354,25 @@ fn model(node: &Node, named: Vec<&str>, backends: &[Backend], cx: Cx) -> Option<
     Some(Model { matches, backend: found?, span })
 }
 
-fn client_key(node: &Node, cx: Cx) -> Option<ClientKey> {
-    let fields = Fields::of(node, "a client's key", cx)?;
+fn client_key(node: &Node, cx: LoadContext) -> Option<ClientKey> {
+    let fields = FieldReader::of(node, "a client's key", cx)?;
     let name = fields.required_text("name");
-    let secret = fields.required("secret").and_then(|n| KeySource::parse(n, cx));
-    fields.done();
+    let secret = fields.required("secret").and_then(|n| SecretSource::parse(n, cx));
+    fields.finish();
     Some(ClientKey { name: name?.to_owned(), secret: secret? })
 }
 
-fn example(node: &Node, cx: Cx) -> Option<(String, String)> {
-    let fields = Fields::of(node, "`example:`", cx)?;
+fn example(node: &Node, cx: LoadContext) -> Option<(String, String)> {
+    let fields = FieldReader::of(node, "`example:`", cx)?;
     let path = fields.required_text("path");
     let body = fields.required("body").map(|n| constant(n).to_json());
-    fields.done();
+    fields.finish();
     Some((path?.to_owned(), body?))
 }
 
-fn limits(node: &Node, cx: Cx) -> Limits {
+fn limits(node: &Node, cx: LoadContext) -> Limits {
     let mut limits = Limits::default();
-    let Some(fields) = Fields::of(node, "`limits:`", cx) else { return limits };
+    let Some(fields) = FieldReader::of(node, "`limits:`", cx) else { return limits };
     if let Some(bytes) = fields.get("body_bytes").and_then(|n| bytes(n, cx)) {
         limits.body_bytes = bytes;
     }
@@ -378,15 +385,15 @@ fn limits(node: &Node, cx: Cx) -> Limits {
     if let Some(streams) = fields.int("streams") {
         limits.streams = streams as usize;
     }
-    fields.done();
+    fields.finish();
     limits
 }
 
 /// `16MiB`, `512KiB`, or a plain number of bytes.
-fn bytes(node: &Node, cx: Cx) -> Option<usize> {
+fn bytes(node: &Node, cx: LoadContext) -> Option<usize> {
     let parsed = match &node.kind {
-        Kind::Int(n) if *n > 0 => Some(*n as usize),
-        Kind::Text(text) => [("KiB", 10), ("MiB", 20), ("GiB", 30)]
+        YamlKind::Int(n) if *n > 0 => Some(*n as usize),
+        YamlKind::Text(text) => [("KiB", 10), ("MiB", 20), ("GiB", 30)]
             .iter()
             .find_map(|(unit, shift)| text.strip_suffix(unit).map(|n| (n.trim().parse::<usize>(), shift)))
             .and_then(|(n, shift)| n.ok()?.checked_shl(*shift)),

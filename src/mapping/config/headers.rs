@@ -1,17 +1,17 @@
-//! What our own headers are called.
+//! `headers:` of gateway.yaml: names of the gateway's own headers.
 
 use super::backend_request::is_token;
 use crate::diagnostics::Code;
-use crate::mapping::source::field_reader::{Cx, Fields, text_of};
+use crate::mapping::source::field_reader::{FieldReader, LoadContext, text_of};
 use crate::mapping::source::yaml::Node;
 
-/// What the gateway's own headers are called.
+/// Names of the gateway's own headers.
 #[derive(Clone, Debug)]
 pub struct HeaderNames {
     pub request_id: String,
-    /// What of a request did not reach the backend.
+    /// Lists the request fields that were not sent to the backend.
     pub dropped: Option<String>,
-    /// How long the head took, in milliseconds.
+    /// Time until the response headers, in milliseconds.
     pub elapsed_ms: Option<String>,
 }
 
@@ -22,9 +22,9 @@ impl Default for HeaderNames {
     }
 }
 
-pub fn header_names(node: &Node, cx: Cx) -> HeaderNames {
+pub fn header_names(node: &Node, cx: LoadContext) -> HeaderNames {
     let mut names = HeaderNames::default();
-    let Some(fields) = Fields::of(node, "`headers:`", cx) else { return names };
+    let Some(fields) = FieldReader::of(node, "`headers:`", cx) else { return names };
     let name = |key: &'static str| {
         let node = fields.get(key)?;
         let text = text_of(node, cx)?;
@@ -37,6 +37,6 @@ pub fn header_names(node: &Node, cx: Cx) -> HeaderNames {
     names.request_id = name("request_id").unwrap_or(names.request_id);
     names.dropped = name("dropped").or(names.dropped);
     names.elapsed_ms = name("elapsed_ms");
-    fields.done();
+    fields.finish();
     names
 }

@@ -1,4 +1,4 @@
-//! One file for each kind of mapping file, or section of one: YAML → checked plan.
+//! Compiles YAML to plans: one module per kind of mapping file, or section of one.
 
 pub mod admin;
 pub mod backend;
@@ -9,6 +9,7 @@ pub mod dialect;
 pub mod dialect_capture;
 pub mod dialect_order;
 pub mod dialect_request;
+pub mod dialect_stream;
 pub mod gateway;
 pub mod headers;
 pub mod overrides;

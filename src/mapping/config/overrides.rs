@@ -1,50 +1,51 @@
-//! What is said from outside of the set: one backend for every model and one profile for every route by the command line,
-//! policies by the environment.
+//! Settings from outside the set. The command line can set one backend for every model, one profile for every route and
+//! listen addresses; the environment can set policies.
 
-use super::admin::{ADMIN_TOKEN, Admin};
+use super::admin::{ADMIN_TOKEN_VAR, AdminListener};
 use super::backend_address;
-use super::backend_address::{KeySource, Reach};
-use super::gateway::{Backend, GatewayPlan, Known, Match, Model};
+use super::backend_address::{BackendAddress, SecretSource};
+use super::gateway::{Backend, GatewayPlan, KnownNames, Model, ModelMatch};
 use super::timeouts::Timeouts;
 use crate::diagnostics::{Code, Diagnostic, Span};
 use crate::mapping::policy::environment::Environment;
-use crate::mapping::source::field_reader::Cx;
+use crate::mapping::source::field_reader::LoadContext;
 
 #[derive(Clone, Debug, Default)]
 pub struct Overrides {
-    pub backend: Option<BackendAt>,
+    pub backend: Option<BackendOverride>,
     pub profile: Option<String>,
-    /// For the variables that profiles name.
+    /// Values of the environment variables that profiles name.
     pub environment: Environment,
     /// `--listen`, or `PORT`.
     pub listen: Option<String>,
-    /// `--admin`: its token is in the environment.
+    /// `--admin`. The token is read from the environment.
     pub admin: Option<String>,
 }
 
 /// `--backend NAME=URL`
 #[derive(Clone, Debug)]
-pub struct BackendAt {
-    /// Of the backend file.
+pub struct BackendOverride {
+    /// Name of the backend file.
     pub name: String,
     pub url: String,
-    pub key: Option<KeySource>,
+    pub api_key: Option<SecretSource>,
 }
 
 impl Overrides {
-    pub fn apply(&self, gateway: &mut GatewayPlan, known: &Known, cx: Cx) {
+    pub fn apply(&self, gateway: &mut GatewayPlan, known: &KnownNames, cx: LoadContext) {
         if let Some(listen) = &self.listen {
             gateway.listen = Some(listen.clone());
         }
         if let Some(listen) = &self.admin {
-            let token = KeySource::Env(ADMIN_TOKEN.to_owned());
-            gateway.admin = Some(Admin { listen: listen.clone(), token });
+            let token = SecretSource::Env(ADMIN_TOKEN_VAR.to_owned());
+            gateway.admin = Some(AdminListener { listen: listen.clone(), token });
         }
         if let Some(at) = &self.backend
             && let Some(backend) = at.resolve(gateway.timeouts, known, cx)
         {
             gateway.backends = vec![backend];
-            gateway.models = vec![Model { matches: Match::Prefix(String::new()), backend: 0, span: Span::NOWHERE }];
+            gateway.models =
+                vec![Model { matches: ModelMatch::Prefix(String::new()), backend: 0, span: Span::NOWHERE }];
             gateway.example = None;
         }
         if let Some(profile) = &self.profile {
@@ -60,27 +61,29 @@ impl Overrides {
     }
 }
 
-impl BackendAt {
-    fn resolve(&self, timeouts: Timeouts, known: &Known, cx: Cx) -> Option<Backend> {
-        let fault = |message: String, help: &str| {
+impl BackendOverride {
+    fn resolve(&self, timeouts: Timeouts, known: &KnownNames, cx: LoadContext) -> Option<Backend> {
+        let report = |message: String, help: &str| {
             cx.add(Diagnostic::new(Code::UnknownValue, Span::NOWHERE, format!("--backend: {message}")).help(help));
         };
-        let dialled: Vec<&str> = known.backends.iter().filter(|b| b.ask.is_some()).map(|b| b.name.as_str()).collect();
-        let Some(plan) = known.backends.iter().find(|b| b.name == self.name && b.ask.is_some()) else {
+        let http_backends: Vec<&str> =
+            known.backends.iter().filter(|b| b.request_template.is_some()).map(|b| b.name.as_str()).collect();
+        let Some(plan) = known.backends.iter().find(|b| b.name == self.name && b.request_template.is_some()) else {
             let message = format!("--backend: no backend file that is asked over HTTP says `backend: {}`", self.name);
-            cx.unknown(Code::UnknownReference, Span::NOWHERE, message, &self.name, dialled);
+            cx.unknown(Code::UnknownReference, Span::NOWHERE, message, &self.name, http_backends);
             return None;
         };
-        let url = match backend_address::base(&self.url, &[]) {
+        let url = match backend_address::parse_base_url(&self.url, &[]) {
             Ok(url) => url,
             Err(why) => {
-                fault(why.message, why.help);
+                report(why.message, why.help);
                 return None;
             }
         };
-        let manners = plan.ask.as_ref().map(|a| a.manners.clone()).unwrap_or_default();
-        let reach = Reach { url, key: self.key.clone(), manners, timeouts, allowed: Vec::new() };
+        let capabilities = plan.request_template.as_ref().map(|a| a.capabilities.clone()).unwrap_or_default();
+        let api_key = self.api_key.clone();
+        let address = BackendAddress { url, api_key, capabilities, timeouts, allowed_addresses: Vec::new() };
         let span = Span::NOWHERE;
-        Some(Backend { name: self.name.clone(), plan: plan.clone(), script: None, reach: Some(reach), span })
+        Some(Backend { name: self.name.clone(), plan: plan.clone(), script: None, address: Some(address), span })
     }
 }

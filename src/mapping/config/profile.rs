@@ -1,45 +1,45 @@
-//! A profile file: policies, the variables that set some, names and patches that are laid over dialects.
+//! A profile file: policies, environment variables that set policies, renamed fields and patches of dialects.
 
-use super::rename_fields::{Names, Rename};
-use crate::mapping::source::field_reader::{Cx, Fields, text_of};
-use crate::mapping::source::yaml::{Entry, Kind, Node};
+use super::rename_fields::{FieldRename, RenameFields};
+use crate::mapping::source::field_reader::{FieldReader, LoadContext, text_of};
+use crate::mapping::source::yaml::{Entry, Node, YamlKind};
 
 #[derive(Clone, Copy)]
 pub struct Profile<'n> {
     pub name: &'n str,
     pub policies: &'n [Entry],
-    /// Variable to policy.
+    /// Environment variable to policy.
     pub environment: &'n [Entry],
-    pub names: &'n [Entry],
+    pub rename_fields: &'n [Entry],
     pub patch: &'n [Entry],
 }
 
 impl<'n> Profile<'n> {
-    pub fn parse(node: &'n Node, cx: Cx) -> Option<Profile<'n>> {
-        let fields = Fields::of(node, "a profile", cx)?;
+    pub fn parse(node: &'n Node, cx: LoadContext) -> Option<Profile<'n>> {
+        let fields = FieldReader::of(node, "a profile", cx)?;
         let name = fields.required_text("profile")?;
         let profile = Profile {
             name,
             policies: fields.map("policies"),
             environment: fields.map("environment"),
-            names: fields.map("names"),
+            rename_fields: fields.map("names"),
             patch: fields.map("patch"),
         };
-        fields.done();
+        fields.finish();
         Some(profile)
     }
 
-    /// What fields of a dialect are called instead.
-    pub fn renames(&self, dialect: &str, cx: Cx) -> Names {
-        let Some(entry) = self.names.iter().find(|e| e.key == dialect) else { return Names::default() };
-        let Kind::Map(renames) = &entry.value.kind else {
+    /// The renamed fields of a dialect.
+    pub fn renames(&self, dialect: &str, cx: LoadContext) -> RenameFields {
+        let Some(entry) = self.rename_fields.iter().find(|e| e.key == dialect) else { return RenameFields::default() };
+        let YamlKind::Map(renames) = &entry.value.kind else {
             cx.wrong_type(&entry.value, "a map from the old name to the new one");
-            return Names::default();
+            return RenameFields::default();
         };
         let rename = |e: &Entry| {
             let to = text_of(&e.value, cx)?.to_owned();
-            Some(Rename { from: e.key.clone(), to, span: e.key_span })
+            Some(FieldRename { from: e.key.clone(), to, span: e.key_span })
         };
-        Names::new(renames.iter().filter_map(rename).collect())
+        RenameFields::new(renames.iter().filter_map(rename).collect())
     }
 }

@@ -1,37 +1,36 @@
-//! A profile's patch on a dialect: maps merge, `$remove` deletes a key, null is an ordinary value, a list is
-//! replaced whole, and so is a map below `$replace`. A key that is not there yet is added only when the patch says so
-//! (`$add`, `$before`), so that a slip of the finger is found.
+//! A profile's patch of a dialect: maps are merged, `$remove` deletes a key, null is an ordinary value, lists and maps
+//! below `$replace` are replaced whole. A new key needs `$add` or `$before`, so that a typo in a key is found.
 
-use crate::diagnostics::{Code, Diagnostic, Span, did_you_mean, there_is};
-use crate::mapping::source::field_reader::Cx;
-use crate::mapping::source::yaml::{Entry, Kind, Node};
+use crate::diagnostics::{Code, Diagnostic, Span, describe_known, did_you_mean};
+use crate::mapping::source::field_reader::LoadContext;
+use crate::mapping::source::yaml::{Entry, Node, YamlKind};
 
 const REMOVE: &str = "$remove";
-/// The words of a patch that are keys.
-const WORDS: &[&str] = &["$add", "$before", "$replace"];
+/// The directives of a patch that are keys.
+const DIRECTIVES: &[&str] = &["$add", "$before", "$replace"];
 
-/// `name` is the dialect's, for the sentence about what it does not have.
-pub fn apply(base: &mut Node, patch: &Node, name: &str, cx: Cx) {
-    if !matches!(patch.kind, Kind::Map(_)) {
-        let message = format!("a patch on `{name}` must be a map, not {}", patch.noun());
+/// `name` is the name of the dialect, for messages.
+pub fn apply(base: &mut Node, patch: &Node, name: &str, cx: LoadContext) {
+    if !matches!(patch.kind, YamlKind::Map(_)) {
+        let message = format!("a patch on `{name}` must be a map, not {}", patch.type_name());
         cx.error(Code::BadPatch, patch.span, message);
         return;
     }
     merge(base, patch, &mut vec![name], cx);
 }
 
-/// `path` is where the patch has come to, for a message.
-fn merge<'p>(base: &mut Node, patch: &'p Node, path: &mut Vec<&'p str>, cx: Cx) {
+/// `path` is the path of keys to the current node, for messages.
+fn merge<'p>(base: &mut Node, patch: &'p Node, path: &mut Vec<&'p str>, cx: LoadContext) {
     if let Some(whole) = patch.get("$replace") {
         *base = whole.clone();
         return;
     }
-    if matches!((&base.kind, &patch.kind), (Kind::List(_), Kind::Map(_))) {
+    if matches!((&base.kind, &patch.kind), (YamlKind::List(_), YamlKind::Map(_))) {
         let message = format!("`{}` is a list, and a list is replaced whole", path.join(" → "));
         cx.add(Diagnostic::new(Code::BadPatch, patch.span, message).help("write all of its entries"));
         return;
     }
-    let (Kind::Map(entries), Kind::Map(changes)) = (&mut base.kind, &patch.kind) else {
+    let (YamlKind::Map(entries), YamlKind::Map(changes)) = (&mut base.kind, &patch.kind) else {
         *base = patch.clone();
         return;
     };
@@ -43,7 +42,7 @@ fn merge<'p>(base: &mut Node, patch: &'p Node, path: &mut Vec<&'p str>, cx: Cx) 
                 entries.remove(at);
             }
             Some(at) => {
-                // What is put in the place of something else stands where the patch says it.
+                // The source of a replaced value is the patch.
                 if replaces(&entries[at].value, &change.value) {
                     entries[at].key_span = change.key_span;
                 }
@@ -57,50 +56,50 @@ fn merge<'p>(base: &mut Node, patch: &'p Node, path: &mut Vec<&'p str>, cx: Cx) 
     }
 }
 
-/// `$remove`. A slip in it is told, and taken for what it was meant to be.
-fn is_removal(change: &Entry, cx: Cx) -> bool {
+/// Whether the value is `$remove`. A typo in it is reported and treated as `$remove`.
+fn is_removal(change: &Entry, cx: LoadContext) -> bool {
     let Some(text) = change.value.as_text() else { return false };
-    let slip = text != REMOVE && text.starts_with('$') && did_you_mean(text, [REMOVE]).is_some();
-    if slip {
+    let is_typo = text != REMOVE && text.starts_with('$') && did_you_mean(text, [REMOVE]).is_some();
+    if is_typo {
         let message = format!("a patch knows no `{text}`");
         let label = format!("did you mean `{REMOVE}`?");
         cx.add(Diagnostic::new(Code::BadPatch, change.value.span, message).label(label));
     }
-    slip || text == REMOVE
+    is_typo || text == REMOVE
 }
 
 fn replaces(base: &Node, patch: &Node) -> bool {
-    patch.get("$replace").is_some() || !matches!((&base.kind, &patch.kind), (Kind::Map(_), Kind::Map(_)))
+    patch.get("$replace").is_some() || !matches!((&base.kind, &patch.kind), (YamlKind::Map(_), YamlKind::Map(_)))
 }
 
-fn add(entries: &mut Vec<Entry>, change: &Entry, path: &[&str], cx: Cx) {
+fn add(entries: &mut Vec<Entry>, change: &Entry, path: &[&str], cx: LoadContext) {
     if let Some(value) = change.value.get("$add") {
         entries.push(Entry { value: value.clone(), ..change.clone() });
         return;
     }
-    let (Some(before), Kind::Map(inner)) = (change.value.get("$before"), &change.value.kind) else {
-        let how = "a new key says so: `{ $add: … }`, or `$before: KEY` among its own keys";
-        missing(&change.key, change.key_span, how, entries, path, cx);
+    let (Some(before), YamlKind::Map(inner)) = (change.value.get("$before"), &change.value.kind) else {
+        let help = "a new key says so: `{ $add: … }`, or `$before: KEY` among its own keys";
+        missing(&change.key, change.key_span, help, entries, path, cx);
         return;
     };
     let wanted = before.as_text().unwrap_or_default();
     match entries.iter().position(|e| e.key == wanted) {
         Some(at) => {
             let inner = inner.iter().filter(|e| e.key != "$before").cloned().collect();
-            let value = Node { span: change.value.span, kind: Kind::Map(inner) };
+            let value = Node { span: change.value.span, kind: YamlKind::Map(inner) };
             entries.insert(at, Entry { value, ..change.clone() });
         }
         None => missing(wanted, before.span, "there is nothing to stand before", entries, path, cx),
     }
 }
 
-fn missing(key: &str, span: Span, consequence: &str, entries: &[Entry], path: &[&str], cx: Cx) {
+fn missing(key: &str, span: Span, consequence: &str, entries: &[Entry], path: &[&str], cx: LoadContext) {
     let known = || entries.iter().map(|e| e.key.as_str());
     let message = format!("`{}` has no `{key}`", path.join(" → "));
     let mut diagnostic = Diagnostic::new(Code::BadPatch, span, message);
-    let words: &[&str] = if key.starts_with('$') { WORDS } else { &[] };
-    if let Some(near) = did_you_mean(key, known().chain(words.iter().copied())) {
+    let directives: &[&str] = if key.starts_with('$') { DIRECTIVES } else { &[] };
+    if let Some(near) = did_you_mean(key, known().chain(directives.iter().copied())) {
         diagnostic = diagnostic.label(format!("did you mean `{near}`?"));
     }
-    cx.add(diagnostic.help(format!("{consequence}; {}", there_is(known()))));
+    cx.add(diagnostic.help(format!("{consequence}; {}", describe_known(known()))));
 }

@@ -1,10 +1,10 @@
-//! `routes:` and `by_user_agent:` of gateway.yaml: what is spoken at an endpoint, and who gets it with other policies.
+//! `routes:` and `by_user_agent:` of gateway.yaml: the dialect of an endpoint, and clients that get other policies.
 
 use super::backend_request::is_token;
-use super::gateway::{Known, Validation, endpoint};
+use super::gateway::{KnownNames, Validation, endpoint};
 use crate::diagnostics::{Code, Diagnostic, Span};
-use crate::mapping::policy::variants::{Variants, agent_has};
-use crate::mapping::source::field_reader::{Cx, Fields, text_of};
+use crate::mapping::policy::variants::{RouteVariants, user_agent_contains};
+use crate::mapping::source::field_reader::{FieldReader, LoadContext, text_of};
 use crate::mapping::source::yaml::{Entry, Node};
 
 #[derive(Debug)]
@@ -13,19 +13,19 @@ pub struct RoutePlan {
     pub path: String,
     pub dialect: String,
     pub profile: Option<String>,
-    /// Where the profile is named; it may also come from the command line.
+    /// Span of the profile's name. `None` if the profile comes from the command line.
     pub profile_span: Option<Span>,
     pub validation: Validation,
-    /// Policies that hold here only, as they stand in the file.
+    /// Policies of this route only, unparsed.
     pub policies: Vec<Entry>,
-    /// Headers with which a client chooses a policy.
+    /// Headers with which a client selects the value of a policy.
     pub headers: Vec<HeaderRule>,
-    /// What it speaks, compiled: filled in when the dialects are.
-    pub variants: Variants,
+    /// The compiled dialect in all variants. Set after the dialects are compiled.
+    pub variants: RouteVariants,
     pub span: Span,
 }
 
-/// `x-usage: usage`: a client may choose the words of one policy.
+/// `x-usage: usage`: the header selects the value of one policy.
 #[derive(Clone, Debug)]
 pub struct HeaderRule {
     /// In lower case.
@@ -35,20 +35,20 @@ pub struct HeaderRule {
     pub policy_span: Span,
 }
 
-/// What a client gets whose user agent has a word in it.
+/// Settings for clients with a certain user agent.
 #[derive(Debug)]
-pub struct AgentRule {
-    /// As it is written; upper and lower case are one.
-    pub word: String,
-    pub word_span: Span,
-    /// Instead of the route's.
+pub struct UserAgentRule {
+    /// A substring of the user agent, compared without case.
+    pub pattern: String,
+    pub pattern_span: Span,
+    /// Replaces the route's profile.
     pub profile: Option<String>,
     pub policies: Vec<Entry>,
     pub span: Span,
 }
 
-/// Headers that have a meaning of their own.
-const TAKEN: &[&str] = &[
+/// Headers with a standard meaning. They cannot select a policy.
+const RESERVED_HEADERS: &[&str] = &[
     "accept",
     "accept-encoding",
     "authorization",
@@ -71,20 +71,21 @@ const TAKEN: &[&str] = &[
 ];
 
 impl RoutePlan {
-    pub(crate) fn parse(node: &Node, known: &Known, validation: Validation, cx: Cx) -> Option<RoutePlan> {
-        let fields = Fields::of(node, "a route", cx)?;
+    pub(crate) fn parse(node: &Node, known: &KnownNames, validation: Validation, cx: LoadContext) -> Option<RoutePlan> {
+        let fields = FieldReader::of(node, "a route", cx)?;
         let at = fields.required("endpoint")?;
         let dialect = fields.required("dialect");
         let profile = fields.get("profile");
-        let own = fields.get("validation").and_then(|n| cx.word(n, Validation::WORDS)).and_then(Validation::from_word);
+        let own =
+            fields.get("validation").and_then(|n| cx.one_of(n, Validation::NAMES)).and_then(Validation::from_name);
         let policies = fields.map("policies").to_vec();
         let headers = headers(fields.map("headers"), cx);
-        fields.done();
-        // All are looked up before one is missed, so that two slips are told at once.
-        let dialect = dialect.and_then(|node| named(node, known.dialects, "dialect", cx));
+        fields.finish();
+        // Look up all names before returning, so that all mistakes are reported at once.
+        let dialect = dialect.and_then(|node| resolve_name(node, known.dialects, "dialect", cx));
         let profile_span = profile.map(|node| node.span);
         let profile = match profile {
-            Some(node) => named(node, known.profiles, "profile", cx).map(Some),
+            Some(node) => resolve_name(node, known.profiles, "profile", cx).map(Some),
             None => Some(None),
         };
         let (method, path) = endpoint(at, cx)?;
@@ -97,52 +98,54 @@ impl RoutePlan {
             validation: own.unwrap_or(validation),
             policies,
             headers,
-            variants: Variants::default(),
+            variants: RouteVariants::default(),
             span: at.span,
         })
     }
 }
 
-impl AgentRule {
-    /// All of them, in their order. Warns of those that an earlier one leaves nobody to.
-    pub(crate) fn parse_all(nodes: &[Node], known: &Known, cx: Cx) -> Vec<AgentRule> {
-        let rules: Vec<AgentRule> = nodes.iter().filter_map(|n| AgentRule::parse(n, known, cx)).collect();
+impl UserAgentRule {
+    /// Parses all rules in order. Warns of rules that never apply because an earlier one always matches first.
+    pub(crate) fn parse_list(nodes: &[Node], known: &KnownNames, cx: LoadContext) -> Vec<UserAgentRule> {
+        let rules: Vec<UserAgentRule> = nodes.iter().filter_map(|n| UserAgentRule::parse(n, known, cx)).collect();
         for (at, rule) in rules.iter().enumerate() {
-            let earlier = rules[..at].iter().find(|r| agent_has(&rule.word, &r.word));
+            let earlier = rules[..at].iter().find(|r| user_agent_contains(&rule.pattern, &r.pattern));
             if let Some(earlier) = earlier {
-                let message =
-                    format!("this rule can never hold: whoever says `{}` also says `{}`", rule.word, earlier.word);
+                let message = format!(
+                    "this rule can never hold: whoever says `{}` also says `{}`",
+                    rule.pattern, earlier.pattern
+                );
                 let help = format!("the rule at {} comes first", cx.sources.show(earlier.span));
-                cx.add(Diagnostic::new(Code::UnreachableRule, rule.word_span, message).help(help));
+                cx.add(Diagnostic::new(Code::UnreachableRule, rule.pattern_span, message).help(help));
             }
         }
         rules
     }
 
-    fn parse(node: &Node, known: &Known, cx: Cx) -> Option<AgentRule> {
-        let fields = Fields::of(node, "a rule by user agent", cx)?;
-        let word = fields.required("match");
+    fn parse(node: &Node, known: &KnownNames, cx: LoadContext) -> Option<UserAgentRule> {
+        let fields = FieldReader::of(node, "a rule by user agent", cx)?;
+        let pattern = fields.required("match");
         let (profile, policies) = (fields.get("profile"), fields.get("policies"));
         if profile.is_none() && policies.is_none() {
             let message = "a rule by user agent has `profile:`, `policies:` or both";
-            fields.not_one_of(&["profile", "policies"], Diagnostic::new(Code::MissingKey, node.span, message));
+            fields.not_exactly_one(&["profile", "policies"], Diagnostic::new(Code::MissingKey, node.span, message));
         }
         let policies = fields.map("policies").to_vec();
-        fields.done();
+        fields.finish();
         let profile = match profile {
-            Some(node) => named(node, known.profiles, "profile", cx).map(Some),
+            Some(node) => resolve_name(node, known.profiles, "profile", cx).map(Some),
             None => Some(None),
         };
-        let word = word?;
-        let (text, word_span) = (text_of(word, cx)?.to_owned(), word.span);
+        let pattern = pattern?;
+        let (text, pattern_span) = (text_of(pattern, cx)?.to_owned(), pattern.span);
         if text.is_empty() {
-            cx.error(Code::UnknownValue, word_span, "`match:` is empty, and would be in every user agent");
+            cx.error(Code::UnknownValue, pattern_span, "`match:` is empty, and would be in every user agent");
         }
-        Some(AgentRule { word: text, word_span, profile: profile?, policies, span: node.span })
+        Some(UserAgentRule { pattern: text, pattern_span, profile: profile?, policies, span: node.span })
     }
 }
 
-fn named(node: &Node, known: &[&str], noun: &str, cx: Cx) -> Option<String> {
+fn resolve_name(node: &Node, known: &[&str], noun: &str, cx: LoadContext) -> Option<String> {
     let text = text_of(node, cx)?;
     if !known.contains(&text) {
         let message = format!("no {noun} is called `{text}`");
@@ -152,14 +155,14 @@ fn named(node: &Node, known: &[&str], noun: &str, cx: Cx) -> Option<String> {
     Some(text.to_owned())
 }
 
-fn headers(entries: &[Entry], cx: Cx) -> Vec<HeaderRule> {
+fn headers(entries: &[Entry], cx: LoadContext) -> Vec<HeaderRule> {
     let mut rules: Vec<HeaderRule> = Vec::new();
     for entry in entries {
         let name = entry.key.to_ascii_lowercase();
         let Some(policy) = text_of(&entry.value, cx) else { continue };
         if !is_token(&name) {
             cx.error(Code::UnsafeText, entry.key_span, format!("`{}` is not the name of a header", entry.key));
-        } else if TAKEN.contains(&name.as_str()) {
+        } else if RESERVED_HEADERS.contains(&name.as_str()) {
             let message = format!("`{}` has a meaning of its own, and cannot choose a policy", entry.key);
             cx.add(
                 Diagnostic::new(Code::UnsafeText, entry.key_span, message).help("take a header that nobody else reads"),

@@ -1,10 +1,10 @@
-//! The schemas of a set, each compiled once for all dialects and profiles that use it. What is wrong with one is said
-//! where it stands: in the schema's own file.
+//! The schemas of a set, each compiled once for all dialects and profiles that use it. Errors in a schema are reported
+//! at their place in the schema file.
 
 use crate::diagnostics::{Code, Diagnostic, FileId, Findings, Span, did_you_mean};
-use crate::mapping::source::field_reader::{Cx, text_of};
+use crate::mapping::source::field_reader::{LoadContext, text_of};
 use crate::mapping::source::yaml;
-use crate::mapping::source::yaml::{Kind, Node};
+use crate::mapping::source::yaml::{Node, YamlKind};
 use reframe_json::{Schema, SchemaError, SchemaSet};
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -13,48 +13,49 @@ use std::sync::Arc;
 
 pub struct SchemaCache<'s> {
     set: &'s SchemaSet,
-    /// The names of all files, `chat/chunk.json`.
+    /// The names of all files: `chat/chunk.json`.
     names: Vec<&'s str>,
-    /// Those that are not JSON; that was said.
-    broken: &'s [String],
+    /// Files that are not JSON, which is reported elsewhere.
+    unreadable: &'s [String],
     compiled: RefCell<HashMap<String, Option<Arc<Schema>>>>,
-    /// Documents whose objects were looked at.
-    looked_at: RefCell<HashSet<String>>,
-    /// Documents in which a place was looked for.
+    /// Documents that were checked for open objects.
+    checked: RefCell<HashSet<String>>,
+    /// Documents parsed with spans, to locate errors.
     parsed: RefCell<HashMap<String, Option<Rc<Node>>>>,
 }
 
-/// Compiled schemas that the next generation may use again: they are most of the work of a load, and rarely change.
+/// Compiled schemas, for reuse by the next generation: compiling them is most of the work of a load, and they rarely
+/// change.
 #[derive(Debug, Default)]
-pub struct KeptSchemas {
-    /// Of all schema files of the set.
+pub struct CompiledSchemas {
+    /// Hash of all schema files of the set.
     pub hash: u64,
     compiled: HashMap<String, Arc<Schema>>,
 }
 
 impl<'s> SchemaCache<'s> {
-    pub fn new(set: &'s SchemaSet, names: Vec<&'s str>, broken: &'s [String]) -> SchemaCache<'s> {
-        let (compiled, looked_at, parsed) = (RefCell::default(), RefCell::default(), RefCell::default());
-        SchemaCache { set, names, broken, compiled, looked_at, parsed }
+    pub fn new(set: &'s SchemaSet, names: Vec<&'s str>, unreadable: &'s [String]) -> SchemaCache<'s> {
+        let (compiled, checked, parsed) = (RefCell::default(), RefCell::default(), RefCell::default());
+        SchemaCache { set, names, unreadable, compiled, checked, parsed }
     }
 
-    /// Starts with what an earlier generation compiled from the same files.
-    pub fn reuse(&self, kept: &KeptSchemas) {
-        let known = kept.compiled.iter().map(|(name, schema)| (name.clone(), Some(schema.clone())));
+    /// Takes over the schemas that a previous generation compiled from the same files.
+    pub fn reuse(&self, previous: &CompiledSchemas) {
+        let known = previous.compiled.iter().map(|(name, schema)| (name.clone(), Some(schema.clone())));
         self.compiled.borrow_mut().extend(known);
     }
 
-    pub fn keep(self, hash: u64) -> KeptSchemas {
+    pub fn into_compiled(self, hash: u64) -> CompiledSchemas {
         let compiled = self.compiled.into_inner().into_iter();
-        KeptSchemas { hash, compiled: compiled.filter_map(|(name, schema)| Some((name, schema?))).collect() }
+        CompiledSchemas { hash, compiled: compiled.filter_map(|(name, schema)| Some((name, schema?))).collect() }
     }
 
     pub fn contains(&self, reference: &str) -> bool {
         self.set.contains(reference)
     }
 
-    /// The folder that `schemas:` names. One word is wrong, so one thing is said, and not one for each frame.
-    pub fn folder<'n>(&self, node: &'n Node, cx: Cx) -> Option<&'n str> {
+    /// The folder that `schemas:` names. Reports an unknown folder once, not once per frame.
+    pub fn folder<'n>(&self, node: &'n Node, cx: LoadContext) -> Option<&'n str> {
         let name = text_of(node, cx)?;
         let mut folders: Vec<&str> = self.names.iter().filter_map(|n| n.split_once('/')).map(|(f, _)| f).collect();
         folders.dedup();
@@ -70,15 +71,15 @@ impl<'s> SchemaCache<'s> {
         None
     }
 
-    /// `span` is what needs the schema.
-    pub fn get(&self, reference: &str, span: Span, cx: Cx) -> Option<Arc<Schema>> {
+    /// Compiles a schema. `span` is where it is needed.
+    pub fn get(&self, reference: &str, span: Span, cx: LoadContext) -> Option<Arc<Schema>> {
         if let Some(known) = self.compiled.borrow().get(reference) {
             return known.clone();
         }
         let compiled = match self.set.compile(reference) {
             Ok(schema) => Some(Arc::new(schema)),
             Err(error) => {
-                if !self.follows_from_broken(reference, &error) {
+                if !self.is_caused_by_unreadable(reference, &error) {
                     cx.add(self.explain(reference, error, span, cx));
                 }
                 None
@@ -88,62 +89,63 @@ impl<'s> SchemaCache<'s> {
         compiled
     }
 
-    /// The same for what leaves. An object that says nothing of other members would let anything pass.
-    pub fn get_closed(&self, reference: &str, span: Span, cx: Cx) -> Option<Arc<Schema>> {
+    /// Compiles a schema of output. Reports objects that do not declare `additionalProperties`: they would let any
+    /// member pass.
+    pub fn get_for_output(&self, reference: &str, span: Span, cx: LoadContext) -> Option<Arc<Schema>> {
         let schema = self.get(reference, span, cx)?;
         let document = reference.split('#').next().unwrap_or_default();
-        let new = self.looked_at.borrow_mut().insert(document.to_owned());
-        for pointer in new.then(|| self.set.open_objects(document)).into_iter().flatten() {
-            // Said in so many words, it is meant.
+        let is_new = self.checked.borrow_mut().insert(document.to_owned());
+        for pointer in is_new.then(|| self.set.open_objects(document)).into_iter().flatten() {
+            // An explicit `additionalProperties` is intended.
             if self.locate(document, &format!("{pointer}/additionalProperties"), cx).is_some() {
                 continue;
             }
-            let place = self.locate(document, &pointer, cx).unwrap_or(span);
+            let span = self.locate(document, &pointer, cx).unwrap_or(span);
             let at = if pointer.is_empty() { String::new() } else { format!(" at {pointer}") };
             let message = format!("the object{at} lets members pass that nobody declared");
             let help = "close it with `\"additionalProperties\": false`, or say `true` if that is meant";
-            cx.add(Diagnostic::new(Code::OpenSchema, place, message).help(help));
+            cx.add(Diagnostic::new(Code::OpenSchema, span, message).help(help));
         }
         Some(schema)
     }
 
-    /// JSON is YAML, and our YAML knows where its values stand.
-    fn locate(&self, document: &str, pointer: &str, cx: Cx) -> Option<Span> {
+    /// The span of a JSON pointer. JSON is YAML, and the YAML parser provides spans.
+    fn locate(&self, document: &str, pointer: &str, cx: LoadContext) -> Option<Span> {
         let mut parsed = self.parsed.borrow_mut();
         let root = parsed.entry(document.to_owned()).or_insert_with(|| read(document, cx)).clone()?;
-        place_in(&root, pointer)
+        span_at_pointer(&root, pointer)
     }
 
-    fn follows_from_broken(&self, reference: &str, error: &SchemaError) -> bool {
-        self.broken.iter().any(|name| match error {
+    fn is_caused_by_unreadable(&self, reference: &str, error: &SchemaError) -> bool {
+        self.unreadable.iter().any(|name| match error {
             SchemaError::NotFound => reference.split('#').next() == Some(name),
             SchemaError::Invalid { message, .. } => message.contains(&format!("`{name}`")),
         })
     }
 
-    fn explain(&self, reference: &str, error: SchemaError, span: Span, cx: Cx) -> Diagnostic {
+    fn explain(&self, reference: &str, error: SchemaError, span: Span, cx: LoadContext) -> Diagnostic {
         match error {
             SchemaError::NotFound => {
                 let message = format!("there is no schema `schemas/{reference}` for what is made here");
                 let diagnostic = Diagnostic::new(Code::BadSchema, span, message)
                     .help("a shape is two files: the mapping that makes it and the schema that allows it");
                 let folder = reference.split('/').next().unwrap_or_default();
-                let beside = self.names.iter().filter(|n| n.split('/').next() == Some(folder)).map(|n| stem(n));
+                let siblings = self.names.iter().filter(|n| n.split('/').next() == Some(folder)).map(|n| stem(n));
                 let defined = definitions(folder, cx);
-                match did_you_mean(stem(reference), beside.chain(defined.iter().map(String::as_str))) {
+                match did_you_mean(stem(reference), siblings.chain(defined.iter().map(String::as_str))) {
                     Some(near) => diagnostic.label(format!("did you mean `{near}`?")),
                     None => diagnostic,
                 }
             }
             SchemaError::Invalid { document, pointer, message } => {
                 let keyword = pointer.rsplit('/').next().unwrap_or_default();
-                // The grammar of schemas is a schema itself, and its complaints speak of that one.
+                // Schemas are validated by the meta-schema, and such messages are about the meta-schema.
                 let message = match message.contains("keyword") || message.contains("schemas") {
                     true => format!("JSON Schema has no such `{keyword}`"),
                     false => message,
                 };
-                let place = self.locate(&document, &pointer, cx).unwrap_or(span);
-                let diagnostic = Diagnostic::new(Code::BadSchema, place, message);
+                let span = self.locate(&document, &pointer, cx).unwrap_or(span);
+                let diagnostic = Diagnostic::new(Code::BadSchema, span, message);
                 match keyword {
                     "type" => diagnostic.help("one of string, number, integer, boolean, object, array or null"),
                     _ => diagnostic,
@@ -153,46 +155,48 @@ impl<'s> SchemaCache<'s> {
     }
 }
 
-/// `chunk` of `chat/chunk.json`, as a mapping names it.
+/// The name that mappings use: `chunk` for `chat/chunk.json`.
 fn stem(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name).trim_end_matches(".json")
 }
 
-/// What the frames of a dialect may be called that have no file of their own.
-fn definitions(folder: &str, cx: Cx) -> Vec<String> {
+/// The schemas that are defined in the dialect's `events.json`.
+fn definitions(folder: &str, cx: LoadContext) -> Vec<String> {
     let name = format!("schemas/{folder}/events.json");
     let source = cx.sources.iter().find(|(_, s)| s.name == name);
     let root = source.and_then(|(file, source)| yaml::parse(file, &source.text, &Findings::default()));
     match root.as_ref().and_then(|root| root.get("$defs")).map(|node| &node.kind) {
-        Some(Kind::Map(entries)) => entries.iter().map(|entry| entry.key.clone()).collect(),
+        Some(YamlKind::Map(entries)) => entries.iter().map(|entry| entry.key.clone()).collect(),
         _ => Vec::new(),
     }
 }
 
-fn read(document: &str, cx: Cx) -> Option<Rc<Node>> {
+fn read(document: &str, cx: LoadContext) -> Option<Rc<Node>> {
     let name = format!("schemas/{document}");
     let (file, source): (FileId, _) = cx.sources.iter().find(|(_, s)| s.name == name)?;
     yaml::parse(file, &source.text, &Findings::default()).map(Rc::new)
 }
 
-fn place_in(root: &Node, pointer: &str) -> Option<Span> {
+fn span_at_pointer(root: &Node, pointer: &str) -> Option<Span> {
     let (mut node, mut span) = (root, root.span);
     for step in pointer.split('/').skip(1) {
         let step = step.replace("~1", "/").replace("~0", "~");
         node = match &node.kind {
-            Kind::Map(entries) => {
+            YamlKind::Map(entries) => {
                 let entry = entries.iter().find(|e| e.key == step)?;
                 span = entry.key_span;
                 &entry.value
             }
-            Kind::List(items) => {
+            YamlKind::List(items) => {
                 let item = items.get(step.parse::<usize>().ok()?)?;
                 span = item.span;
                 item
             }
-            Kind::Null | Kind::Bool(_) | Kind::Int(_) | Kind::Float(_) | Kind::Text(_) => return None,
+            YamlKind::Null | YamlKind::Bool(_) | YamlKind::Int(_) | YamlKind::Float(_) | YamlKind::Text(_) => {
+                return None;
+            }
         };
     }
-    // The carets stand under a word: a value that is one, else its key.
-    Some(if matches!(node.kind, Kind::Map(_) | Kind::List(_)) { span } else { node.span })
+    // Point at a scalar value, or at the key of a map or list.
+    Some(if matches!(node.kind, YamlKind::Map(_) | YamlKind::List(_)) { span } else { node.span })
 }

@@ -1,66 +1,66 @@
-//! A script: which transcript the replay backend plays for which request. The first step that holds is played.
+//! A script: which transcript the replay backend plays for which request. The first matching step is played.
 
 use super::transcript::Transcript;
 use crate::diagnostics::{Code, Diagnostic};
-use crate::domain::variables::{Shape, Type};
-use crate::mapping::language::expression::{Expr, Pool, PoolBuilder};
-use crate::mapping::language::scope::Env;
+use crate::domain::variables::{RecordType, VariableType};
+use crate::mapping::language::expression::{Expression, ExpressionPool, ExpressionPoolBuilder};
+use crate::mapping::language::scope::VariableScope;
 use crate::mapping::language::table::Tables;
-use crate::mapping::source::field_reader::{Cx, Fields, text_of};
-use crate::mapping::source::yaml::{Kind, Node};
+use crate::mapping::source::field_reader::{FieldReader, LoadContext, text_of};
+use crate::mapping::source::yaml::{Node, YamlKind};
 use std::sync::Arc;
 
 #[derive(Debug)]
 pub struct ScriptPlan {
     pub name: String,
-    pub steps: Vec<Step>,
-    pub pool: Pool,
+    pub steps: Vec<ScriptStep>,
+    pub pool: ExpressionPool,
 }
 
 #[derive(Debug)]
-pub struct Step {
-    pub when: Option<Expr>,
-    pub action: Action,
+pub struct ScriptStep {
+    pub when: Option<Expression>,
+    pub action: ScriptAction,
 }
 
 #[derive(Debug)]
-pub enum Action {
+pub enum ScriptAction {
     Play {
         transcript: Arc<Transcript>,
-        pace: Pace,
+        pace: ReplayPace,
     },
-    /// The request cannot be played.
-    Refuse {
+    /// No transcript fits the request.
+    Reject {
         param: Option<String>,
         message: String,
     },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pace {
+pub enum ReplayPace {
     None,
-    /// Milliseconds between two arrivals.
+    /// Milliseconds between two events.
     Fixed(u64),
     Recorded,
 }
 
-/// What a script may play.
-pub struct Known<'k> {
+/// The transcripts that a script can refer to.
+pub struct KnownTranscripts<'k> {
     pub transcripts: &'k [Arc<Transcript>],
-    /// The names of those that could not be read; that was said.
-    pub broken: &'k [String],
+    /// Names of transcripts with errors, which are reported elsewhere.
+    pub unreadable: &'k [String],
 }
 
-pub fn parse(node: &Node, known: &Known, cx: Cx) -> Option<ScriptPlan> {
-    let fields = Fields::of(node, "a script", cx)?;
+pub fn parse(node: &Node, known: &KnownTranscripts, cx: LoadContext) -> Option<ScriptPlan> {
+    let fields = FieldReader::of(node, "a script", cx)?;
     let name = fields.required_text("script")?;
-    let default = fields.get("pace").and_then(|n| pace(n, cx)).unwrap_or(Pace::None);
-    let pool = PoolBuilder::new(Tables::default());
-    let env = Env::new("a script", [("request", Type::Record(Shape::Request))]);
+    let default_pace = fields.get("pace").and_then(|n| pace(n, cx)).unwrap_or(ReplayPace::None);
+    let pool = ExpressionPoolBuilder::new(Tables::default());
+    let scope = VariableScope::new("a script", [("request", VariableType::Record(RecordType::Request))]);
     let mut steps = Vec::new();
     let nodes = fields.required_list("steps");
     for node in nodes {
-        steps.extend(step(node, known, default, &pool, &env, cx));
+        steps.extend(step(node, known, default_pace, &pool, &scope, cx));
     }
     if let Some(last) = nodes.last()
         && let Some(when) = last.as_map().and_then(|entries| entries.iter().find(|e| e.key == "when"))
@@ -70,65 +70,72 @@ pub fn parse(node: &Node, known: &Known, cx: Cx) -> Option<ScriptPlan> {
                 .help("it is for every request that no step before it took"),
         );
     }
-    fields.done();
+    fields.finish();
     Some(ScriptPlan { name: name.to_owned(), steps, pool: pool.build()? })
 }
 
-fn step(node: &Node, known: &Known, default: Pace, pool: &PoolBuilder, env: &Env, cx: Cx) -> Option<Step> {
-    let fields = Fields::of(node, "a step", cx)?;
+fn step(
+    node: &Node,
+    known: &KnownTranscripts,
+    default_pace: ReplayPace,
+    pool: &ExpressionPoolBuilder,
+    scope: &VariableScope,
+    cx: LoadContext,
+) -> Option<ScriptStep> {
+    let fields = FieldReader::of(node, "a step", cx)?;
     let when = match fields.get("when") {
-        Some(node) => Some(pool.add(text_of(node, cx)?, node.span, env, cx)?.0),
+        Some(node) => Some(pool.add(text_of(node, cx)?, node.span, scope, cx)?.0),
         None => None,
     };
-    let pace = fields.get("pace").and_then(|n| pace(n, cx)).unwrap_or(default);
+    let pace = fields.get("pace").and_then(|n| pace(n, cx)).unwrap_or(default_pace);
     let action = match (fields.get("play"), fields.get("refuse")) {
         (Some(play), None) => {
             let name = text_of(play, cx)?;
             let Some(transcript) = known.transcripts.iter().find(|t| t.name == name) else {
-                if !known.broken.iter().any(|b| b == name) {
+                if !known.unreadable.iter().any(|b| b == name) {
                     let message = format!("no transcript is called `{name}`");
                     let names = known.transcripts.iter().map(|t| t.name.as_str());
                     cx.unknown(Code::UnknownReference, play.span, message, name, names);
                 }
                 return None;
             };
-            Action::Play { transcript: transcript.clone(), pace }
+            ScriptAction::Play { transcript: transcript.clone(), pace }
         }
         (None, Some(refuse)) => {
-            let inner = Fields::of(refuse, "`refuse:`", cx)?;
-            let action = Action::Refuse {
+            let inner = FieldReader::of(refuse, "`refuse:`", cx)?;
+            let action = ScriptAction::Reject {
                 param: inner.text("param").map(str::to_owned),
                 message: inner.required_text("message")?.to_owned(),
             };
-            inner.done();
+            inner.finish();
             action
         }
         _ => {
             let message = "a step says exactly one of `play:` and `refuse:`";
-            fields.not_one_of(&["play", "refuse"], Diagnostic::new(Code::MissingKey, node.span, message));
-            fields.done();
+            fields.not_exactly_one(&["play", "refuse"], Diagnostic::new(Code::MissingKey, node.span, message));
+            fields.finish();
             return None;
         }
     };
-    fields.done();
-    Some(Step { when, action })
+    fields.finish();
+    Some(ScriptStep { when, action })
 }
 
 pub(crate) const PACES: &[&str] = &["none", "recorded"];
 
 /// `none`, `recorded`, or `{ fixed: 20 }` (milliseconds).
-fn pace(node: &Node, cx: Cx) -> Option<Pace> {
+fn pace(node: &Node, cx: LoadContext) -> Option<ReplayPace> {
     match &node.kind {
-        Kind::Map(_) => {
-            let fields = Fields::of(node, "`pace:`", cx)?;
+        YamlKind::Map(_) => {
+            let fields = FieldReader::of(node, "`pace:`", cx)?;
             fields.required("fixed");
-            let fixed = fields.int("fixed").map(|ms| Pace::Fixed(ms as u64));
-            fields.done();
+            let fixed = fields.int("fixed").map(|ms| ReplayPace::Fixed(ms as u64));
+            fields.finish();
             fixed
         }
-        _ => match cx.word(node, PACES)? {
-            "recorded" => Some(Pace::Recorded),
-            _ => Some(Pace::None),
+        _ => match cx.one_of(node, PACES)? {
+            "recorded" => Some(ReplayPace::Recorded),
+            _ => Some(ReplayPace::None),
         },
     }
 }

@@ -1,45 +1,49 @@
-//! Pages: answers that need no backend, such as the list of models.
+//! Static routes: responses that need no backend, such as the list of models.
 
-use super::gateway::{Known, endpoint};
-use super::rename_fields::Names;
-use crate::domain::variables::{Shape, Type};
-use crate::mapping::language::expression::{Pool, PoolBuilder};
-use crate::mapping::language::scope::Env;
-use crate::mapping::language::skeleton::{Parts, Skeleton, SkeletonCx};
-use crate::mapping::source::field_reader::{Cx, Fields};
+use super::gateway::{KnownNames, endpoint};
+use super::rename_fields::RenameFields;
+use crate::domain::variables::{RecordType, VariableType};
+use crate::mapping::language::expression::{ExpressionPool, ExpressionPoolBuilder};
+use crate::mapping::language::scope::VariableScope;
+use crate::mapping::language::skeleton::{Fragments, Skeleton, SkeletonCompiler};
+use crate::mapping::source::field_reader::{FieldReader, LoadContext};
 use crate::mapping::source::yaml::Node;
 
-/// A fixed answer made from what the gateway knows: the list of models, one model.
+/// A response rendered from the gateway's own data: the list of models, one model.
 #[derive(Debug)]
-pub struct Page {
+pub struct StaticRoute {
     pub method: String,
-    /// `/v1/models/{model}`: a last segment in braces takes the rest of the path.
+    /// `/v1/models/{model}`: a last segment in braces matches the rest of the path.
     pub path: String,
     pub body: Skeleton,
-    pub pool: Pool,
+    pub pool: ExpressionPool,
 }
 
-impl Page {
-    /// The path before `{model}`, when this page is about one model.
+impl StaticRoute {
+    /// The path before `{model}`, if this route is about one model.
     pub fn prefix(&self) -> Option<&str> {
         self.path.strip_suffix("{model}")
     }
 
-    pub fn parse(node: &Node, known: &Known, cx: Cx) -> Option<Page> {
-        let fields = Fields::of(node, "a page", cx)?;
+    pub fn parse(node: &Node, known: &KnownNames, cx: LoadContext) -> Option<StaticRoute> {
+        let fields = FieldReader::of(node, "a page", cx)?;
         let endpoint = fields.required("endpoint").and_then(|n| endpoint(n, cx));
         let body = fields.required("body")?;
-        fields.done();
-        let mut parts = Parts::default();
-        parts.add(known.parts);
-        let pool = PoolBuilder::new(known.tables.clone());
-        let scx = SkeletonCx { cx, pool: &pool, parts: &parts, names: &Names::default() };
+        fields.finish();
+        let mut fragments = Fragments::default();
+        fragments.add(known.fragments);
+        let pool = ExpressionPoolBuilder::new(known.tables.clone());
+        let compiler =
+            SkeletonCompiler { cx, pool: &pool, fragments: &fragments, rename_fields: &RenameFields::default() };
         let (method, path) = endpoint?;
-        let mut env = Env::new("a page", [("models", Type::List(Shape::Model)), ("build", Type::Record(Shape::Build))]);
+        let mut scope = VariableScope::new(
+            "a page",
+            [("models", VariableType::List(RecordType::Model)), ("build", VariableType::Record(RecordType::Build))],
+        );
         if path.ends_with("{model}") {
-            env = env.with("model", Type::Record(Shape::Model));
+            scope = scope.with("model", VariableType::Record(RecordType::Model));
         }
-        let body = scx.compile(body, &env)?;
-        Some(Page { method, path, body, pool: pool.build()? })
+        let body = compiler.compile(body, &scope)?;
+        Some(StaticRoute { method, path, body, pool: pool.build()? })
     }
 }

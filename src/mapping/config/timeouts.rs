@@ -1,20 +1,20 @@
-//! How long things may take, and what is sent meanwhile.
+//! `timeouts:` and `keepalive:` of gateway.yaml.
 
-use crate::mapping::source::field_reader::{Cx, Fields, text_of};
-use crate::mapping::source::yaml::{Kind, Node};
+use crate::mapping::source::field_reader::{FieldReader, LoadContext, text_of};
+use crate::mapping::source::yaml::{Node, YamlKind};
 use std::time::Duration;
 
-/// `None` anywhere: no limit.
+/// `None` means no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
     pub connect: Option<Duration>,
-    /// From the request to the first event that a client is told of.
+    /// From the request to the first event that is sent to the client.
     pub first_event: Option<Duration>,
-    /// Between two pieces of the backend's answer.
+    /// Between two chunks of the backend's response.
     pub idle: Option<Duration>,
-    /// For a whole JSON answer.
+    /// For a whole JSON response.
     pub overall: Option<Duration>,
-    /// For a whole stream: off, because a stream that goes on is healthy.
+    /// For a whole stream. Off by default, because an active stream is healthy.
     pub stream: Option<Duration>,
 }
 
@@ -32,11 +32,12 @@ impl Default for Timeouts {
 }
 
 impl Timeouts {
-    pub fn refined(self, node: Option<&Node>, cx: Cx) -> Timeouts {
-        let Some(fields) = node.and_then(|n| Fields::of(n, "`timeouts:`", cx)) else { return self };
-        let limit = |key: &'static str, before: Option<Duration>| match fields.get(key) {
-            Some(node) => duration(node, cx).unwrap_or(before),
-            None => before,
+    /// Applies the values of `node` over these.
+    pub fn with_overrides(self, node: Option<&Node>, cx: LoadContext) -> Timeouts {
+        let Some(fields) = node.and_then(|n| FieldReader::of(n, "`timeouts:`", cx)) else { return self };
+        let limit = |key: &'static str, inherited: Option<Duration>| match fields.get(key) {
+            Some(node) => duration(node, cx).unwrap_or(inherited),
+            None => inherited,
         };
         let timeouts = Timeouts {
             connect: limit("connect", self.connect),
@@ -45,26 +46,27 @@ impl Timeouts {
             overall: limit("overall", self.overall),
             stream: limit("stream", self.stream),
         };
-        fields.done();
+        fields.finish();
         timeouts
     }
 }
 
-/// The comment that keeps a silent stream open, and who does not want it.
+/// The comment that keeps an idle stream open, and for which clients it is disabled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Keepalive {
-    pub every: Option<Duration>,
+    pub interval: Option<Duration>,
     pub comment: String,
-    /// A header, a query parameter (both with the value 1) and words in the user agent that turn it off.
+    /// A request header and a query parameter that disable it with the value 1.
     pub header: Option<String>,
     pub query: Option<String>,
+    /// Words in the user agent that disable it, in lower case.
     pub user_agents: Vec<String>,
 }
 
 impl Default for Keepalive {
     fn default() -> Self {
         Keepalive {
-            every: Some(Duration::from_secs(15)),
+            interval: Some(Duration::from_secs(15)),
             comment: "keepalive".to_owned(),
             header: None,
             query: None,
@@ -74,11 +76,11 @@ impl Default for Keepalive {
 }
 
 impl Keepalive {
-    pub fn parse(node: &Node, cx: Cx) -> Keepalive {
+    pub fn parse(node: &Node, cx: LoadContext) -> Keepalive {
         let mut keepalive = Keepalive::default();
-        let Some(fields) = Fields::of(node, "`keepalive:`", cx) else { return keepalive };
-        if let Some(every) = fields.get("every").and_then(|n| duration(n, cx)) {
-            keepalive.every = every;
+        let Some(fields) = FieldReader::of(node, "`keepalive:`", cx) else { return keepalive };
+        if let Some(interval) = fields.get("every").and_then(|n| duration(n, cx)) {
+            keepalive.interval = interval;
         }
         if let Some(node) = fields.get("comment") {
             match text_of(node, cx) {
@@ -89,23 +91,23 @@ impl Keepalive {
                 None => {}
             }
         }
-        if let Some(inner) = fields.get("unless").and_then(|n| Fields::of(n, "`unless:`", cx)) {
+        if let Some(inner) = fields.get("unless").and_then(|n| FieldReader::of(n, "`unless:`", cx)) {
             keepalive.header = inner.text("header").map(str::to_ascii_lowercase);
             keepalive.query = inner.text("query").map(str::to_owned);
             let words = inner.list("user_agents").iter().filter_map(|n| text_of(n, cx));
             keepalive.user_agents = words.map(str::to_lowercase).collect();
-            inner.done();
+            inner.finish();
         }
-        fields.done();
+        fields.finish();
         keepalive
     }
 }
 
-/// `250ms`, `15s`, `5m`, `none`. `Some(None)` is "no limit", `None` a mistake that has been told.
-pub fn duration(node: &Node, cx: Cx) -> Option<Option<Duration>> {
+/// Parses `250ms`, `15s`, `5m` or `none`. `Some(None)` is "no limit", `None` a mistake that was reported.
+pub fn duration(node: &Node, cx: LoadContext) -> Option<Option<Duration>> {
     let parsed = match &node.kind {
-        Kind::Text(text) if text == "none" => Some(None),
-        Kind::Text(text) => [("ms", 1), ("s", 1000), ("m", 60_000)]
+        YamlKind::Text(text) if text == "none" => Some(None),
+        YamlKind::Text(text) => [("ms", 1), ("s", 1000), ("m", 60_000)]
             .iter()
             .find_map(|(unit, ms)| text.strip_suffix(unit)?.trim().parse::<u64>().ok()?.checked_mul(*ms))
             .filter(|ms| *ms > 0)

@@ -1,30 +1,30 @@
-//! A recorded turn, one JSON object a line. The first names the backend whose rules read it; each other one is what
-//! arrived: `raw` (an event), `end` (the framing's end marker) or `cut` (the connection was lost), `at` how many
-//! milliseconds after the request. After the last line the backend has closed the connection.
+//! A transcript: a recorded turn, one JSON object per line. The first line names the backend file that decodes it. Each
+//! other line is `raw` (an event), `end` (the end marker of the framing) or `cut` (the connection was lost), with `at`
+//! in milliseconds after the request. After the last line the backend has closed the connection.
 
 use crate::diagnostics::{Code, Diagnostic, FileId, Span, did_you_mean};
 use crate::domain::Tree;
-use crate::mapping::source::field_reader::Cx;
+use crate::mapping::source::field_reader::LoadContext;
 
 #[derive(Debug)]
 pub struct Transcript {
     pub name: String,
     pub backend: String,
     pub backend_span: Span,
-    pub lines: Vec<Line>,
+    pub lines: Vec<TranscriptLine>,
 }
 
 #[derive(Clone, Debug)]
-pub struct Line {
+pub struct TranscriptLine {
     pub at_ms: u64,
-    pub what: Arrival,
+    pub event: RecordedEvent,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Arrival {
+pub enum RecordedEvent {
     Raw(Tree),
     End,
-    Cut(String),
+    Disconnect(String),
 }
 
 /// `codex/tool-call` is `transcripts/codex/tool-call.jsonl` or `transcripts/codex/tool-call/events.jsonl`.
@@ -32,14 +32,14 @@ pub fn name_of(file: &str) -> &str {
     file.trim_end_matches(".jsonl").trim_end_matches("/events")
 }
 
-pub fn parse(name: &str, file: FileId, text: &str, cx: Cx) -> Option<Transcript> {
+pub fn parse(name: &str, file: FileId, text: &str, cx: LoadContext) -> Option<Transcript> {
     let mut lines = text_lines(text).filter(|(_, line)| !line.trim().is_empty());
     let bad = |start: usize, end: usize, why: String| {
         cx.add(Diagnostic::new(Code::BadTranscript, Span::new(file, start, end), why).help(
             "first `{\"transcript\":\"BACKEND\"}`, then `{\"at\":12,\"raw\":{…}}`, `{\"end\":true}` or `{\"cut\":\"why\"}`",
         ));
     };
-    // A line to read; what is not JSON is said here, where the text breaks off.
+    // Parses a line. Reports a JSON error at its position.
     let read = |start: usize, line: &str| match Tree::parse(line.as_bytes()) {
         Ok(tree) => Some(tree),
         Err(error) => {
@@ -58,27 +58,27 @@ pub fn parse(name: &str, file: FileId, text: &str, cx: Cx) -> Option<Transcript>
         return None;
     };
     let backend_span = cx.sources.within(Span::new(file, start, start + first.len()), &format!("\"{backend}\""));
-    let mut sound = true;
-    let mut arrivals = Vec::new();
+    let mut valid = true;
+    let mut parsed = Vec::new();
     for (start, line) in lines {
         let Some(tree) = read(start, line) else {
-            sound = false;
+            valid = false;
             continue;
         };
-        match arrival(&tree) {
-            Ok(line) => arrivals.push(line),
+        match parse_line(&tree) {
+            Ok(line) => parsed.push(line),
             Err(why) => {
-                sound = false;
+                valid = false;
                 bad(start, start + line.len(), why);
             }
         }
     }
-    sound.then(|| Transcript { name: name.to_owned(), backend, backend_span, lines: arrivals })
+    valid.then(|| Transcript { name: name.to_owned(), backend, backend_span, lines: parsed })
 }
 
 const MEMBERS: &[&str] = &["at", "raw", "end", "cut"];
 
-fn arrival(tree: &Tree) -> Result<Line, String> {
+fn parse_line(tree: &Tree) -> Result<TranscriptLine, String> {
     let members: Vec<&str> = tree.as_map().into_iter().flatten().map(|(key, _)| &**key).collect();
     if let Some(unknown) = members.iter().find(|key| !MEMBERS.contains(key)) {
         let near = did_you_mean(unknown, MEMBERS.iter().copied()).map(|near| format!(": did you mean `{near}`?"));
@@ -88,13 +88,13 @@ fn arrival(tree: &Tree) -> Result<Line, String> {
         None => 0,
         Some(at) => at.as_u64().ok_or("`at` is a whole number of milliseconds, 0 or more")?,
     };
-    let what = match (tree.get("raw"), tree.get("end"), tree.get("cut")) {
-        (Some(raw), None, None) => Arrival::Raw(raw.clone()),
-        (None, Some(_), None) => Arrival::End,
-        (None, None, Some(why)) => Arrival::Cut(why.as_str().unwrap_or("connection lost").to_owned()),
+    let event = match (tree.get("raw"), tree.get("end"), tree.get("cut")) {
+        (Some(raw), None, None) => RecordedEvent::Raw(raw.clone()),
+        (None, Some(_), None) => RecordedEvent::End,
+        (None, None, Some(why)) => RecordedEvent::Disconnect(why.as_str().unwrap_or("connection lost").to_owned()),
         _ => return Err("a line has exactly one of `raw`, `end` and `cut`".into()),
     };
-    Ok(Line { at_ms, what })
+    Ok(TranscriptLine { at_ms, event })
 }
 
 fn text_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {

@@ -1,10 +1,10 @@
-//! Which frames are the same from one piece to the next but for the piece itself: those are filled once and then only
-//! patched (`fill::Form`). Decided when the plan is made.
+//! Decides at load which frames are cacheable: from one delta to the next only the delta changes. Such a frame is
+//! rendered once and then reused with the new delta (`engine::render::frame_cache`).
 
-use super::expression::{Expr, Path};
+use super::expression::{Expression, VariablePath};
 use super::skeleton::{Skeleton, TextSegment};
 
-/// What does not change while the same part of the same item goes on.
+/// Variables that are constant within one part of one item.
 const STABLE: &[&str] = &[
     "turn.id",
     "turn.created",
@@ -20,63 +20,72 @@ const STABLE: &[&str] = &[
     "part.index",
     "part.kind",
 ];
-/// What does, and may stand alone in a hole.
-const PIECES: &[&str] = &["text", "args", "seq"];
-/// Mostly nothing; a frame that has some is filled the long way.
+/// Variables that change with every delta. They may be the only content of a placeholder.
+const DELTAS: &[&str] = &["text", "args", "seq"];
+/// Usually null. A frame where it is not null is rendered without the cache.
 const RARE: &str = "logprobs";
 
-/// Can a frame be patched?
-pub fn is_steady(when: Option<&Expr>, data: &Skeleton) -> bool {
-    when.is_none_or(|w| expr(w, &[])) && skeleton(data, &mut Vec::new())
+/// Whether a frame can be cached.
+pub fn is_cacheable(when: Option<&Expression>, data: &Skeleton) -> bool {
+    when.is_none_or(|w| is_stable_expression(w, &[])) && is_cacheable_skeleton(data, &mut Vec::new())
 }
 
-fn skeleton(node: &Skeleton, bound: &mut Vec<String>) -> bool {
+fn is_cacheable_skeleton(node: &Skeleton, bound: &mut Vec<String>) -> bool {
     match node {
         Skeleton::Constant(_) => true,
-        Skeleton::Hole { expr: Expr::Variable(path), optional: false } if is_piece(path, bound) => true,
-        Skeleton::Hole { expr: Expr::Engine { text, .. }, optional: false } if counts(text) => true,
-        Skeleton::Hole { expr: e, .. } => expr(e, bound),
+        Skeleton::Placeholder { expression: Expression::Variable(path), optional: false } if is_delta(path, bound) => {
+            true
+        }
+        Skeleton::Placeholder { expression: Expression::Jinja { text, .. }, optional: false }
+            if is_sequence_offset(text) =>
+        {
+            true
+        }
+        Skeleton::Placeholder { expression: e, .. } => is_stable_expression(e, bound),
         Skeleton::Text(segments) => segments.iter().all(|s| match s {
             TextSegment::Text(_) => true,
-            TextSegment::Hole(e) => expr(e, bound),
+            TextSegment::Placeholder(e) => is_stable_expression(e, bound),
         }),
-        Skeleton::List(items) => items.iter().all(|s| skeleton(s, bound)),
-        Skeleton::Map(entries) => entries.iter().all(|(_, s)| skeleton(s, bound)),
+        Skeleton::List(items) => items.iter().all(|s| is_cacheable_skeleton(s, bound)),
+        Skeleton::Map(entries) => entries.iter().all(|(_, s)| is_cacheable_skeleton(s, bound)),
         Skeleton::Each { list, name, filter, body } => {
-            expr(list, bound) && {
+            is_stable_expression(list, bound) && {
                 bound.push(name.to_string());
-                let sound = filter.as_ref().is_none_or(|f| expr(f, bound)) && skeleton(body, bound);
+                let cacheable = filter.as_ref().is_none_or(|f| is_stable_expression(f, bound))
+                    && is_cacheable_skeleton(body, bound);
                 bound.pop();
-                sound
+                cacheable
             }
         }
         Skeleton::Switch { on, cases, default } => {
-            expr(on, bound)
-                && cases.iter().all(|(_, s)| skeleton(s, bound))
-                && default.iter().all(|s| skeleton(s, bound))
+            is_stable_expression(on, bound)
+                && cases.iter().all(|(_, s)| is_cacheable_skeleton(s, bound))
+                && default.iter().all(|s| is_cacheable_skeleton(s, bound))
         }
         Skeleton::With { name, value, body } => {
-            expr(value, bound) && {
+            is_stable_expression(value, bound) && {
                 bound.push(name.to_string());
-                let sound = skeleton(body, bound);
+                let cacheable = is_cacheable_skeleton(body, bound);
                 bound.pop();
-                sound
+                cacheable
             }
         }
         Skeleton::If { condition, then, otherwise } => {
-            expr(condition, bound) && skeleton(then, bound) && otherwise.iter().all(|s| skeleton(s, bound))
+            is_stable_expression(condition, bound)
+                && is_cacheable_skeleton(then, bound)
+                && otherwise.iter().all(|s| is_cacheable_skeleton(s, bound))
         }
     }
 }
 
-fn expr(e: &Expr, bound: &[String]) -> bool {
+fn is_stable_expression(e: &Expression, bound: &[String]) -> bool {
     match e {
-        Expr::Variable(path) | Expr::Chain { path, .. } => is_stable(path, bound),
-        Expr::Engine { reads, .. } => reads.iter().all(|path| is_stable(path, bound)),
+        Expression::Variable(path) | Expression::Chain { path, .. } => is_stable(path, bound),
+        Expression::Jinja { variables, .. } => variables.iter().all(|path| is_stable(path, bound)),
     }
 }
 
-fn is_stable(path: &Path, bound: &[String]) -> bool {
+fn is_stable(path: &VariablePath, bound: &[String]) -> bool {
     let root = path.0.first().map(|s| &**s).unwrap_or_default();
     if bound.iter().any(|b| b == root) || matches!(root, "request" | "policy") || path.0.len() == 1 && root == RARE {
         return true;
@@ -84,12 +93,12 @@ fn is_stable(path: &Path, bound: &[String]) -> bool {
     STABLE.contains(&path.0.join(".").as_str())
 }
 
-fn is_piece(path: &Path, bound: &[String]) -> bool {
-    path.0.len() == 1 && PIECES.contains(&&*path.0[0]) && !bound.iter().any(|b| **b == *path.0[0])
+fn is_delta(path: &VariablePath, bound: &[String]) -> bool {
+    path.0.len() == 1 && DELTAS.contains(&&*path.0[0]) && !bound.iter().any(|b| **b == *path.0[0])
 }
 
-/// `seq + 1`: a count that begins elsewhere.
-fn counts(text: &str) -> bool {
+/// `seq + 1`: a sequence number with an offset.
+fn is_sequence_offset(text: &str) -> bool {
     text.strip_prefix("seq")
         .and_then(|rest| rest.trim().strip_prefix('+'))
         .is_some_and(|n| n.trim().parse::<u16>().is_ok())

@@ -1,60 +1,62 @@
-//! Expressions: Jinja over named variables. Compiled at load; a plain variable never reaches the engine.
+//! Expressions: Jinja over named variables. Compiled at load. Plain variables and look-ups do not use the template
+//! engine.
 
-use super::expression_check::Check;
+use super::expression_check::ExpressionCheck;
 use super::expression_tokens;
-use super::scope::Env;
+use super::scope::VariableScope;
 use super::table::{Table, Tables};
 use crate::diagnostics::Span;
 use crate::domain::Tree;
-use crate::domain::variables::Type;
-use crate::mapping::source::field_reader::Cx;
+use crate::domain::variables::VariableType;
+use crate::mapping::source::field_reader::LoadContext;
 use minijinja::value::ValueKind;
-use minijinja::{Environment, Error, ErrorKind, Expression, Value};
+use minijinja::{Environment, Error, ErrorKind, Expression as JinjaExpression, Value};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// An expression after its check.
+/// A checked expression.
 #[derive(Clone, Debug)]
-pub enum Expr {
+pub enum Expression {
     /// `item.id`
-    Variable(Path),
-    /// `turn.finish | table('status') | default('x')`: look-ups on a variable, which keep exact values and need no engine.
-    Chain { path: Path, links: Vec<Link> },
-    /// Anything else: its place in the [`Pool`], and the variables that it reads.
-    Engine { id: usize, reads: Vec<Path>, text: Arc<str> },
+    Variable(VariablePath),
+    /// `turn.finish | table('status') | default('x')`: look-ups on a variable. They keep exact values and do not need
+    /// the template engine.
+    Chain { path: VariablePath, filters: Vec<Filter> },
+    /// Any other expression: its index in the [`ExpressionPool`], and the variables that it reads.
+    Jinja { id: usize, variables: Vec<VariablePath>, text: Arc<str> },
 }
 
-/// One look-up of a chain.
+/// One filter of a chain.
 #[derive(Clone, Debug)]
-pub enum Link {
+pub enum Filter {
     Table(Arc<Table>),
-    /// Stands in for null and absent, never for 0, "" or false.
+    /// Replaces null and absent values, but not 0, "" or false.
     Default(Tree),
-    /// Stands before a text that does not begin with it.
+    /// Prepended to a text that does not begin with it.
     Prefix(String),
 }
 
 /// A dotted path of names: `turn.items`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Path(pub Vec<Arc<str>>);
+pub struct VariablePath(pub Vec<Arc<str>>);
 
-impl Path {
-    fn parse(text: &str) -> Option<Path> {
+impl VariablePath {
+    fn parse(text: &str) -> Option<VariablePath> {
         let name = |s: &str| {
             s.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
                 && s.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
         };
         let steps: Vec<&str> = text.split('.').collect();
         let keyword = matches!(text, "true" | "false" | "none" | "True" | "False" | "None");
-        (!keyword && steps.iter().all(|s| name(s))).then(|| Path(steps.into_iter().map(Arc::from).collect()))
+        (!keyword && steps.iter().all(|s| name(s))).then(|| VariablePath(steps.into_iter().map(Arc::from).collect()))
     }
 }
 
-type Compiled<'e> = Vec<Expression<'e, 'static>>;
+type Compiled<'e> = Vec<JinjaExpression<'e, 'static>>;
 
 self_cell::self_cell!(
-    /// The engine with its compiled expressions, which borrow from it.
+    /// The template engine with its compiled expressions, which borrow from it.
     struct Cell {
         owner: Environment<'static>,
         #[not_covariant]
@@ -63,15 +65,15 @@ self_cell::self_cell!(
 );
 
 /// The compiled expressions of one plan.
-pub struct Pool(Cell);
+pub struct ExpressionPool(Cell);
 
-impl std::fmt::Debug for Pool {
+impl std::fmt::Debug for ExpressionPool {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Pool")
     }
 }
 
-impl Pool {
+impl ExpressionPool {
     pub fn eval(&self, id: usize, context: Value) -> Result<Value, Error> {
         self.0.with_dependent(|_, compiled| match compiled.get(id) {
             Some(expression) => expression.eval(context),
@@ -81,51 +83,52 @@ impl Pool {
 }
 
 /// Collects the expressions of a plan while it is being compiled.
-pub struct PoolBuilder {
+pub struct ExpressionPoolBuilder {
     environment: Environment<'static>,
     tables: Tables,
-    /// Known when the plan is made, so what only reads them is decided then.
+    /// Policies are constant in a plan, so expressions that read only policies are evaluated at load.
     policies: Vec<(Arc<str>, Tree)>,
     texts: RefCell<Vec<String>>,
-    /// The policies that were asked since the last `asked()`: once they have decided, nothing else remembers them.
-    asked: RefCell<Vec<String>>,
+    /// The policies read since the last `take_policies_read()`. Evaluation at load removes them from the skeleton, so
+    /// they are recorded here.
+    policies_read: RefCell<Vec<String>>,
 }
 
-/// A frame's expression does a handful of steps; a runaway one is stopped.
+/// Limit on evaluation steps. A frame's expression needs a handful; this stops a runaway one.
 const FUEL: u64 = 20_000;
 
-impl PoolBuilder {
-    pub fn new(tables: Tables) -> PoolBuilder {
-        PoolBuilder {
+impl ExpressionPoolBuilder {
+    pub fn new(tables: Tables) -> ExpressionPoolBuilder {
+        ExpressionPoolBuilder {
             environment: environment(tables.clone()),
             tables,
             policies: Vec::new(),
             texts: RefCell::default(),
-            asked: RefCell::default(),
+            policies_read: RefCell::default(),
         }
     }
 
-    pub fn policies(mut self, policies: &[(Arc<str>, Tree)]) -> PoolBuilder {
+    pub fn policies(mut self, policies: &[(Arc<str>, Tree)]) -> ExpressionPoolBuilder {
         self.policies = policies.to_vec();
         self
     }
 
-    /// Which policies the expressions asked that were added since the last call.
-    pub fn asked(&self) -> Vec<String> {
-        self.asked.take()
+    /// The policies read by the expressions added since the last call.
+    pub fn take_policies_read(&self) -> Vec<String> {
+        self.policies_read.take()
     }
 
-    fn note(&self, path: &Path) {
+    fn record_policy_read(&self, path: &VariablePath) {
         let Some((root, name)) = path.0.split_first() else { return };
-        let (name, mut asked) = (name.join("."), self.asked.borrow_mut());
-        if &**root == "policy" && !asked.contains(&name) {
-            asked.push(name);
+        let (name, mut policies_read) = (name.join("."), self.policies_read.borrow_mut());
+        if &**root == "policy" && !policies_read.contains(&name) {
+            policies_read.push(name);
         }
     }
 
     /// The value of an expression that reads nothing but policies.
-    pub fn settled(&self, expr: &Expr) -> Option<Tree> {
-        let of = |path: &Path| match path.0.split_first() {
+    pub fn constant_value(&self, expr: &Expression) -> Option<Tree> {
+        let of = |path: &VariablePath| match path.0.split_first() {
             Some((root, name)) if &**root == "policy" => {
                 let name = name.join(".");
                 self.policies.iter().find(|(n, _)| **n == *name).map(|(_, v)| (name, v))
@@ -133,12 +136,12 @@ impl PoolBuilder {
             _ => None,
         };
         match expr {
-            Expr::Variable(path) => of(path).map(|(_, value)| value.clone()),
-            Expr::Chain { .. } => None,
-            Expr::Engine { reads, .. } if reads.is_empty() => None,
-            Expr::Engine { reads, text, .. } => {
+            Expression::Variable(path) => of(path).map(|(_, value)| value.clone()),
+            Expression::Chain { .. } => None,
+            Expression::Jinja { variables, .. } if variables.is_empty() => None,
+            Expression::Jinja { variables, text, .. } => {
                 let known: BTreeMap<String, Value> =
-                    reads.iter().map(|p| of(p).map(|(n, v)| (n, to_jinja(v)))).collect::<Option<_>>()?;
+                    variables.iter().map(|p| of(p).map(|(n, v)| (n, to_jinja(v)))).collect::<Option<_>>()?;
                 let context = BTreeMap::from([("policy".to_owned(), Value::from(known))]);
                 let expression = self.environment.compile_expression(text).ok()?;
                 expression.eval(Value::from(context)).ok().map(|v| from_jinja(&v))
@@ -146,78 +149,85 @@ impl PoolBuilder {
         }
     }
 
-    /// Checks an expression and adds it. `span` is where it stands: a hole, or a scalar.
-    pub fn add(&self, text: &str, span: Span, env: &Env, cx: Cx) -> Option<(Expr, Type)> {
+    /// Checks an expression and adds it. `span` is its placeholder or scalar.
+    pub fn add(
+        &self,
+        text: &str,
+        span: Span,
+        scope: &VariableScope,
+        cx: LoadContext,
+    ) -> Option<(Expression, VariableType)> {
         let text = text.trim();
-        let check = Check { text, span, tokens: expression_tokens::tokens(text), tables: &self.tables, env, cx };
-        if let Some(path) = Path::parse(text) {
-            let kind = check.variable(text)?;
-            self.note(&path);
-            return Some((Expr::Variable(path), kind));
+        let check =
+            ExpressionCheck { text, span, tokens: expression_tokens::tokens(text), tables: &self.tables, scope, cx };
+        if let Some(path) = VariablePath::parse(text) {
+            let kind = check.resolve_variable(text)?;
+            self.record_policy_read(&path);
+            return Some((Expression::Variable(path), kind));
         }
         let expression = match self.environment.compile_expression_owned(text.to_owned()) {
             Ok(expression) => expression,
             Err(error) => {
-                check.does_not_parse(&error);
+                check.report_parse_error(&error);
                 return None;
             }
         };
         let mut names: Vec<String> = expression.undeclared_variables(true).into_iter().collect();
         names.sort();
-        let mut reads = Vec::new();
-        let mut sound = check.calls() & check.comparisons();
+        let mut variables = Vec::new();
+        let mut valid = check.check_calls() & check.check_comparisons();
         for name in names.iter().filter(|name| !check.is_function(name)) {
-            match check.variable(name) {
-                Some(_) => reads.extend(Path::parse(name)),
-                None => sound = false,
+            match check.resolve_variable(name) {
+                Some(_) => variables.extend(VariablePath::parse(name)),
+                None => valid = false,
             }
         }
-        // With nothing to read, what is left to go wrong are the calls themselves.
+        // Without values, the only errors left are those of the calls.
         if let Err(error) = expression.eval(BTreeMap::<String, Value>::new())
-            && sound
+            && valid
         {
-            sound = check.is_called_well(&error);
+            valid = check.has_valid_arguments(&error);
         }
-        if !sound {
+        if !valid {
             return None;
         }
-        reads.iter().for_each(|path| self.note(path));
+        variables.iter().for_each(|path| self.record_policy_read(path));
         if let Some(chain) = self.chain(text) {
-            return Some((chain, Type::Json));
+            return Some((chain, VariableType::Json));
         }
         let mut texts = self.texts.borrow_mut();
         texts.push(text.to_owned());
-        Some((Expr::Engine { id: texts.len() - 1, reads, text: Arc::from(text) }, Type::Json))
+        Some((Expression::Jinja { id: texts.len() - 1, variables, text: Arc::from(text) }, VariableType::Json))
     }
 
     /// A variable followed by `table('x')`, `default(literal)` and `prefix('x')` only.
-    fn chain(&self, text: &str) -> Option<Expr> {
-        let mut pieces = text.split('|').map(str::trim);
-        let path = Path::parse(pieces.next()?)?;
-        let links = pieces.map(|piece| {
-            let (name, argument) = piece.strip_suffix(')')?.split_once('(')?;
+    fn chain(&self, text: &str) -> Option<Expression> {
+        let mut segments = text.split('|').map(str::trim);
+        let path = VariablePath::parse(segments.next()?)?;
+        let filters = segments.map(|segment| {
+            let (name, argument) = segment.strip_suffix(')')?.split_once('(')?;
             match name.trim() {
-                "table" => self.tables.get(argument.trim().trim_matches(['\'', '"'])).cloned().map(Link::Table),
-                "default" => literal(argument.trim()).map(Link::Default),
-                "prefix" => Some(Link::Prefix(literal(argument.trim())?.as_str()?.to_owned())),
+                "table" => self.tables.get(argument.trim().trim_matches(['\'', '"'])).cloned().map(Filter::Table),
+                "default" => literal(argument.trim()).map(Filter::Default),
+                "prefix" => Some(Filter::Prefix(literal(argument.trim())?.as_str()?.to_owned())),
                 _ => None,
             }
         });
-        Some(Expr::Chain { path, links: links.collect::<Option<Vec<_>>>()? })
+        Some(Expression::Chain { path, filters: filters.collect::<Option<Vec<_>>>()? })
     }
 
-    /// Every text compiled before, so it compiles again.
-    pub fn build(self) -> Option<Pool> {
+    /// Compiles all expressions. Each compiled in `add`, so this does not fail.
+    pub fn build(self) -> Option<ExpressionPool> {
         let texts = self.texts.into_inner();
         Cell::try_new(self.environment, |environment| {
             texts.into_iter().map(|text| environment.compile_expression_owned(text)).collect::<Result<Vec<_>, _>>()
         })
         .ok()
-        .map(Pool)
+        .map(ExpressionPool)
     }
 }
 
-/// A number, a quoted word without escapes, true, false, none, [] or {}.
+/// Parses a number, a quoted word without escapes, true, false, none, [] or {}.
 fn literal(text: &str) -> Option<Tree> {
     let quoted = |q: char| text.strip_prefix(q)?.strip_suffix(q).filter(|t| !t.contains([q, '\\', '|']));
     match text {
@@ -234,7 +244,7 @@ fn environment(tables: Tables) -> Environment<'static> {
     let mut env = Environment::empty();
     env.set_fuel(Some(FUEL));
     env.set_undefined_behavior(minijinja::UndefinedBehavior::Chainable);
-    // Ours: it replaces null and absent, never 0, "" or false.
+    // Unlike Jinja's filter: it replaces null and absent, but not 0, "" or false.
     env.add_filter(
         "default",
         |value: Value, other: Value| {
@@ -266,7 +276,7 @@ fn environment(tables: Tables) -> Environment<'static> {
     env
 }
 
-/// A prefix that is there already is not put there again.
+/// Adds a prefix, unless the text already begins with it.
 pub fn prefixed(text: &str, prefix: &str) -> String {
     if text.starts_with(prefix) { text.to_owned() } else { format!("{prefix}{text}") }
 }
@@ -284,7 +294,7 @@ pub fn to_jinja(tree: &Tree) -> Value {
         Tree::Bool(b) => Value::from(*b),
         Tree::Num(n) => n.as_i64().map(Value::from).or(n.as_f64().map(Value::from)).unwrap_or_default(),
         Tree::Str(s) => Value::from(s.as_str()),
-        Tree::Torn(t) => Value::from(t.lossy()),
+        Tree::SurrogateString(t) => Value::from(t.to_string_lossy()),
         Tree::List(items) => items.iter().map(to_jinja).collect(),
         Tree::Map(entries) => {
             let fields: BTreeMap<String, Value> = entries.iter().map(|(k, v)| (k.to_string(), to_jinja(v))).collect();

@@ -1,36 +1,36 @@
-//! What is wrong with an expression, before it ever runs: the engine finds an unknown filter or a word that a variable
-//! never is only when it runs into it, or not at all.
+//! Checks expressions at load. The template engine would find an unknown filter, or a comparison that is never true,
+//! only at run time or not at all.
 
 use super::expression_tokens;
-use super::expression_tokens::{Call, CallKind, Placed, Token};
-use super::scope::Env;
+use super::expression_tokens::{Call, CallKind, Token, TokenAt};
+use super::scope::VariableScope;
 use super::table::Tables;
-use crate::diagnostics::{Code, Diagnostic, Span, did_you_mean, one_of};
-use crate::domain::variables::Type;
+use crate::diagnostics::{Code, Diagnostic, Span, did_you_mean, or_list};
+use crate::domain::variables::VariableType;
 use crate::mapping::lint;
-use crate::mapping::source::field_reader::Cx;
+use crate::mapping::source::field_reader::LoadContext;
 use minijinja::{Error, ErrorKind};
 
-/// The closed lists of what an expression may call.
+/// The filters and tests that an expression may use.
 const FILTERS: &[&str] =
     &["default", "table", "prefix", "lower", "upper", "trim", "length", "json", "join", "first", "last"];
 const TESTS: &[&str] = &["none", "startingwith", "endingwith"];
 
-/// One expression at one place.
-pub(crate) struct Check<'e> {
+/// The check of one expression.
+pub(crate) struct ExpressionCheck<'e> {
     pub text: &'e str,
-    /// The hole or the scalar that it stands in.
+    /// Its placeholder or scalar.
     pub span: Span,
-    pub tokens: Vec<Placed<'e>>,
+    pub tokens: Vec<TokenAt<'e>>,
     pub tables: &'e Tables,
-    pub env: &'e Env,
-    pub cx: Cx<'e>,
+    pub scope: &'e VariableScope,
+    pub cx: LoadContext<'e>,
 }
 
-impl Check<'_> {
-    /// Where a word of the expression stands in its file.
-    fn at(&self, at: usize, word: &str) -> Span {
-        // An escape in the YAML moves everything behind it; then the word is looked for.
+impl ExpressionCheck<'_> {
+    /// The span of a word of the expression.
+    fn span_at(&self, at: usize, word: &str) -> Span {
+        // YAML escapes shift offsets. Then search for the word instead.
         match self.cx.sources.text(self.span).find(self.text) {
             Some(start) => {
                 let start = self.span.start as usize + start + at;
@@ -40,13 +40,13 @@ impl Check<'_> {
         }
     }
 
-    fn whole(&self) -> Span {
-        self.at(0, self.text)
+    fn whole_span(&self) -> Span {
+        self.span_at(0, self.text)
     }
 
-    pub fn does_not_parse(&self, error: &Error) {
-        if let Some((at, sign, sentence)) = expression_tokens::foreign(&self.tokens) {
-            self.cx.error(Code::BadExpression, self.at(at, sign), sentence);
+    pub fn report_parse_error(&self, error: &Error) {
+        if let Some((at, sign, sentence)) = expression_tokens::foreign_syntax(&self.tokens) {
+            self.cx.error(Code::BadExpression, self.span_at(at, sign), sentence);
             return;
         }
         let reason = error.detail().map_or_else(|| error.to_string(), str::to_owned);
@@ -58,28 +58,29 @@ impl Check<'_> {
                 None => other.to_owned(),
             },
         };
-        self.cx.error(Code::BadExpression, self.whole(), format!("this expression cannot be read: {reason}"));
+        self.cx.error(Code::BadExpression, self.whole_span(), format!("this expression cannot be read: {reason}"));
     }
 
-    pub fn variable(&self, path: &str) -> Option<Type> {
-        let unknown = match self.env.resolve(path) {
+    pub fn resolve_variable(&self, path: &str) -> Option<VariableType> {
+        let unknown = match self.scope.resolve(path) {
             Ok(kind) => return Some(kind),
             Err(unknown) => unknown,
         };
-        // `created` for `turn.created`: the word is right, and what it belongs to is missing.
+        // `created` instead of `turn.created`: the field is right, but the record is missing.
         let field_of = |full: &&str| full.rsplit_once('.').is_some_and(|(of, field)| field == path && of != "policy");
-        let near = unknown.near.iter().map(String::as_str).find(field_of).filter(|_| unknown.root);
-        let near = near.or_else(|| did_you_mean(path, unknown.near.iter().map(String::as_str)));
+        let near = unknown.candidates.iter().map(String::as_str).find(field_of).filter(|_| unknown.is_root);
+        let near = near.or_else(|| did_you_mean(path, unknown.candidates.iter().map(String::as_str)));
         let root = |path: &str| path.split('.').next().unwrap_or_default().to_owned();
-        if let Some(part) = &self.env.part
-            && unknown.root
-            && near.is_none_or(|near| self.env.is_named_here(near) && !part.speaks_of(&root(near)))
+        if let Some(fragment) = &self.scope.fragment
+            && unknown.is_root
+            && near.is_none_or(|near| self.scope.is_local_variable(near) && !fragment.mentions(&root(near)))
         {
-            // The part is right where it has what it reads; here it has not.
+            // The fragment is valid elsewhere; here a variable that it reads is not in scope.
             let root = root(path);
-            let message = format!("the part `{}` reads `{root}`, which is not in {}", part.name, self.env.place);
-            let help = format!("{}; `with: {{ {root}: … }}` gives it another one", unknown.offered);
-            let mut diagnostic = Diagnostic::new(Code::UnknownVariable, part.span, message).help(help);
+            let message =
+                format!("the part `{}` reads `{root}`, which is not in {}", fragment.name, self.scope.description);
+            let help = format!("{}; `with: {{ {root}: … }}` gives it another one", unknown.available);
+            let mut diagnostic = Diagnostic::new(Code::UnknownVariable, fragment.span, message).help(help);
             if let Some(near) = near {
                 let near = near.split('.').next().unwrap_or_default();
                 diagnostic = diagnostic.label(format!("there is `{near}` instead"));
@@ -87,12 +88,12 @@ impl Check<'_> {
             self.cx.add(diagnostic);
             return None;
         }
-        let is_it = |word: &str| word.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
-        let at = self.tokens.iter().find(|(_, token)| matches!(token, Token::Word(word) if is_it(word)));
-        let at = at.map_or_else(|| self.cx.sources.within(self.span, path), |(at, _)| self.at(*at, path));
+        let is_path = |word: &str| word.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+        let at = self.tokens.iter().find(|(_, token)| matches!(token, Token::Word(word) if is_path(word)));
+        let at = at.map_or_else(|| self.cx.sources.within(self.span, path), |(at, _)| self.span_at(*at, path));
         let (code, message) = match path.strip_prefix("policy.") {
             Some(policy) => (Code::UnknownPolicy, format!("no policy is called `{policy}`")),
-            None => (Code::UnknownVariable, format!("no variable `{path}` in {}", self.env.place)),
+            None => (Code::UnknownVariable, format!("no variable `{path}` in {}", self.scope.description)),
         };
         let mut diagnostic = Diagnostic::new(code, at, message);
         if let Some(near) = near {
@@ -100,7 +101,7 @@ impl Check<'_> {
         } else if expression_tokens::is_compared(&self.tokens, path) {
             diagnostic = diagnostic.label(format!("a word is in quotes: '{path}'"));
         }
-        self.cx.add(diagnostic.help(unknown.offered));
+        self.cx.add(diagnostic.help(unknown.available));
         None
     }
 
@@ -108,65 +109,65 @@ impl Check<'_> {
         expression_tokens::calls(&self.tokens).iter().any(|c| c.kind == CallKind::Function && c.name == name)
     }
 
-    pub fn calls(&self) -> bool {
-        let mut sound = true;
+    pub fn check_calls(&self) -> bool {
+        let mut valid = true;
         for call in expression_tokens::calls(&self.tokens) {
-            let at = self.at(call.at, call.name);
+            let at = self.span_at(call.at, call.name);
             let (known, noun): (&[&str], &str) = match call.kind {
                 CallKind::Filter => (FILTERS, "filter"),
                 CallKind::Test => (TESTS, "test"),
                 CallKind::Function => {
                     let message = format!("`{}(…)` is a function, and there are none", call.name);
                     self.cx.unknown(Code::UnknownFilter, at, message, call.name, FILTERS.iter().copied());
-                    sound = false;
+                    valid = false;
                     continue;
                 }
             };
             if !known.contains(&call.name) {
                 let message = format!("no {noun} is called `{}`", call.name);
                 self.cx.unknown(Code::UnknownFilter, at, message, call.name, known.iter().copied());
-                sound = false;
+                valid = false;
             } else if call.name == "table" && call.kind == CallKind::Filter {
-                sound &= self.table(&call);
+                valid &= self.check_table(&call);
             }
         }
-        sound
+        valid
     }
 
-    /// Too few or too many arguments; anything else may be a matter of the values.
-    pub fn is_called_well(&self, error: &Error) -> bool {
+    /// Reports too few or too many arguments. Other errors may depend on the values.
+    pub fn has_valid_arguments(&self, error: &Error) -> bool {
         let how = match error.kind() {
             ErrorKind::MissingArgument => "too few",
             ErrorKind::TooManyArguments => "too many",
             _ => return true,
         };
         let called: Vec<&str> = expression_tokens::calls(&self.tokens).iter().map(|c| c.name).collect();
-        let message = format!("{how} arguments for {}", one_of(called));
-        self.cx.error(Code::BadExpression, self.whole(), message);
+        let message = format!("{how} arguments for {}", or_list(called));
+        self.cx.error(Code::BadExpression, self.whole_span(), message);
         false
     }
 
-    fn table(&self, call: &Call) -> bool {
+    fn check_table(&self, call: &Call) -> bool {
         let cx = self.cx;
         let Some((at, name)) = call.argument else {
             let message = "`table` wants the name of a table, in quotes: `table('name')`";
-            cx.error(Code::UnknownTable, self.at(call.at, call.name), message);
+            cx.error(Code::UnknownTable, self.span_at(call.at, call.name), message);
             return false;
         };
         let Some(table) = self.tables.get(name) else {
             let message = format!("no table is called `{name}`");
-            cx.unknown(Code::UnknownTable, self.at(at, name), message, name, self.tables.names());
+            cx.unknown(Code::UnknownTable, self.span_at(at, name), message, name, self.tables.names());
             return false;
         };
         let input = call.input.unwrap_or_default();
-        let Some(words) = self.env.words(input) else {
+        let Some(words) = self.scope.closed_values(input) else {
             if !self.has_default(call) {
                 lint::table_in_expression(table, input, cx);
             }
             return true;
         };
-        // A slip in a row leaves a word without its row, or under the default.
-        let rowless: Vec<&str> = words.iter().copied().filter(|w| !table.names(w)).chain(["default"]).collect();
+        // A typo in a row: the intended word has no row or gets the default.
+        let rowless: Vec<&str> = words.iter().copied().filter(|w| !table.contains(w)).chain(["default"]).collect();
         for (row, span) in table.rows().filter(|(row, _)| !words.contains(row)) {
             if let Some(near) = did_you_mean(row, rowless.iter().copied()) {
                 let message = format!("`{input}` is never `{row}`");
@@ -185,18 +186,18 @@ impl Check<'_> {
         false
     }
 
-    /// Does `| default(…)` follow this look-up?
+    /// Whether `| default(…)` follows this look-up.
     fn has_default(&self, call: &Call) -> bool {
         let mut after = self.tokens.iter().skip_while(|(at, _)| *at <= call.at).map(|(_, token)| *token);
-        let closes = after.by_ref().any(|token| token == Token::Sign(")"));
-        closes && after.next() == Some(Token::Sign("|")) && after.next() == Some(Token::Word("default"))
+        let closes = after.by_ref().any(|token| token == Token::Symbol(")"));
+        closes && after.next() == Some(Token::Symbol("|")) && after.next() == Some(Token::Word("default"))
     }
 
-    /// A comparison with a word that the variable never is holds never, and nobody notices.
-    pub fn comparisons(&self) -> bool {
-        let mut sound = true;
+    /// Reports comparisons with a word that is not a possible value of the variable: they are never true.
+    pub fn check_comparisons(&self) -> bool {
+        let mut valid = true;
         for comparison in expression_tokens::comparisons(&self.tokens) {
-            let Some(words) = self.env.words(comparison.variable) else { continue };
+            let Some(words) = self.scope.closed_values(comparison.variable) else { continue };
             if !words.contains(&comparison.word) {
                 let (variable, word) = (comparison.variable, comparison.word);
                 let code = match variable.starts_with("policy.") {
@@ -204,10 +205,10 @@ impl Check<'_> {
                     false => Code::UnknownValue,
                 };
                 let message = format!("`{variable}` is never `{word}`");
-                self.cx.unknown(code, self.at(comparison.at, word), message, word, words);
-                sound = false;
+                self.cx.unknown(code, self.span_at(comparison.at, word), message, word, words);
+                valid = false;
             }
         }
-        sound
+        valid
     }
 }

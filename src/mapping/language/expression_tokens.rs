@@ -1,18 +1,18 @@
-//! The words of an expression, with their places. The engine has the parser; this finds what a check wants to look at
-//! and to point at: what is called, what is compared with what, and the slips that the engine only stumbles over.
+//! Tokens of an expression, with offsets. The template engine has the parser. The checks use tokens to find calls,
+//! comparisons and common mistakes, and to point at them.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Token<'t> {
     /// `item.id`, `and`, `12`
     Word(&'t str),
-    /// What stands between quotes.
+    /// A quoted text, without its quotes.
     Text(&'t str),
     /// `==`, `(`, `|`
-    Sign(&'t str),
+    Symbol(&'t str),
 }
 
-/// A token, and where it begins in the expression.
-pub type Placed<'t> = (usize, Token<'t>);
+/// A token and its offset in the expression.
+pub type TokenAt<'t> = (usize, Token<'t>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallKind {
@@ -26,9 +26,9 @@ pub struct Call<'t> {
     pub kind: CallKind,
     pub name: &'t str,
     pub at: usize,
-    /// The first argument and its place, when it is a quoted word.
+    /// The first argument and its offset, if it is a quoted word.
     pub argument: Option<(usize, &'t str)>,
-    /// What stands before the bar, when it is a plain variable.
+    /// The input of a filter, if it is a plain variable.
     pub input: Option<&'t str>,
 }
 
@@ -37,13 +37,13 @@ pub struct Call<'t> {
 pub struct Comparison<'t> {
     pub variable: &'t str,
     pub word: &'t str,
-    /// Where the word stands.
+    /// Offset of the word.
     pub at: usize,
 }
 
 const KEYWORDS: &[&str] = &["and", "or", "not", "in", "if", "else", "is"];
 
-pub fn tokens(text: &str) -> Vec<Placed<'_>> {
+pub fn tokens(text: &str) -> Vec<TokenAt<'_>> {
     let mut found = Vec::new();
     let mut rest = text.trim_start();
     while let Some(first) = rest.chars().next() {
@@ -63,7 +63,7 @@ pub fn tokens(text: &str) -> Vec<Placed<'_>> {
             c => {
                 let two = ["==", "!=", "<=", ">=", "&&", "||", "//", "**", "{{", "}}"];
                 let length = two.iter().find(|s| rest.starts_with(**s)).map_or(c.len_utf8(), |s| s.len());
-                found.push((at, Token::Sign(&rest[..length])));
+                found.push((at, Token::Symbol(&rest[..length])));
                 length
             }
         };
@@ -72,7 +72,7 @@ pub fn tokens(text: &str) -> Vec<Placed<'_>> {
     found
 }
 
-/// Where a quoted text ends.
+/// The offset of the closing quote.
 fn closing(text: &str, quote: char) -> usize {
     let mut escaped = false;
     for (at, c) in text.char_indices() {
@@ -87,7 +87,7 @@ fn closing(text: &str, quote: char) -> usize {
 }
 
 /// `| name(…)`, `is name(…)` and `name(…)`.
-pub fn calls<'t>(tokens: &[Placed<'t>]) -> Vec<Call<'t>> {
+pub fn calls<'t>(tokens: &[TokenAt<'t>]) -> Vec<Call<'t>> {
     let mut found = Vec::new();
     for (i, (at, token)) in tokens.iter().enumerate() {
         let Token::Word(name) = *token else { continue };
@@ -95,10 +95,10 @@ pub fn calls<'t>(tokens: &[Placed<'t>]) -> Vec<Call<'t>> {
             continue;
         }
         let before = |n: usize| i.checked_sub(n).and_then(|j| tokens.get(j)).map(|(_, t)| *t);
-        let opens = matches!(tokens.get(i + 1), Some((_, Token::Sign("("))));
+        let opens = matches!(tokens.get(i + 1), Some((_, Token::Symbol("("))));
         let negated = before(1) == Some(Token::Word("not")) && before(2) == Some(Token::Word("is"));
         let kind = match before(1) {
-            Some(Token::Sign("|")) => CallKind::Filter,
+            Some(Token::Symbol("|")) => CallKind::Filter,
             Some(Token::Word("is")) => CallKind::Test,
             _ if negated => CallKind::Test,
             _ if opens => CallKind::Function,
@@ -117,14 +117,14 @@ pub fn calls<'t>(tokens: &[Placed<'t>]) -> Vec<Call<'t>> {
     found
 }
 
-pub fn comparisons<'t>(tokens: &[Placed<'t>]) -> Vec<Comparison<'t>> {
-    let compares = |token: &Token| matches!(token, Token::Sign("==" | "!="));
+pub fn comparisons<'t>(tokens: &[TokenAt<'t>]) -> Vec<Comparison<'t>> {
+    let compares = |token: &Token| matches!(token, Token::Symbol("==" | "!="));
     tokens
         .windows(3)
         .filter_map(|three| match three {
-            [(_, Token::Word(variable)), (_, sign), (at, Token::Text(word))]
-            | [(at, Token::Text(word)), (_, sign), (_, Token::Word(variable))]
-                if compares(sign) =>
+            [(_, Token::Word(variable)), (_, symbol), (at, Token::Text(word))]
+            | [(at, Token::Text(word)), (_, symbol), (_, Token::Word(variable))]
+                if compares(symbol) =>
             {
                 Some(Comparison { variable, word, at: *at })
             }
@@ -134,21 +134,20 @@ pub fn comparisons<'t>(tokens: &[Placed<'t>]) -> Vec<Comparison<'t>> {
 }
 
 /// Whether the word is one side of a comparison.
-pub fn is_compared(tokens: &[Placed], word: &str) -> bool {
+pub fn is_compared(tokens: &[TokenAt], word: &str) -> bool {
     tokens.windows(2).any(|two| match two {
-        [(_, Token::Sign("==" | "!=")), (_, Token::Word(w))] | [(_, Token::Word(w)), (_, Token::Sign("==" | "!="))] => {
-            *w == word
-        }
+        [(_, Token::Symbol("==" | "!=")), (_, Token::Word(w))]
+        | [(_, Token::Word(w)), (_, Token::Symbol("==" | "!="))] => *w == word,
         _ => false,
     })
 }
 
-/// A sign that stands in no expression, and the sentence about it.
-pub fn foreign<'t>(tokens: &[Placed<'t>]) -> Option<(usize, &'t str, &'static str)> {
+/// A symbol of another language, and the message about it.
+pub fn foreign_syntax<'t>(tokens: &[TokenAt<'t>]) -> Option<(usize, &'t str, &'static str)> {
     tokens.iter().enumerate().find_map(|(i, (at, token))| {
-        let Token::Sign(sign) = *token else { return None };
-        let of_filter = i >= 2 && matches!(tokens[i - 2].1, Token::Sign("|"));
-        let sentence = match sign {
+        let Token::Symbol(symbol) = *token else { return None };
+        let of_filter = i >= 2 && matches!(tokens[i - 2].1, Token::Symbol("|"));
+        let message = match symbol {
             ":" if of_filter => "what a filter takes stands in brackets: `prefix('x')`",
             "=" => "`=` sets nothing here: write `==` to compare",
             "&&" => "write `and` for `&&`",
@@ -158,6 +157,6 @@ pub fn foreign<'t>(tokens: &[Placed<'t>]) -> Option<(usize, &'t str, &'static st
             "{{" | "}}" => "this is an expression already: it stands without braces",
             _ => return None,
         };
-        Some((*at, sign, sentence))
+        Some((*at, symbol, message))
     })
 }

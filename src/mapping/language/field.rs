@@ -1,19 +1,18 @@
-//! How a rule fills a field: a constant, a selector, or `{ from, as, table, default, use }`.
+//! How a rule sets a field: a constant, a selector, or `{ from, as, table, default, use }`.
 
-use super::named_rules::RuleBook;
-use super::rule::RuleSet;
+use super::rule::{NamedRules, RuleSet};
 use super::selector::Selector;
 use super::table::{Table, Tables};
-use crate::diagnostics::{Code, Diagnostic, one_of};
-use crate::domain::emit::{Field, Kind};
-use crate::domain::{Tree, words};
-use crate::mapping::source::field_reader::{Cx, Fields, constant};
-use crate::mapping::source::yaml::{Kind as Yaml, Node};
+use crate::diagnostics::{Code, Diagnostic, or_list};
+use crate::domain::emit::{FieldSpec, FieldType};
+use crate::domain::{Tree, named_enum};
+use crate::mapping::source::field_reader::{FieldReader, LoadContext, constant, text_of};
+use crate::mapping::source::yaml::{Node, YamlKind};
 use std::sync::Arc;
 
-words! {
+named_enum! {
     /// The closed list of conversions. None is named after a dialect.
-    pub enum Convert {
+    pub enum Conversion {
         /// Compact JSON text; a string is already text and stays as it is.
         JsonText = "json_text",
         /// JSON out of text that holds JSON.
@@ -29,45 +28,48 @@ words! {
     }
 }
 
+/// A field and where its value comes from.
 #[derive(Clone, Debug)]
-pub struct Read {
-    pub field: &'static Field,
-    /// A backend's number may stand for text (an id, an index); a client's may not.
+pub struct FieldMapping {
+    pub field: &'static FieldSpec,
+    /// Accept numbers as text. Backends send ids and indices as numbers; for clients that is an error.
     pub(crate) lenient: bool,
-    pub(crate) way: Way,
+    pub(crate) source: FieldSource,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) enum Way {
+pub(crate) enum FieldSource {
     Constant(Tree),
     Select {
-        /// The first that is there and not null counts.
+        /// The first result that is present and not null is used.
         from: Vec<Selector>,
-        convert: Option<Convert>,
+        convert: Option<Conversion>,
         table: Option<Arc<Table>>,
         default: Tree,
     },
-    Parts {
+    /// `use:`: named rules applied to the result of the selector.
+    ContentParts {
         from: Selector,
         rules: Arc<RuleSet>,
     },
 }
 
-pub struct ReadCx<'c> {
-    pub cx: Cx<'c>,
+/// Context for parsing field mappings.
+pub struct FieldContext<'c> {
+    pub cx: LoadContext<'c>,
     pub tables: &'c Tables,
-    pub book: &'c RuleBook,
+    pub named_rules: &'c NamedRules,
     pub lenient: bool,
 }
 
-impl Read {
-    pub fn parse(field: &'static Field, node: &Node, rcx: &ReadCx) -> Option<Read> {
-        let cx = rcx.cx;
-        let way = match &node.kind {
-            Yaml::Text(text) if Selector::looks_like(text) => {
+impl FieldMapping {
+    pub fn parse(field: &'static FieldSpec, node: &Node, context: &FieldContext) -> Option<FieldMapping> {
+        let cx = context.cx;
+        let source = match &node.kind {
+            YamlKind::Text(text) if Selector::looks_like(text) => {
                 let selector = Selector::parse(text, node.span, cx)?;
-                match field.kind {
-                    Kind::Parts => {
+                match field.field_type {
+                    FieldType::ContentParts => {
                         cx.add(
                             Diagnostic::new(Code::WrongType, node.span, format!("`{}` needs rules", field.name)).help(
                                 "write `{ from: \"@.content\", use: NAME }`, with the rules of NAME below `rules:`",
@@ -75,78 +77,81 @@ impl Read {
                         );
                         return None;
                     }
-                    _ => Way::Select { from: vec![selector], convert: None, table: None, default: Tree::Null },
+                    _ => FieldSource::Select { from: vec![selector], convert: None, table: None, default: Tree::Null },
                 }
             }
-            Yaml::Map(_) => Self::parse_map(field, node, rcx)?,
-            Yaml::Null | Yaml::Bool(_) | Yaml::Int(_) | Yaml::Float(_) | Yaml::Text(_) | Yaml::List(_) => {
-                Way::Constant(self::fixed(field, &constant(node), node, cx)?)
-            }
+            YamlKind::Map(_) => Self::parse_map(field, node, context)?,
+            YamlKind::Null
+            | YamlKind::Bool(_)
+            | YamlKind::Int(_)
+            | YamlKind::Float(_)
+            | YamlKind::Text(_)
+            | YamlKind::List(_) => FieldSource::Constant(checked_constant(field, &constant(node), node, cx)?),
         };
-        Some(Read { field, lenient: rcx.lenient, way })
+        Some(FieldMapping { field, lenient: context.lenient, source })
     }
 
-    fn parse_map(field: &'static Field, node: &Node, rcx: &ReadCx) -> Option<Way> {
-        let cx = rcx.cx;
-        let fields = Fields::of(node, format!("the field `{}`", field.name), cx)?;
+    fn parse_map(field: &'static FieldSpec, node: &Node, context: &FieldContext) -> Option<FieldSource> {
+        let cx = context.cx;
+        let fields = FieldReader::of(node, format!("the field `{}`", field.name), cx)?;
         if let Some(value) = fields.get("value") {
-            let way = Way::Constant(self::fitted(field, &constant(value), value, cx)?);
-            fields.done();
-            return Some(way);
+            let source = FieldSource::Constant(coerced_constant(field, &constant(value), value, cx)?);
+            fields.finish();
+            return Some(source);
         }
         let mut from = Vec::new();
         for item in fields.list("from") {
-            if let Some(text) = crate::mapping::source::field_reader::text_of(item, cx) {
+            if let Some(text) = text_of(item, cx) {
                 from.extend(Selector::parse(text, item.span, cx));
             }
         }
         fields.required("from")?;
         let rules = match fields.get("use") {
             Some(name) => {
-                let text = crate::mapping::source::field_reader::text_of(name, cx)?;
-                let found = rcx.book.get(text);
+                let text = text_of(name, cx)?;
+                let found = context.named_rules.get(text);
                 if found.is_none() {
                     let message = format!("no rules are called `{text}`");
-                    cx.unknown(Code::UnknownReference, name.span, message, text, rcx.book.names());
+                    cx.unknown(Code::UnknownReference, name.span, message, text, context.named_rules.names());
                 }
                 Some(found?)
             }
             None => None,
         };
-        let convert = fields.get("as").and_then(|n| cx.word(n, Convert::WORDS)).and_then(Convert::from_word);
+        let convert = fields.get("as").and_then(|n| cx.one_of(n, Conversion::NAMES)).and_then(Conversion::from_name);
         let table = match fields.get("table") {
             None => None,
             Some(name) => match &name.kind {
-                Yaml::Map(_) => Table::parse(field.name, name.span, name, cx),
+                YamlKind::Map(_) => Table::parse(field.name, name.span, name, cx),
                 _ => {
-                    let text = crate::mapping::source::field_reader::text_of(name, cx)?;
-                    let found = rcx.tables.get(text).cloned();
+                    let text = text_of(name, cx)?;
+                    let found = context.tables.get(text).cloned();
                     if found.is_none() {
                         let message = format!("no table is called `{text}`");
-                        cx.unknown(Code::UnknownTable, name.span, message, text, rcx.tables.names());
+                        cx.unknown(Code::UnknownTable, name.span, message, text, context.tables.names());
                     }
                     found
                 }
             },
         };
-        if let (Some(table), Kind::Word(words)) = (&table, field.kind) {
-            self::check_values(table, words, field, cx);
+        if let (Some(table), FieldType::Enum(words)) = (&table, field.field_type) {
+            check_table_values(table, words, field, cx);
         }
         let default = match fields.get("default") {
-            Some(node) => self::fixed(field, &constant(node), node, cx)?,
+            Some(node) => checked_constant(field, &constant(node), node, cx)?,
             None => Tree::Null,
         };
-        fields.done();
-        match (rules, field.kind) {
-            (Some(rules), Kind::Parts) => {
+        fields.finish();
+        match (rules, field.field_type) {
+            (Some(rules), FieldType::ContentParts) => {
                 from.truncate(1);
-                from.pop().map(|from| Way::Parts { from, rules })
+                from.pop().map(|from| FieldSource::ContentParts { from, rules })
             }
-            (None, Kind::Parts) | (Some(_), _) => {
+            (None, FieldType::ContentParts) | (Some(_), _) => {
                 if node.misspells("use") {
                     return None;
                 }
-                let message = if field.kind == Kind::Parts {
+                let message = if field.field_type == FieldType::ContentParts {
                     format!("`{}` needs `use:`, the rules that make its parts", field.name)
                 } else {
                     format!("`use:` makes parts; `{}` is not made of parts", field.name)
@@ -154,73 +159,73 @@ impl Read {
                 cx.error(Code::WrongType, node.span, message);
                 None
             }
-            (None, _) => Some(Way::Select { from, convert, table, default }),
+            (None, _) => Some(FieldSource::Select { from, convert, table, default }),
         }
     }
 
-    /// What this field always is.
+    /// The value, if it is constant.
     pub fn constant(&self) -> Option<&Tree> {
-        match &self.way {
-            Way::Constant(value) => Some(value),
-            Way::Select { .. } | Way::Parts { .. } => None,
+        match &self.source {
+            FieldSource::Constant(value) => Some(value),
+            FieldSource::Select { .. } | FieldSource::ContentParts { .. } => None,
         }
     }
 
     pub fn table(&self) -> Option<&Arc<Table>> {
-        match &self.way {
-            Way::Select { table, .. } => table.as_ref(),
-            Way::Constant(_) | Way::Parts { .. } => None,
+        match &self.source {
+            FieldSource::Select { table, .. } => table.as_ref(),
+            FieldSource::Constant(_) | FieldSource::ContentParts { .. } => None,
         }
     }
 
-    /// The rules that make its parts.
+    /// The rules that produce its content parts.
     pub fn rules(&self) -> Option<&RuleSet> {
-        match &self.way {
-            Way::Parts { rules, .. } => Some(rules),
-            Way::Constant(_) | Way::Select { .. } => None,
+        match &self.source {
+            FieldSource::ContentParts { rules, .. } => Some(rules),
+            FieldSource::Constant(_) | FieldSource::Select { .. } => None,
         }
     }
 
     pub fn selectors(&self) -> Vec<&Selector> {
-        match &self.way {
-            Way::Constant(_) => Vec::new(),
-            Way::Select { from, .. } => from.iter().collect(),
-            Way::Parts { from, .. } => vec![from],
+        match &self.source {
+            FieldSource::Constant(_) => Vec::new(),
+            FieldSource::Select { from, .. } => from.iter().collect(),
+            FieldSource::ContentParts { from, .. } => vec![from],
         }
     }
 }
 
-/// Brings a value into the type of its field, or says what was expected.
-pub fn fit(field: &Field, value: Tree) -> Result<Tree, String> {
-    match field.kind {
-        Kind::Json | Kind::Parts => Ok(value),
-        Kind::Text => match value {
-            Tree::Str(_) | Tree::Torn(_) => Ok(value),
+/// Converts a value to the type of its field, or returns a description of the expected type.
+pub fn coerce(field: &FieldSpec, value: Tree) -> Result<Tree, String> {
+    match field.field_type {
+        FieldType::Json | FieldType::ContentParts => Ok(value),
+        FieldType::Text => match value {
+            Tree::Str(_) | Tree::SurrogateString(_) => Ok(value),
             other => scalar_text(&other).map(Tree::from).ok_or_else(|| "a string".to_owned()),
         },
-        Kind::Int => match value.as_i64() {
+        FieldType::Int => match value.as_i64() {
             Some(i) => Ok(Tree::from(i)),
             None => Err("an integer".to_owned()),
         },
-        Kind::Number => {
+        FieldType::Number => {
             if value.as_f64().is_some() {
                 Ok(value)
             } else {
                 Err("a number".to_owned())
             }
         }
-        Kind::Bool => {
+        FieldType::Bool => {
             if value.as_bool().is_some() {
                 Ok(value)
             } else {
                 Err("a boolean".to_owned())
             }
         }
-        Kind::Word(words) => match value.as_str() {
+        FieldType::Enum(words) => match value.as_str() {
             Some(word) if words.contains(&word) => Ok(value),
-            _ => Err(one_of(words.iter().copied())),
+            _ => Err(or_list(words.iter().copied())),
         },
-        Kind::Texts => match value {
+        FieldType::TextOrList => match value {
             Tree::Str(_) => Ok(Tree::from(vec![value])),
             Tree::List(ref items) if items.iter().all(|i| i.as_str().is_some()) => Ok(value),
             _ => Err("a string or a list of strings".to_owned()),
@@ -228,33 +233,33 @@ pub fn fit(field: &Field, value: Tree) -> Result<Tree, String> {
     }
 }
 
-/// Numbers and booleans as text: an id may come as a number.
+/// The text of a scalar. Numbers and booleans are converted: an id may be a number.
 pub fn scalar_text(value: &Tree) -> Option<String> {
     match value {
         Tree::Str(text) => Some(text.clone()),
-        Tree::Torn(torn) => Some(torn.lossy()),
+        Tree::SurrogateString(torn) => Some(torn.to_string_lossy()),
         Tree::Num(_) | Tree::Bool(_) => Some(value.to_json()),
         Tree::Null | Tree::List(_) | Tree::Map(_) => None,
     }
 }
 
-fn fixed(field: &Field, value: &Tree, node: &Node, cx: Cx) -> Option<Tree> {
+fn checked_constant(field: &FieldSpec, value: &Tree, node: &Node, cx: LoadContext) -> Option<Tree> {
     match node.as_text() {
-        Some(text) if !plain(text, node, cx) => None,
-        _ => fitted(field, value, node, cx),
+        Some(text) if !is_plain_text(text, node, cx) => None,
+        _ => coerced_constant(field, value, node, cx),
     }
 }
 
-fn fitted(field: &Field, value: &Tree, node: &Node, cx: Cx) -> Option<Tree> {
+fn coerced_constant(field: &FieldSpec, value: &Tree, node: &Node, cx: LoadContext) -> Option<Tree> {
     if value.is_null() {
         return Some(Tree::Null);
     }
-    match (fit(field, value.clone()), field.kind) {
+    match (coerce(field, value.clone()), field.field_type) {
         (Ok(value), _) => Some(value),
-        (Err(_), Kind::Word(words)) => {
-            let said = node.as_text().unwrap_or_default();
+        (Err(_), FieldType::Enum(words)) => {
+            let text = node.as_text().unwrap_or_default();
             let message = format!("`{}` cannot be `{}`", field.name, value.to_json().trim_matches('"'));
-            cx.unknown(Code::UnknownValue, node.span, message, said, words.iter().copied());
+            cx.unknown(Code::UnknownValue, node.span, message, text, words.iter().copied());
             None
         }
         (Err(expected), _) => {
@@ -264,12 +269,12 @@ fn fitted(field: &Field, value: &Tree, node: &Node, cx: Cx) -> Option<Tree> {
     }
 }
 
-/// Text that was meant to be read as something else, by someone in a hurry.
-fn plain(text: &str, node: &Node, cx: Cx) -> bool {
+/// Reports text that looks like a placeholder or a selector with a mistake.
+fn is_plain_text(text: &str, node: &Node, cx: LoadContext) -> bool {
     if text.contains("{{") {
         let span = cx.sources.within(node.span, "{{");
         cx.add(
-            Diagnostic::new(Code::BadHole, span, "a rule has no holes")
+            Diagnostic::new(Code::BadPlaceholder, span, "a rule has no holes")
                 .help("it reads with a selector, `$.name`; holes stand in what is sent"),
         );
         return false;
@@ -287,8 +292,8 @@ fn plain(text: &str, node: &Node, cx: Cx) -> bool {
     true
 }
 
-/// What a table gives must be words of ours; `none` stands for nothing.
-fn check_values(table: &Table, words: &'static [&'static str], field: &Field, cx: Cx) {
+/// Checks that the results of a table are values of the field. `none` means no value.
+fn check_table_values(table: &Table, words: &'static [&'static str], field: &FieldSpec, cx: LoadContext) {
     for (value, span) in table.values() {
         let word = scalar_text(value).unwrap_or_default();
         if !value.is_null() && word != "none" && !words.contains(&word.as_str()) {

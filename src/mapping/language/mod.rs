@@ -1,4 +1,4 @@
-//! The expression language of mapping files: selectors, conditions, rules, templates, expressions, skeletons.
+//! The language of mapping files: selectors, conditions, rules, templates, expressions, skeletons.
 
 pub mod cacheable;
 pub mod condition;
@@ -6,7 +6,6 @@ pub mod expression;
 pub mod expression_check;
 pub mod expression_tokens;
 pub mod field;
-pub mod named_rules;
 pub mod rule;
 pub mod scope;
 pub mod selector;

@@ -1,30 +1,30 @@
 //! Rules: `each` / `where` / `emit`, the same for a backend's events and for a client's request.
 //!
-//! All rules that hold fire, in file order, and emit in list order. Rules that stand together and walk the same
-//! `each` walk it once, element by element, so that what comes out keeps the order of what came in. `drop:` and
-//! `fail:` are looked at only when nothing else held; `otherwise: true` only when no earlier rule of its group did.
+//! All matching rules fire, in file order, and emit in list order. Adjacent rules with the same `each` form a group and
+//! iterate once, element by element, so that the output keeps the order of the input. `drop:` and `fail:` are
+//! considered only if no other rule matched, `otherwise: true` only if no earlier rule of its group did.
 
 use super::condition;
 use super::condition::Condition;
-use super::field::{Read, ReadCx};
-use super::named_rules::RuleBook;
+use super::field::{FieldContext, FieldMapping};
 use super::selector::Selector;
 use super::table::Tables;
 use crate::diagnostics::{Code, Diagnostic, Span};
-use crate::domain::emit::{PARTS, Vocabulary, Word};
-use crate::mapping::source::field_reader::{Cx, Fields, text_of};
-use crate::mapping::source::yaml::{Kind as Yaml, Node};
+use crate::domain::emit::{EmitGrammar, EmitKind, PARTS};
+use crate::mapping::source::field_reader::{FieldReader, LoadContext, text_of};
+use crate::mapping::source::yaml::{Entry, Node, YamlKind};
+use std::sync::Arc;
 
 #[derive(Debug)]
 pub struct RuleSet {
-    pub(crate) vocabulary: &'static Vocabulary,
-    /// Where the name of an event stands, for rules with `event:`.
-    pub(crate) key: Option<Selector>,
-    pub(crate) groups: Vec<Group>,
+    pub(crate) grammar: &'static EmitGrammar,
+    /// Selects the name of an event, for rules with `event:`.
+    pub(crate) event_name: Option<Selector>,
+    pub(crate) groups: Vec<RuleGroup>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Group {
+pub(crate) struct RuleGroup {
     pub each: Option<Selector>,
     pub rules: Vec<Rule>,
 }
@@ -32,16 +32,16 @@ pub(crate) struct Group {
 #[derive(Debug)]
 pub(crate) struct Rule {
     pub span: Span,
-    pub keys: Vec<String>,
-    /// Where `event:` stands.
-    pub event: Span,
+    pub event_names: Vec<String>,
+    /// Span of `event:`.
+    pub event_span: Span,
     pub conditions: Vec<Condition>,
     pub otherwise: bool,
-    pub action: Action,
+    pub action: RuleAction,
 }
 
 #[derive(Debug)]
-pub(crate) enum Action {
+pub(crate) enum RuleAction {
     Emit(Vec<Emit>),
     Drop(String),
     Fail(String),
@@ -51,82 +51,102 @@ pub(crate) enum Action {
 pub(crate) struct Emit {
     pub each: Option<Selector>,
     pub conditions: Vec<Condition>,
-    pub word: &'static Word,
-    pub reads: Vec<Read>,
+    pub kind: &'static EmitKind,
+    pub fields: Vec<FieldMapping>,
+}
+
+/// Rules with a name, for `use:`.
+#[derive(Debug, Default)]
+pub struct NamedRules(Vec<(String, Arc<RuleSet>)>);
+
+impl NamedRules {
+    pub fn get(&self, name: &str) -> Option<Arc<RuleSet>> {
+        self.0.iter().find(|(n, _)| n == name).map(|(_, rules)| rules.clone())
+    }
+
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(n, _)| n.as_str())
+    }
+
+    pub fn add(&mut self, name: &str, rules: RuleSet) {
+        self.0.push((name.to_owned(), Arc::new(rules)));
+    }
 }
 
 impl RuleSet {
     pub fn parse(
-        vocabulary: &'static Vocabulary,
-        key: Option<Selector>,
+        grammar: &'static EmitGrammar,
+        event_name: Option<Selector>,
         nodes: &[Node],
         tables: &Tables,
-        book: &RuleBook,
-        cx: Cx,
+        named_rules: &NamedRules,
+        cx: LoadContext,
     ) -> RuleSet {
-        let rcx = ReadCx { cx, tables, book, lenient: vocabulary.empty_is_nothing };
-        let mut groups: Vec<Group> = Vec::new();
+        let context = FieldContext { cx, tables, named_rules, lenient: grammar.skip_empty };
+        let mut groups: Vec<RuleGroup> = Vec::new();
         for node in nodes {
-            let Some((each, rule)) = Rule::parse(vocabulary, key.is_some(), node, &rcx) else { continue };
-            let same = |group: &Group| match (&group.each, &each) {
+            let Some((each, rule)) = Rule::parse(grammar, event_name.is_some(), node, &context) else { continue };
+            let same = |group: &RuleGroup| match (&group.each, &each) {
                 (Some(a), Some(b)) => a.text == b.text,
                 (None, None) => true,
                 (Some(_), None) | (None, Some(_)) => false,
             };
             match groups.last_mut() {
                 Some(group) if same(group) => group.rules.push(rule),
-                _ => groups.push(Group { each, rules: vec![rule] }),
+                _ => groups.push(RuleGroup { each, rules: vec![rule] }),
             }
         }
-        RuleSet { vocabulary, key, groups }
+        RuleSet { grammar, event_name, groups }
     }
 
-    /// Members of the body that the rules read: everything else is `request.extra`.
-    pub fn first_keys(&self) -> Vec<&str> {
-        let mut keys = Vec::new();
+    /// Top-level members of the body that the rules read. All others are `request.extra`.
+    pub fn root_members(&self) -> Vec<&str> {
+        let mut members = Vec::new();
         for group in &self.groups {
-            keys.extend(group.each.iter().filter_map(Selector::first_key));
+            members.extend(group.each.iter().filter_map(Selector::root_member));
             for rule in &group.rules {
-                keys.extend(rule.conditions.iter().filter_map(|c| c.at.first_key()));
-                if let Action::Emit(emits) = &rule.action {
+                members.extend(rule.conditions.iter().filter_map(|c| c.selector.root_member()));
+                if let RuleAction::Emit(emits) = &rule.action {
                     for emit in emits {
-                        keys.extend(emit.each.iter().filter_map(Selector::first_key));
-                        keys.extend(emit.conditions.iter().filter_map(|c| c.at.first_key()));
-                        keys.extend(emit.reads.iter().flat_map(Read::selectors).filter_map(Selector::first_key));
+                        members.extend(emit.each.iter().filter_map(Selector::root_member));
+                        members.extend(emit.conditions.iter().filter_map(|c| c.selector.root_member()));
+                        members.extend(
+                            emit.fields.iter().flat_map(FieldMapping::selectors).filter_map(Selector::root_member),
+                        );
                     }
                 }
             }
         }
-        keys
+        members
     }
 
     pub(crate) fn emits(&self) -> impl Iterator<Item = &Emit> {
         self.groups.iter().flat_map(|g| &g.rules).flat_map(|rule| match &rule.action {
-            Action::Emit(emits) => emits.as_slice(),
-            Action::Drop(_) | Action::Fail(_) => &[],
+            RuleAction::Emit(emits) => emits.as_slice(),
+            RuleAction::Drop(_) | RuleAction::Fail(_) => &[],
         })
     }
 
-    /// The words that these rules can say; `reasoning` is told apart by its kind.
-    pub fn says(&self) -> Vec<&'static str> {
-        self.emits().flat_map(Emit::says).collect()
+    /// The kinds that these rules can emit. `reasoning` is split by its kind.
+    pub fn emitted_kinds(&self) -> Vec<&'static str> {
+        self.emits().flat_map(Emit::emitted_kinds).collect()
     }
 }
 
 impl Rule {
     fn parse(
-        vocabulary: &'static Vocabulary,
-        keyed: bool,
+        grammar: &'static EmitGrammar,
+        has_event_name: bool,
         node: &Node,
-        rcx: &ReadCx,
+        context: &FieldContext,
     ) -> Option<(Option<Selector>, Rule)> {
-        let cx = rcx.cx;
-        let fields = Fields::of(node, "a rule", cx)?;
+        let cx = context.cx;
+        let fields = FieldReader::of(node, "a rule", cx)?;
         fields.text("name");
         let each = parse_each(&fields, cx);
-        let mut keys = Vec::new();
-        if keyed {
-            keys.extend(fields.list("event").iter().filter_map(|n| text_of(n, cx)).map(str::to_owned));
+        let mut event_names = Vec::new();
+        if has_event_name {
+            event_names.extend(fields.list("event").iter().filter_map(|n| text_of(n, cx)).map(str::to_owned));
         } else if let Some(entry) = fields.entry("event") {
             cx.add(
                 Diagnostic::new(
@@ -137,117 +157,117 @@ impl Rule {
                 .help("write `key: $.type` (or where the name stands) beside `rules:`"),
             );
         }
-        let event = fields.entry("event").map_or(node.span, |entry| entry.key_span);
+        let event_span = fields.entry("event").map_or(node.span, |entry| entry.key_span);
         let conditions = condition::parse(&fields, cx);
-        let otherwise = fields.flag("otherwise").unwrap_or(false);
+        let otherwise = fields.bool("otherwise").unwrap_or(false);
         let emit = fields.get("emit");
         let drop = fields.text("drop");
         let fail = fields.text("fail");
         let action = match (emit, drop, fail) {
             (Some(list), None, None) => {
                 let nodes = match &list.kind {
-                    Yaml::List(nodes) => nodes.as_slice(),
+                    YamlKind::List(nodes) => nodes.as_slice(),
                     _ => std::slice::from_ref(list),
                 };
-                Action::Emit(nodes.iter().filter_map(|n| Emit::parse(vocabulary, n, rcx)).collect())
+                RuleAction::Emit(nodes.iter().filter_map(|n| Emit::parse(grammar, n, context)).collect())
             }
-            (None, Some(why), None) => Action::Drop(why.to_owned()),
-            (None, None, Some(why)) => Action::Fail(why.to_owned()),
+            (None, Some(why), None) => RuleAction::Drop(why.to_owned()),
+            (None, None, Some(why)) => RuleAction::Fail(why.to_owned()),
             _ => {
                 let message = "a rule says exactly one of `emit:`, `drop:` (why) and `fail:` (the message)";
                 let keys = ["emit", "drop", "fail"];
-                fields.not_one_of(&keys, Diagnostic::new(Code::MissingKey, node.span, message));
-                fields.done();
+                fields.not_exactly_one(&keys, Diagnostic::new(Code::MissingKey, node.span, message));
+                fields.finish();
                 return None;
             }
         };
-        fields.done();
-        Some((each, Rule { span: node.span, keys, event, conditions, otherwise, action }))
+        fields.finish();
+        Some((each, Rule { span: node.span, event_names, event_span, conditions, otherwise, action }))
     }
 }
 
 impl Emit {
-    fn parse(vocabulary: &'static Vocabulary, node: &Node, rcx: &ReadCx) -> Option<Emit> {
-        let cx = rcx.cx;
-        let fields = Fields::of(node, format!("an emitted {}", vocabulary.noun), cx)?;
+    fn parse(grammar: &'static EmitGrammar, node: &Node, context: &FieldContext) -> Option<Emit> {
+        let cx = context.cx;
+        let fields = FieldReader::of(node, format!("an emitted {}", grammar.noun), cx)?;
         let each = parse_each(&fields, cx);
         let conditions = condition::parse(&fields, cx);
-        let mut said = fields.rest();
-        // `ech` beside a word that exists is no second word but a slip in the first.
-        let is_word = |e: &&crate::mapping::source::yaml::Entry| vocabulary.find(&e.key).is_some();
-        if said.len() > 1 && said.iter().filter(|e| is_word(e)).count() == 1 {
-            for slip in said.iter().filter(|e| !is_word(e)) {
-                let message = format!("unknown key `{}` in an emitted {}", slip.key, vocabulary.noun);
-                cx.unknown(Code::UnknownKey, slip.key_span, message, &slip.key, ["each", "where"]);
+        let mut kinds = fields.unread();
+        // `ech` next to a valid kind is not a second kind but a typo in `each`.
+        let is_kind = |e: &&Entry| grammar.find(&e.key).is_some();
+        if kinds.len() > 1 && kinds.iter().filter(|e| is_kind(e)).count() == 1 {
+            for typo in kinds.iter().filter(|e| !is_kind(e)) {
+                let message = format!("unknown key `{}` in an emitted {}", typo.key, grammar.noun);
+                cx.unknown(Code::UnknownKey, typo.key_span, message, &typo.key, ["each", "where"]);
             }
-            said.retain(is_word);
+            kinds.retain(is_kind);
         }
-        let [entry] = said.as_slice() else {
-            let noun = vocabulary.noun;
-            let (span, message) = match said.get(1) {
+        let [entry] = kinds.as_slice() else {
+            let noun = grammar.noun;
+            let (span, message) = match kinds.get(1) {
                 Some(second) => (second.key_span, format!("a second {noun} in one entry of `emit:`")),
                 None => (node.span, format!("this entry of `emit:` says no {noun}")),
             };
             cx.add(
-                Diagnostic::new(Code::UnknownWord, span, message)
-                    .help(format!("`emit:` is a list, one {noun} an entry: `- {}: {{ … }}`", example(vocabulary))),
+                Diagnostic::new(Code::UnknownEmit, span, message)
+                    .help(format!("`emit:` is a list, one {noun} an entry: `- {}: {{ … }}`", example(grammar))),
             );
             return None;
         };
-        let Some(word) = vocabulary.find(&entry.key) else {
-            let message = format!("no {} is called `{}`", vocabulary.noun, entry.key);
-            cx.unknown(Code::UnknownWord, entry.key_span, message, &entry.key, vocabulary.names());
+        let Some(kind) = grammar.find(&entry.key) else {
+            let message = format!("no {} is called `{}`", grammar.noun, entry.key);
+            cx.unknown(Code::UnknownEmit, entry.key_span, message, &entry.key, grammar.names());
             return None;
         };
-        let mut reads = Vec::new();
-        let given: &[crate::mapping::source::yaml::Entry] = match &entry.value.kind {
-            Yaml::Map(entries) => entries,
-            Yaml::Null => &[],
+        let mut fields = Vec::new();
+        let given: &[Entry] = match &entry.value.kind {
+            YamlKind::Map(entries) => entries,
+            YamlKind::Null => &[],
             _ => {
-                cx.wrong_type(&entry.value, &format!("the fields of `{}`", word.name));
+                cx.wrong_type(&entry.value, &format!("the fields of `{}`", kind.name));
                 return None;
             }
         };
         for given in given {
-            match word.fields.iter().find(|f| f.name == given.key) {
-                Some(field) => reads.extend(Read::parse(field, &given.value, rcx)),
+            match kind.fields.iter().find(|f| f.name == given.key) {
+                Some(field) => fields.extend(FieldMapping::parse(field, &given.value, context)),
                 None => {
-                    let message = format!("`{}` has no field `{}`", word.name, given.key);
-                    let known = word.fields.iter().map(|f| f.name);
+                    let message = format!("`{}` has no field `{}`", kind.name, given.key);
+                    let known = kind.fields.iter().map(|f| f.name);
                     cx.unknown(Code::UnknownField, given.key_span, message, &given.key, known);
                 }
             }
         }
-        Some(Emit { each, conditions, word, reads })
+        Some(Emit { each, conditions, kind, fields })
     }
 
-    fn says(&self) -> Vec<&'static str> {
-        if self.word.name != "reasoning" {
-            return vec![self.word.name];
+    fn emitted_kinds(&self) -> Vec<&'static str> {
+        if self.kind.name != "reasoning" {
+            return vec![self.kind.name];
         }
-        let read = |name: &str| self.reads.iter().find(|r| r.field.name == name);
-        let kinds: &[&str] = match read("kind").map(Read::constant) {
-            // Whatever the backend says it is.
+        let field = |name: &str| self.fields.iter().find(|f| f.field.name == name);
+        let kinds: &[&str] = match field("kind").map(FieldMapping::constant) {
+            // The kind is read from the event, so it can be either.
             Some(None) => &["reasoning.summary", "reasoning.raw"],
-            Some(Some(word)) if word.as_str() == Some("summary") => &["reasoning.summary"],
+            Some(Some(kind)) if kind.as_str() == Some("summary") => &["reasoning.summary"],
             Some(Some(_)) | None => &["reasoning.raw"],
         };
-        let text = read("delta").or(read("whole")).is_some();
-        let sealed = read("encrypted").map(|_| "reasoning.sealed");
-        kinds.iter().copied().filter(|_| text).chain(sealed).collect()
+        let has_text = field("delta").or(field("whole")).is_some();
+        let sealed = field("encrypted").map(|_| "reasoning.sealed");
+        kinds.iter().copied().filter(|_| has_text).chain(sealed).collect()
     }
 }
 
-fn parse_each(fields: &Fields, cx: Cx) -> Option<Selector> {
+fn parse_each(fields: &FieldReader, cx: LoadContext) -> Option<Selector> {
     let node = fields.get("each")?;
     Selector::parse(text_of(node, cx)?, node.span, cx)
 }
 
-fn example(vocabulary: &Vocabulary) -> &'static str {
-    vocabulary.names().next().unwrap_or("word")
+fn example(grammar: &EmitGrammar) -> &'static str {
+    grammar.names().next().unwrap_or("word")
 }
 
-/// Rules that make content parts.
-pub fn parse_parts(nodes: &[Node], tables: &Tables, cx: Cx) -> RuleSet {
-    RuleSet::parse(&PARTS, None, nodes, tables, &RuleBook::default(), cx)
+/// Parses rules that emit content parts.
+pub fn parse_content_part_rules(nodes: &[Node], tables: &Tables, cx: LoadContext) -> RuleSet {
+    RuleSet::parse(&PARTS, None, nodes, tables, &NamedRules::default(), cx)
 }

@@ -1,54 +1,54 @@
-//! Selectors: JSONPath over raw JSON. `$` is the whole event or body, `@` the node at hand, `^` the node around it.
+//! Selectors: JSONPath over raw JSON. `$` is the whole event or body, `@` the current node, `^` its parent.
 //!
-//! Parsed at load. A singular path is lowered to direct steps; the engine runs only for a path that can give many.
+//! Parsed at load. A singular path is lowered to direct steps; the JSONPath library runs only for other paths.
 
 use crate::diagnostics::{Code, Diagnostic, Span};
-use crate::mapping::source::field_reader::Cx;
-use jsonpath_rust::parser::model::{JpQuery, Segment, Selector as Pick};
+use crate::mapping::source::field_reader::LoadContext;
+use jsonpath_rust::parser::model::{JpQuery, Segment, Selector as JpSelector};
 use jsonpath_rust::parser::parse_json_path;
 
 #[derive(Clone, Debug)]
 pub struct Selector {
-    /// As it was written.
+    /// The selector as written.
     pub text: String,
-    pub(crate) from: From,
-    pub(crate) way: Way,
+    pub(crate) start: SelectorStart,
+    pub(crate) path: SelectorPath,
 }
 
-/// The node that a selector starts at.
+/// The node at which a selector starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum From {
+pub(crate) enum SelectorStart {
     Root,
-    Here,
-    Around,
+    Current,
+    Parent,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) enum Way {
-    Steps(Vec<Step>),
-    /// Steps, then every child of what stands there: `$.choices[*]`.
-    Children(Vec<Step>),
-    Engine(JpQuery),
+pub(crate) enum SelectorPath {
+    Steps(Vec<SelectorStep>),
+    /// Steps, then every child of the node found: `$.choices[*]`.
+    Children(Vec<SelectorStep>),
+    Query(JpQuery),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum SelectorStep {
     Name(String),
     Index(usize),
 }
 
 impl Selector {
-    /// Does this text ask to be read as a selector?
+    /// Whether a text is meant as a selector.
     pub fn looks_like(text: &str) -> bool {
         let mut chars = text.chars();
         matches!(chars.next(), Some('$' | '@' | '^')) && matches!(chars.next(), None | Some('.' | '['))
     }
 
-    pub fn parse(text: &str, span: Span, cx: Cx) -> Option<Selector> {
-        let from = match text.chars().next() {
-            Some('$') => From::Root,
-            Some('@') => From::Here,
-            Some('^') => From::Around,
+    pub fn parse(text: &str, span: Span, cx: LoadContext) -> Option<Selector> {
+        let start = match text.chars().next() {
+            Some('$') => SelectorStart::Root,
+            Some('@') => SelectorStart::Current,
+            Some('^') => SelectorStart::Parent,
             _ => {
                 cx.add(
                     Diagnostic::new(Code::BadSelector, span, format!("`{text}` is not a selector"))
@@ -60,12 +60,12 @@ impl Selector {
         };
         let path = format!("${}", &text[1..]);
         let (at, why) = match parse_json_path(&path) {
-            Ok(query) => match spaced_name(&query, text) {
-                None => return Some(Selector { text: text.to_owned(), from, way: lower(query) }),
+            Ok(query) => match name_with_space(&query, text) {
+                None => return Some(Selector { text: text.to_owned(), start, path: lower(query) }),
                 Some(name) => (text.find(name).unwrap_or(0), format!("a name with a space stands in `['{name}']`")),
             },
             Err(error) => {
-                let at = stopped_at(&error.to_string(), text);
+                let at = parse_error_offset(&error.to_string(), text);
                 let why = match &text[at..] {
                     "" => "it breaks off".to_owned(),
                     rest => format!("it cannot go on with `{rest}`"),
@@ -73,7 +73,7 @@ impl Selector {
                 (at, why)
             }
         };
-        // The carets stand where the path goes wrong; an escape in the YAML leaves them under all of it.
+        // Point at the error inside the path. With YAML escapes the offsets differ, so point at the whole scalar.
         let written = cx.sources.within(span, text);
         let span = if (written.end - written.start) as usize == text.len() {
             let start = written.start as usize + at.min(text.len() - 1);
@@ -88,77 +88,79 @@ impl Selector {
         None
     }
 
-    /// Can it find no more than one node?
-    pub fn is_single(&self) -> bool {
-        match &self.way {
-            Way::Steps(_) => true,
-            Way::Children(_) => false,
-            Way::Engine(query) => {
-                let single = |s: &Segment| matches!(s, Segment::Selector(Pick::Name(_) | Pick::Index(_)));
+    /// Whether it finds at most one node.
+    pub fn is_singular(&self) -> bool {
+        match &self.path {
+            SelectorPath::Steps(_) => true,
+            SelectorPath::Children(_) => false,
+            SelectorPath::Query(query) => {
+                let single = |s: &Segment| matches!(s, Segment::Selector(JpSelector::Name(_) | JpSelector::Index(_)));
                 query.segments.iter().all(single)
             }
         }
     }
 
-    /// Each step as it is written, `.name` or `[0]`; none for a path that is not that simple.
+    /// The steps in notation, `.name` or `[0]`. `None` for a path with other steps.
     pub(crate) fn steps(&self) -> Option<Vec<String>> {
-        match &self.way {
-            Way::Steps(steps) => Some(
+        match &self.path {
+            SelectorPath::Steps(steps) => Some(
                 steps
                     .iter()
                     .map(|step| match step {
-                        Step::Name(name) => format!(".{name}"),
-                        Step::Index(index) => format!("[{index}]"),
+                        SelectorStep::Name(name) => format!(".{name}"),
+                        SelectorStep::Index(index) => format!("[{index}]"),
                     })
                     .collect(),
             ),
-            Way::Children(_) | Way::Engine(_) => None,
+            SelectorPath::Children(_) | SelectorPath::Query(_) => None,
         }
     }
 
-    /// The member of the body that this selector reads, if it starts at the whole body.
-    pub fn first_key(&self) -> Option<&str> {
-        if self.from != From::Root {
+    /// The top-level member that this selector reads, if it starts at the root.
+    pub fn root_member(&self) -> Option<&str> {
+        if self.start != SelectorStart::Root {
             return None;
         }
-        match &self.way {
-            Way::Steps(steps) | Way::Children(steps) => match steps.first()? {
-                Step::Name(name) => Some(name),
-                Step::Index(_) => None,
+        match &self.path {
+            SelectorPath::Steps(steps) | SelectorPath::Children(steps) => match steps.first()? {
+                SelectorStep::Name(name) => Some(name),
+                SelectorStep::Index(_) => None,
             },
-            Way::Engine(query) => match query.segments.first()? {
-                Segment::Selector(Pick::Name(name)) => Some(name),
+            SelectorPath::Query(query) => match query.segments.first()? {
+                Segment::Selector(JpSelector::Name(name)) => Some(name),
                 _ => None,
             },
         }
     }
 }
 
-fn lower(query: JpQuery) -> Way {
+fn lower(query: JpQuery) -> SelectorPath {
     let mut steps = Vec::new();
     let last = query.segments.len().saturating_sub(1);
     for (i, segment) in query.segments.iter().enumerate() {
         match segment {
-            Segment::Selector(Pick::Name(name)) => steps.push(Step::Name(name.clone())),
-            Segment::Selector(Pick::Index(index)) if *index >= 0 => steps.push(Step::Index(*index as usize)),
-            Segment::Selector(Pick::Wildcard) if i == last => return Way::Children(steps),
-            Segment::Selector(_) | Segment::Selectors(_) | Segment::Descendant(_) => return Way::Engine(query),
+            Segment::Selector(JpSelector::Name(name)) => steps.push(SelectorStep::Name(name.clone())),
+            Segment::Selector(JpSelector::Index(index)) if *index >= 0 => {
+                steps.push(SelectorStep::Index(*index as usize))
+            }
+            Segment::Selector(JpSelector::Wildcard) if i == last => return SelectorPath::Children(steps),
+            Segment::Selector(_) | Segment::Selectors(_) | Segment::Descendant(_) => return SelectorPath::Query(query),
         }
     }
-    Way::Steps(steps)
+    SelectorPath::Steps(steps)
 }
 
-/// Where the parser stopped. It says so in its message only: ` --> 1:7`, counted in characters from 1.
-fn stopped_at(message: &str, text: &str) -> usize {
+/// Where the parser stopped. Only its message contains the position: ` --> 1:7`, counted in characters from 1.
+fn parse_error_offset(message: &str, text: &str) -> usize {
     let column =
         message.split_once("--> 1:").and_then(|(_, rest)| rest.split_whitespace().next()?.parse::<usize>().ok());
     text.chars().take(column.unwrap_or(1).saturating_sub(1)).map(char::len_utf8).sum()
 }
 
-/// `$.two words`: the library takes it for one name, which no other reader of JSONPath does.
-fn spaced_name<'q>(query: &'q JpQuery, text: &str) -> Option<&'q str> {
+/// `$.two words`: the library accepts this as one name, unlike other JSONPath implementations.
+fn name_with_space<'q>(query: &'q JpQuery, text: &str) -> Option<&'q str> {
     query.segments.iter().find_map(|segment| match segment {
-        Segment::Selector(Pick::Name(name)) if name.contains(' ') && text.contains(&format!(".{name}")) => {
+        Segment::Selector(JpSelector::Name(name)) if name.contains(' ') && text.contains(&format!(".{name}")) => {
             Some(name.as_str())
         }
         _ => None,

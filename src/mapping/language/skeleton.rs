@@ -1,48 +1,47 @@
-//! Skeletons: YAML values with holes in them, and few directives. Frames, bodies, errors and backend requests are
-//! all skeletons. `$use` is resolved here, so a compiled skeleton stands alone.
+//! Skeletons: YAML values with placeholders and a few directives. Frames, bodies, errors and backend requests are
+//! skeletons. `$use` is resolved here, so a compiled skeleton is self-contained.
 
-use super::expression::{Expr, PoolBuilder};
-use super::scope;
-use super::scope::Env;
-use super::template::{Segment, Template};
+use super::expression::{Expression, ExpressionPoolBuilder};
+use super::scope::{FragmentUse, VariableScope};
+use super::template::{Template, TemplateSegment};
 use crate::diagnostics::{Code, Diagnostic, Span};
 use crate::domain::Tree;
-use crate::domain::variables::Type;
-use crate::mapping::config::rename_fields::Names;
-use crate::mapping::source::field_reader::{Cx, Fields, constant, text_of};
-use crate::mapping::source::yaml::{Entry, Kind, Node};
+use crate::domain::variables::VariableType;
+use crate::mapping::config::rename_fields::RenameFields;
+use crate::mapping::source::field_reader::{FieldReader, LoadContext, constant, text_of};
+use crate::mapping::source::yaml::{Entry, Node, YamlKind};
 use std::sync::Arc;
 
 #[derive(Clone, Debug)]
 pub enum Skeleton {
     Constant(Tree),
     /// `optional`: its key (or list element) is left out when the value is null.
-    Hole {
-        expr: Expr,
+    Placeholder {
+        expression: Expression,
         optional: bool,
     },
     Text(Vec<TextSegment>),
     List(Vec<Skeleton>),
     Map(Vec<(Arc<str>, Skeleton)>),
     Each {
-        list: Expr,
+        list: Expression,
         name: Arc<str>,
-        filter: Option<Expr>,
+        filter: Option<Expression>,
         body: Box<Skeleton>,
     },
     Switch {
-        on: Expr,
+        on: Expression,
         cases: Vec<(String, Skeleton)>,
         default: Option<Box<Skeleton>>,
     },
-    /// A part used with variables of another name: `{ $use: usage, with: { usage: turn.usage } }`.
+    /// A fragment used with variables of another name: `{ $use: usage, with: { usage: turn.usage } }`.
     With {
         name: Arc<str>,
-        value: Expr,
+        value: Expression,
         body: Box<Skeleton>,
     },
     If {
-        condition: Expr,
+        condition: Expression,
         then: Box<Skeleton>,
         otherwise: Option<Box<Skeleton>>,
     },
@@ -51,11 +50,11 @@ pub enum Skeleton {
 #[derive(Clone, Debug)]
 pub enum TextSegment {
     Text(String),
-    Hole(Expr),
+    Placeholder(Expression),
 }
 
 impl Skeleton {
-    /// Its fields, if it is a map and no directive.
+    /// Its fields, if it is a map and not a directive.
     pub fn into_map(self) -> Option<Vec<(Arc<str>, Skeleton)>> {
         match self {
             Skeleton::Map(entries) => Some(entries),
@@ -67,11 +66,11 @@ impl Skeleton {
     }
 }
 
-/// The named parts that a file can `$use`: its own, then the shared ones.
+/// The named fragments that a file can `$use`: its own, then the shared ones.
 #[derive(Clone, Debug, Default)]
-pub struct Parts<'n>(pub Vec<(&'n str, &'n Node)>);
+pub struct Fragments<'n>(pub Vec<(&'n str, &'n Node)>);
 
-impl<'n> Parts<'n> {
+impl<'n> Fragments<'n> {
     pub fn add(&mut self, entries: &'n [Entry]) {
         for entry in entries {
             if !self.0.iter().any(|(n, _)| *n == entry.key) {
@@ -85,74 +84,77 @@ impl<'n> Parts<'n> {
     }
 }
 
-pub struct SkeletonCx<'c, 'n> {
-    pub cx: Cx<'c>,
-    pub pool: &'c PoolBuilder,
-    pub parts: &'c Parts<'n>,
-    /// Field names that the profile renames in everything that leaves.
-    pub names: &'c Names,
+pub struct SkeletonCompiler<'c, 'n> {
+    pub cx: LoadContext<'c>,
+    pub pool: &'c ExpressionPoolBuilder,
+    pub fragments: &'c Fragments<'n>,
+    /// Field names that the profile renames in all output.
+    pub rename_fields: &'c RenameFields,
 }
 
 const DIRECTIVES: &[&str] = &["$each", "$switch", "$if", "$use"];
-/// Parts within parts; deeper is a design mistake, and a circle is found long before.
-const MAX_NESTED_PARTS: usize = 16;
+/// Limit for fragments that use fragments. A cycle is detected before it is reached.
+const MAX_NESTED_FRAGMENTS: usize = 16;
 
-impl SkeletonCx<'_, '_> {
-    pub fn compile(&self, node: &Node, env: &Env) -> Option<Skeleton> {
-        self.at(node, env, &mut Vec::new())
+impl SkeletonCompiler<'_, '_> {
+    pub fn compile(&self, node: &Node, scope: &VariableScope) -> Option<Skeleton> {
+        self.node(node, scope, &mut Vec::new())
     }
 
-    pub fn condition(&self, node: &Node, env: &Env) -> Option<Expr> {
+    pub fn condition(&self, node: &Node, scope: &VariableScope) -> Option<Expression> {
         let Some(text) = node.as_text() else {
             self.cx.wrong_type(node, "an expression");
             return None;
         };
-        self.pool.add(text, node.span, env, self.cx).map(|(expr, _)| expr)
+        self.pool.add(text, node.span, scope, self.cx).map(|(expression, _)| expression)
     }
 
-    fn at(&self, node: &Node, env: &Env, used: &mut Vec<Used>) -> Option<Skeleton> {
+    fn node(&self, node: &Node, scope: &VariableScope, used: &mut Vec<FragmentInUse>) -> Option<Skeleton> {
         match &node.kind {
-            Kind::Null | Kind::Bool(_) | Kind::Int(_) | Kind::Float(_) => Some(Skeleton::Constant(constant(node))),
-            Kind::Text(text) => self.text(text, node.span, env),
-            Kind::List(items) => {
-                let compiled: Vec<_> = items.iter().map(|i| self.at(i, env, used)).collect();
-                compiled.into_iter().collect::<Option<Vec<_>>>().map(Skeleton::List).map(fold)
+            YamlKind::Null | YamlKind::Bool(_) | YamlKind::Int(_) | YamlKind::Float(_) => {
+                Some(Skeleton::Constant(constant(node)))
             }
-            Kind::Map(entries) => match entries.iter().find(|e| e.key.starts_with('$')) {
-                Some(directive) => self.directive(&directive.key, directive.key_span, node, env, used),
+            YamlKind::Text(text) => self.text(text, node.span, scope),
+            YamlKind::List(items) => {
+                let compiled: Vec<_> = items.iter().map(|i| self.node(i, scope, used)).collect();
+                compiled.into_iter().collect::<Option<Vec<_>>>().map(Skeleton::List).map(fold_constants)
+            }
+            YamlKind::Map(entries) => match entries.iter().find(|e| e.key.starts_with('$')) {
+                Some(directive) => self.directive(&directive.key, directive.key_span, node, scope, used),
                 None => {
                     let compiled: Vec<_> = entries
                         .iter()
-                        .map(|e| self.at(&e.value, env, used).map(|s| (self.names.of(&e.key), s)))
+                        .map(|e| self.node(&e.value, scope, used).map(|s| (self.rename_fields.renamed(&e.key), s)))
                         .collect();
-                    compiled.into_iter().collect::<Option<Vec<_>>>().map(Skeleton::Map).map(fold)
+                    compiled.into_iter().collect::<Option<Vec<_>>>().map(Skeleton::Map).map(fold_constants)
                 }
             },
         }
     }
 
-    fn text(&self, text: &str, span: Span, env: &Env) -> Option<Skeleton> {
+    fn text(&self, text: &str, span: Span, scope: &VariableScope) -> Option<Skeleton> {
         match Template::parse(text, span, self.cx)? {
             Template::Plain => {
-                if let Some(path) = almost_a_hole(text).filter(|path| env.resolve(path).is_ok()) {
+                if let Some(path) = single_brace_placeholder(text).filter(|path| scope.resolve(path).is_ok()) {
                     let label = format!("write \"{{{{ {path} }}}}\"");
-                    self.cx
-                        .add(Diagnostic::new(Code::BadHole, span, "a hole has two braces on each side").label(label));
+                    self.cx.add(
+                        Diagnostic::new(Code::BadPlaceholder, span, "a hole has two braces on each side").label(label),
+                    );
                 }
                 Some(Skeleton::Constant(Tree::from(text)))
             }
-            Template::Whole { hole, optional } => {
-                let (expr, _) = self.pool.add(&hole.expression, hole.span, env, self.cx)?;
-                Some(Skeleton::Hole { expr, optional })
+            Template::Whole { placeholder, optional } => {
+                let (expression, _) = self.pool.add(&placeholder.expression, placeholder.span, scope, self.cx)?;
+                Some(Skeleton::Placeholder { expression, optional })
             }
             Template::Mixed(segments) => {
                 let compiled: Vec<_> = segments
                     .into_iter()
                     .map(|s| match s {
-                        Segment::Text(text) => Some(TextSegment::Text(text)),
-                        Segment::Hole(hole) => {
-                            let added = self.pool.add(&hole.expression, hole.span, env, self.cx);
-                            added.map(|(expr, _)| TextSegment::Hole(expr))
+                        TemplateSegment::Text(text) => Some(TextSegment::Text(text)),
+                        TemplateSegment::Placeholder(placeholder) => {
+                            let added = self.pool.add(&placeholder.expression, placeholder.span, scope, self.cx);
+                            added.map(|(expression, _)| TextSegment::Placeholder(expression))
                         }
                     })
                     .collect();
@@ -161,17 +163,24 @@ impl SkeletonCx<'_, '_> {
         }
     }
 
-    fn directive(&self, name: &str, span: Span, node: &Node, env: &Env, used: &mut Vec<Used>) -> Option<Skeleton> {
-        let fields = Fields::of(node, format!("`{name}`"), self.cx)?;
+    fn directive(
+        &self,
+        name: &str,
+        span: Span,
+        node: &Node,
+        scope: &VariableScope,
+        used: &mut Vec<FragmentInUse>,
+    ) -> Option<Skeleton> {
+        let fields = FieldReader::of(node, format!("`{name}`"), self.cx)?;
         match name {
             "$use" => {
-                let part = fields.get("$use")?;
-                let mut inner = env.clone();
+                let fragment = fields.get("$use")?;
+                let mut inner = scope.clone();
                 let mut bound = Vec::new();
                 for entry in fields.map("with") {
                     let (value, kind) =
-                        self.pool.add(text_of(&entry.value, self.cx)?, entry.value.span, env, self.cx)?;
-                    if !matches!(value, Expr::Variable(_)) {
+                        self.pool.add(text_of(&entry.value, self.cx)?, entry.value.span, scope, self.cx)?;
+                    if !matches!(value, Expression::Variable(_)) {
                         let message = "`with:` names a variable, not an expression";
                         self.cx.error(Code::BadDirective, entry.value.span, message);
                         return None;
@@ -179,27 +188,27 @@ impl SkeletonCx<'_, '_> {
                     inner = inner.with(&entry.key, kind);
                     bound.push((Arc::from(entry.key.as_str()), value));
                 }
-                fields.done();
-                let body = self.part(part, &inner, used)?;
+                fields.finish();
+                let body = self.fragment(fragment, &inner, used)?;
                 Some(bound.into_iter().fold(body, |body, (name, value)| Skeleton::With {
                     name,
                     value,
                     body: Box::new(body),
                 }))
             }
-            "$each" => self.each(&fields, env, used).inspect(|_| fields.done()),
+            "$each" => self.each(&fields, scope, used).inspect(|_| fields.finish()),
             "$if" => {
-                let condition = fields.get("$if").and_then(|c| self.condition(c, env));
-                let then = fields.required("then").and_then(|n| self.at(n, env, used));
+                let condition = fields.get("$if").and_then(|c| self.condition(c, scope));
+                let then = fields.required("then").and_then(|n| self.node(n, scope, used));
                 let otherwise = match fields.get("else") {
-                    Some(node) => Some(Box::new(self.at(node, env, used)?)),
+                    Some(node) => Some(Box::new(self.node(node, scope, used)?)),
                     None => None,
                 };
-                fields.done();
+                fields.finish();
                 let condition = condition?;
                 match self
                     .pool
-                    .settled(&condition)
+                    .constant_value(&condition)
                     .map(|v| !matches!(&v, Tree::Bool(false) | Tree::Null) && v.as_str() != Some(""))
                 {
                     Some(true) => then,
@@ -207,7 +216,7 @@ impl SkeletonCx<'_, '_> {
                     Some(false) | None => Some(Skeleton::If { condition, then: Box::new(then?), otherwise }),
                 }
             }
-            "$switch" => self.switch(&fields, env, used),
+            "$switch" => self.switch(&fields, scope, used),
             unknown => {
                 let message = format!("no directive is called `{unknown}`");
                 self.cx.unknown(Code::BadDirective, span, message, unknown, DIRECTIVES.iter().copied());
@@ -216,98 +225,103 @@ impl SkeletonCx<'_, '_> {
         }
     }
 
-    fn part(&self, name: &Node, env: &Env, used: &mut Vec<Used>) -> Option<Skeleton> {
+    fn fragment(&self, name: &Node, scope: &VariableScope, used: &mut Vec<FragmentInUse>) -> Option<Skeleton> {
         let text = text_of(name, self.cx)?;
-        let Some(node) = self.parts.get(text) else {
+        let Some(node) = self.fragments.get(text) else {
             let message = format!("no part is called `{text}`");
-            self.cx.unknown(Code::UnknownPart, name.span, message, text, self.parts.0.iter().map(|(n, _)| *n));
+            self.cx.unknown(Code::UnknownFragment, name.span, message, text, self.fragments.0.iter().map(|(n, _)| *n));
             return None;
         };
-        if let Some(first) = used.iter().position(|u| u.part == text) {
-            self.cx.add(circle(&used[first + 1..], text, name.span));
+        if let Some(first) = used.iter().position(|u| u.fragment == text) {
+            self.cx.add(cycle_error(&used[first + 1..], text, name.span));
             return None;
         }
-        if used.len() >= MAX_NESTED_PARTS {
-            let message = format!("parts within parts, more than {MAX_NESTED_PARTS} deep");
-            self.cx.error(Code::PartCycle, name.span, message);
+        if used.len() >= MAX_NESTED_FRAGMENTS {
+            let message = format!("parts within parts, more than {MAX_NESTED_FRAGMENTS} deep");
+            self.cx.error(Code::FragmentCycle, name.span, message);
             return None;
         }
-        used.push(Used { part: text.to_owned(), span: name.span });
-        let mut words = String::new();
-        all_text(node, &mut words);
-        let part = scope::Used { name: text.to_owned(), span: name.span, text: words.into() };
-        let compiled = self.at(node, &env.in_part(part), used);
+        used.push(FragmentInUse { fragment: text.to_owned(), span: name.span });
+        let mut texts = String::new();
+        collect_text(node, &mut texts);
+        let fragment = FragmentUse { name: text.to_owned(), span: name.span, text: texts.into() };
+        let compiled = self.node(node, &scope.in_fragment(fragment), used);
         used.pop();
         compiled
     }
 
-    fn each(&self, fields: &Fields, env: &Env, used: &mut Vec<Used>) -> Option<Skeleton> {
+    fn each(&self, fields: &FieldReader, scope: &VariableScope, used: &mut Vec<FragmentInUse>) -> Option<Skeleton> {
         let list_node = fields.get("$each")?;
         let text = text_of(list_node, self.cx)?;
-        let compiled = self.pool.add(text, list_node.span, env, self.cx);
+        let compiled = self.pool.add(text, list_node.span, scope, self.cx);
         let name = fields.required_text("as");
         let body = fields.required("do");
         let (list, kind) = compiled?;
-        if !matches!(list, Expr::Variable(_)) {
+        if !matches!(list, Expression::Variable(_)) {
             self.cx.error(Code::BadDirective, list_node.span, "`$each` walks a variable, not an expression");
             return None;
         }
         let element = match kind {
-            Type::List(shape) => Type::Record(shape),
-            Type::Json | Type::Scalars => Type::Json,
-            Type::Text | Type::Int | Type::Number | Type::Bool | Type::Word(_) | Type::Record(_) => {
+            VariableType::List(record) => VariableType::Record(record),
+            VariableType::Json | VariableType::ScalarList => VariableType::Json,
+            VariableType::Text
+            | VariableType::Int
+            | VariableType::Number
+            | VariableType::Bool
+            | VariableType::Enum(_)
+            | VariableType::Record(_) => {
                 self.cx.error(Code::BadDirective, list_node.span, format!("`{text}` is not a list"));
                 return None;
             }
         };
-        let inner = env.with(name?, element);
+        let inner = scope.with(name?, element);
         let filter = match fields.get("where") {
             Some(node) => Some(self.condition(node, &inner)?),
             None => None,
         };
-        let body = self.at(body?, &inner, used)?;
+        let body = self.node(body?, &inner, used)?;
         Some(Skeleton::Each { list, name: Arc::from(name?), filter, body: Box::new(body) })
     }
 
-    fn switch(&self, fields: &Fields, env: &Env, used: &mut Vec<Used>) -> Option<Skeleton> {
+    fn switch(&self, fields: &FieldReader, scope: &VariableScope, used: &mut Vec<FragmentInUse>) -> Option<Skeleton> {
         let on_node = fields.get("$switch")?;
         let text = text_of(on_node, self.cx)?;
-        let compiled = self.pool.add(text, on_node.span, env, self.cx);
+        let compiled = self.pool.add(text, on_node.span, scope, self.cx);
         let default = fields.get("$default");
-        let mut sound = true;
+        let mut valid = true;
         let mut cases = Vec::new();
-        for entry in fields.rest() {
-            match self.at(&entry.value, env, used) {
+        for entry in fields.unread() {
+            match self.node(&entry.value, scope, used) {
                 Some(case) => cases.push((entry.key.clone(), case)),
-                None => sound = false,
+                None => valid = false,
             }
         }
         let default = match default {
-            Some(node) => Some(Box::new(self.at(node, env, used)?)),
+            Some(node) => Some(Box::new(self.node(node, scope, used)?)),
             None => None,
         };
         let (on, _) = compiled?;
-        if let Some(words) = env.words(text) {
-            for entry in fields.rest() {
+        if let Some(words) = scope.closed_values(text) {
+            for entry in fields.unread() {
                 if !words.contains(&entry.key.as_str()) {
                     let message = format!("`{text}` is never `{}`", entry.key);
                     let known = words.iter().copied().chain(["$default"]);
                     self.cx.unknown(Code::PartialSwitch, entry.key_span, message, &entry.key, known);
-                    sound = false;
+                    valid = false;
                 }
             }
             let missing: Vec<&str> =
                 words.iter().copied().filter(|w| !cases.iter().any(|(name, _)| name == w)).collect();
-            if default.is_none() && !missing.is_empty() && sound {
+            if default.is_none() && !missing.is_empty() && valid {
                 let message = format!("this switch lacks {}, and `{text}` can be that", missing.join(", "));
                 self.cx.add(
                     Diagnostic::new(Code::PartialSwitch, on_node.span, message)
                         .help("add a case for each, or `$default:` for the rest"),
                 );
-                sound = false;
+                valid = false;
             }
         }
-        if let Some(Tree::Str(word)) = self.pool.settled(&on).filter(|_| sound) {
+        if let Some(Tree::Str(word)) = self.pool.constant_value(&on).filter(|_| valid) {
             let case = cases.iter().position(|(name, _)| *name == word);
             return match (case, default) {
                 (Some(at), _) => Some(cases.swap_remove(at).1),
@@ -319,43 +333,44 @@ impl SkeletonCx<'_, '_> {
                 }
             };
         }
-        sound.then_some(Skeleton::Switch { on, cases, default })
+        valid.then_some(Skeleton::Switch { on, cases, default })
     }
 }
 
-/// A `$use` on the way to the place at hand.
-struct Used {
-    part: String,
+/// A `$use` that contains the node that is being compiled.
+struct FragmentInUse {
+    fragment: String,
     span: Span,
 }
 
-/// The values of a tree, one after the other.
-fn all_text(node: &Node, words: &mut String) {
+/// Appends all texts of a tree.
+fn collect_text(node: &Node, words: &mut String) {
     match &node.kind {
-        Kind::Text(text) => {
+        YamlKind::Text(text) => {
             words.push_str(text);
             words.push(' ');
         }
-        Kind::List(items) => items.iter().for_each(|i| all_text(i, words)),
-        Kind::Map(entries) => entries.iter().for_each(|e| all_text(&e.value, words)),
-        Kind::Null | Kind::Bool(_) | Kind::Int(_) | Kind::Float(_) => {}
+        YamlKind::List(items) => items.iter().for_each(|i| collect_text(i, words)),
+        YamlKind::Map(entries) => entries.iter().for_each(|e| collect_text(&e.value, words)),
+        YamlKind::Null | YamlKind::Bool(_) | YamlKind::Int(_) | YamlKind::Float(_) => {}
     }
 }
 
-/// The same circle is met from every part of it. It is said once, at the first `$use` of it in the file.
-fn circle(way: &[Used], back_to: &str, span: Span) -> Diagnostic {
-    let mut steps: Vec<(&str, Span)> = way.iter().map(|u| (u.part.as_str(), u.span)).collect();
+/// A cycle is found once from each of its fragments. To report it once, the diagnostic always points at the first
+/// `$use` of the cycle in the file.
+fn cycle_error(path: &[FragmentInUse], back_to: &str, span: Span) -> Diagnostic {
+    let mut steps: Vec<(&str, Span)> = path.iter().map(|u| (u.fragment.as_str(), u.span)).collect();
     steps.push((back_to, span));
     let first = steps.iter().enumerate().min_by_key(|(_, (_, s))| (s.file, s.start)).map_or(0, |(i, _)| i);
     steps.rotate_left(first);
-    let (part, span) = steps[0];
-    let names: Vec<&str> = steps.iter().map(|(name, _)| *name).chain([part]).collect();
-    Diagnostic::new(Code::PartCycle, span, format!("the part `{part}` uses itself: {}", names.join(" → ")))
+    let (fragment, span) = steps[0];
+    let names: Vec<&str> = steps.iter().map(|(name, _)| *name).chain([fragment]).collect();
+    Diagnostic::new(Code::FragmentCycle, span, format!("the part `{fragment}` uses itself: {}", names.join(" → ")))
         .help("a part may use other parts, but no circle; lists are walked with `$each`")
 }
 
-/// What has no hole is a constant, however deep.
-fn fold(skeleton: Skeleton) -> Skeleton {
+/// Turns a list or map without placeholders into a constant.
+fn fold_constants(skeleton: Skeleton) -> Skeleton {
     match skeleton {
         Skeleton::Map(entries) if entries.iter().all(|(_, s)| matches!(s, Skeleton::Constant(_))) => {
             Skeleton::Constant(Tree::Map(
@@ -383,8 +398,8 @@ fn fold(skeleton: Skeleton) -> Skeleton {
     }
 }
 
-/// `{ text }`, `{ { text } }`: what stands in it, if that could be a variable.
-fn almost_a_hole(text: &str) -> Option<&str> {
+/// The inner text of `{ text }` or `{ { text } }`, if it could be a variable.
+fn single_brace_placeholder(text: &str) -> Option<&str> {
     let inner = text.trim().strip_prefix('{')?.strip_suffix('}')?.trim();
     let inner = inner.strip_prefix('{').and_then(|i| i.strip_suffix('}')).map_or(inner, str::trim);
     let is_path = !inner.is_empty() && inner.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.');

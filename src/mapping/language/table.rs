@@ -1,15 +1,15 @@
-//! Tables: closed words to other words. `default:` is for what the table does not name.
+//! Tables: look up a value by a word. `default:` is for words without a row.
 
 use crate::diagnostics::Span;
 use crate::domain::Tree;
-use crate::mapping::source::field_reader::{Cx, constant};
-use crate::mapping::source::yaml::{Kind, Node};
+use crate::mapping::source::field_reader::{LoadContext, constant};
+use crate::mapping::source::yaml::{Entry, Node, YamlKind};
 use std::sync::Arc;
 
 #[derive(Clone, Debug)]
 pub struct Table {
     pub name: String,
-    /// Where its name stands.
+    /// Span of its name.
     pub span: Span,
     rows: Vec<Row>,
     default: Option<Value>,
@@ -29,8 +29,8 @@ struct Value {
 }
 
 impl Table {
-    pub fn parse(name: &str, span: Span, node: &Node, cx: Cx) -> Option<Arc<Table>> {
-        let Kind::Map(entries) = &node.kind else {
+    pub fn parse(name: &str, span: Span, node: &Node, cx: LoadContext) -> Option<Arc<Table>> {
+        let YamlKind::Map(entries) = &node.kind else {
             cx.wrong_type(node, "a table (a map from word to value)");
             return None;
         };
@@ -51,8 +51,8 @@ impl Table {
         self.rows.iter().find(|r| r.word == word).map(|r| &r.value).or(self.default.as_ref()).map(|v| &v.tree)
     }
 
-    /// The word stands in the table itself, not only under its default.
-    pub fn names(&self, word: &str) -> bool {
+    /// Whether the table has a row for the word, apart from its default.
+    pub fn contains(&self, word: &str) -> bool {
         self.rows.iter().any(|r| r.word == word)
     }
 
@@ -60,40 +60,40 @@ impl Table {
         self.rows.iter().map(|r| r.word.as_str())
     }
 
-    /// The word of each row, and where it stands.
+    /// The word of each row, with its span.
     pub fn rows(&self) -> impl Iterator<Item = (&str, Span)> {
         self.rows.iter().map(|r| (r.word.as_str(), r.span))
     }
 
-    /// Every value that can come out, and where it stands.
+    /// Every possible result, with its span.
     pub fn values(&self) -> impl Iterator<Item = (&Tree, Span)> {
         self.rows.iter().map(|r| &r.value).chain(&self.default).map(|v| (&v.tree, v.span))
     }
 
-    /// Can a word come that it has no row for? Yes and no are all that a boolean can be.
-    pub fn is_open(&self) -> bool {
-        self.default.is_none() && !(self.names("true") && self.names("false"))
+    /// Whether a look-up can find nothing: no default, and not both rows of a boolean.
+    pub fn is_partial(&self) -> bool {
+        self.default.is_none() && !(self.contains("true") && self.contains("false"))
     }
 
-    /// The words of a closed set that it does not cover.
+    /// The words of a closed set that the table does not cover.
     pub fn missing<'w>(&self, closed: &[&'w str]) -> Vec<&'w str> {
         if self.default.is_some() {
             return Vec::new();
         }
-        closed.iter().copied().filter(|w| !self.names(w)).collect()
+        closed.iter().copied().filter(|w| !self.contains(w)).collect()
     }
 }
 
-/// The tables that a file can name: its own, then the shared ones.
+/// The tables that a file can use: its own, then the shared ones.
 #[derive(Clone, Debug, Default)]
 pub struct Tables(Vec<Arc<Table>>);
 
 impl Tables {
-    pub fn parse(entries: &[crate::mapping::source::yaml::Entry], cx: Cx) -> Tables {
+    pub fn parse(entries: &[Entry], cx: LoadContext) -> Tables {
         Tables(entries.iter().filter_map(|e| Table::parse(&e.key, e.key_span, &e.value, cx)).collect())
     }
 
-    pub fn or(mut self, shared: &Tables) -> Tables {
+    pub fn with_shared(mut self, shared: &Tables) -> Tables {
         for table in &shared.0 {
             if self.get(&table.name).is_none() {
                 self.0.push(table.clone());

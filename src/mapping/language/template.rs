@@ -1,87 +1,92 @@
-//! Holes: `{{ … }}` is found by our own scanner, and only what stands between goes to the expression engine. So
-//! quoting cannot break a frame, and no text of a user is ever a template.
+//! Placeholders in text. A scanner finds `{{ … }}`, and only the expression inside is passed to the template engine. So
+//! quoting cannot break a frame, and text from a request is never evaluated as a template.
 
 use crate::diagnostics::{Code, Diagnostic, Span};
-use crate::mapping::source::field_reader::Cx;
+use crate::mapping::source::field_reader::LoadContext;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Template {
-    /// No hole.
+    /// No placeholder.
     Plain,
-    /// The whole scalar is one hole: it keeps the type of its expression.
-    Whole { hole: Hole, optional: bool },
-    /// Text with holes in it: it makes text.
-    Mixed(Vec<Segment>),
+    /// The whole scalar is one placeholder: it keeps the type of its expression.
+    Whole { placeholder: Placeholder, optional: bool },
+    /// Text with placeholders: the result is text.
+    Mixed(Vec<TemplateSegment>),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Segment {
+pub enum TemplateSegment {
     Text(String),
-    Hole(Hole),
+    Placeholder(Placeholder),
 }
 
-/// An expression, and where its hole stands in the file.
+/// An expression, and the span of its placeholder.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hole {
+pub struct Placeholder {
     pub expression: String,
     pub span: Span,
 }
 
 impl Template {
-    /// `span` is the scalar that holds the text.
-    pub fn parse(text: &str, span: Span, cx: Cx) -> Option<Template> {
-        let places = Places::of(span, cx);
+    /// `span` is the span of the scalar.
+    pub fn parse(text: &str, span: Span, cx: LoadContext) -> Option<Template> {
+        let spans = PlaceholderSpans::of(span, cx);
         let mut segments = Vec::new();
         let mut optional = None;
         let mut end = 0;
         for (n, open) in Openings::of(text).enumerate() {
-            let here = places.hole(n);
+            let span = spans.placeholder(n);
             let Some(close) = open.close else {
                 cx.add(
-                    Diagnostic::new(Code::BadHole, here, "this hole is not closed")
+                    Diagnostic::new(Code::BadPlaceholder, span, "this hole is not closed")
                         .help("a hole is `{{ expression }}`; braces inside quotes do not count"),
                 );
                 return None;
             };
             if open.at > end {
-                segments.push(Segment::Text(text[end..open.at].to_owned()));
+                segments.push(TemplateSegment::Text(text[end..open.at].to_owned()));
             }
             let mut expression = text[open.at + 2..close].trim();
             if let Some(stripped) = expression.strip_prefix('?') {
-                optional = Some(here);
+                optional = Some(span);
                 expression = stripped.trim();
             }
             if expression.is_empty() {
-                cx.error(Code::BadHole, here, "this hole is empty");
+                cx.error(Code::BadPlaceholder, span, "this hole is empty");
                 return None;
             }
-            segments.push(Segment::Hole(Hole { expression: expression.to_owned(), span: here }));
+            segments.push(TemplateSegment::Placeholder(Placeholder { expression: expression.to_owned(), span }));
             end = close + 2;
         }
         if end < text.len() {
-            segments.push(Segment::Text(text[end..].to_owned()));
+            segments.push(TemplateSegment::Text(text[end..].to_owned()));
         }
-        let statement = |s: &Segment| matches!(s, Segment::Text(t) if t.contains("{%"));
+        let statement = |s: &TemplateSegment| matches!(s, TemplateSegment::Text(t) if t.contains("{%"));
         if segments.iter().any(statement) {
             cx.add(
-                Diagnostic::new(Code::BadHole, cx.sources.within(span, "{%"), "there are no statements, only holes")
-                    .help("`$if`, `$switch` and `$each` choose and repeat; `{{ a if x else b }}` chooses inside text"),
+                Diagnostic::new(
+                    Code::BadPlaceholder,
+                    cx.sources.within(span, "{%"),
+                    "there are no statements, only holes",
+                )
+                .help("`$if`, `$switch` and `$each` choose and repeat; `{{ a if x else b }}` chooses inside text"),
             );
             return None;
         }
-        if matches!(segments.first(), Some(Segment::Text(t)) if t.starts_with(['“', '”', '„', '‘', '’'])) {
+        if matches!(segments.first(), Some(TemplateSegment::Text(t)) if t.starts_with(['“', '”', '„', '‘', '’']))
+        {
             let message = "typographic quotes are part of the text";
-            cx.add(Diagnostic::new(Code::BadHole, span, message).help("YAML quotes with `\"` and `'`"));
+            cx.add(Diagnostic::new(Code::BadPlaceholder, span, message).help("YAML quotes with `\"` and `'`"));
             return None;
         }
         match (segments.as_slice(), optional) {
-            ([] | [Segment::Text(_)], _) => Some(Template::Plain),
-            ([Segment::Hole(hole)], optional) => {
-                Some(Template::Whole { hole: hole.clone(), optional: optional.is_some() })
+            ([] | [TemplateSegment::Text(_)], _) => Some(Template::Plain),
+            ([TemplateSegment::Placeholder(placeholder)], optional) => {
+                Some(Template::Whole { placeholder: placeholder.clone(), optional: optional.is_some() })
             }
-            (_, Some(here)) => {
+            (_, Some(span)) => {
                 cx.add(
-                    Diagnostic::new(Code::BadHole, here, "an optional hole `{{? … }}` cannot stand inside text")
+                    Diagnostic::new(Code::BadPlaceholder, span, "an optional hole `{{? … }}` cannot stand inside text")
                         .help("it leaves its key out when the value is null, so it must be the whole value"),
                 );
                 None
@@ -91,7 +96,7 @@ impl Template {
     }
 }
 
-/// `{{` and, where it is closed, its `}}`.
+/// The offsets of `{{` and of its `}}`, if it is closed.
 struct Opening {
     at: usize,
     close: Option<usize>,
@@ -119,32 +124,32 @@ impl Iterator for Openings<'_> {
     }
 }
 
-/// Where the holes of a scalar stand in the file. What the YAML wrote with escapes, or folded, is longer or shorter
-/// there than the text that it means; the holes are as many.
-struct Places {
+/// The spans of the placeholders of a scalar. With YAML escapes or folding, offsets in the file differ from offsets in
+/// the parsed text, but the number of placeholders is the same.
+struct PlaceholderSpans {
     scalar: Span,
-    holes: Vec<Span>,
+    placeholders: Vec<Span>,
 }
 
-impl Places {
-    fn of(scalar: Span, cx: Cx) -> Places {
+impl PlaceholderSpans {
+    fn of(scalar: Span, cx: LoadContext) -> PlaceholderSpans {
         let written = cx.sources.text(scalar);
         let start = scalar.start as usize;
         let span = |o: Opening| {
-            // A hole that is not closed reaches as far as its line, without the quote behind it.
+            // A placeholder that is not closed extends to the end of its line, without the closing quote.
             let line =
                 written[o.at..].lines().next().map_or(written.len(), |l| o.at + l.trim_end_matches(['"', '\'']).len());
             Span::new(scalar.file, start + o.at, start + o.close.map_or(line, |c| c + 2))
         };
-        Places { scalar, holes: Openings::of(written).map(span).collect() }
+        PlaceholderSpans { scalar, placeholders: Openings::of(written).map(span).collect() }
     }
 
-    fn hole(&self, n: usize) -> Span {
-        self.holes.get(n).copied().unwrap_or(self.scalar)
+    fn placeholder(&self, n: usize) -> Span {
+        self.placeholders.get(n).copied().unwrap_or(self.scalar)
     }
 }
 
-/// Where `}}` stands, not counting what is inside quotes.
+/// The offset of `}}`, ignoring text in quotes.
 fn closing(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     let mut quote = None;

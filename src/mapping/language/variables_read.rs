@@ -1,96 +1,96 @@
 //! Which variables a skeleton reads.
 
-use super::expression::{Expr, Path};
+use super::expression::{Expression, VariablePath};
 use super::skeleton::{Skeleton, TextSegment};
 
-/// Dotted paths: `item.index`.
+/// The variables that a skeleton reads, as dotted paths: `item.index`.
 #[derive(Debug, Default)]
-pub struct Reads {
-    /// Of the variables that the skeleton is given.
+pub struct VariablesRead {
+    /// Paths of variables in scope.
     pub given: Vec<String>,
-    /// Of elements that it walks: `item.index` below `$each: turn.items`.
-    pub walked: Vec<String>,
+    /// Paths of elements of `$each`: `item.index` below `$each: turn.items`.
+    pub elements: Vec<String>,
 }
 
-impl Reads {
-    pub fn of(when: Option<&Expr>, skeleton: &Skeleton) -> Reads {
-        let mut reads = Reads::default();
+impl VariablesRead {
+    pub fn of(when: Option<&Expression>, skeleton: &Skeleton) -> VariablesRead {
+        let mut reads = VariablesRead::default();
         if let Some(when) = when {
-            reads.expr(when, &[]);
+            reads.expression(when, &[]);
         }
         reads.skeleton(skeleton, &[]);
         reads
     }
 
-    /// Of an expression alone.
-    pub fn of_expr(expr: &Expr) -> Vec<String> {
-        let mut reads = Reads::default();
-        reads.expr(expr, &[]);
+    /// The variables that an expression reads.
+    pub fn of_expression(expression: &Expression) -> Vec<String> {
+        let mut reads = VariablesRead::default();
+        reads.expression(expression, &[]);
         reads.given
     }
 
     pub fn all(&self) -> impl Iterator<Item = &str> {
-        self.given.iter().chain(&self.walked).map(String::as_str)
+        self.given.iter().chain(&self.elements).map(String::as_str)
     }
 
-    fn skeleton(&mut self, node: &Skeleton, bound: &[Bound]) {
+    fn skeleton(&mut self, node: &Skeleton, bound: &[Binding]) {
         match node {
             Skeleton::Constant(_) => {}
-            Skeleton::Hole { expr, .. } => self.expr(expr, bound),
+            Skeleton::Placeholder { expression, .. } => self.expression(expression, bound),
             Skeleton::Text(segments) => {
                 for segment in segments {
                     match segment {
                         TextSegment::Text(_) => {}
-                        TextSegment::Hole(expr) => self.expr(expr, bound),
+                        TextSegment::Placeholder(expression) => self.expression(expression, bound),
                     }
                 }
             }
             Skeleton::List(items) => items.iter().for_each(|s| self.skeleton(s, bound)),
             Skeleton::Map(entries) => entries.iter().for_each(|(_, s)| self.skeleton(s, bound)),
             Skeleton::Each { list, name, filter, body } => {
-                self.expr(list, bound);
-                let inner = with(bound, Bound { name: name.to_string(), stands_for: None });
+                self.expression(list, bound);
+                let inner = with(bound, Binding { name: name.to_string(), alias_of: None });
                 if let Some(filter) = filter {
-                    self.expr(filter, &inner);
+                    self.expression(filter, &inner);
                 }
                 self.skeleton(body, &inner);
             }
             Skeleton::Switch { on, cases, default } => {
-                self.expr(on, bound);
+                self.expression(on, bound);
                 cases.iter().for_each(|(_, s)| self.skeleton(s, bound));
                 default.iter().for_each(|s| self.skeleton(s, bound));
             }
             Skeleton::With { name, value, body } => {
-                let stands_for = match value {
-                    Expr::Variable(path) => Some(path.0.join(".")),
-                    Expr::Chain { .. } | Expr::Engine { .. } => None,
+                let alias_of = match value {
+                    Expression::Variable(path) => Some(path.0.join(".")),
+                    Expression::Chain { .. } | Expression::Jinja { .. } => None,
                 };
-                self.expr(value, bound);
-                self.skeleton(body, &with(bound, Bound { name: name.to_string(), stands_for }));
+                self.expression(value, bound);
+                self.skeleton(body, &with(bound, Binding { name: name.to_string(), alias_of }));
             }
             Skeleton::If { condition, then, otherwise } => {
-                self.expr(condition, bound);
+                self.expression(condition, bound);
                 self.skeleton(then, bound);
                 otherwise.iter().for_each(|s| self.skeleton(s, bound));
             }
         }
     }
 
-    fn expr(&mut self, expr: &Expr, bound: &[Bound]) {
-        match expr {
-            Expr::Variable(path) | Expr::Chain { path, .. } => self.path(path, bound),
-            Expr::Engine { reads, .. } => reads.iter().for_each(|path| self.path(path, bound)),
+    fn expression(&mut self, expression: &Expression, bound: &[Binding]) {
+        match expression {
+            Expression::Variable(path) | Expression::Chain { path, .. } => self.path(path, bound),
+            Expression::Jinja { variables, .. } => variables.iter().for_each(|path| self.path(path, bound)),
         }
     }
 
-    fn path(&mut self, path: &Path, bound: &[Bound]) {
+    fn path(&mut self, path: &VariablePath, bound: &[Binding]) {
         let Some((root, fields)) = path.0.split_first() else { return };
         let text = path.0.join(".");
         let (list, text) = match bound.iter().rev().find(|b| *b.name == **root) {
             None => (&mut self.given, text),
-            Some(Bound { stands_for: None, .. }) => (&mut self.walked, text),
-            // A part that was given `turn.usage` as `usage` reads the former.
-            Some(Bound { stands_for: Some(other), .. }) => (
+            Some(Binding { alias_of: None, .. }) => (&mut self.elements, text),
+            // A fragment with `with: { usage: turn.usage }` reads `turn.usage`.
+            Some(Binding { alias_of: Some(other), .. }) => (
                 &mut self.given,
                 [other.as_str()].into_iter().chain(fields.iter().map(|f| &**f)).collect::<Vec<_>>().join("."),
             ),
@@ -101,13 +101,13 @@ impl Reads {
     }
 }
 
-/// A name that a directive gives, and the variable that it is another name of.
+/// A name that a directive defines, and the variable of which it is an alias.
 #[derive(Clone)]
-struct Bound {
+struct Binding {
     name: String,
-    stands_for: Option<String>,
+    alias_of: Option<String>,
 }
 
-fn with(bound: &[Bound], one: Bound) -> Vec<Bound> {
+fn with(bound: &[Binding], one: Binding) -> Vec<Binding> {
     bound.iter().cloned().chain([one]).collect()
 }

@@ -23,193 +23,201 @@
 //! Take it out, or set it for the dialect that was meant. A policy that a dialect declares itself (`own_policies:`) is read as
 //! `policy.NAME` by its frames; one that nothing reads can go.
 
-use super::Set;
+use super::LintContext;
 use super::template_texts::{paths, walk};
 use crate::diagnostics::{Code, Diagnostic, Span};
 use crate::domain::Policies;
-use crate::domain::policy::{BUILT_IN, Shows};
+use crate::domain::policy::{BUILT_IN, PolicyEffect};
 use crate::mapping::config::dialect::DialectPlan;
-use crate::mapping::policy::variants::Group;
-use crate::mapping::source::yaml::{Entry, Kind, Node};
+use crate::mapping::policy::variants::VariantGroup;
+use crate::mapping::source::yaml::{Entry, Node, YamlKind};
 use std::collections::HashSet;
 use std::rc::Rc;
 
-/// What a dialect can show under one profile, as its own texts say.
-struct Sight<'s> {
+/// The variables that a dialect reads with one profile.
+struct DialectReads<'s> {
     dialect: &'s DialectPlan,
-    /// Every dotted name that stands in it, with the items of a list under the name `item`.
+    /// All dotted names in its expressions. Loop variables over items are listed as `item`.
     paths: Rc<HashSet<String>>,
 }
 
-/// Where the items of an answer are listed or numbered.
+/// Variables that list or number the items of a response.
 const ITEMS: &[&str] = &["turn.items", "choice.items", "item.index"];
 
-pub(super) fn check(set: &Set) {
-    let sights = sights(set);
-    for node in &set.files.dialects {
+pub(super) fn check(context: &LintContext) {
+    let all_reads = all_reads(context);
+    for node in &context.files.dialects {
         let Some(name) = node.get("dialect").and_then(Node::as_text) else { continue };
-        let shows = |policy: &str| sights.iter().any(|s| s.dialect.name == name && s.shows(policy));
-        let own = node.get("own_policies").and_then(Node::as_map).unwrap_or(&[]);
-        for entry in own.iter().filter(|entry| !shows(&entry.key)) {
-            say(set, entry.key_span, &entry.key, &format!("in `{name}`"));
+        let has_effect = |policy: &str| all_reads.iter().any(|s| s.dialect.name == name && s.has_effect(policy));
+        let custom = node.get("own_policies").and_then(Node::as_map).unwrap_or(&[]);
+        for entry in custom.iter().filter(|entry| !has_effect(&entry.key)) {
+            report(context, entry.key_span, &entry.key, &format!("in `{name}`"));
         }
         for entry in node.get("policies").and_then(Node::as_map).unwrap_or(&[]) {
-            // Of one that nobody reads it is said where it is declared.
-            let declared = own.iter().any(|o| o.key == entry.key);
-            if !declared && !is_default(&entry.key, &entry.value) && !shows(&entry.key) {
-                say(set, entry.key_span, &entry.key, &format!("in `{name}`"));
+            // An unused custom policy is reported where it is declared.
+            let declared = custom.iter().any(|o| o.key == entry.key);
+            if !declared && !is_default(&entry.key, &entry.value) && !has_effect(&entry.key) {
+                report(context, entry.key_span, &entry.key, &format!("in `{name}`"));
             }
         }
     }
-    by_clients(set, &sights);
-    for profile in set.profiles {
-        let spoken: Vec<&Sight> =
-            sights.iter().filter(|s| s.dialect.profile.as_deref() == Some(profile.name)).collect();
-        let plain = |s: &Sight| set.plan.dialect(&s.dialect.name, None).map(|d| &**d);
-        idle(set, profile.policies, &spoken, &plain, "in any dialect");
+    check_client_policies(context, &all_reads);
+    for profile in context.profiles {
+        let candidates: Vec<&DialectReads> =
+            all_reads.iter().filter(|s| s.dialect.profile.as_deref() == Some(profile.name)).collect();
+        let plain = |s: &DialectReads| context.plan.dialect(&s.dialect.name, None).map(|d| &**d);
+        check_policies(context, profile.policies, &candidates, &plain, "in any dialect");
     }
 }
 
-/// Those that a route sets, or a rule by user agent, in what their clients get.
-fn by_clients(set: &Set, sights: &[Sight]) {
-    let gateway = &set.plan.gateway;
-    // Without what is laid over a dialect and its profile.
-    let files = |s: &Sight| set.plan.dialect(&s.dialect.name, s.dialect.profile.as_deref()).map(|d| &**d);
+/// Checks the policies of routes and user-agent rules, in the dialects that their clients get.
+fn check_client_policies(context: &LintContext, all_reads: &[DialectReads]) {
+    let gateway = &context.plan.gateway;
+    // The dialect and profile without policies of the gateway.
+    let files = |s: &DialectReads| context.plan.dialect(&s.dialect.name, s.dialect.profile.as_deref()).map(|d| &**d);
     for route in &gateway.routes {
-        let own: Vec<Sight> = route.variants.0.iter().flat_map(|g| laid(g, sights)).collect();
-        idle(set, &route.policies, &own.iter().collect::<Vec<_>>(), &files, &format!("in `{}`", route.dialect));
+        let own: Vec<DialectReads> = route.variants.0.iter().flat_map(|g| reads_of_group(g, all_reads)).collect();
+        check_policies(
+            context,
+            &route.policies,
+            &own.iter().collect::<Vec<_>>(),
+            &files,
+            &format!("in `{}`", route.dialect),
+        );
     }
     let groups = || gateway.routes.iter().flat_map(|r| &r.variants.0);
     for (at, rule) in gateway.by_user_agent.iter().enumerate() {
-        let is_its = |g: &&Group| g.agent.as_ref().is_some_and(|agent| agent.rule == at);
-        let its: Vec<Sight> = groups().filter(is_its).flat_map(|g| laid(g, sights)).collect();
-        idle(set, &rule.policies, &its.iter().collect::<Vec<_>>(), &files, "at any route");
+        let of_rule = |g: &&VariantGroup| g.agent.as_ref().is_some_and(|agent| agent.rule == at);
+        let reads: Vec<DialectReads> = groups().filter(of_rule).flat_map(|g| reads_of_group(g, all_reads)).collect();
+        check_policies(context, &rule.policies, &reads.iter().collect::<Vec<_>>(), &files, "at any route");
     }
 }
 
-/// What the clients of a group get.
-fn laid<'s>(group: &'s Group, sights: &[Sight]) -> impl Iterator<Item = Sight<'s>> {
+/// The dialects that the clients of a group get.
+fn reads_of_group<'s>(group: &'s VariantGroup, all_reads: &[DialectReads]) -> impl Iterator<Item = DialectReads<'s>> {
     group.variants.iter().filter_map(|variant| {
         let dialect = &*variant.plan;
-        let of = |s: &&Sight| (&s.dialect.name, &s.dialect.profile) == (&dialect.name, &dialect.profile);
-        sights.iter().find(of).map(|s| Sight { dialect, paths: s.paths.clone() })
+        let of = |s: &&DialectReads| (&s.dialect.name, &s.dialect.profile) == (&dialect.name, &dialect.profile);
+        all_reads.iter().find(of).map(|s| DialectReads { dialect, paths: s.paths.clone() })
     })
 }
 
-/// Says which of these change something, and nothing that is shown. `before`: without them.
-fn idle<'s>(
-    set: &'s Set,
+/// Reports the policies that change a value without a visible effect. `before`: the dialect without these policies.
+fn check_policies<'s>(
+    context: &'s LintContext,
     policies: &[Entry],
-    spoken: &[&Sight<'s>],
-    before: &dyn Fn(&Sight<'s>) -> Option<&'s DialectPlan>,
-    wherever: &str,
+    candidates: &[&DialectReads<'s>],
+    before: &dyn Fn(&DialectReads<'s>) -> Option<&'s DialectPlan>,
+    scope: &str,
 ) {
     for entry in policies {
         let policy = entry.key.as_str();
-        let is_idle = |sights: &[&Sight<'s>]| {
-            // Of one that nobody reads it is said where it is declared.
-            let set_here = |s: &&Sight<'s>| !s.declares(policy) && s.differs(before(s), policy);
-            sights.iter().any(set_here) && !sights.iter().any(|s| s.shows(policy))
+        let is_ineffective = |all_reads: &[&DialectReads<'s>]| {
+            // An unused custom policy is reported where it is declared.
+            let set_here = |s: &&DialectReads<'s>| !s.declares(policy) && s.changes(before(s), policy);
+            all_reads.iter().any(set_here) && !all_reads.iter().any(|s| s.has_effect(policy))
         };
         match &entry.value.kind {
             // `role_content: { chat: absent }`
-            Kind::Map(by_dialect) => {
+            YamlKind::Map(by_dialect) => {
                 for one in by_dialect {
-                    let of = |s: &&&Sight| s.dialect.name == one.key;
-                    if is_idle(&spoken.iter().filter(of).copied().collect::<Vec<_>>()) {
-                        say(set, one.key_span, policy, &format!("in `{}`", one.key));
+                    let of = |s: &&&DialectReads| s.dialect.name == one.key;
+                    if is_ineffective(&candidates.iter().filter(of).copied().collect::<Vec<_>>()) {
+                        report(context, one.key_span, policy, &format!("in `{}`", one.key));
                     }
                 }
             }
-            _ if is_idle(spoken) => say(set, entry.key_span, policy, wherever),
+            _ if is_ineffective(candidates) => report(context, entry.key_span, policy, scope),
             _ => {}
         }
     }
 }
 
-fn say(set: &Set, span: Span, policy: &str, wherever: &str) {
-    let message = format!("`{policy}` changes nothing {wherever}");
+fn report(context: &LintContext, span: Span, policy: &str, scope: &str) {
+    let message = format!("`{policy}` changes nothing {scope}");
     let spec = BUILT_IN.iter().find(|p| p.name == policy);
-    let help = match spec.map(|spec| spec.shows) {
-        None | Some(Shows::WhereRead) => format!("it shows only where an expression reads `policy.{policy}`"),
-        Some(Shows::In(variables)) => format!("it shows in {}, which nothing reads", variables.join(", ")),
-        Some(Shows::At(moments)) => {
-            let words: Vec<&str> = moments.iter().map(|m| m.word()).collect();
+    let help = match spec.map(|spec| spec.effect) {
+        None | Some(PolicyEffect::Expressions) => format!("it shows only where an expression reads `policy.{policy}`"),
+        Some(PolicyEffect::Variables(variables)) => {
+            format!("it shows in {}, which nothing reads", variables.join(", "))
+        }
+        Some(PolicyEffect::Moments(moments)) => {
+            let words: Vec<&str> = moments.iter().map(|m| m.name()).collect();
             format!("it shows at {}, which no frame tells", words.join(", "))
         }
-        Some(Shows::Anywhere) => return,
+        Some(PolicyEffect::Anywhere) => return,
     };
-    set.cx.add(Diagnostic::new(Code::IdlePolicy, span, message).help(help));
+    context.cx.add(Diagnostic::new(Code::IneffectivePolicy, span, message).help(help));
 }
 
-fn sights<'s>(set: &'s Set) -> Vec<Sight<'s>> {
-    // Most profiles leave most dialects as they are: what stands in those is looked for once.
+fn all_reads<'s>(context: &'s LintContext) -> Vec<DialectReads<'s>> {
+    // Most profiles do not patch most dialects: the names in an unpatched file are collected once.
     let mut known: Vec<(&Node, Rc<HashSet<String>>)> = Vec::new();
-    let mut sights = Vec::new();
-    for variant in &set.variants {
-        let Some(dialect) = set.plan.dialect(variant.dialect, variant.profile) else { continue };
-        let node: &Node = &variant.node;
+    let mut all_reads = Vec::new();
+    for patched_dialect in &context.patched_dialects {
+        let Some(dialect) = context.plan.dialect(patched_dialect.dialect, patched_dialect.profile) else { continue };
+        let node: &Node = &patched_dialect.node;
         let paths = match known.iter().find(|(n, _)| std::ptr::eq(*n, node)) {
             Some((_, paths)) => paths.clone(),
             None => {
-                let paths = Rc::new(read_by(node, set));
+                let paths = Rc::new(names_read_by(node, context));
                 known.push((node, paths.clone()));
                 paths
             }
         };
-        sights.push(Sight { dialect, paths });
+        all_reads.push(DialectReads { dialect, paths });
     }
-    sights
+    all_reads
 }
 
-/// The first of the values is what nobody has to set.
+/// The first value of a policy is its default.
 fn is_default(policy: &str, value: &Node) -> bool {
     let first = BUILT_IN.iter().find(|p| p.name == policy && !p.list).and_then(|p| p.values.first().copied());
     first.is_some() && first == value.as_text()
 }
 
-impl Sight<'_> {
+impl DialectReads<'_> {
     fn declares(&self, policy: &str) -> bool {
-        self.dialect.resolved.own.iter().any(|own| own.name == policy)
+        self.dialect.resolved.custom.iter().any(|own| own.name == policy)
     }
 
-    fn shows(&self, policy: &str) -> bool {
+    fn has_effect(&self, policy: &str) -> bool {
         let reads = |name: &str| {
             self.paths.iter().any(|p| p.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')))
         };
-        let shows = BUILT_IN.iter().find(|p| p.name == policy).map_or(Shows::WhereRead, |p| p.shows);
+        let effect = BUILT_IN.iter().find(|p| p.name == policy).map_or(PolicyEffect::Expressions, |p| p.effect);
         reads(&format!("policy.{policy}"))
-            || match shows {
-                Shows::WhereRead => false,
-                Shows::In(variables) => variables.iter().any(|v| reads(v)),
-                // Which items there are, and when, also shows where they are listed.
-                Shows::At(moments) => {
+            || match effect {
+                PolicyEffect::Expressions => false,
+                PolicyEffect::Variables(variables) => variables.iter().any(|v| reads(v)),
+                // A policy that changes which items exist also affects lists of items.
+                PolicyEffect::Moments(moments) => {
                     moments.iter().any(|m| !self.dialect.frames(*m).is_empty()) || ITEMS.iter().any(|v| reads(v))
                 }
-                Shows::Anywhere => true,
+                PolicyEffect::Anywhere => true,
             }
     }
 
-    /// Is the value another one than before?
-    fn differs(&self, before: Option<&DialectPlan>, policy: &str) -> bool {
-        let Some(plain) = before else { return true };
-        let (plain, now): (&Policies, &Policies) = (&plain.resolved.policies, &self.dialect.resolved.policies);
+    /// Whether the value differs from the one before.
+    fn changes(&self, before: Option<&DialectPlan>, policy: &str) -> bool {
+        let Some(before) = before else { return true };
+        let (before, now): (&Policies, &Policies) = (&before.resolved.policies, &self.dialect.resolved.policies);
         match BUILT_IN.iter().find(|p| p.name == policy) {
-            Some(spec) if spec.list => plain.finish_precedence != now.finish_precedence,
-            Some(_) | None => plain.word(policy) != now.word(policy),
+            Some(spec) if spec.list => before.finish_precedence != now.finish_precedence,
+            Some(_) | None => before.value(policy) != now.value(policy),
         }
     }
 }
 
-/// Every name that a dialect reads, in its own parts and in those that it shares.
-fn read_by(node: &Node, set: &Set) -> HashSet<String> {
-    // The names under which the items of a list are seen: `$each: turn.items, as: i`.
+/// All names that a dialect reads, in its file and in the shared fragments.
+fn names_read_by(node: &Node, context: &LintContext) -> HashSet<String> {
+    // The names of loop variables over items: `$each: turn.items, as: i`.
     let mut items: HashSet<String> = HashSet::from(["item".to_owned()]);
-    let parts = set.files.shared.as_ref().and_then(|n| n.get("parts"));
+    let fragments = context.files.shared.as_ref().and_then(|n| n.get("parts"));
     let sections = ["parts", "stream", "body", "errors"].iter().filter_map(|key| node.get(key));
-    let nodes: Vec<&Node> = sections.chain(parts).collect();
+    let nodes: Vec<&Node> = sections.chain(fragments).collect();
     for node in &nodes {
-        aliases(node, &mut items);
+        collect_item_names(node, &mut items);
     }
     let mut read = HashSet::new();
     for node in &nodes {
@@ -229,7 +237,7 @@ fn read_by(node: &Node, set: &Set) -> HashSet<String> {
     read
 }
 
-fn aliases(node: &Node, items: &mut HashSet<String>) {
+fn collect_item_names(node: &Node, items: &mut HashSet<String>) {
     let walks_items = node.get("$each").and_then(Node::as_text).is_some_and(|list| {
         let last = list.rsplit('.').next().unwrap_or(list);
         matches!(last, "items" | "calls") && !list.starts_with("request.")
@@ -243,8 +251,8 @@ fn aliases(node: &Node, items: &mut HashSet<String>) {
         }
     }
     match &node.kind {
-        Kind::List(list) => list.iter().for_each(|n| aliases(n, items)),
-        Kind::Map(entries) => entries.iter().for_each(|e| aliases(&e.value, items)),
-        Kind::Null | Kind::Bool(_) | Kind::Int(_) | Kind::Float(_) | Kind::Text(_) => {}
+        YamlKind::List(list) => list.iter().for_each(|n| collect_item_names(n, items)),
+        YamlKind::Map(entries) => entries.iter().for_each(|e| collect_item_names(&e.value, items)),
+        YamlKind::Null | YamlKind::Bool(_) | YamlKind::Int(_) | YamlKind::Float(_) | YamlKind::Text(_) => {}
     }
 }

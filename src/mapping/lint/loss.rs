@@ -16,87 +16,92 @@
 //! Nothing has to be mended. If the client has a word for it, add a frame for the moment (or the member to the backend's
 //! `request:`); `unsupported:` of a backend says whether what it does not take is dropped or refused.
 
+use super::dialect_label;
 use super::representable;
-use super::shown;
 use crate::diagnostics::{Code, Diagnostic, Span};
 use crate::mapping::Plan;
 use crate::mapping::config::backend::{BackendPlan, Transport};
-use crate::mapping::config::capabilities::{Fate, OPTIONAL};
+use crate::mapping::config::capabilities::{OPTIONAL_FIELDS, OnUnsupported};
 use crate::mapping::config::dialect::DialectPlan;
 use crate::mapping::config::route::RoutePlan;
 
-/// What is lost between a backend and what a route speaks.
+/// The features that are lost between a backend and the dialect of a route.
 #[derive(Debug)]
 pub struct Loss {
     pub backend: String,
     pub dialect: String,
     pub profile: Option<String>,
-    /// ` at …`, ` for a client that …`; empty for those that the first route speaks so to, if nothing else is said.
-    pub whose: String,
-    /// Of the answer, in words that a person understands.
+    /// ` at …`, ` for a client that …`; empty for the default client of the first route with this dialect.
+    pub client: String,
+    /// Features of the response that the dialect cannot represent.
     pub lost: Vec<&'static str>,
-    /// Of the request: our name of what is asked, and what becomes of it.
-    pub unasked: Vec<(&'static str, Fate)>,
-    /// The first route that speaks so.
+    /// Request fields that the backend does not support, and how they are handled.
+    pub unsupported_fields: Vec<(&'static str, OnUnsupported)>,
+    /// The first route with this dialect.
     pub span: Span,
 }
 
 impl Loss {
     /// `openai-responses × chat@openai: reasoning summaries; of a request: n (refused), seed`
     pub fn sentence(&self) -> String {
-        let spoken = shown(&self.dialect, self.profile.as_deref());
-        let between = format!("{} × {spoken}{}", self.backend, self.whose);
-        let asked = self.unasked.iter().map(|(name, fate)| match fate {
-            Fate::Reject => format!("{name} (refused)"),
-            Fate::Forward | Fate::Drop | Fate::AsTool | Fate::Wrap => (*name).to_owned(),
+        let dialect = dialect_label(&self.dialect, self.profile.as_deref());
+        let between = format!("{} × {dialect}{}", self.backend, self.client);
+        let fields = self.unsupported_fields.iter().map(|(name, handling)| match handling {
+            OnUnsupported::Reject => format!("{name} (refused)"),
+            OnUnsupported::Forward | OnUnsupported::Drop | OnUnsupported::AsTool | OnUnsupported::Wrap => {
+                (*name).to_owned()
+            }
         });
-        let asked = asked.collect::<Vec<_>>().join(", ");
+        let fields = fields.collect::<Vec<_>>().join(", ");
         let lost = self.lost.join(", ");
-        match (lost.is_empty(), asked.is_empty()) {
+        match (lost.is_empty(), fields.is_empty()) {
             (_, true) => format!("{between}: {lost}"),
-            (true, false) => format!("{between}: of a request: {asked}"),
-            (false, false) => format!("{between}: {lost}; of a request: {asked}"),
+            (true, false) => format!("{between}: of a request: {fields}"),
+            (false, false) => format!("{between}: {lost}; of a request: {fields}"),
         }
     }
 
-    pub fn is_nothing(&self) -> bool {
-        self.lost.is_empty() && self.unasked.is_empty()
+    pub fn is_empty(&self) -> bool {
+        self.lost.is_empty() && self.unsupported_fields.is_empty()
     }
 
-    /// Is it the same between the same two?
-    fn holds(&self, other: &Loss) -> bool {
+    /// The same loss between the same backend and dialect, for any client.
+    fn is_same_as(&self, other: &Loss) -> bool {
         let between = |l: &Loss| (l.backend.clone(), l.dialect.clone(), l.profile.clone());
-        between(self) == between(other) && self.lost == other.lost && self.unasked == other.unasked
+        between(self) == between(other)
+            && self.lost == other.lost
+            && self.unsupported_fields == other.unsupported_fields
     }
 
-    /// For whoever knows nothing but findings.
-    pub fn note(&self) -> Diagnostic {
+    /// For output formats that have diagnostics only.
+    pub fn diagnostic(&self) -> Diagnostic {
         Diagnostic::new(Code::Loss, self.span, format!("lost between {}", self.sentence()))
     }
 }
 
-/// Every backend with all that routes speak. What is the same for another client is said once.
+/// The losses of every backend with every dialect of the routes. The same loss for another client is listed once.
 pub fn check(plan: &Plan) -> Vec<Loss> {
     let routes = &plan.gateway.routes;
-    // First what clients get that send nothing of interest: most of the others lose the same.
-    let plain = routes.iter().filter_map(|r| Some((r, r.variants.base()?, String::new())));
-    let chosen = routes.iter().flat_map(|r| r.variants.reachable().into_iter().map(move |(d, client)| (r, d, client)));
+    // Default clients first: most other clients have the same losses.
+    let defaults = routes.iter().filter_map(|r| Some((r, r.variants.default_dialect()?, String::new())));
+    let chosen =
+        routes.iter().flat_map(|r| r.variants.reachable_dialects().into_iter().map(move |(d, client)| (r, d, client)));
     let mut losses: Vec<Loss> = Vec::new();
     let mut seen: Vec<(&RoutePlan, &DialectPlan)> = Vec::new();
-    for (route, dialect, client) in plain.chain(chosen) {
+    for (route, dialect, client) in defaults.chain(chosen) {
         if seen.iter().any(|(_, known)| std::ptr::eq(*known, &**dialect)) {
             continue;
         }
         let same = |d: &DialectPlan| d.name == dialect.name && d.profile == dialect.profile;
         let first = seen.iter().find(|(_, d)| same(d)).map_or(route, |(first, _)| first);
         seen.push((route, dialect));
-        let whose = match std::ptr::eq(first, route) {
+        let client = match std::ptr::eq(first, route) {
             true => client,
             false => format!(" at {} {}{client}", route.method, route.path),
         };
         for backend in plan.backends.iter().filter(|b| b.transport != Transport::Replay) {
-            let found = Loss { whose: whose.clone(), span: route.span, ..between(backend, dialect) };
-            if !found.is_nothing() && !losses.iter().any(|known| known.holds(&found)) {
+            let found = Loss { client: client.clone(), span: route.span, ..between(backend, dialect) };
+            if !found.is_empty() && !losses.iter().any(|known| known.is_same_as(&found)) {
                 losses.push(found);
             }
         }
@@ -104,30 +109,33 @@ pub fn check(plan: &Plan) -> Vec<Loss> {
     losses
 }
 
-/// One backend and one dialect, whoever speaks it.
+/// The losses of one backend and one dialect.
 pub fn between(backend: &BackendPlan, dialect: &DialectPlan) -> Loss {
     Loss {
         backend: backend.name.clone(),
         dialect: dialect.name.clone(),
         profile: dialect.profile.clone(),
-        whose: String::new(),
+        client: String::new(),
         lost: representable::lost(backend, dialect),
-        unasked: unasked(backend, dialect),
+        unsupported_fields: unsupported_fields(backend, dialect),
         span: Span::NOWHERE,
     }
 }
 
-/// What the client may ask for and the body of the backend's request does not read.
-fn unasked(backend: &BackendPlan, dialect: &DialectPlan) -> Vec<(&'static str, Fate)> {
-    let Some(ask) = &backend.ask else { return Vec::new() };
+/// Fields that a client can request and the backend's request template does not read.
+fn unsupported_fields(backend: &BackendPlan, dialect: &DialectPlan) -> Vec<(&'static str, OnUnsupported)> {
+    let Some(template) = &backend.request_template else { return Vec::new() };
     let request = &dialect.request;
-    let asks = |name: &str| match name {
+    let can_request = |name: &str| match name {
         "tools" => !request.tools.groups.is_empty(),
         "tool_choice" => !request.tool_choice.is_empty(),
         "format" => !request.format.is_empty(),
         _ => request.scalars.iter().any(|read| read.field.name == name && read.constant().is_none()),
     };
-    let left = OPTIONAL.iter().filter(|name| asks(name) && !ask.reads.scalar(name));
-    // A format that travels as a tool arrives.
-    left.map(|name| (*name, ask.manners.unsupported(name))).filter(|(_, fate)| *fate != Fate::AsTool).collect()
+    let unread = OPTIONAL_FIELDS.iter().filter(|name| can_request(name) && !template.reads.scalar(name));
+    // A format that is sent as a tool is not lost.
+    unread
+        .map(|name| (*name, template.capabilities.on_unsupported_field(name)))
+        .filter(|(_, handling)| *handling != OnUnsupported::AsTool)
+        .collect()
 }

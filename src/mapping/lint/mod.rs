@@ -1,5 +1,5 @@
-//! What is no mistake and hardly meant: said of a set that loads. One file a lint; the text on top of it is the page that
-//! `check --explain` prints.
+//! Lints: warnings about a set that loads but is probably not what its author intended. One file per lint; its module
+//! comment is the page that `check --explain` prints.
 
 mod ineffective_policy;
 pub mod loss;
@@ -18,30 +18,30 @@ use super::config::dialect::DialectPlan;
 use super::config::profile::Profile;
 use super::config::profile_patch;
 use super::load::Plan;
-use super::source::field_reader::Cx;
-use super::source::layout::Files;
+use super::source::field_reader::LoadContext;
+use super::source::layout::MappingFiles;
 use super::source::yaml::Node;
 use crate::diagnostics::{Code, Findings};
-use crate::order::turn_model::Abilities;
+use crate::order::turn_model::OutputKinds;
 use std::borrow::Cow;
 
-/// A set that loaded: its plan, and the files that it was made of.
-pub(super) struct Set<'s> {
+/// A loaded set: its plan and its files.
+pub(super) struct LintContext<'s> {
     plan: &'s Plan,
-    files: &'s Files,
+    files: &'s MappingFiles,
     profiles: &'s [Profile<'s>],
-    variants: Vec<Variant<'s>>,
-    cx: Cx<'s>,
+    patched_dialects: Vec<PatchedDialect<'s>>,
+    cx: LoadContext<'s>,
 }
 
-/// A dialect as a profile leaves it.
-struct Variant<'s> {
+/// A dialect file with the patch of a profile applied.
+struct PatchedDialect<'s> {
     dialect: &'s str,
     profile: Option<&'s str>,
     node: Cow<'s, Node>,
 }
 
-const LINTS: &[fn(&Set)] = &[
+const LINTS: &[fn(&LintContext)] = &[
     unreachable_rule::check,
     unframed_moment::check,
     order_not_guaranteed::check,
@@ -50,82 +50,101 @@ const LINTS: &[fn(&Set)] = &[
     ineffective_policy::check,
 ];
 
-pub(super) fn run(plan: &Plan, files: &Files, profiles: &[Profile], cx: Cx) {
-    let set = Set { plan, files, profiles, variants: variants(files, profiles, cx), cx };
+pub(super) fn run(plan: &Plan, files: &MappingFiles, profiles: &[Profile], cx: LoadContext) {
+    let context = LintContext { plan, files, profiles, patched_dialects: patched_dialects(files, profiles, cx), cx };
     for lint in LINTS {
-        lint(&set);
+        lint(&context);
     }
 }
 
-impl<'s> Set<'s> {
-    /// What the clients of routes can get: each dialect once under each profile and its policies.
-    fn spoken(&self) -> Vec<(&'s DialectPlan, &Variant<'s>)> {
-        let mut spoken: Vec<(&DialectPlan, &Variant)> = Vec::new();
-        for (dialect, _) in self.plan.gateway.routes.iter().flat_map(|r| r.variants.reachable()) {
-            let Some(variant) = self.variant(&dialect.name, dialect.profile.as_deref()) else { continue };
-            if !spoken.iter().any(|(known, _)| std::ptr::eq(*known, &**dialect)) {
-                spoken.push((dialect, variant));
+impl<'s> LintContext<'s> {
+    /// The compiled dialects that clients of the routes can get, each once.
+    fn reachable_dialects(&self) -> Vec<(&'s DialectPlan, &PatchedDialect<'s>)> {
+        let mut reachable: Vec<(&DialectPlan, &PatchedDialect)> = Vec::new();
+        for (dialect, _) in self.plan.gateway.routes.iter().flat_map(|r| r.variants.reachable_dialects()) {
+            let Some(patched_dialect) = self.patched_dialect(&dialect.name, dialect.profile.as_deref()) else {
+                continue;
+            };
+            if !reachable.iter().any(|(known, _)| std::ptr::eq(*known, &**dialect)) {
+                reachable.push((dialect, patched_dialect));
             }
         }
-        spoken
+        reachable
     }
 
-    fn variant(&self, dialect: &str, profile: Option<&str>) -> Option<&Variant<'s>> {
-        self.variants.iter().find(|v| v.dialect == dialect && v.profile == profile)
+    fn patched_dialect(&self, dialect: &str, profile: Option<&str>) -> Option<&PatchedDialect<'s>> {
+        self.patched_dialects.iter().find(|p| p.dialect == dialect && p.profile == profile)
     }
 }
 
-impl Variant<'_> {
+impl PatchedDialect<'_> {
     fn stream(&self, key: &str) -> Option<&Node> {
         self.node.get("stream")?.get(key)
     }
 }
 
-fn variants<'s>(files: &'s Files, profiles: &[Profile<'s>], cx: Cx) -> Vec<Variant<'s>> {
-    let mut variants = Vec::new();
+fn patched_dialects<'s>(files: &'s MappingFiles, profiles: &[Profile<'s>], cx: LoadContext) -> Vec<PatchedDialect<'s>> {
+    let mut patched_dialects = Vec::new();
     for node in &files.dialects {
         let Some(dialect) = node.get("dialect").and_then(Node::as_text) else { continue };
-        variants.push(Variant { dialect, profile: None, node: Cow::Borrowed(node) });
+        patched_dialects.push(PatchedDialect { dialect, profile: None, node: Cow::Borrowed(node) });
         for profile in profiles {
             let node = match profile.patch.iter().find(|e| e.key == dialect) {
                 None => Cow::Borrowed(node),
                 Some(entry) => {
                     let mut patched = node.clone();
-                    // It was applied before, and nothing was wrong with it.
+                    // The patch was applied during loading without errors.
                     let findings = Findings::default();
-                    profile_patch::apply(&mut patched, &entry.value, dialect, Cx { findings: &findings, ..cx });
+                    profile_patch::apply(
+                        &mut patched,
+                        &entry.value,
+                        dialect,
+                        LoadContext { findings: &findings, ..cx },
+                    );
                     Cow::Owned(patched)
                 }
             };
-            variants.push(Variant { dialect, profile: Some(profile.name), node });
+            patched_dialects.push(PatchedDialect { dialect, profile: Some(profile.name), node });
         }
     }
-    variants
+    patched_dialects
 }
 
-/// Is this said by one of the lints?
-pub(super) fn finds(code: Code) -> bool {
-    use Code::{IdlePolicy, Loss, OpenTable, UnframedMoment, UnreachableRule, UnusedPart, ViolableOrder};
-    matches!(code, UnreachableRule | UnframedMoment | ViolableOrder | UnusedPart | OpenTable | IdlePolicy | Loss)
+/// Whether a lint reports this code.
+pub(super) fn is_lint(code: Code) -> bool {
+    use Code::{
+        IneffectivePolicy, Loss, OrderNotGuaranteed, TableWithoutDefault, UnframedMoment, UnreachableRule,
+        UnusedFragment,
+    };
+    matches!(
+        code,
+        UnreachableRule
+            | UnframedMoment
+            | OrderNotGuaranteed
+            | UnusedFragment
+            | TableWithoutDefault
+            | IneffectivePolicy
+            | Loss
+    )
 }
 
 /// `chat@openai`
-fn shown(dialect: &str, profile: Option<&str>) -> String {
+fn dialect_label(dialect: &str, profile: Option<&str>) -> String {
     profile.map_or_else(|| dialect.to_owned(), |profile| format!("{dialect}@{profile}"))
 }
 
-/// What the backends of a set can say, all together.
-fn abilities<'b>(backends: impl IntoIterator<Item = &'b BackendPlan>) -> Abilities {
-    let mut can = Abilities::default();
-    for word in backends.into_iter().flat_map(|b| b.rules.says()) {
+/// The kinds of output that any backend of the set can produce.
+fn output_kinds<'b>(backends: impl IntoIterator<Item = &'b BackendPlan>) -> OutputKinds {
+    let mut can = OutputKinds::default();
+    for word in backends.into_iter().flat_map(|b| b.rules.emitted_kinds()) {
         match word {
             "text" => can.text = true,
             "refusal" => can.refusal = true,
             "annotation" => can.annotations = true,
             "reasoning.summary" => can.summaries = true,
             "reasoning.raw" => can.thoughts = true,
-            "reasoning.sealed" => can.sealed = true,
-            // The form of an answer may travel as a tool: its call is then told as text.
+            "reasoning.sealed" => can.encrypted_reasoning = true,
+            // A response format may be requested as a tool call, which is then sent as text.
             "tool" => (can.tools, can.text) = (true, true),
             "usage" => can.usage = true,
             _ => {}

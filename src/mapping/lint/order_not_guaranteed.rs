@@ -28,40 +28,40 @@
 //! Where it is a policy that brings the moment at this place (`reframe explain --to DIALECT --policies` lists them), set
 //! another value.
 
-use super::{Set, abilities, shown};
+use super::{LintContext, dialect_label, output_kinds};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::domain::Scope;
 use crate::mapping::config::dialect::DialectPlan;
-use crate::order::proof::{Escape, Then};
-use crate::order::turn_model::{Choices, Life};
+use crate::order::proof::{Counterexample, Unexpected};
+use crate::order::turn_model::{ChoiceCount, TurnModel};
 
-/// How many of the moments before are shown.
-const SHOWN: usize = 8;
+/// How many of the preceding moments the message contains.
+const MAX_SHOWN: usize = 8;
 
-pub(super) fn check(set: &Set) {
-    let can = abilities(set.plan.backends.iter().map(|b| &**b));
-    for (dialect, variant) in set.spoken() {
-        let life = Life { policies: &dialect.resolved.policies, can, choices: choices(dialect) };
+pub(super) fn check(context: &LintContext) {
+    let output = output_kinds(context.plan.backends.iter().map(|b| &**b));
+    for (dialect, patched_dialect) in context.reachable_dialects() {
+        let turn_model = TurnModel { policies: &dialect.resolved.policies, output, choices: choices(dialect) };
         for scope in Scope::ALL {
             let Some(order) = dialect.orders.of(*scope) else { continue };
-            let Some(escape) = life.escape(*scope, order) else { continue };
-            let Some(node) = variant.stream("order").and_then(|n| n.get(scope.word())) else { continue };
-            let message = format!("{} can violate this order: {}", noun(*scope), sentence(&escape));
-            let name = shown(&dialect.name, dialect.profile.as_deref());
-            set.cx.add(
-                Diagnostic::new(Code::ViolableOrder, node.span, message)
+            let Some(counterexample) = turn_model.counterexample(*scope, order) else { continue };
+            let Some(node) = patched_dialect.stream("order").and_then(|n| n.get(scope.name())) else { continue };
+            let message = format!("{} can violate this order: {}", noun(*scope), sentence(&counterexample));
+            let name = dialect_label(&dialect.name, dialect.profile.as_deref());
+            context.cx.add(
+                Diagnostic::new(Code::OrderNotGuaranteed, node.span, message)
                     .help(format!("under the policies of `{name}`; what an order does not mention is free")),
             );
         }
     }
 }
 
-/// Can a request of this dialect ask for more than one?
-pub(super) fn choices(dialect: &DialectPlan) -> Choices {
-    let asks = dialect.request.scalars.iter().find(|read| read.field.name == "n");
-    match asks.map(|read| read.constant().map(|n| n.as_i64())) {
-        None | Some(Some(None | Some(..=1))) => Choices::One,
-        Some(None | Some(Some(_))) => Choices::Several,
+/// Whether a request of this dialect can request more than one choice.
+pub(super) fn choices(dialect: &DialectPlan) -> ChoiceCount {
+    let requested = dialect.request.scalars.iter().find(|read| read.field.name == "n");
+    match requested.map(|read| read.constant().map(|n| n.as_i64())) {
+        None | Some(Some(None | Some(..=1))) => ChoiceCount::One,
+        Some(None | Some(Some(_))) => ChoiceCount::Several,
     }
 }
 
@@ -73,15 +73,15 @@ fn noun(scope: Scope) -> &'static str {
     }
 }
 
-fn sentence(escape: &Escape) -> String {
-    let words: Vec<&str> = escape.way.iter().map(|m| m.word()).collect();
-    let way = match words.len().checked_sub(SHOWN) {
+fn sentence(counterexample: &Counterexample) -> String {
+    let words: Vec<&str> = counterexample.path.iter().map(|m| m.name()).collect();
+    let path = match words.len().checked_sub(MAX_SHOWN) {
         None | Some(0) => words.join(" "),
         Some(left_out) => format!("… {}", words[left_out..].join(" ")),
     };
-    match escape.then {
-        Then::Moment(moment) if words.is_empty() => format!("`{}` may come first", moment.word()),
-        Then::Moment(moment) => format!("after `{way}` comes `{}`, which has no place there", moment.word()),
-        Then::End => format!("it may end after `{way}`, and the order wants more"),
+    match counterexample.unexpected {
+        Unexpected::Moment(moment) if words.is_empty() => format!("`{}` may come first", moment.name()),
+        Unexpected::Moment(moment) => format!("after `{path}` comes `{}`, which has no place there", moment.name()),
+        Unexpected::End => format!("it may end after `{path}`, and the order wants more"),
     }
 }

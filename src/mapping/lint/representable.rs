@@ -1,11 +1,11 @@
-//! What a backend can say and a dialect cannot: told by `check`, so that nothing is lost silently.
+//! Features that a backend can emit and a dialect cannot represent. `check` lists them, so that no loss is silent.
 
 use crate::domain::MomentKind;
 use crate::mapping::config::backend::BackendPlan;
 use crate::mapping::config::dialect::DialectPlan;
 
-/// What a rule may emit, the moments that would tell it, and what a person calls it.
-const TOLD_BY: &[(&str, &[MomentKind], &str)] = &[
+/// What a rule can emit, the moments that represent it, and its name in messages.
+const REPRESENTED_BY: &[(&str, &[MomentKind], &str)] = &[
     ("text", &[MomentKind::TextDelta], "text"),
     ("refusal", &[MomentKind::RefusalDelta], "refusals"),
     ("reasoning.summary", &[MomentKind::SummaryDelta, MomentKind::ReasoningClose], "reasoning summaries"),
@@ -16,12 +16,12 @@ const TOLD_BY: &[(&str, &[MomentKind], &str)] = &[
     ("fault", &[MomentKind::TurnFail], "failures in the middle of a stream"),
 ];
 
-/// In the words of `TOLD_BY`; empty when nothing is lost.
+/// The names of `REPRESENTED_BY`; empty when nothing is lost.
 pub fn lost(backend: &BackendPlan, dialect: &DialectPlan) -> Vec<&'static str> {
-    let said = backend.rules.says();
-    TOLD_BY
+    let emitted = backend.rules.emitted_kinds();
+    REPRESENTED_BY
         .iter()
-        .filter(|(word, moments, _)| said.contains(word) && moments.iter().all(|m| dialect.frames(*m).is_empty()))
+        .filter(|(word, moments, _)| emitted.contains(word) && moments.iter().all(|m| dialect.frames(*m).is_empty()))
         .map(|(_, _, name)| *name)
         .collect()
 }

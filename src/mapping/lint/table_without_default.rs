@@ -24,38 +24,43 @@
 //! Add `default:` with what an unknown word should mean; `default: none` says that it means nothing. In an expression
 //! `x | table('t') | default('other')` does as well.
 
-use super::Set;
+use super::LintContext;
 use crate::diagnostics::{Code, Diagnostic, Span};
 use crate::mapping::language::rule::RuleSet;
 use crate::mapping::language::table::Table;
-use crate::mapping::source::field_reader::Cx;
+use crate::mapping::source::field_reader::LoadContext;
 
-pub(super) fn check(set: &Set) {
-    for backend in &set.plan.backends {
-        rules(&backend.rules, "the backend", set.cx);
+pub(super) fn check(context: &LintContext) {
+    for backend in &context.plan.backends {
+        rules(&backend.rules, "the backend", context.cx);
     }
-    for dialect in set.plan.dialects() {
-        rules(&dialect.capture.rules, "another server", set.cx);
+    for dialect in context.plan.dialects() {
+        rules(&dialect.capture.rules, "another server", context.cx);
     }
 }
 
-fn rules(rules: &RuleSet, who: &str, cx: Cx) {
-    let tables = rules.emits().flat_map(|emit| &emit.reads).filter_map(|read| Some((read.table()?, read.field.name)));
-    for (table, field) in tables.filter(|(table, _)| table.is_open()) {
+fn rules(rules: &RuleSet, who: &str, cx: LoadContext) {
+    let tables = rules.emits().flat_map(|emit| &emit.fields).filter_map(|read| Some((read.table()?, read.field.name)));
+    for (table, field) in tables.filter(|(table, _)| table.is_partial()) {
         let help = format!("`{field}` is then not said; `default:` is for what {who} may say one day");
-        say(table, table.span, help, cx);
+        report(table, table.span, help, cx);
     }
 }
 
-/// `input` is no variable with closed words, and nothing stands in for null after the look-up.
-pub(in crate::mapping) fn in_expression(table: &Table, input: &str, cx: Cx) {
-    if table.is_open() {
+/// Called if `input` is not a variable with a closed list of values and no `default` filter follows.
+pub(in crate::mapping) fn in_expression(table: &Table, input: &str, cx: LoadContext) {
+    if table.is_partial() {
         let input = if input.is_empty() { "it".to_owned() } else { format!("`{input}`") };
-        say(table, table.span, format!("{input} may be any word, and is null then; add `default:` for the rest"), cx);
+        report(
+            table,
+            table.span,
+            format!("{input} may be any word, and is null then; add `default:` for the rest"),
+            cx,
+        );
     }
 }
 
-fn say(table: &Table, span: Span, help: String, cx: Cx) {
+fn report(table: &Table, span: Span, help: String, cx: LoadContext) {
     let message = format!("the table `{}` has no row for a word that it does not know", table.name);
-    cx.add(Diagnostic::new(Code::OpenTable, span, message).help(help));
+    cx.add(Diagnostic::new(Code::TableWithoutDefault, span, message).help(help));
 }

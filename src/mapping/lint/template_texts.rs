@@ -1,20 +1,20 @@
-//! The texts of a tree of YAML, and the names that stand in them.
+//! The texts of a YAML tree, and the names in their expressions.
 
 use crate::mapping::language::expression_tokens;
 use crate::mapping::language::expression_tokens::{CallKind, Token};
-use crate::mapping::source::yaml::{Kind, Node};
+use crate::mapping::source::yaml::{Node, YamlKind};
 
-/// Every text of a tree, with the key that it stands below.
-pub(super) fn walk<'n>(node: &'n Node, key: &'n str, see: &mut dyn FnMut(&'n str, &'n str)) {
+/// Visits every text of a tree, with the key above it.
+pub(super) fn walk<'n>(node: &'n Node, key: &'n str, visit: &mut dyn FnMut(&'n str, &'n str)) {
     match &node.kind {
-        Kind::Text(text) => see(key, text),
-        Kind::List(items) => items.iter().for_each(|item| walk(item, key, see)),
-        Kind::Map(entries) => entries.iter().for_each(|entry| walk(&entry.value, &entry.key, see)),
-        Kind::Null | Kind::Bool(_) | Kind::Int(_) | Kind::Float(_) => {}
+        YamlKind::Text(text) => visit(key, text),
+        YamlKind::List(items) => items.iter().for_each(|item| walk(item, key, visit)),
+        YamlKind::Map(entries) => entries.iter().for_each(|entry| walk(&entry.value, &entry.key, visit)),
+        YamlKind::Null | YamlKind::Bool(_) | YamlKind::Int(_) | YamlKind::Float(_) => {}
     }
 }
 
-/// The tables that a text looks words up in: `x | table('status')`.
+/// The tables that a text uses: `x | table('status')`.
 pub(super) fn tables(text: &str) -> Vec<&str> {
     if !text.contains("table") {
         return Vec::new();
@@ -25,11 +25,11 @@ pub(super) fn tables(text: &str) -> Vec<&str> {
     named.filter_map(|c| c.argument.map(|(_, name)| name)).collect()
 }
 
-/// Every dotted name of a text; also those that only look like one.
+/// All dotted names of a text, including words that only look like one.
 pub(super) fn paths(text: &str) -> Vec<&str> {
     let words = expression_tokens::tokens(text).into_iter().filter_map(|(_, token)| match token {
         Token::Word(word) => Some(word),
-        Token::Text(_) | Token::Sign(_) => None,
+        Token::Text(_) | Token::Symbol(_) => None,
     });
     words.collect()
 }

@@ -26,85 +26,87 @@
 //! A `when:` in front of the only frame of `turn.fail` asks for what can happen, not for a policy that nobody has set so.
 
 use super::order_not_guaranteed::choices;
-use super::{Set, Variant, abilities, shown};
+use super::{LintContext, PatchedDialect, dialect_label, output_kinds};
 use crate::diagnostics::{Code, Diagnostic, Span};
 use crate::domain::{MomentKind, Scope};
 use crate::mapping::config::dialect::DialectPlan;
 use crate::mapping::source::yaml::{Entry, Node};
-use crate::order::turn_model::Life;
+use crate::order::turn_model::TurnModel;
 
-pub(super) fn check(set: &Set) {
-    let can = abilities(set.plan.backends.iter().map(|b| &**b));
-    for (dialect, variant) in set.spoken() {
-        let Some(frames) = variant.stream("frames") else { continue };
-        // What a profile takes out is meant to be silent.
-        let plain = set.variant(variant.dialect, None).and_then(|v| v.stream("frames"));
-        let life = Life { policies: &dialect.resolved.policies, can, choices: choices(dialect) };
-        let framed = |m: MomentKind| frames.get(m.word()).or(plain.and_then(|f| f.get(m.word()))).is_some();
-        for moment in MomentKind::ALL.iter().filter(|m| !framed(**m) && life.tells(**m)) {
-            // Several orders may name it, and one frame is missing.
+pub(super) fn check(context: &LintContext) {
+    let output = output_kinds(context.plan.backends.iter().map(|b| &**b));
+    for (dialect, patched_dialect) in context.reachable_dialects() {
+        let Some(frames) = patched_dialect.stream("frames") else { continue };
+        // A frame that a profile removes is not reported: the removal is intended.
+        let unpatched = context.patched_dialect(patched_dialect.dialect, None).and_then(|p| p.stream("frames"));
+        let turn_model = TurnModel { policies: &dialect.resolved.policies, output, choices: choices(dialect) };
+        let framed = |m: MomentKind| frames.get(m.name()).or(unpatched.and_then(|f| f.get(m.name()))).is_some();
+        for moment in MomentKind::ALL.iter().filter(|m| !framed(**m) && turn_model.can_emit(**m)) {
+            // Reported once, even if several orders contain the moment.
             let mentions = |scope: &&Scope| dialect.orders.of(**scope).is_some_and(|o| o.mentions(*moment));
-            let order = Scope::ALL.iter().find(mentions).and_then(|scope| order_of(variant, *scope));
+            let order = Scope::ALL.iter().find(mentions).and_then(|scope| order_of(patched_dialect, *scope));
             let Some(order) = order else { continue };
-            let word = moment.word();
+            let word = moment.name();
             let message = format!("`{word}` has a place in this order, and no frame tells it");
-            set.cx.add(
-                Diagnostic::new(Code::UnframedMoment, set.cx.sources.within(order.span, word), message)
+            context.cx.add(
+                Diagnostic::new(Code::UnframedMoment, context.cx.sources.within(order.span, word), message)
                     .help(format!("if a client need not be told, `{word}: {{}}` below `frames:` says so")),
             );
         }
     }
-    for variant in &set.variants {
-        failure(set, variant);
+    for patched_dialect in &context.patched_dialects {
+        failure(context, patched_dialect);
     }
 }
 
 const HALF: &str = "a client then takes half an answer for a whole one";
 
-/// It has no place in any order, because it may come at any time.
-fn failure(set: &Set, variant: &Variant) {
-    let word = MomentKind::TurnFail.word();
-    let of_variant = |d: &&DialectPlan| d.name == variant.dialect && d.profile.as_deref() == variant.profile;
-    let spoken: Vec<&DialectPlan> = set.spoken().into_iter().map(|(dialect, _)| dialect).filter(of_variant).collect();
-    // Where one route tells it, that another one does not is what its policies are for.
-    let told = spoken.iter().any(|dialect| !dialect.frames(MomentKind::TurnFail).is_empty());
-    let Some(dialect) = spoken.first().filter(|_| !told) else { return };
-    let whose = shown(variant.dialect, variant.profile);
-    if let Some(denied) = dialect.denied.iter().find(|d| d.moment == MomentKind::TurnFail) {
+/// `turn.fail` is in no order, because it can occur at any time.
+fn failure(context: &LintContext, patched_dialect: &PatchedDialect) {
+    let word = MomentKind::TurnFail.name();
+    let is_same =
+        |d: &&DialectPlan| d.name == patched_dialect.dialect && d.profile.as_deref() == patched_dialect.profile;
+    let reachable: Vec<&DialectPlan> =
+        context.reachable_dialects().into_iter().map(|(dialect, _)| dialect).filter(is_same).collect();
+    // If one route has the frame, its absence on another is the effect of a policy.
+    let has_frame = reachable.iter().any(|dialect| !dialect.frames(MomentKind::TurnFail).is_empty());
+    let Some(dialect) = reachable.first().filter(|_| !has_frame) else { return };
+    let label = dialect_label(patched_dialect.dialect, patched_dialect.profile);
+    if let Some(disabled) = dialect.disabled_frames.iter().find(|d| d.moment == MomentKind::TurnFail) {
         let message =
-            format!("a stream of `{whose}` that fails just stops: its policies turn off the frame of `{word}`");
-        let help = format!("{HALF}; the frame asks for `policy.{}`", denied.policies.join("` and `policy."));
-        set.cx.add(Diagnostic::new(Code::UnframedMoment, denied.span, message).help(help));
+            format!("a stream of `{label}` that fails just stops: its policies turn off the frame of `{word}`");
+        let help = format!("{HALF}; the frame asks for `policy.{}`", disabled.policies.join("` and `policy."));
+        context.cx.add(Diagnostic::new(Code::UnframedMoment, disabled.span, message).help(help));
         return;
     }
-    let plain = set.variant(variant.dialect, None).and_then(|v| v.stream("frames")?.get(word));
-    let left = variant.stream("frames").and_then(|frames| frames.get(word));
-    let emptied = left.zip(plain).is_some_and(|(left, plain)| {
-        let has_some = plain.as_map().is_some_and(|frames| !frames.is_empty());
-        // What a profile writes in its place stands in the profile.
-        has_some && left.span == plain.span
+    let unpatched = context.patched_dialect(patched_dialect.dialect, None).and_then(|p| p.stream("frames")?.get(word));
+    let patched = patched_dialect.stream("frames").and_then(|frames| frames.get(word));
+    let is_emptied = patched.zip(unpatched).is_some_and(|(patched, unpatched)| {
+        let had_frames = unpatched.as_map().is_some_and(|frames| !frames.is_empty());
+        // A replacement by the profile would have a span in the profile.
+        had_frames && patched.span == unpatched.span
     });
-    // Nothing below its name says that it is meant.
-    if left.is_some() && !emptied {
+    // An explicitly empty `turn.fail:` is intended.
+    if patched.is_some() && !is_emptied {
         return;
     }
-    if let (Some(_), Some(at)) = (plain, patched(set, variant)) {
-        let message = format!("a stream of `{whose}` that fails just stops: this takes away what tells `{word}`");
+    if let (Some(_), Some(at)) = (unpatched, patch_span(context, patched_dialect)) {
+        let message = format!("a stream of `{label}` that fails just stops: this takes away what tells `{word}`");
         let help = format!("{HALF}; if that is meant, `{word}: {{ $replace: {{}} }}` says so");
-        set.cx.add(Diagnostic::new(Code::UnframedMoment, at, message).help(help));
+        context.cx.add(Diagnostic::new(Code::UnframedMoment, at, message).help(help));
         return;
     }
-    let entries = variant.node.get("stream").and_then(Node::as_map).unwrap_or(&[]);
+    let entries = patched_dialect.node.get("stream").and_then(Node::as_map).unwrap_or(&[]);
     let Some(key) = entries.iter().find(|e| e.key == "frames").map(|e| e.key_span) else { return };
     let message = format!("a stream that fails just stops: no frame tells `{word}`");
-    set.cx.add(Diagnostic::new(Code::UnframedMoment, key, message).help(HALF));
+    context.cx.add(Diagnostic::new(Code::UnframedMoment, key, message).help(HALF));
 }
 
-/// Where the profile's patch comes nearest to the frames of a failure.
-fn patched(set: &Set, variant: &Variant) -> Option<Span> {
-    let profile = set.profiles.iter().find(|p| Some(p.name) == variant.profile)?;
-    let mut entry: &Entry = profile.patch.iter().find(|e| e.key == variant.dialect)?;
-    for key in ["stream", "frames", MomentKind::TurnFail.word()] {
+/// The deepest key of the profile's patch on the path to the frames of `turn.fail`.
+fn patch_span(context: &LintContext, patched_dialect: &PatchedDialect) -> Option<Span> {
+    let profile = context.profiles.iter().find(|p| Some(p.name) == patched_dialect.profile)?;
+    let mut entry: &Entry = profile.patch.iter().find(|e| e.key == patched_dialect.dialect)?;
+    for key in ["stream", "frames", MomentKind::TurnFail.name()] {
         match entry.value.as_map().and_then(|entries| entries.iter().find(|e| e.key == key)) {
             Some(below) => entry = below,
             None => break,
@@ -113,6 +115,6 @@ fn patched(set: &Set, variant: &Variant) -> Option<Span> {
     Some(entry.key_span)
 }
 
-fn order_of<'v>(variant: &'v Variant, scope: Scope) -> Option<&'v Node> {
-    variant.stream("order")?.get(scope.word())
+fn order_of<'v>(patched_dialect: &'v PatchedDialect, scope: Scope) -> Option<&'v Node> {
+    patched_dialect.stream("order")?.get(scope.name())
 }

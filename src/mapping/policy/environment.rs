@@ -1,28 +1,28 @@
-//! `environment:` of a profile: variables of the process that set policies.
+//! `environment:` of a profile: environment variables that set policies.
 
-use super::owners::Dialects;
-use super::resolve::{Allowed, Resolved, SetBy, Setting};
-use crate::diagnostics::{Code, Diagnostic, did_you_mean, one_of};
+use super::owners::DialectIndex;
+use super::resolve::{AllowedValues, ResolvedPolicies, SetBy, Setting};
+use crate::diagnostics::{Code, Diagnostic, did_you_mean, or_list};
 use crate::domain::Finish;
-use crate::mapping::source::field_reader::{Cx, text_of};
+use crate::mapping::source::field_reader::{LoadContext, text_of};
 use crate::mapping::source::yaml::{Entry, Node};
 use std::fmt;
 
-/// The variables of the process, as they were when it started. The core never asks for them: it is given them.
+/// The environment variables at process start. The loader never reads them from the process: callers pass them in.
 #[derive(Clone, Default)]
 pub struct Environment(Vec<(String, String)>);
 
-/// Who is read for.
+/// Reads the settings that environment variables make for one dialect.
 #[derive(Clone, Copy)]
-pub struct Reader<'r> {
+pub struct EnvironmentReader<'r> {
     pub dialect: &'r str,
-    /// All there are.
-    pub dialects: &'r Dialects<'r>,
+    /// All dialects of the set.
+    pub dialects: &'r DialectIndex<'r>,
     pub environment: &'r Environment,
 }
 
 impl Environment {
-    /// One that is empty sets nothing.
+    /// An empty variable counts as not set.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
     }
@@ -34,37 +34,38 @@ impl FromIterator<(String, String)> for Environment {
     }
 }
 
-/// Keys are among them.
+/// Prints no values: API keys are among them.
 impl fmt::Debug for Environment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Environment({} variables)", self.0.len())
     }
 }
 
-impl Reader<'_> {
-    /// What the variables set that a profile names. The names are checked also for those that are not set.
-    pub fn read(&self, entries: &[Entry], base: &Resolved, cx: Cx) -> Vec<Setting> {
+impl EnvironmentReader<'_> {
+    /// The settings of the variables that a profile lists. The policy names are checked even if the variable is not
+    /// set.
+    pub fn read(&self, entries: &[Entry], base: &ResolvedPolicies, cx: LoadContext) -> Vec<Setting> {
         let mut settings = Vec::new();
         for entry in entries {
             let Some(name) = self.policy(&entry.value, base, cx) else { continue };
-            let Some(said) = self.environment.get(&entry.key) else { continue };
-            match value(name, said, base) {
+            let Some(text) = self.environment.get(&entry.key) else { continue };
+            match parse_value(name, text, base) {
                 Ok(value) => settings.push(Setting {
                     name: name.to_owned(),
                     value,
                     span: entry.key_span,
                     by: SetBy::Environment(entry.key.clone()),
                 }),
-                Err(Wrong { word, known }) => {
+                Err(InvalidValue { word, known }) => {
                     let known = known.iter().map(String::as_str);
                     let near = did_you_mean(&word, known.clone());
-                    // Who names the wrong variable may have named a secret: only a slip is shown, by what it was to be.
+                    // The variable may hold a secret if the wrong one is listed, so its value is not printed.
                     let message = format!("the variable `{}` says what `{name}` cannot be", entry.key);
                     let near = near.map(|near| format!("it is near `{near}`"));
                     cx.add(
                         Diagnostic::new(Code::BadPolicyValue, entry.key_span, message)
                             .label(near.unwrap_or_default())
-                            .help(format!("set it to {}, or unset it", one_of(known))),
+                            .help(format!("set it to {}, or unset it", or_list(known))),
                     );
                 }
             }
@@ -72,8 +73,8 @@ impl Reader<'_> {
         settings
     }
 
-    /// `usage`, or `usage.DIALECT`. The name of a policy may have dots of its own, so the longest one is tried first.
-    fn policy<'n>(&self, node: &'n Node, base: &Resolved, cx: Cx) -> Option<&'n str> {
+    /// `usage`, or `usage.DIALECT`. A policy name may itself contain dots, so the whole text is tried first.
+    fn policy<'n>(&self, node: &'n Node, base: &ResolvedPolicies, cx: LoadContext) -> Option<&'n str> {
         let text = text_of(node, cx)?;
         if base.allowed(text).is_some() {
             return Some(text);
@@ -84,7 +85,7 @@ impl Reader<'_> {
                     return None;
                 }
                 if base.allowed(name).is_none() {
-                    self.dialects.not_in(dialect, name, cx.sources.within(node.span, name), base, cx);
+                    self.dialects.report_not_in(dialect, name, cx.sources.within(node.span, name), base, cx);
                     return None;
                 }
                 Some(name)
@@ -96,44 +97,44 @@ impl Reader<'_> {
                 None
             }
             Some(_) | None => {
-                self.dialects.not_for_a_variable(text, node.span, base, cx);
+                self.dialects.report_not_for_variable(text, node.span, base, cx);
                 None
             }
         }
     }
 }
 
-/// A word that a policy cannot be, and those that it can.
-struct Wrong {
+/// A value that a policy cannot have, and the values that it can have.
+struct InvalidValue {
     word: String,
     known: Vec<String>,
 }
 
-fn value(name: &str, said: &str, base: &Resolved) -> Result<String, Wrong> {
+fn parse_value(name: &str, text: &str, base: &ResolvedPolicies) -> Result<String, InvalidValue> {
     match base.allowed(name) {
-        Some(Allowed::List) => {
+        Some(AllowedValues::FinishList) => {
             let read = |word: &str| {
-                let known = || Finish::WORDS.iter().map(|w| (*w).to_owned()).collect();
-                Finish::from_word(word).ok_or_else(|| Wrong { word: word.to_owned(), known: known() })
+                let known = || Finish::NAMES.iter().map(|w| (*w).to_owned()).collect();
+                Finish::from_name(word).ok_or_else(|| InvalidValue { word: word.to_owned(), known: known() })
             };
-            let order: Result<Vec<Finish>, Wrong> = said.split(',').map(|word| read(word.trim())).collect();
+            let order: Result<Vec<Finish>, InvalidValue> = text.split(',').map(|word| read(word.trim())).collect();
             order.map(|order| base.precedence(order))
         }
-        Some(Allowed::One(values)) if values.iter().any(|v| v == said) => Ok(said.to_owned()),
-        // Nothing is no value here, so it is not offered.
-        Some(Allowed::One(values)) => {
-            Err(Wrong { word: said.to_owned(), known: values.into_iter().filter(|v| !v.is_empty()).collect() })
+        Some(AllowedValues::OneOf(values)) if values.iter().any(|v| v == text) => Ok(text.to_owned()),
+        // An empty variable counts as not set, so the empty value is not suggested.
+        Some(AllowedValues::OneOf(values)) => {
+            Err(InvalidValue { word: text.to_owned(), known: values.into_iter().filter(|v| !v.is_empty()).collect() })
         }
-        None => Err(Wrong { word: said.to_owned(), known: Vec::new() }),
+        None => Err(InvalidValue { word: text.to_owned(), known: Vec::new() }),
     }
 }
 
-/// What somebody else wrote, short enough for a message and in one line.
-pub fn shorten(text: &str) -> String {
-    const MOST: usize = 40;
-    let plain = |c: char| if c.is_control() { '\u{fffd}' } else { c };
-    let cut: String = text.chars().take(MOST).map(plain).collect();
-    if cut.chars().count() < text.chars().count() { format!("{cut}…") } else { cut }
+/// Untrusted text for a message: truncated, and without control characters so that it stays on one line.
+pub fn truncate_for_message(text: &str) -> String {
+    const MAX_CHARS: usize = 40;
+    let printable = |c: char| if c.is_control() { '\u{fffd}' } else { c };
+    let start: String = text.chars().take(MAX_CHARS).map(printable).collect();
+    if start.chars().count() < text.chars().count() { format!("{start}…") } else { start }
 }
 
 #[cfg(test)]
@@ -141,15 +142,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_printed_of_an_environment_holds_no_value() {
+    fn debug_output_contains_no_values() {
         let environment: Environment = [("KEY".to_owned(), "secret".to_owned())].into_iter().collect();
         assert_eq!(format!("{environment:?}"), "Environment(1 variables)");
         assert_eq!(environment.get("KEY"), Some("secret"));
     }
 
     #[test]
-    fn a_long_value_is_cut_and_stays_in_one_line() {
-        assert_eq!(shorten("a\nb"), "a\u{fffd}b");
-        assert_eq!(shorten(&"x".repeat(41)), format!("{}…", "x".repeat(40)));
+    fn long_values_are_truncated_to_one_line() {
+        assert_eq!(truncate_for_message("a\nb"), "a\u{fffd}b");
+        assert_eq!(truncate_for_message(&"x".repeat(41)), format!("{}…", "x".repeat(40)));
     }
 }

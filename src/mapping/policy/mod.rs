@@ -1,4 +1,4 @@
-//! Policies: who sets them, which setting wins, and the compiled dialect for each client.
+//! Policies: where they are set, which setting takes precedence, and the compiled dialect for each kind of client.
 
 pub mod environment;
 pub mod owners;

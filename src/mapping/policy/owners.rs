@@ -1,36 +1,37 @@
-//! The dialects of a set, as profiles and rules by user agent name them: what they are called, and which policies each
-//! has of its own.
+//! The dialects of a set by name, with the custom policies that each declares: to check the policies of profiles and of
+//! user-agent rules, which may apply to several dialects.
 
-use super::resolve::Resolved;
+use super::resolve::ResolvedPolicies;
 use crate::diagnostics::{Code, Diagnostic, Span};
-use crate::mapping::source::field_reader::Cx;
-use crate::mapping::source::yaml::{Entry, Kind, Node};
+use crate::mapping::source::field_reader::LoadContext;
+use crate::mapping::source::yaml::{Entry, Node, YamlKind};
 
-pub struct Dialects<'d> {
-    /// Also of those that have errors.
+pub struct DialectIndex<'d> {
+    /// Includes dialects with errors.
     pub names: Vec<&'d str>,
-    own: Vec<Own<'d>>,
+    declarations: Vec<Declaration<'d>>,
 }
 
-struct Own<'d> {
+/// A custom policy of a dialect.
+struct Declaration<'d> {
     dialect: &'d str,
     policy: &'d str,
     values: &'d Node,
 }
 
-impl<'d> Dialects<'d> {
-    pub fn new(names: Vec<&'d str>, nodes: &'d [Node]) -> Dialects<'d> {
-        let mut own = Vec::new();
+impl<'d> DialectIndex<'d> {
+    pub fn new(names: Vec<&'d str>, nodes: &'d [Node]) -> DialectIndex<'d> {
+        let mut declarations = Vec::new();
         for node in nodes {
             let Some(dialect) = node.get("dialect").and_then(Node::as_text) else { continue };
             let entries = node.get("own_policies").and_then(Node::as_map).unwrap_or(&[]);
-            own.extend(entries.iter().map(|e| Own { dialect, policy: &e.key, values: &e.value }));
+            declarations.extend(entries.iter().map(|e| Declaration { dialect, policy: &e.key, values: &e.value }));
         }
-        Dialects { names, own }
+        DialectIndex { names, declarations }
     }
 
-    /// Is the key the name of one? Says so if not.
-    pub fn knows(&self, entry: &Entry, cx: Cx) -> bool {
+    /// Whether the key is the name of a dialect; reports it if not.
+    pub fn check_dialect_name(&self, entry: &Entry, cx: LoadContext) -> bool {
         let known = self.names.contains(&entry.key.as_str());
         if !known {
             let message = format!("no dialect is called `{}`", entry.key);
@@ -39,35 +40,50 @@ impl<'d> Dialects<'d> {
         known
     }
 
-    /// A profile sets `reasoning: drop` for all dialects, and this one has no such policy.
-    pub fn not_in_all(&self, policy: &str, said: Option<&str>, span: Span, base: &Resolved, cx: Cx) {
-        let takes = |own: &&Own| said.is_some_and(|said| own.takes(said));
+    /// Reports a setting for all dialects (`reasoning: drop`) of a policy that only some of them declare.
+    pub fn report_not_in_all(
+        &self,
+        policy: &str,
+        value: Option<&str>,
+        span: Span,
+        base: &ResolvedPolicies,
+        cx: LoadContext,
+    ) {
+        let has_value = |d: &&Declaration| value.is_some_and(|value| d.has_value(value));
         let owners = self.owners(policy);
-        let mut meant: Vec<&str> = owners.iter().copied().filter(takes).map(|own| own.dialect).collect();
+        let mut meant: Vec<&str> = owners.iter().copied().filter(has_value).map(|d| d.dialect).collect();
         if meant.is_empty() {
-            meant = owners.iter().map(|own| own.dialect).collect();
+            meant = owners.iter().map(|d| d.dialect).collect();
         }
-        let each: Vec<String> = meant.iter().map(|dialect| format!("{dialect}: {}", said.unwrap_or("…"))).collect();
+        let each: Vec<String> = meant.iter().map(|dialect| format!("{dialect}: {}", value.unwrap_or("…"))).collect();
         let write = format!("`{policy}: {{ {} }}`", each.join(", "));
-        self.say(policy, span, base, format!("not every dialect has a policy `{policy}`"), &write, cx);
+        self.report_unknown(policy, span, base, format!("not every dialect has a policy `{policy}`"), &write, cx);
     }
 
-    /// The same for a variable, which names its dialect behind a dot.
-    pub fn not_for_a_variable(&self, policy: &str, span: Span, base: &Resolved, cx: Cx) {
-        let dotted: Vec<String> = self.owners(policy).iter().map(|own| format!("`{policy}.{}`", own.dialect)).collect();
+    /// The same for an environment variable, which names its dialect after a dot.
+    pub fn report_not_for_variable(&self, policy: &str, span: Span, base: &ResolvedPolicies, cx: LoadContext) {
+        let dotted: Vec<String> = self.owners(policy).iter().map(|d| format!("`{policy}.{}`", d.dialect)).collect();
         let write = dotted.join(" or ");
-        // Another sentence than above: those that are the same are said once, with one help.
+        // Differs from the message above because equal messages are deduplicated and would share one help line.
         let message = format!("not every dialect has a policy `{policy}` that a variable could set");
-        self.say(policy, span, base, message, &write, cx);
+        self.report_unknown(policy, span, base, message, &write, cx);
     }
 
-    /// A dialect is named, and another one has that policy.
-    pub fn not_in(&self, dialect: &str, policy: &str, span: Span, base: &Resolved, cx: Cx) {
-        self.say(policy, span, base, format!("`{dialect}` has no policy `{policy}`"), "", cx);
+    /// Reports a setting for one dialect of a policy that only other dialects declare.
+    pub fn report_not_in(&self, dialect: &str, policy: &str, span: Span, base: &ResolvedPolicies, cx: LoadContext) {
+        self.report_unknown(policy, span, base, format!("`{dialect}` has no policy `{policy}`"), "", cx);
     }
 
-    fn say(&self, policy: &str, span: Span, base: &Resolved, message: String, write: &str, cx: Cx) {
-        let owners: Vec<String> = self.owners(policy).iter().map(|own| format!("`{}`", own.dialect)).collect();
+    fn report_unknown(
+        &self,
+        policy: &str,
+        span: Span,
+        base: &ResolvedPolicies,
+        message: String,
+        write: &str,
+        cx: LoadContext,
+    ) {
+        let owners: Vec<String> = self.owners(policy).iter().map(|d| format!("`{}`", d.dialect)).collect();
         if owners.is_empty() {
             base.unknown(policy, span, cx);
             return;
@@ -77,13 +93,13 @@ impl<'d> Dialects<'d> {
         cx.add(Diagnostic::new(Code::UnknownPolicy, span, message).help(help));
     }
 
-    fn owners(&self, policy: &str) -> Vec<&Own<'d>> {
-        self.own.iter().filter(|own| own.policy == policy).collect()
+    fn owners(&self, policy: &str) -> Vec<&Declaration<'d>> {
+        self.declarations.iter().filter(|d| d.policy == policy).collect()
     }
 }
 
-impl Own<'_> {
-    fn takes(&self, value: &str) -> bool {
-        matches!(&self.values.kind, Kind::List(list) if list.iter().any(|v| v.as_text() == Some(value)))
+impl Declaration<'_> {
+    fn has_value(&self, value: &str) -> bool {
+        matches!(&self.values.kind, YamlKind::List(list) if list.iter().any(|v| v.as_text() == Some(value)))
     }
 }

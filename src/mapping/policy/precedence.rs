@@ -1,113 +1,115 @@
-//! The layers of policies over each route's dialect, and what they make of it: dialect < profile < environment < route <
-//! user-agent rule < header. The profile of a rule takes the place of the route's, and comes after the route's policies.
+//! Combines all policy settings of a route and compiles the dialect for each combination. Precedence, lowest first:
+//! dialect, profile, environment, route, user-agent rule, header. The profile of a user-agent rule replaces the route's
+//! profile and takes precedence over the route's policies.
 
-use super::environment::{Environment, Reader};
-use super::owners::Dialects;
-use super::resolve::{Allowed, Resolved, SetBy, Setting};
-use super::variants::{Agent, Choice, Group, Variant, Variants};
+use super::environment::{Environment, EnvironmentReader};
+use super::owners::DialectIndex;
+use super::resolve::{AllowedValues, ResolvedPolicies, SetBy, Setting};
+use super::variants::{AgentMatch, HeaderChoice, RouteVariant, RouteVariants, VariantGroup};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::mapping::config::dialect::DialectPlan;
 use crate::mapping::config::gateway::GatewayPlan;
 use crate::mapping::config::profile::Profile;
-use crate::mapping::config::route::{AgentRule, RoutePlan};
-use crate::mapping::source::field_reader::Cx;
+use crate::mapping::config::route::{RoutePlan, UserAgentRule};
+use crate::mapping::source::field_reader::LoadContext;
 use std::sync::Arc;
 
-/// What the variables set, for a dialect under a profile.
+/// The settings from environment variables, for one dialect and profile.
 #[derive(Debug)]
-pub struct FromOutside {
+pub struct EnvironmentSettings {
     dialect: String,
     profile: String,
     settings: Vec<Setting>,
 }
 
-/// What is laid with what.
-pub struct Layers<'l> {
-    /// Each dialect under each profile.
+/// The inputs of variant compilation.
+pub struct PolicyLayers<'l> {
+    /// Each dialect with each profile.
     pub bases: &'l [Arc<DialectPlan>],
-    pub dialects: &'l Dialects<'l>,
-    pub outside: &'l [FromOutside],
-    /// A dialect under a profile and under these policies.
-    pub compile: &'l dyn Fn(&DialectPlan, &Resolved) -> Option<DialectPlan>,
-    pub cx: Cx<'l>,
+    pub dialects: &'l DialectIndex<'l>,
+    pub environment: &'l [EnvironmentSettings],
+    /// Compiles a dialect and profile with these policies.
+    pub compile: &'l dyn Fn(&DialectPlan, &ResolvedPolicies) -> Option<DialectPlan>,
+    pub cx: LoadContext<'l>,
 }
 
-/// A set with more than these for one route is refused: each is compiled and proven before it is used.
-const MOST: usize = 64;
+/// The most variants of one route: each is compiled and verified before the set is used.
+const MAX_VARIANTS: usize = 64;
 
-/// What the environment sets, for all dialects under all profiles.
-pub fn from_outside(
+/// The environment settings of all dialects with all profiles.
+pub fn environment_settings(
     bases: &[Arc<DialectPlan>],
     profiles: &[Profile],
-    dialects: &Dialects,
+    dialects: &DialectIndex,
     environment: &Environment,
-    cx: Cx,
-) -> Vec<FromOutside> {
+    cx: LoadContext,
+) -> Vec<EnvironmentSettings> {
     let mut found = Vec::new();
     for base in bases {
         let Some(profile) = profiles.iter().find(|p| Some(p.name) == base.profile.as_deref()) else { continue };
-        let reader = Reader { dialect: &base.name, dialects, environment };
+        let reader = EnvironmentReader { dialect: &base.name, dialects, environment };
         let settings = reader.read(profile.environment, &base.resolved, cx);
-        found.push(FromOutside { dialect: base.name.clone(), profile: profile.name.to_owned(), settings });
+        found.push(EnvironmentSettings { dialect: base.name.clone(), profile: profile.name.to_owned(), settings });
     }
     found.retain(|f| !f.settings.is_empty());
     found
 }
 
-impl FromOutside {
-    pub fn of(outside: &[FromOutside], base: &DialectPlan) -> Vec<Setting> {
-        let is_its = |f: &&FromOutside| f.dialect == base.name && Some(&f.profile) == base.profile.as_ref();
-        outside.iter().find(is_its).map(|f| f.settings.clone()).unwrap_or_default()
+impl EnvironmentSettings {
+    pub fn of(all: &[EnvironmentSettings], base: &DialectPlan) -> Vec<Setting> {
+        let applies = |s: &&EnvironmentSettings| s.dialect == base.name && Some(&s.profile) == base.profile.as_ref();
+        all.iter().find(applies).map(|s| s.settings.clone()).unwrap_or_default()
     }
 }
 
-impl Layers<'_> {
-    pub fn lay(&self, gateway: &mut GatewayPlan) {
-        let mut made: Vec<Arc<DialectPlan>> = self.bases.to_vec();
+impl PolicyLayers<'_> {
+    pub fn compile_variants(&self, gateway: &mut GatewayPlan) {
+        let mut compiled: Vec<Arc<DialectPlan>> = self.bases.to_vec();
         for route in &mut gateway.routes {
             let rules = std::iter::once(None).chain(gateway.by_user_agent.iter().enumerate().map(Some));
-            // A dialect that could not be compiled has been told of.
+            // A dialect that could not be compiled is already reported.
             let Some(groups) = rules.map(|rule| self.group(route, rule)).collect::<Option<Vec<_>>>() else { continue };
             if self.too_many(route, &groups) || self.cx.findings.errors() > 0 {
                 continue;
             }
-            route.variants = Variants(groups.into_iter().filter_map(|g| self.fill(g, &mut made)).collect());
+            route.variants =
+                RouteVariants(groups.into_iter().filter_map(|g| self.compile_group(g, &mut compiled)).collect());
         }
     }
 
-    /// The settings of a group before any header has spoken.
-    fn group<'g>(&'g self, route: &RoutePlan, rule: Option<(usize, &AgentRule)>) -> Option<Empty<'g>> {
-        let agent = rule.map(|(rule, r)| Agent { word: r.word.clone(), rule });
+    /// The settings of a group before header choices.
+    fn group<'g>(&'g self, route: &RoutePlan, rule: Option<(usize, &UserAgentRule)>) -> Option<PendingGroup<'g>> {
+        let agent = rule.map(|(rule, r)| AgentMatch { word: r.pattern.clone(), rule });
         let rule = rule.map(|(_, r)| r);
-        let own = rule.and_then(|r| r.profile.as_ref());
-        let profile = own.or(route.profile.as_ref());
+        let rule_profile = rule.and_then(|r| r.profile.as_ref());
+        let profile = rule_profile.or(route.profile.as_ref());
         let base = self.bases.iter().find(|d| d.name == route.dialect && d.profile.as_ref() == profile)?;
         let resolved = &base.resolved;
         let (from_dialect, from_profile): (Vec<Setting>, Vec<Setting>) =
             resolved.settings.iter().cloned().partition(|s| s.by == SetBy::Dialect);
-        let from_outside = FromOutside::of(self.outside, base);
+        let from_environment = EnvironmentSettings::of(self.environment, base);
         let from_route = resolved.read(&route.policies, &SetBy::Route, self.cx);
-        let over = rule.map_or(&[][..], |r| &r.policies);
-        let from_rule = resolved.read_for(&base.name, self.dialects, over, &SetBy::UserAgent, self.cx);
-        let settings = match own {
-            Some(_) => [from_dialect, from_route, from_profile, from_outside, from_rule],
-            None => [from_dialect, from_profile, from_outside, from_route, from_rule],
+        let rule_policies = rule.map_or(&[][..], |r| &r.policies);
+        let from_rule = resolved.read_per_dialect(&base.name, self.dialects, rule_policies, &SetBy::UserAgent, self.cx);
+        let settings = match rule_profile {
+            Some(_) => [from_dialect, from_route, from_profile, from_environment, from_rule],
+            None => [from_dialect, from_profile, from_environment, from_route, from_rule],
         };
-        Some(Empty { base, settings: settings.concat(), agent, choices: self.choices(route, resolved) })
+        Some(PendingGroup { base, settings: settings.concat(), agent, choices: self.choices(route, resolved) })
     }
 
-    fn choices(&self, route: &RoutePlan, resolved: &Resolved) -> Vec<Choice> {
+    fn choices(&self, route: &RoutePlan, resolved: &ResolvedPolicies) -> Vec<HeaderChoice> {
         let mut choices = Vec::new();
         for rule in &route.headers {
             match resolved.allowed(&rule.policy) {
-                Some(Allowed::One(words)) => choices.push(Choice {
+                Some(AllowedValues::OneOf(words)) => choices.push(HeaderChoice {
                     header: rule.name.clone(),
                     policy: rule.policy.clone(),
-                    // An empty header chooses nothing.
+                    // An empty header counts as absent.
                     words: words.into_iter().filter(|w| !w.is_empty()).collect(),
                     span: rule.span,
                 }),
-                Some(Allowed::List) => {
+                Some(AllowedValues::FinishList) => {
                     let message = format!("`{}` is a list, and a header chooses one word", rule.policy);
                     self.cx.add(
                         Diagnostic::new(Code::BadPolicyValue, rule.policy_span, message)
@@ -120,53 +122,53 @@ impl Layers<'_> {
         choices
     }
 
-    fn too_many(&self, route: &RoutePlan, groups: &[Empty]) -> bool {
-        let counts = groups.iter().map(|g| Group::count(&g.choices));
+    fn too_many(&self, route: &RoutePlan, groups: &[PendingGroup]) -> bool {
+        let counts = groups.iter().map(|g| VariantGroup::count(&g.choices));
         let count = counts.sum::<Option<usize>>();
-        if count.is_some_and(|count| count <= MOST) {
+        if count.is_some_and(|count| count <= MAX_VARIANTS) {
             return false;
         }
         let shown = count.map_or("too many to count".to_owned(), |n| n.to_string());
-        let message = format!("this route has {shown} variants, and at most {MOST} are compiled");
+        let message = format!("this route has {shown} variants, and at most {MAX_VARIANTS} are compiled");
         let help = "a header multiplies them by the words of its policy and one more, and a rule by user agent adds as many again";
         let span = route.headers.first().map_or(route.span, |h| h.span);
         self.cx.add(Diagnostic::new(Code::TooManyVariants, span, message).help(help));
         true
     }
 
-    fn fill(&self, empty: Empty, made: &mut Vec<Arc<DialectPlan>>) -> Option<Group> {
-        let Empty { base, settings, agent, choices } = empty;
+    fn compile_group(&self, pending: PendingGroup, compiled: &mut Vec<Arc<DialectPlan>>) -> Option<VariantGroup> {
+        let PendingGroup { base, settings, agent, choices } = pending;
         let mut variants = Vec::new();
-        for at in 0..Group::count(&choices)? {
+        for at in 0..VariantGroup::count(&choices)? {
             let mut settings = settings.clone();
-            for (choice, said) in choices.iter().zip(Group::said(&choices, at)) {
-                let Some(word) = said.and_then(|at| choice.words.get(at)) else { continue };
+            for (choice, chosen) in choices.iter().zip(VariantGroup::chosen_words(&choices, at)) {
+                let Some(word) = chosen.and_then(|at| choice.words.get(at)) else { continue };
                 let by = SetBy::Header(choice.header.clone());
                 let (name, value) = (choice.policy.clone(), word.clone());
                 settings.push(Setting { name, value, span: choice.span, by });
             }
-            let resolved = base.resolved.under(settings);
+            let resolved = base.resolved.with_settings(settings);
             let same = |d: &&Arc<DialectPlan>| {
                 d.name == base.name && d.profile == base.profile && d.resolved.policies == resolved.policies
             };
-            let plan = match made.iter().find(same) {
+            let plan = match compiled.iter().find(same) {
                 Some(plan) => plan.clone(),
                 None => {
                     let plan = Arc::new((self.compile)(base, &resolved)?);
-                    made.push(plan.clone());
+                    compiled.push(plan.clone());
                     plan
                 }
             };
-            variants.push(Variant { resolved, plan });
+            variants.push(RouteVariant { resolved, plan });
         }
-        Some(Group { agent, choices, variants })
+        Some(VariantGroup { agent, choices, variants })
     }
 }
 
-/// A group whose dialects are not compiled yet.
-struct Empty<'e> {
+/// A group before its dialects are compiled.
+struct PendingGroup<'e> {
     base: &'e Arc<DialectPlan>,
     settings: Vec<Setting>,
-    agent: Option<Agent>,
-    choices: Vec<Choice>,
+    agent: Option<AgentMatch>,
+    choices: Vec<HeaderChoice>,
 }

@@ -1,27 +1,27 @@
-//! Which policies hold, and who said so: built-in < dialect < profile < environment that the profile names < route <
-//! user-agent rule < header that the route allows.
+//! Resolves policies and records where each is set. Precedence, lowest first: built-in default, dialect, profile,
+//! environment variable listed by the profile, route, user-agent rule, header allowed by the route.
 
-use super::owners::Dialects;
+use super::owners::DialectIndex;
 use crate::diagnostics::{Code, Diagnostic, Span};
 use crate::domain::policy::BUILT_IN;
 use crate::domain::{Finish, Policies};
 use crate::mapping::language::field::scalar_text;
-use crate::mapping::source::field_reader::{Cx, constant};
-use crate::mapping::source::yaml::{Entry, Kind, Node};
+use crate::mapping::source::field_reader::{LoadContext, constant};
+use crate::mapping::source::yaml::{Entry, Node, YamlKind};
 
-/// A policy that a dialect declares for its own shapes; the first value is its default.
+/// A policy that a dialect declares for its own frames; the first value is the default.
 #[derive(Clone, Debug)]
-pub struct OwnPolicy {
+pub struct CustomPolicy {
     pub name: String,
     pub values: Vec<String>,
 }
 
-/// A value that somebody set, and where.
+/// A policy value and where it is set.
 #[derive(Clone, Debug)]
 pub struct Setting {
     pub name: String,
     pub value: String,
-    /// Of the value; of what is set from outside, the line that names the variable or the header.
+    /// The span of the value; for an environment variable or a header, of the line that allows it.
     pub span: Span,
     pub by: SetBy,
 }
@@ -30,17 +30,17 @@ pub struct Setting {
 pub enum SetBy {
     Dialect,
     Profile,
-    /// A variable that a profile names.
+    /// An environment variable listed by a profile.
     Environment(String),
     Route,
     UserAgent,
-    /// A header that a route allows.
+    /// A request header allowed by a route.
     Header(String),
 }
 
 impl SetBy {
-    /// Who speaks for one dialect only, and so names a plain value.
-    fn of_one_dialect(&self) -> Option<&'static str> {
+    /// Named if it applies to one dialect only, so that the value must be plain.
+    fn single_dialect_setter(&self) -> Option<&'static str> {
         match self {
             SetBy::Dialect => Some("a dialect"),
             SetBy::Route => Some("a route"),
@@ -49,80 +49,88 @@ impl SetBy {
     }
 }
 
-/// What a policy may be.
+/// The values that a policy can have.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Allowed {
-    One(Vec<String>),
-    /// Finishes, the strongest first.
-    List,
+pub enum AllowedValues {
+    OneOf(Vec<String>),
+    /// A list of finish reasons, highest precedence first.
+    FinishList,
 }
 
 #[derive(Clone, Debug, Default)]
-pub struct Resolved {
+pub struct ResolvedPolicies {
     pub policies: Policies,
-    /// The last setting of each name is the one that holds.
+    /// The last setting of each name applies.
     pub settings: Vec<Setting>,
-    pub own: Vec<OwnPolicy>,
+    pub custom: Vec<CustomPolicy>,
 }
 
-impl Resolved {
-    /// What stands in the dialect itself.
-    pub fn dialect(own: &[Entry], settings: &[Entry], cx: Cx) -> Resolved {
-        let mut resolved = Resolved::default();
-        for entry in own {
+impl ResolvedPolicies {
+    /// The policies of the dialect file itself.
+    pub fn dialect(custom: &[Entry], settings: &[Entry], cx: LoadContext) -> ResolvedPolicies {
+        let mut resolved = ResolvedPolicies::default();
+        for entry in custom {
             let values: Vec<String> = match &entry.value.kind {
-                Kind::List(items) => items.iter().filter_map(|i| scalar_text(&constant(i))).collect(),
+                YamlKind::List(items) => items.iter().filter_map(|i| scalar_text(&constant(i))).collect(),
                 _ => Vec::new(),
             };
             if values.is_empty() {
                 cx.wrong_type(&entry.value, "the list of its values, the default first");
                 continue;
             }
-            resolved.own.push(OwnPolicy { name: entry.key.clone(), values });
+            resolved.custom.push(CustomPolicy { name: entry.key.clone(), values });
         }
         let settings = resolved.read(settings, &SetBy::Dialect, cx);
-        resolved.under(settings)
+        resolved.with_settings(settings)
     }
 
-    /// The same policies, when these are all the settings: a later one comes before an earlier one.
-    pub fn under(&self, settings: Vec<Setting>) -> Resolved {
+    /// The same policies with exactly these settings; a later setting overrides an earlier one.
+    pub fn with_settings(&self, settings: Vec<Setting>) -> ResolvedPolicies {
         let mut policies = Policies::default();
-        for own in &self.own {
-            policies.set(&own.name, own.values.first().map_or("", String::as_str));
+        for custom in &self.custom {
+            policies.set(&custom.name, custom.values.first().map_or("", String::as_str));
         }
         for setting in &settings {
             match self.allowed(&setting.name) {
-                Some(Allowed::List) => policies.finish_precedence = finishes(&setting.value),
-                Some(Allowed::One(_)) | None => policies.set(&setting.name, &setting.value),
+                Some(AllowedValues::FinishList) => policies.finish_precedence = finishes(&setting.value),
+                Some(AllowedValues::OneOf(_)) | None => policies.set(&setting.name, &setting.value),
             }
         }
-        Resolved { policies, settings, own: self.own.clone() }
+        ResolvedPolicies { policies, settings, custom: self.custom.clone() }
     }
 
-    /// A map of policies, for this dialect.
-    pub fn read(&self, entries: &[Entry], by: &SetBy, cx: Cx) -> Vec<Setting> {
+    /// Reads a map of policies for this dialect.
+    pub fn read(&self, entries: &[Entry], by: &SetBy, cx: LoadContext) -> Vec<Setting> {
         entries.iter().filter_map(|e| self.setting(&e.key, e.key_span, &e.value, by, cx)).collect()
     }
 
-    /// The same for several dialects: a policy is set for all of them, or a map gives it for some.
-    pub fn read_for(&self, dialect: &str, dialects: &Dialects, entries: &[Entry], by: &SetBy, cx: Cx) -> Vec<Setting> {
+    /// Reads a map of policies that may apply to several dialects: a plain value applies to all of them, a map sets the
+    /// value per dialect.
+    pub fn read_per_dialect(
+        &self,
+        dialect: &str,
+        dialects: &DialectIndex,
+        entries: &[Entry],
+        by: &SetBy,
+        cx: LoadContext,
+    ) -> Vec<Setting> {
         let mut settings = Vec::new();
         for entry in entries {
-            let Kind::Map(by_dialect) = &entry.value.kind else {
+            let YamlKind::Map(by_dialect) = &entry.value.kind else {
                 if self.allowed(&entry.key).is_none() {
-                    let said = scalar_text(&constant(&entry.value));
-                    dialects.not_in_all(&entry.key, said.as_deref(), entry.key_span, self, cx);
+                    let value = scalar_text(&constant(&entry.value));
+                    dialects.report_not_in_all(&entry.key, value.as_deref(), entry.key_span, self, cx);
                     continue;
                 }
                 settings.extend(self.setting(&entry.key, entry.key_span, &entry.value, by, cx));
                 continue;
             };
             for one in by_dialect {
-                if !dialects.knows(one, cx) || one.key != dialect {
+                if !dialects.check_dialect_name(one, cx) || one.key != dialect {
                     continue;
                 }
                 if self.allowed(&entry.key).is_none() {
-                    dialects.not_in(dialect, &entry.key, entry.key_span, self, cx);
+                    dialects.report_not_in(dialect, &entry.key, entry.key_span, self, cx);
                 } else {
                     settings.extend(self.setting(&entry.key, entry.key_span, &one.value, by, cx));
                 }
@@ -131,63 +139,65 @@ impl Resolved {
         settings
     }
 
-    /// What expressions may read, each with the words that it can be.
+    /// The policies that expressions can read, each with its possible values.
     pub fn words(&self) -> Vec<(String, Vec<String>)> {
         let owned = |values: &[&str]| values.iter().map(|v| (*v).to_owned()).collect();
         let built_in = BUILT_IN.iter().filter(|p| !p.list).map(|p| (p.name.to_owned(), owned(p.values)));
-        built_in.chain(self.own.iter().map(|p| (p.name.clone(), p.values.clone()))).collect()
+        built_in.chain(self.custom.iter().map(|p| (p.name.clone(), p.values.clone()))).collect()
     }
 
     pub fn names(&self) -> Vec<String> {
         let built_in = BUILT_IN.iter().map(|p| p.name.to_owned());
-        built_in.chain(self.own.iter().map(|p| p.name.clone())).collect()
+        built_in.chain(self.custom.iter().map(|p| p.name.clone())).collect()
     }
 
-    /// What the policy of this name may be, if there is one.
-    pub fn allowed(&self, name: &str) -> Option<Allowed> {
-        if let Some(own) = self.own.iter().find(|p| p.name == name) {
-            return Some(Allowed::One(own.values.clone()));
+    /// The values of the policy of this name, if it exists.
+    pub fn allowed(&self, name: &str) -> Option<AllowedValues> {
+        if let Some(custom) = self.custom.iter().find(|p| p.name == name) {
+            return Some(AllowedValues::OneOf(custom.values.clone()));
         }
         let spec = BUILT_IN.iter().find(|p| p.name == name)?;
         Some(match spec.list {
-            true => Allowed::List,
-            false => Allowed::One(spec.values.iter().map(|v| (*v).to_owned()).collect()),
+            true => AllowedValues::FinishList,
+            false => AllowedValues::OneOf(spec.values.iter().map(|v| (*v).to_owned()).collect()),
         })
     }
 
-    /// Says that no policy has this name.
-    pub fn unknown(&self, name: &str, span: Span, cx: Cx) {
+    /// Reports an unknown policy name.
+    pub fn unknown(&self, name: &str, span: Span, cx: LoadContext) {
         let names = self.names();
         let message = format!("no policy is called `{name}`");
         cx.unknown(Code::UnknownPolicy, span, message, name, names.iter().map(String::as_str));
     }
 
-    /// A precedence as a whole: what it leaves out keeps its place after.
+    /// A complete precedence list: reasons that `order` omits follow in their previous order.
     pub fn precedence(&self, mut order: Vec<Finish>) -> String {
         let rest: Vec<Finish> =
             self.policies.finish_precedence.iter().copied().filter(|f| !order.contains(f)).collect();
         order.extend(rest);
-        order.iter().map(|f| f.word()).collect::<Vec<_>>().join(", ")
+        order.iter().map(|f| f.name()).collect::<Vec<_>>().join(", ")
     }
 
-    fn setting(&self, name: &str, name_span: Span, node: &Node, by: &SetBy, cx: Cx) -> Option<Setting> {
+    fn setting(&self, name: &str, name_span: Span, node: &Node, by: &SetBy, cx: LoadContext) -> Option<Setting> {
         let allowed = self.allowed(name);
-        if let (Some(allowed), Kind::Map(by_dialect), Some(who)) = (&allowed, &node.kind, by.of_one_dialect()) {
-            cx.add(by_dialect_here(name, allowed, by_dialect, node.span, who));
+        if let (Some(allowed), YamlKind::Map(by_dialect), Some(who)) =
+            (&allowed, &node.kind, by.single_dialect_setter())
+        {
+            cx.add(per_dialect_not_allowed(name, allowed, by_dialect, node.span, who));
             return None;
         }
         let value = match allowed {
-            Some(Allowed::List) => self.listed(name, node, cx)?,
-            Some(Allowed::One(values)) => {
+            Some(AllowedValues::FinishList) => self.finish_list(name, node, cx)?,
+            Some(AllowedValues::OneOf(values)) => {
                 let written = scalar_text(&constant(node));
-                let shown = written.as_ref().map_or(node.noun().to_owned(), |said| format!("`{said}`"));
-                let said = written.unwrap_or_default();
-                if !values.contains(&said) {
+                let shown = written.as_ref().map_or(node.type_name().to_owned(), |word| format!("`{word}`"));
+                let word = written.unwrap_or_default();
+                if !values.contains(&word) {
                     let message = format!("`{name}` cannot be {shown}");
-                    cx.unknown(Code::BadPolicyValue, node.span, message, &said, values.iter().map(String::as_str));
+                    cx.unknown(Code::BadPolicyValue, node.span, message, &word, values.iter().map(String::as_str));
                     return None;
                 }
-                said
+                word
             }
             None => {
                 self.unknown(name, name_span, cx);
@@ -197,18 +207,18 @@ impl Resolved {
         Some(Setting { name: name.to_owned(), value, span: node.span, by: by.clone() })
     }
 
-    /// `finish_precedence`: a list of finishes, the strongest first.
-    fn listed(&self, name: &str, node: &Node, cx: Cx) -> Option<String> {
-        let Kind::List(items) = &node.kind else {
+    /// `finish_precedence`: a list of finish reasons, highest precedence first.
+    fn finish_list(&self, name: &str, node: &Node, cx: LoadContext) -> Option<String> {
+        let YamlKind::List(items) = &node.kind else {
             cx.wrong_type(node, "a list, the strongest first");
             return None;
         };
         let mut order: Vec<Finish> = Vec::new();
         for item in items {
-            let Some(finish) = item.as_text().and_then(Finish::from_word) else {
-                let said = item.as_text().unwrap_or_default();
-                let message = format!("`{name}` cannot hold `{said}`");
-                cx.unknown(Code::BadPolicyValue, item.span, message, said, Finish::WORDS.iter().copied());
+            let Some(finish) = item.as_text().and_then(Finish::from_name) else {
+                let word = item.as_text().unwrap_or_default();
+                let message = format!("`{name}` cannot hold `{word}`");
+                cx.unknown(Code::BadPolicyValue, item.span, message, word, Finish::NAMES.iter().copied());
                 continue;
             };
             order.push(finish);
@@ -217,14 +227,20 @@ impl Resolved {
     }
 }
 
-/// `reasoning: { chat: drop }` where there is only one dialect.
-fn by_dialect_here(name: &str, allowed: &Allowed, by_dialect: &[Entry], span: Span, who: &str) -> Diagnostic {
+/// Reports `reasoning: { chat: drop }` where the value must be plain.
+fn per_dialect_not_allowed(
+    name: &str,
+    allowed: &AllowedValues,
+    by_dialect: &[Entry],
+    span: Span,
+    who: &str,
+) -> Diagnostic {
     let value = match allowed {
-        Allowed::One(values) => {
-            let mut said = by_dialect.iter().filter_map(|e| scalar_text(&constant(&e.value)));
-            said.find(|s| values.contains(s)).or_else(|| values.first().cloned()).unwrap_or_default()
+        AllowedValues::OneOf(values) => {
+            let mut written = by_dialect.iter().filter_map(|e| scalar_text(&constant(&e.value)));
+            written.find(|word| values.contains(word)).or_else(|| values.first().cloned()).unwrap_or_default()
         }
-        Allowed::List => "[ … ]".to_owned(),
+        AllowedValues::FinishList => "[ … ]".to_owned(),
     };
     Diagnostic::new(Code::BadPolicyValue, span, format!("{who} gives `{name}` a plain value, not one for each dialect"))
         .label(format!("write `{name}: {value}`"))
@@ -232,5 +248,5 @@ fn by_dialect_here(name: &str, allowed: &Allowed, by_dialect: &[Entry], span: Sp
 }
 
 fn finishes(list: &str) -> Vec<Finish> {
-    list.split(", ").filter_map(Finish::from_word).collect()
+    list.split(", ").filter_map(Finish::from_name).collect()
 }

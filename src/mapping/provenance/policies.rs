@@ -1,91 +1,96 @@
-//! Which policies decided what a frame looks like: those that its expressions read, and those behind the variables and
-//! the moment that it tells.
+//! Which policies influence a frame: those that its expressions read, and those that determine its variables or its
+//! moment.
 
 use crate::diagnostics::Span;
 use crate::domain::MomentKind;
-use crate::domain::policy::{BUILT_IN, Shows};
-use crate::mapping::config::dialect::{Content, DialectPlan, FramePlan};
-use crate::mapping::language::variables_read::Reads;
-use crate::mapping::policy::resolve::{Resolved, Setting};
+use crate::domain::policy::{BUILT_IN, PolicyEffect};
+use crate::mapping::config::dialect::{DialectPlan, FrameContent, FramePlan};
+use crate::mapping::language::variables_read::VariablesRead;
+use crate::mapping::policy::resolve::{ResolvedPolicies, Setting};
 
-/// A policy that had a say in a frame.
+/// A policy that influences a frame.
 #[derive(Debug)]
-pub struct Deciding<'r> {
+pub struct PolicyInfluence<'r> {
     pub name: String,
     pub value: String,
-    pub how: How,
-    /// Who set it; nobody where it has its default.
-    pub set: Option<&'r Setting>,
-    /// Is it what holds when nobody says anything?
-    pub default: bool,
+    pub kind: InfluenceKind,
+    /// Where it is set; `None` if nothing sets it.
+    pub setting: Option<&'r Setting>,
+    /// Whether the value equals the default.
+    pub is_default: bool,
 }
 
-/// How a policy has a say.
+/// How a policy influences a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum How {
-    /// `when:` asks it: without it the frame might not be there.
+pub enum InfluenceKind {
+    /// `when:` reads it, so it decides whether the frame is sent.
     When,
-    /// The skeleton asks it.
+    /// The skeleton reads it.
     Shape,
-    /// It chose the value of a variable that is told, or whether and when the moment comes.
-    Behind,
+    /// It determines the value of a variable that the frame contains, or whether and when the moment occurs.
+    Implicit,
 }
 
-/// `resolved`: of the client that is meant. Two clients may get one dialect for different reasons, and what is compiled
-/// knows those of the first only.
-pub fn deciding<'r>(resolved: &'r Resolved, frame: &FramePlan, moment: MomentKind) -> Vec<Deciding<'r>> {
-    let mut names: Vec<(String, How)> = Vec::new();
-    let when = frame.when.as_ref().map(Reads::of_expr).unwrap_or_default();
+/// `resolved`: the policies of the client in question. Clients with different settings may share one compiled dialect,
+/// which holds the settings of the first client only.
+pub fn influencing_policies<'r>(
+    resolved: &'r ResolvedPolicies,
+    frame: &FramePlan,
+    moment: MomentKind,
+) -> Vec<PolicyInfluence<'r>> {
+    let mut names: Vec<(String, InfluenceKind)> = Vec::new();
+    let when = frame.when.as_ref().map(VariablesRead::of_expression).unwrap_or_default();
     for name in &frame.policies {
-        let how = if when.contains(&format!("policy.{name}")) { How::When } else { How::Shape };
-        names.push((name.clone(), how));
+        let kind = if when.contains(&format!("policy.{name}")) { InfluenceKind::When } else { InfluenceKind::Shape };
+        names.push((name.clone(), kind));
     }
-    let (Content::Data(skeleton) | Content::Text(skeleton) | Content::Comment(skeleton)) = &frame.content;
-    let reads = Reads::of(frame.when.as_ref(), skeleton);
-    // Those of JSON answers decide no frame of a stream.
+    let (FrameContent::Data(skeleton) | FrameContent::Text(skeleton) | FrameContent::Comment(skeleton)) =
+        &frame.content;
+    let reads = VariablesRead::of(frame.when.as_ref(), skeleton);
+    // Policies for JSON bodies do not influence the frames of a stream.
     for spec in BUILT_IN.iter().filter(|spec| !spec.name.starts_with("stream2json.")) {
-        let behind = match spec.shows {
-            Shows::In(variables) => reads.all().any(|read| variables.iter().any(|v| touches(read, v))),
-            Shows::At(moments) => moments.contains(&moment),
-            Shows::WhereRead | Shows::Anywhere => false,
+        let is_implicit = match spec.effect {
+            PolicyEffect::Variables(variables) => reads.all().any(|read| variables.iter().any(|v| overlaps(read, v))),
+            PolicyEffect::Moments(moments) => moments.contains(&moment),
+            PolicyEffect::Expressions | PolicyEffect::Anywhere => false,
         };
-        if behind && !names.iter().any(|(name, _)| name == spec.name) {
-            names.push((spec.name.to_owned(), How::Behind));
+        if is_implicit && !names.iter().any(|(name, _)| name == spec.name) {
+            names.push((spec.name.to_owned(), InfluenceKind::Implicit));
         }
     }
-    names.into_iter().map(|(name, how)| of(resolved, name, how)).collect()
+    names.into_iter().map(|(name, kind)| influence(resolved, name, kind)).collect()
 }
 
-/// The policies that turned the frames of a moment off, and the line of each frame.
-pub fn denying<'r>(
-    resolved: &'r Resolved,
+/// The frames of a moment that policies disable, each with those policies.
+pub fn disabling_policies<'r>(
+    resolved: &'r ResolvedPolicies,
     dialect: &DialectPlan,
     moment: MomentKind,
-) -> Vec<(Span, Vec<Deciding<'r>>)> {
-    let denied = dialect.denied.iter().filter(|d| d.moment == moment);
-    let of = |name: &String| of(resolved, name.clone(), How::When);
-    denied.map(|d| (d.span, d.policies.iter().map(of).collect())).collect()
+) -> Vec<(Span, Vec<PolicyInfluence<'r>>)> {
+    let disabled = dialect.disabled_frames.iter().filter(|d| d.moment == moment);
+    let by_policy = |name: &String| influence(resolved, name.clone(), InfluenceKind::When);
+    disabled.map(|d| (d.span, d.policies.iter().map(by_policy).collect())).collect()
 }
 
-/// `turn.usage.input` is in `turn.usage`, and `turn.usage` holds it.
-fn touches(read: &str, variable: &str) -> bool {
+/// `turn.usage.input` is part of `turn.usage`, and `turn.usage` contains it.
+fn overlaps(read: &str, variable: &str) -> bool {
     let below = |long: &str, short: &str| long.strip_prefix(short).is_some_and(|r| r.is_empty() || r.starts_with('.'));
     below(read, variable) || (read.contains('.') && below(variable, read))
 }
 
-fn of(resolved: &Resolved, name: String, how: How) -> Deciding<'_> {
-    let set = resolved.settings.iter().rev().find(|s| s.name == name);
-    let value = match (resolved.policies.word(&name), set) {
-        (Some(word), _) => word.as_str().unwrap_or_default().to_owned(),
-        (None, Some(setting)) => setting.value.clone(),
-        (None, None) => resolved.policies.finish_precedence.iter().map(|f| f.word()).collect::<Vec<_>>().join(", "),
+fn influence(resolved: &ResolvedPolicies, name: String, kind: InfluenceKind) -> PolicyInfluence<'_> {
+    let setting = resolved.settings.iter().rev().find(|s| s.name == name);
+    let value = match (resolved.policies.value(&name), setting) {
+        (Some(value), _) => value.as_str().unwrap_or_default().to_owned(),
+        (None, Some(set)) => set.value.clone(),
+        (None, None) => resolved.policies.finish_precedence.iter().map(|f| f.name()).collect::<Vec<_>>().join(", "),
     };
-    let own = resolved.own.iter().find(|p| p.name == name).and_then(|p| p.values.first());
+    let custom = resolved.custom.iter().find(|p| p.name == name).and_then(|p| p.values.first());
     let built_in = BUILT_IN.iter().find(|p| p.name == name);
-    let default = match (own, built_in) {
+    let is_default = match (custom, built_in) {
         (Some(first), _) => *first == value,
         (None, Some(spec)) if !spec.list => spec.values.first() == Some(&value.as_str()),
-        (None, Some(_) | None) => set.is_none(),
+        (None, Some(_) | None) => setting.is_none(),
     };
-    Deciding { name, value, how, set, default }
+    PolicyInfluence { name, value, kind, setting, is_default }
 }

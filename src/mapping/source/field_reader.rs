@@ -1,18 +1,18 @@
-//! Reading a map of the YAML tree field by field: types are checked, and a key that nobody read is an error.
+//! Reads a YAML map field by field. Checks types and reports unknown and missing keys.
 
-use super::yaml::{Entry, Kind, Node};
-use crate::diagnostics::{Code, Diagnostic, Findings, Sources, Span, did_you_mean, one_of, there_is};
+use super::yaml::{Entry, Node, YamlKind};
+use crate::diagnostics::{Code, Diagnostic, Findings, Sources, Span, describe_known, did_you_mean, or_list};
 use crate::domain::Tree;
 use std::cell::RefCell;
 
-/// What every check needs at hand: the texts, and where to say what is wrong.
+/// Context of a load: the source texts, and where diagnostics are collected.
 #[derive(Clone, Copy)]
-pub struct Cx<'c> {
+pub struct LoadContext<'c> {
     pub sources: &'c Sources,
     pub findings: &'c Findings,
 }
 
-impl Cx<'_> {
+impl LoadContext<'_> {
     pub fn add(&self, diagnostic: Diagnostic) {
         self.findings.add(diagnostic);
     }
@@ -21,98 +21,104 @@ impl Cx<'_> {
         self.findings.add(Diagnostic::new(code, span, message));
     }
 
-    /// A name that something before it has.
-    pub fn twice(&self, span: Span, message: String, first: Span) {
+    /// Reports a name that is already taken. `first` is where it was first used.
+    pub fn duplicate(&self, span: Span, message: String, first: Span) {
         let help = format!("the other one is {}", self.sources.show(first));
         self.add(Diagnostic::new(Code::DuplicateName, span, message).help(help));
     }
 
     pub fn wrong_type(&self, node: &Node, expected: &str) {
-        let found = node.noun();
+        let found = node.type_name();
         let mut diagnostic = Diagnostic::new(Code::WrongType, node.span, format!("expected {expected}, found {found}"));
-        if expected == "text" && matches!(node.kind, Kind::Bool(_) | Kind::Int(_) | Kind::Float(_)) {
+        if expected == "text" && matches!(node.kind, YamlKind::Bool(_) | YamlKind::Int(_) | YamlKind::Float(_)) {
             diagnostic = diagnostic.label("in quotes it is text");
         }
         self.add(diagnostic);
     }
 
-    /// A value that is written as none of its kind is: "`15 seconds` is not a time".
-    pub fn wrong_value(&self, node: &Node, what: &str, like: &str) {
+    /// Reports a value with invalid notation: "`15 seconds` is not a time".
+    pub fn wrong_value(&self, node: &Node, expected: &str, examples: &str) {
         let written = self.sources.text(node.span);
-        let found = if written.contains('\n') || written.is_empty() { node.noun() } else { &format!("`{written}`") };
-        let message = format!("{found} is not {what}");
-        self.add(Diagnostic::new(Code::WrongType, node.span, message).help(format!("like {like}")));
+        let found =
+            if written.contains('\n') || written.is_empty() { node.type_name() } else { &format!("`{written}`") };
+        let message = format!("{found} is not {expected}");
+        self.add(Diagnostic::new(Code::WrongType, node.span, message).help(format!("like {examples}")));
     }
 
-    /// A word outside a closed list.
+    /// Reports a name that is not in a closed list, with the closest known name.
     pub fn unknown<'k>(
         &self,
         code: Code,
         span: Span,
         message: String,
-        said: &str,
+        name: &str,
         known: impl IntoIterator<Item = &'k str>,
     ) {
         let mut unique: Vec<&str> = Vec::new();
-        for word in known {
-            if !unique.contains(&word) {
-                unique.push(word);
+        for candidate in known {
+            if !unique.contains(&candidate) {
+                unique.push(candidate);
             }
         }
         let known = unique;
         let mut diagnostic = Diagnostic::new(code, span, message);
-        if said.split_once(':').is_some_and(|(key, _)| known.contains(&key)) {
+        if name.split_once(':').is_some_and(|(key, _)| known.contains(&key)) {
             diagnostic = diagnostic.label("a space is missing after the colon");
-        } else if let Some(near) = did_you_mean(said, known.iter().copied()) {
+        } else if let Some(near) = did_you_mean(name, known.iter().copied()) {
             diagnostic = diagnostic.label(format!("did you mean `{near}`?"));
         }
-        self.add(diagnostic.help(there_is(known)));
+        self.add(diagnostic.help(describe_known(known)));
     }
 
-    /// One of `words`, or a diagnostic.
-    pub fn word(&self, node: &Node, words: &[&'static str]) -> Option<&'static str> {
+    /// Returns the value if it is one of `names`, else reports it.
+    pub fn one_of(&self, node: &Node, names: &[&'static str]) -> Option<&'static str> {
         let Some(text) = node.as_text() else {
-            self.wrong_type(node, &one_of(words.iter().copied()));
+            self.wrong_type(node, &or_list(names.iter().copied()));
             return None;
         };
-        let found = words.iter().copied().find(|w| *w == text);
+        let found = names.iter().copied().find(|name| *name == text);
         if found.is_none() {
             let message = format!("`{text}` cannot stand here");
-            self.unknown(Code::UnknownValue, node.span, message, text, words.iter().copied());
+            self.unknown(Code::UnknownValue, node.span, message, text, names.iter().copied());
         }
         found
     }
 }
 
-/// The fields of one map. `done()` reports what nobody asked for; what is missing is reported at the end, also when
-/// the reader gave up before.
-pub struct Fields<'n, 'c> {
-    cx: Cx<'c>,
+/// Reads the fields of one map. `finish()` reports unknown keys. Missing keys are reported on drop, so that they are
+/// also reported when the caller returns early.
+pub struct FieldReader<'n, 'c> {
+    cx: LoadContext<'c>,
     span: Span,
-    what: String,
+    subject: String,
     entries: &'n [Entry],
-    asked: RefCell<Vec<&'static str>>,
+    /// The keys that were read, whether they were present or not.
+    known_keys: RefCell<Vec<&'static str>>,
     missing: RefCell<Vec<&'static str>>,
 }
 
-impl<'n, 'c> Fields<'n, 'c> {
-    /// `what` completes the sentence "unknown key `x` in …".
-    pub fn of(node: &'n Node, what: impl Into<String>, cx: Cx<'c>) -> Option<Fields<'n, 'c>> {
+impl<'n, 'c> FieldReader<'n, 'c> {
+    /// `subject` completes the sentence "unknown key `x` in …".
+    pub fn of(node: &'n Node, subject: impl Into<String>, cx: LoadContext<'c>) -> Option<FieldReader<'n, 'c>> {
         match &node.kind {
-            Kind::Map(entries) => Some(Fields {
+            YamlKind::Map(entries) => Some(FieldReader {
                 cx,
                 span: node.span,
-                what: what.into(),
+                subject: subject.into(),
                 entries,
-                asked: RefCell::default(),
+                known_keys: RefCell::default(),
                 missing: RefCell::default(),
             }),
-            Kind::Null => {
-                cx.error(Code::WrongType, node.span, format!("{} is empty", what.into()));
+            YamlKind::Null => {
+                cx.error(Code::WrongType, node.span, format!("{} is empty", subject.into()));
                 None
             }
-            Kind::Bool(_) | Kind::Int(_) | Kind::Float(_) | Kind::Text(_) | Kind::List(_) => {
-                cx.error(Code::WrongType, node.span, format!("{} must be a map, not {}", what.into(), node.noun()));
+            YamlKind::Bool(_) | YamlKind::Int(_) | YamlKind::Float(_) | YamlKind::Text(_) | YamlKind::List(_) => {
+                cx.error(
+                    Code::WrongType,
+                    node.span,
+                    format!("{} must be a map, not {}", subject.into(), node.type_name()),
+                );
                 None
             }
         }
@@ -123,9 +129,9 @@ impl<'n, 'c> Fields<'n, 'c> {
     }
 
     pub fn entry(&self, key: &'static str) -> Option<&'n Entry> {
-        let mut asked = self.asked.borrow_mut();
-        if !asked.contains(&key) {
-            asked.push(key);
+        let mut known_keys = self.known_keys.borrow_mut();
+        if !known_keys.contains(&key) {
+            known_keys.push(key);
         }
         self.entries.iter().find(|e| e.key == key)
     }
@@ -146,18 +152,23 @@ impl<'n, 'c> Fields<'n, 'c> {
         self.required(key).and_then(|node| text_of(node, self.cx))
     }
 
-    pub fn flag(&self, key: &'static str) -> Option<bool> {
+    pub fn bool(&self, key: &'static str) -> Option<bool> {
         let node = self.get(key)?;
         match node.kind {
-            Kind::Bool(value) => Some(value),
-            Kind::Null | Kind::Int(_) | Kind::Float(_) | Kind::Text(_) | Kind::List(_) | Kind::Map(_) => {
-                let word = match node.as_text().map(str::to_lowercase).as_deref() {
+            YamlKind::Bool(value) => Some(value),
+            YamlKind::Null
+            | YamlKind::Int(_)
+            | YamlKind::Float(_)
+            | YamlKind::Text(_)
+            | YamlKind::List(_)
+            | YamlKind::Map(_) => {
+                let label = match node.as_text().map(str::to_lowercase).as_deref() {
                     Some("yes" | "on" | "true") => "write `true`",
                     Some("no" | "off" | "false") => "write `false`",
                     _ => "",
                 };
-                let message = format!("expected true or false, found {}", node.noun());
-                self.cx.add(Diagnostic::new(Code::WrongType, node.span, message).label(word));
+                let message = format!("expected true or false, found {}", node.type_name());
+                self.cx.add(Diagnostic::new(Code::WrongType, node.span, message).label(label));
                 None
             }
         }
@@ -166,7 +177,7 @@ impl<'n, 'c> Fields<'n, 'c> {
     pub fn int(&self, key: &'static str) -> Option<i64> {
         let node = self.get(key)?;
         match node.kind {
-            Kind::Int(value) if value >= 0 => Some(value),
+            YamlKind::Int(value) if value >= 0 => Some(value),
             _ => {
                 self.cx.error(Code::WrongType, node.span, format!("`{key}:` must be a whole number, 0 or more"));
                 None
@@ -174,31 +185,31 @@ impl<'n, 'c> Fields<'n, 'c> {
         }
     }
 
-    /// The items of a list; a single value counts as a list of one.
+    /// The items of a list. A single value counts as a list of one.
     pub fn list(&self, key: &'static str) -> &'n [Node] {
         match self.get(key) {
             None => &[],
             Some(node) => match &node.kind {
-                Kind::List(items) => items,
-                Kind::Null => &[],
-                Kind::Bool(_) | Kind::Int(_) | Kind::Float(_) | Kind::Text(_) | Kind::Map(_) => {
+                YamlKind::List(items) => items,
+                YamlKind::Null => &[],
+                YamlKind::Bool(_) | YamlKind::Int(_) | YamlKind::Float(_) | YamlKind::Text(_) | YamlKind::Map(_) => {
                     std::slice::from_ref(node)
                 }
             },
         }
     }
 
-    /// A list that must hold something.
+    /// A list that must have at least one item.
     pub fn required_list(&self, key: &'static str) -> &'n [Node] {
         self.required(key);
         let Some(entry) = self.entry(key) else { return &[] };
         match &entry.value.kind {
-            Kind::List(items) if !items.is_empty() => return items,
-            Kind::List(_) | Kind::Null => {
+            YamlKind::List(items) if !items.is_empty() => return items,
+            YamlKind::List(_) | YamlKind::Null => {
                 self.cx.error(Code::MissingKey, entry.key_span, format!("`{key}:` is empty"));
             }
-            Kind::Bool(_) | Kind::Int(_) | Kind::Float(_) | Kind::Text(_) | Kind::Map(_) => {
-                let message = format!("`{key}:` must be a list, not {}", entry.value.noun());
+            YamlKind::Bool(_) | YamlKind::Int(_) | YamlKind::Float(_) | YamlKind::Text(_) | YamlKind::Map(_) => {
+                let message = format!("`{key}:` must be a list, not {}", entry.value.type_name());
                 let label = "an entry of a list begins with `- `";
                 self.cx.add(Diagnostic::new(Code::WrongType, entry.value.span, message).label(label));
             }
@@ -206,14 +217,14 @@ impl<'n, 'c> Fields<'n, 'c> {
         &[]
     }
 
-    /// The entries of a map, whose keys are free.
+    /// The entries of a map with arbitrary keys.
     pub fn map(&self, key: &'static str) -> &'n [Entry] {
         match self.get(key) {
             None => &[],
             Some(node) => match &node.kind {
-                Kind::Map(entries) => entries,
-                Kind::Null => &[],
-                Kind::Bool(_) | Kind::Int(_) | Kind::Float(_) | Kind::Text(_) | Kind::List(_) => {
+                YamlKind::Map(entries) => entries,
+                YamlKind::Null => &[],
+                YamlKind::Bool(_) | YamlKind::Int(_) | YamlKind::Float(_) | YamlKind::Text(_) | YamlKind::List(_) => {
                     self.cx.wrong_type(node, "a map");
                     &[]
                 }
@@ -221,50 +232,50 @@ impl<'n, 'c> Fields<'n, 'c> {
         }
     }
 
-    /// None of several keys is there, or too many are. A slip in one of them is an unknown key, and that is all that
-    /// is wrong.
-    pub fn not_one_of(&self, keys: &[&'static str], diagnostic: Diagnostic) {
-        let slip = |e: &&Entry| did_you_mean(&e.key, keys.iter().copied()).is_some();
+    /// Reports that not exactly one of `keys` is present. If one of them is misspelled, only the unknown key is
+    /// reported.
+    pub fn not_exactly_one(&self, keys: &[&'static str], diagnostic: Diagnostic) {
+        let is_typo = |e: &&Entry| did_you_mean(&e.key, keys.iter().copied()).is_some();
         let none = keys.iter().all(|key| self.get(key).is_none());
-        if !(none && self.rest().iter().any(slip)) {
+        if !(none && self.unread().iter().any(is_typo)) {
             self.cx.add(diagnostic);
         }
     }
 
-    /// Entries whose keys nobody asked for (yet): the free keys of a map that also has fixed ones.
-    pub fn rest(&self) -> Vec<&'n Entry> {
-        let asked = self.asked.borrow();
-        self.entries.iter().filter(|e| !asked.iter().any(|a| *a == e.key)).collect()
+    /// The entries that were not read yet: the arbitrary keys of a map that also has fixed ones.
+    pub fn unread(&self) -> Vec<&'n Entry> {
+        let known_keys = self.known_keys.borrow();
+        self.entries.iter().filter(|e| !known_keys.iter().any(|known| *known == e.key)).collect()
     }
 
-    /// Says which keys nobody reads.
-    pub fn done(self) {
-        for entry in self.rest() {
-            let known = self.asked.borrow().clone();
-            let message = self.unknown(entry);
+    /// Reports the keys that were not read as unknown.
+    pub fn finish(self) {
+        for entry in self.unread() {
+            let known = self.known_keys.borrow().clone();
+            let message = self.unknown_key(entry);
             self.cx.unknown(Code::UnknownKey, entry.key_span, message, &entry.key, known);
         }
     }
 
-    fn unknown(&self, entry: &Entry) -> String {
-        format!("unknown key `{}` in {}", entry.key, self.what)
+    fn unknown_key(&self, entry: &Entry) -> String {
+        format!("unknown key `{}` in {}", entry.key, self.subject)
     }
 }
 
-impl Drop for Fields<'_, '_> {
+impl Drop for FieldReader<'_, '_> {
     fn drop(&mut self) {
-        let rest = self.rest();
+        let unread = self.unread();
         for key in self.missing.take() {
-            // One slip of the finger is one error: `bodi` is unknown, so nobody needs to hear that `body` is missing.
-            let known = self.asked.borrow().clone();
-            match rest.iter().find(|e| did_you_mean(&e.key, known.iter().copied()) == Some(key)) {
-                // After `done()` it has been said already.
-                Some(slip) => self.cx.add(
-                    Diagnostic::new(Code::UnknownKey, slip.key_span, self.unknown(slip))
+            // One typo is one error: if `bodi` is unknown, do not also report that `body` is missing.
+            let known = self.known_keys.borrow().clone();
+            match unread.iter().find(|e| did_you_mean(&e.key, known.iter().copied()) == Some(key)) {
+                // If `finish()` has run, this is a duplicate, which `Findings` drops.
+                Some(typo) => self.cx.add(
+                    Diagnostic::new(Code::UnknownKey, typo.key_span, self.unknown_key(typo))
                         .label(format!("did you mean `{key}`?")),
                 ),
                 None => {
-                    let message = format!("`{key}:` is missing in {}", self.what);
+                    let message = format!("`{key}:` is missing in {}", self.subject);
                     self.cx.error(Code::MissingKey, self.span, message);
                 }
             }
@@ -272,7 +283,7 @@ impl Drop for Fields<'_, '_> {
     }
 }
 
-pub fn text_of<'n>(node: &'n Node, cx: Cx) -> Option<&'n str> {
+pub fn text_of<'n>(node: &'n Node, cx: LoadContext) -> Option<&'n str> {
     let text = node.as_text();
     if text.is_none() {
         cx.wrong_type(node, "text");
@@ -280,15 +291,15 @@ pub fn text_of<'n>(node: &'n Node, cx: Cx) -> Option<&'n str> {
     text
 }
 
-/// A YAML value as plain JSON: constants, defaults, test data.
+/// Converts a YAML value to JSON: constants, defaults, test data.
 pub fn constant(node: &Node) -> Tree {
     match &node.kind {
-        Kind::Null => Tree::Null,
-        Kind::Bool(b) => Tree::from(*b),
-        Kind::Int(i) => Tree::from(*i),
-        Kind::Float(f) => Tree::from(*f),
-        Kind::Text(t) => Tree::from(t.as_str()),
-        Kind::List(items) => Tree::from(items.iter().map(constant).collect::<Vec<_>>()),
-        Kind::Map(entries) => Tree::map(entries.iter().map(|e| (e.key.as_str(), constant(&e.value)))),
+        YamlKind::Null => Tree::Null,
+        YamlKind::Bool(b) => Tree::from(*b),
+        YamlKind::Int(i) => Tree::from(*i),
+        YamlKind::Float(f) => Tree::from(*f),
+        YamlKind::Text(t) => Tree::from(t.as_str()),
+        YamlKind::List(items) => Tree::from(items.iter().map(constant).collect::<Vec<_>>()),
+        YamlKind::Map(entries) => Tree::map(entries.iter().map(|e| (e.key.as_str(), constant(&e.value)))),
     }
 }

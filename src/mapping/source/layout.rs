@@ -1,24 +1,24 @@
-//! Which file of a set is what, by its name and folder; and its text, parsed. A file that nobody reads is an error: one
-//! that is passed over in silence costs its author an hour.
+//! Recognises the files of a set by name and folder, and parses them. An unexpected file is an error: ignoring it
+//! silently would hide a mistake from its author.
 
-use super::field_reader::Cx;
+use super::field_reader::LoadContext;
 use super::yaml;
-use super::yaml::{Kind, Node};
+use super::yaml::{Node, YamlKind};
 use crate::diagnostics::{Code, Diagnostic, FileId, Span, did_you_mean};
 use crate::mapping::config::transcript;
 use crate::mapping::config::transcript::Transcript;
-use crate::mapping::load::{FileText, TestFile};
+use crate::mapping::load::{SourceFile, TestFile};
 use std::sync::Arc;
 
-/// The folders of a set, each with the key that names what a file in it holds.
+/// The folders of a set, each with the key that names the object that a file in it defines.
 const FOLDERS: &[(&str, &str)] =
     &[("backends", "backend"), ("dialects", "dialect"), ("profiles", "profile"), ("scripts", "script")];
 const GATEWAY: &str = "gateway.yaml";
 const SHARED: &str = "shared.yaml";
 
-/// The parsed files, by their place in the set.
+/// The parsed files of a set, by kind.
 #[derive(Default)]
-pub(crate) struct Files {
+pub(crate) struct MappingFiles {
     pub gateway: Option<Node>,
     pub shared: Option<Node>,
     pub backends: Vec<Node>,
@@ -28,12 +28,12 @@ pub(crate) struct Files {
     pub transcripts: Vec<Arc<Transcript>>,
     pub schemas: Vec<(String, serde_json::Value)>,
     pub tests: Vec<TestFile>,
-    pub broken: Broken,
+    pub unreadable: UnreadableFiles,
 }
 
-/// What would be there if its file could be read. Nobody who names it made a mistake.
+/// Names that files with syntax errors would define. A reference to one of them is not a mistake.
 #[derive(Default)]
-pub(crate) struct Broken {
+pub(crate) struct UnreadableFiles {
     pub gateway: bool,
     /// (`dialect`, `chat`)
     names: Vec<(&'static str, String)>,
@@ -41,14 +41,14 @@ pub(crate) struct Broken {
     pub schemas: Vec<String>,
 }
 
-impl Files {
-    pub fn take(&mut self, file: &FileText, id: FileId, cx: Cx) {
+impl MappingFiles {
+    pub fn add(&mut self, file: &SourceFile, id: FileId, cx: LoadContext) {
         if let Some(name) = file.name.strip_prefix("schemas/") {
             match serde_json::from_str(&file.text) {
                 Ok(value) => self.schemas.push((name.to_owned(), value)),
                 Err(error) => {
-                    self.broken.schemas.push(name.to_owned());
-                    cx.add(not_json(&error, id, &file.text));
+                    self.unreadable.schemas.push(name.to_owned());
+                    cx.add(json_error(&error, id, &file.text));
                 }
             }
             return;
@@ -57,13 +57,13 @@ impl Files {
             let name = transcript::name_of(name);
             match transcript::parse(name, id, &file.text, cx) {
                 Some(transcript) => self.transcripts.push(Arc::new(transcript)),
-                None => self.broken.transcripts.push(name.to_owned()),
+                None => self.unreadable.transcripts.push(name.to_owned()),
             }
             return;
         }
-        let Some((folder, key)) = place(file, id, cx) else { return };
+        let Some((folder, key)) = classify(file, id, cx) else { return };
         let Some(node) = parse(file, id, key, cx) else {
-            self.broken.note(file, key, cx);
+            self.unreadable.record(file, key, cx);
             return;
         };
         if file.name.ends_with(".test.yaml") {
@@ -80,7 +80,7 @@ impl Files {
         }
     }
 
-    /// All names that files of a kind claim, also those that could not be read.
+    /// All names that files of a kind define, also those of files that could not be parsed.
     pub fn names(&self, key: &'static str) -> Vec<&str> {
         let nodes = match key {
             "backend" => &self.backends,
@@ -88,30 +88,31 @@ impl Files {
             "profile" => &self.profiles,
             _ => &self.scripts,
         };
-        let broken = self.broken.names.iter().filter(|(k, _)| *k == key).map(|(_, name)| name.as_str());
-        nodes.iter().filter_map(|n| n.meant(key)?.value.as_text()).chain(broken).collect()
+        let unreadable = self.unreadable.names.iter().filter(|(k, _)| *k == key).map(|(_, name)| name.as_str());
+        nodes.iter().filter_map(|n| n.entry_or_typo(key)?.value.as_text()).chain(unreadable).collect()
     }
 
-    /// What a misspelt `parts:` holds cannot be found; that its key is unknown is said, and is enough.
-    pub fn mute_consequences(&self, cx: Cx) {
-        let holds =
-            [("parts", Code::UnknownPart), ("tables", Code::UnknownTable), ("own_policies", Code::UnknownPolicy)];
+    /// Suppresses errors about names that a misspelled section would define, such as `parts:`. The unknown key is
+    /// reported, and that is enough.
+    pub fn suppress_consequences(&self, cx: LoadContext) {
+        let sections =
+            [("parts", Code::UnknownFragment), ("tables", Code::UnknownTable), ("own_policies", Code::UnknownPolicy)];
         for node in self.shared.iter().chain(&self.dialects).chain(&self.backends) {
-            for (key, code) in holds {
+            for (key, code) in sections {
                 if node.misspells(key) {
-                    cx.findings.mute(&[code]);
+                    cx.findings.suppress(&[code]);
                 }
             }
         }
     }
 }
 
-impl Broken {
-    fn note(&mut self, file: &FileText, key: &'static str, cx: Cx) {
+impl UnreadableFiles {
+    fn record(&mut self, file: &SourceFile, key: &'static str, cx: LoadContext) {
         match file.name.as_str() {
             GATEWAY => self.gateway = true,
-            // Any part and any table may be one of those that it holds.
-            SHARED => cx.findings.mute(&[Code::UnknownPart, Code::UnknownTable]),
+            // Any unknown fragment or table may be defined there.
+            SHARED => cx.findings.suppress(&[Code::UnknownFragment, Code::UnknownTable]),
             _ => {
                 let named = file.text.lines().find_map(|l| l.strip_prefix(key)?.strip_prefix(':'));
                 self.names.extend(named.map(|name| (key, name.trim().trim_matches(['"', '\'']).to_owned())));
@@ -120,16 +121,19 @@ impl Broken {
     }
 }
 
-/// The folder of a file, and the key that names what it holds; or what is wrong with where it stands.
-fn place(file: &FileText, id: FileId, cx: Cx) -> Option<(&'static str, &'static str)> {
-    let nobody = |why: String, help: String| {
+/// The folder of a file and the key that names the object it defines. Reports a file in an unexpected place.
+fn classify(file: &SourceFile, id: FileId, cx: LoadContext) -> Option<(&'static str, &'static str)> {
+    let unexpected = |why: String, help: String| {
         cx.add(Diagnostic::new(Code::Unreadable, Span::new(id, 0, 0), format!("nobody reads {why}")).help(help));
         None
     };
     let (folder, name) = file.name.rsplit_once('/').unwrap_or(("", &file.name));
-    let (stem, ending) = name.rsplit_once('.').unwrap_or((name, ""));
-    if ending != "yaml" {
-        return nobody(format!("`{}`: mapping files end in `.yaml`", file.name), format!("rename it to `{stem}.yaml`"));
+    let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
+    if extension != "yaml" {
+        return unexpected(
+            format!("`{}`: mapping files end in `.yaml`", file.name),
+            format!("rename it to `{stem}.yaml`"),
+        );
     }
     let found = FOLDERS.iter().find(|(known, _)| *known == folder);
     if folder.is_empty() && matches!(name, GATEWAY | SHARED) {
@@ -138,51 +142,51 @@ fn place(file: &FileText, id: FileId, cx: Cx) -> Option<(&'static str, &'static 
     if let Some(found) = found {
         return Some(*found);
     }
-    let rest = "a set has gateway.yaml, shared.yaml, and files in backends/, dialects/, profiles/ and scripts/";
+    let layout = "a set has gateway.yaml, shared.yaml, and files in backends/, dialects/, profiles/ and scripts/";
     if folder.is_empty() {
         let help = match did_you_mean(name, [GATEWAY, SHARED]) {
-            Some(near) => format!("did you mean `{near}`? {rest}"),
-            None => rest.to_owned(),
+            Some(near) => format!("did you mean `{near}`? {layout}"),
+            None => layout.to_owned(),
         };
-        return nobody(format!("`{name}`"), help);
+        return unexpected(format!("`{name}`"), help);
     }
     let (top, below) = folder.split_once('/').unwrap_or((folder, ""));
     if !below.is_empty() && FOLDERS.iter().any(|(known, _)| *known == top) {
-        return nobody(format!("folders inside of `{top}/`"), format!("move this file to `{top}/{name}`"));
+        return unexpected(format!("folders inside of `{top}/`"), format!("move this file to `{top}/{name}`"));
     }
     let help = match did_you_mean(folder, FOLDERS.iter().map(|(known, _)| *known)) {
-        Some(near) => format!("did you mean `{near}/`? {rest}"),
-        None => rest.to_owned(),
+        Some(near) => format!("did you mean `{near}/`? {layout}"),
+        None => layout.to_owned(),
     };
-    nobody(format!("the folder `{folder}/`"), help)
+    unexpected(format!("the folder `{folder}/`"), help)
 }
 
-/// The text as a map.
-fn parse(file: &FileText, id: FileId, key: &str, cx: Cx) -> Option<Node> {
+/// Parses the text, which must be a map.
+fn parse(file: &SourceFile, id: FileId, key: &str, cx: LoadContext) -> Option<Node> {
     let node = yaml::parse(id, &file.text, cx.findings)?;
-    let begins = match file.name.as_str() {
+    let help = match file.name.as_str() {
         GATEWAY => "a gateway needs `backends:`, `models:` and `routes:`".to_owned(),
         name if name.ends_with(".test.yaml") => "write `tests:` and a list below it".to_owned(),
         _ => format!("its first line is `{key}: NAME`"),
     };
     let name = &file.name;
     match node.kind {
-        Kind::Map(_) => return Some(node),
-        // What nobody shares needs no words.
-        Kind::Null if file.name == SHARED => return Some(Node { kind: Kind::Map(Vec::new()), ..node }),
-        Kind::Null => {
+        YamlKind::Map(_) => return Some(node),
+        // An empty shared.yaml is fine: nothing is shared.
+        YamlKind::Null if file.name == SHARED => return Some(Node { kind: YamlKind::Map(Vec::new()), ..node }),
+        YamlKind::Null => {
             let span = Span::new(id, 0, 0);
-            cx.add(Diagnostic::new(Code::MissingKey, span, format!("`{name}` is empty")).help(begins));
+            cx.add(Diagnostic::new(Code::MissingKey, span, format!("`{name}` is empty")).help(help));
         }
-        Kind::Bool(_) | Kind::Int(_) | Kind::Float(_) | Kind::Text(_) | Kind::List(_) => {
-            let message = format!("`{name}` must be a map, not {}", node.noun());
-            cx.add(Diagnostic::new(Code::WrongType, node.span, message).help(begins));
+        YamlKind::Bool(_) | YamlKind::Int(_) | YamlKind::Float(_) | YamlKind::Text(_) | YamlKind::List(_) => {
+            let message = format!("`{name}` must be a map, not {}", node.type_name());
+            cx.add(Diagnostic::new(Code::WrongType, node.span, message).help(help));
         }
     }
     None
 }
 
-fn not_json(error: &serde_json::Error, id: FileId, text: &str) -> Diagnostic {
+fn json_error(error: &serde_json::Error, id: FileId, text: &str) -> Diagnostic {
     if text.trim().is_empty() {
         return Diagnostic::new(Code::Syntax, Span::new(id, 0, 0), "this schema is empty")
             .help("`{}` is the schema that allows everything");

@@ -1,4 +1,4 @@
-//! YAML text → a tree that knows where each of its values stands.
+//! Parses YAML text into a tree of nodes with source spans.
 
 use super::yaml_errors;
 use crate::diagnostics::{FileId, Findings, Span, did_you_mean};
@@ -9,11 +9,11 @@ use std::fmt;
 #[derive(Clone, Debug)]
 pub struct Node {
     pub span: Span,
-    pub kind: Kind,
+    pub kind: YamlKind,
 }
 
 #[derive(Clone, Debug)]
-pub enum Kind {
+pub enum YamlKind {
     Null,
     Bool(bool),
     Int(i64),
@@ -33,15 +33,25 @@ pub struct Entry {
 impl Node {
     pub fn as_text(&self) -> Option<&str> {
         match &self.kind {
-            Kind::Text(text) => Some(text),
-            Kind::Null | Kind::Bool(_) | Kind::Int(_) | Kind::Float(_) | Kind::List(_) | Kind::Map(_) => None,
+            YamlKind::Text(text) => Some(text),
+            YamlKind::Null
+            | YamlKind::Bool(_)
+            | YamlKind::Int(_)
+            | YamlKind::Float(_)
+            | YamlKind::List(_)
+            | YamlKind::Map(_) => None,
         }
     }
 
     pub fn as_map(&self) -> Option<&[Entry]> {
         match &self.kind {
-            Kind::Map(entries) => Some(entries),
-            Kind::Null | Kind::Bool(_) | Kind::Int(_) | Kind::Float(_) | Kind::List(_) | Kind::Text(_) => None,
+            YamlKind::Map(entries) => Some(entries),
+            YamlKind::Null
+            | YamlKind::Bool(_)
+            | YamlKind::Int(_)
+            | YamlKind::Float(_)
+            | YamlKind::List(_)
+            | YamlKind::Text(_) => None,
         }
     }
 
@@ -49,44 +59,45 @@ impl Node {
         self.as_map()?.iter().find(|e| e.key == key).map(|e| &e.value)
     }
 
-    /// The entry of a key, be it misspelt.
-    pub fn meant(&self, key: &str) -> Option<&Entry> {
+    /// The entry of a key, or of a misspelling of it.
+    pub fn entry_or_typo(&self, key: &str) -> Option<&Entry> {
         let entries = self.as_map()?;
-        // `policies` is no slip in `own_policies`.
-        let slip = |e: &&Entry| e.key.len().abs_diff(key.len()) <= 2 && did_you_mean(&e.key, [key]).is_some();
-        entries.iter().find(|e| e.key == key).or_else(|| entries.iter().find(slip))
+        // `policies` is not a misspelling of `own_policies`.
+        let is_typo = |e: &&Entry| e.key.len().abs_diff(key.len()) <= 2 && did_you_mean(&e.key, [key]).is_some();
+        entries.iter().find(|e| e.key == key).or_else(|| entries.iter().find(is_typo))
     }
 
-    /// A slip stands where the key should: it is unknown, and what it holds cannot be found.
+    /// Whether the map has a misspelling of `key` instead of the key. Then references to what the key defines cannot
+    /// be resolved either.
     pub fn misspells(&self, key: &str) -> bool {
-        self.meant(key).is_some_and(|entry| entry.key != key)
+        self.entry_or_typo(key).is_some_and(|entry| entry.key != key)
     }
 
     /// For the sentence "expected X, found Y".
-    pub fn noun(&self) -> &'static str {
+    pub fn type_name(&self) -> &'static str {
         match self.kind {
-            Kind::Null => "nothing",
-            Kind::Bool(_) => "a boolean",
-            Kind::Int(_) | Kind::Float(_) => "a number",
-            Kind::Text(_) => "text",
-            Kind::List(_) => "a list",
-            Kind::Map(_) => "a map",
+            YamlKind::Null => "nothing",
+            YamlKind::Bool(_) => "a boolean",
+            YamlKind::Int(_) | YamlKind::Float(_) => "a number",
+            YamlKind::Text(_) => "text",
+            YamlKind::List(_) => "a list",
+            YamlKind::Map(_) => "a map",
         }
     }
 }
 
-/// Limits that no honest mapping reaches; an alias bomb is stopped within milliseconds.
+/// Limits far above the size of any real mapping. They stop an alias bomb within milliseconds.
 pub(crate) const MAX_NODES: usize = 20_000;
 pub(crate) const MAX_DEPTH: usize = 48;
 pub(crate) const MAX_ALIASES: usize = 64;
-/// What all aliases of a file may stand for, in values and the ends of lists and maps.
+/// Limit for the expansion of all aliases of a file, in parser events (values and the ends of lists and maps).
 const MAX_REPLAYED: usize = 4_000;
 
-/// Parses one document. What is wrong goes to `findings`, and `None` comes back.
+/// Parses one document. Reports an error in `findings` and returns `None`.
 pub fn parse(file: FileId, text: &str, findings: &Findings) -> Option<Node> {
     let options = serde_yaml::options! {
         strict_booleans: true,
-        // `when: !turn.cut` is a tag and no value; a person means `not`.
+        // `when: !turn.cut` would be a tag. The author meant `not turn.cut`.
         reject_unsupported_tags: true,
         with_snippet: false,
         alias_limits: serde_yaml::alias_limits! { max_total_replayed_events: MAX_REPLAYED },
@@ -94,8 +105,8 @@ pub fn parse(file: FileId, text: &str, findings: &Findings) -> Option<Node> {
             max_nodes: MAX_NODES, max_aliases: MAX_ALIASES, max_depth: MAX_DEPTH, max_documents: 1
         },
     };
-    match serde_yaml::from_str_with_options::<Raw>(text, options) {
-        Ok(raw) => Some(place(raw, file, text)),
+    match serde_yaml::from_str_with_options::<RawNode>(text, options) {
+        Ok(raw) => Some(resolve_spans(raw, file, text)),
         Err(error) => {
             findings.add(yaml_errors::explain(error.without_snippet(), file, text));
             None
@@ -107,22 +118,22 @@ pub(crate) fn span_of(location: Location, file: FileId, text: &str) -> Span {
     let span = location.span();
     let start = match span.byte_offset() {
         Some(start) => start as usize,
-        // The scanner counts lines and characters only.
-        None => offset(text, location.line() as usize, location.column() as usize),
+        // The scanner reports only lines and columns.
+        None => byte_offset(text, location.line() as usize, location.column() as usize),
     };
     let start = start.min(text.len());
     Span::new(file, start, (start + span.byte_len().unwrap_or(0) as usize).min(text.len()))
 }
 
-/// Where a line and a column are, both from 1; a column is a character.
-fn offset(text: &str, line: usize, column: usize) -> usize {
+/// Byte offset of a line and a column, both counted from 1. A column is a character.
+fn byte_offset(text: &str, line: usize, column: usize) -> usize {
     let start: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
     let rest = text.get(start..).unwrap_or_default();
     start + rest.chars().take(column.saturating_sub(1)).map(char::len_utf8).sum::<usize>()
 }
 
-/// The tree before it knows its file.
-struct Raw(Spanned<RawKind>);
+/// The tree as parsed, before its locations are resolved to spans of a file.
+struct RawNode(Spanned<RawKind>);
 
 enum RawKind {
     Null,
@@ -130,26 +141,26 @@ enum RawKind {
     Int(i64),
     Float(f64),
     Text(String),
-    List(Vec<Raw>),
-    Map(Vec<(Spanned<String>, Raw)>),
+    List(Vec<RawNode>),
+    Map(Vec<(Spanned<String>, RawNode)>),
 }
 
-fn place(raw: Raw, file: FileId, text: &str) -> Node {
+fn resolve_spans(raw: RawNode, file: FileId, text: &str) -> Node {
     let span = span_of(raw.0.referenced, file, text);
     let kind = match raw.0.value {
-        RawKind::Null => Kind::Null,
-        RawKind::Bool(b) => Kind::Bool(b),
-        RawKind::Int(i) => Kind::Int(i),
-        RawKind::Float(f) => Kind::Float(f),
-        RawKind::Text(t) => Kind::Text(t),
-        RawKind::List(items) => Kind::List(items.into_iter().map(|i| place(i, file, text)).collect()),
-        RawKind::Map(entries) => Kind::Map(
+        RawKind::Null => YamlKind::Null,
+        RawKind::Bool(b) => YamlKind::Bool(b),
+        RawKind::Int(i) => YamlKind::Int(i),
+        RawKind::Float(f) => YamlKind::Float(f),
+        RawKind::Text(t) => YamlKind::Text(t),
+        RawKind::List(items) => YamlKind::List(items.into_iter().map(|i| resolve_spans(i, file, text)).collect()),
+        RawKind::Map(entries) => YamlKind::Map(
             entries
                 .into_iter()
                 .map(|(key, value)| Entry {
                     key_span: span_of(key.referenced, file, text),
                     key: key.value,
-                    value: place(value, file, text),
+                    value: resolve_spans(value, file, text),
                 })
                 .collect(),
         ),
@@ -157,9 +168,9 @@ fn place(raw: Raw, file: FileId, text: &str) -> Node {
     Node { span, kind }
 }
 
-impl<'de> Deserialize<'de> for Raw {
+impl<'de> Deserialize<'de> for RawNode {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Spanned::deserialize(deserializer).map(Raw)
+        Spanned::deserialize(deserializer).map(RawNode)
     }
 }
 

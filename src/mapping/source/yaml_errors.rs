@@ -1,5 +1,5 @@
-//! Why a text is not YAML, said to someone who does not know how a YAML parser works, and with the place where the
-//! finger slipped: a parser stumbles over a quote or a bracket that is not closed only lines later.
+//! Turns YAML parse errors into diagnostics for readers who do not know how a YAML parser works. Points at the mistake
+//! itself: a parser notices an unclosed quote or bracket only lines later.
 
 use super::yaml::{MAX_ALIASES, MAX_DEPTH, MAX_NODES, span_of};
 use crate::diagnostics::{Code, Diagnostic, FileId, Span};
@@ -9,12 +9,12 @@ use serde_yaml::budget::BudgetBreach;
 pub(crate) fn explain(error: &Error, file: FileId, text: &str) -> Diagnostic {
     let span = error.location().map_or(Span::new(file, 0, 0), |l| span_of(l, file, text));
     let syntax = |message: &str| Diagnostic::new(Code::Syntax, span, message);
-    let too_much = |message: String| {
-        Diagnostic::new(Code::Budget, span, message)
+    let limit_exceeded = |message: String| {
+        Diagnostic::new(Code::LimitExceeded, span, message)
             .help(format!("a mapping has at most {MAX_NODES} values, {MAX_DEPTH} levels and {MAX_ALIASES} aliases"))
     };
     match error {
-        // What went wrong inside of an alias; the place is where the alias is used.
+        // An error inside an anchored value: point at the alias that uses it.
         Error::AliasError { error, .. } => Diagnostic { span, ..explain(error, file, text) },
         Error::DuplicateMappingKey { key, .. } => {
             let key = key.as_deref().unwrap_or("?");
@@ -22,132 +22,132 @@ pub(crate) fn explain(error: &Error, file: FileId, text: &str) -> Diagnostic {
                 .label("again here")
                 .help("keep one of the two; nothing is merged silently")
         }
-        Error::Budget { breach, .. } => match breach {
+        Error::Budget { breach: limit, .. } => match limit {
             BudgetBreach::Documents { .. } => syntax("a second document begins here, and a file holds one"),
-            BudgetBreach::Depth { .. } => too_much(format!("more than {MAX_DEPTH} levels of maps and lists")),
-            BudgetBreach::Aliases { .. } => too_much(format!("more than {MAX_ALIASES} aliases")),
-            _ => too_much(format!("more than {MAX_NODES} values")),
+            BudgetBreach::Depth { .. } => limit_exceeded(format!("more than {MAX_DEPTH} levels of maps and lists")),
+            BudgetBreach::Aliases { .. } => limit_exceeded(format!("more than {MAX_ALIASES} aliases")),
+            _ => limit_exceeded(format!("more than {MAX_NODES} values")),
         },
         Error::AliasReplayLimitExceeded { .. }
         | Error::AliasExpansionLimitExceeded { .. }
-        | Error::AliasReplayStackDepthExceeded { .. } => too_much("the aliases stand for too much".to_owned()),
+        | Error::AliasReplayStackDepthExceeded { .. } => limit_exceeded("the aliases stand for too much".to_owned()),
         Error::MultipleDocuments { .. } => syntax("a second document begins here, and a file holds one"),
-        Error::UnknownAnchor { .. } => Scanned::new(text, span).unquoted(),
-        // The library points at the value behind the tag.
+        Error::UnknownAnchor { .. } => ScanFailure::new(text, span).unquoted_sign(),
+        // The library points at the value after the tag.
         Error::UnsupportedTag { .. } => {
             let at = text[..span.start as usize].rfind('!').unwrap_or(span.start as usize);
-            Scanned::new(text, Span::new(file, at, at)).unquoted()
+            ScanFailure::new(text, Span::new(file, at, at)).unquoted_sign()
         }
-        Error::Unexpected { .. } | Error::NullIntoString { .. } => Scanned::new(text, span).key(),
+        Error::Unexpected { .. } | Error::NullIntoString { .. } => ScanFailure::new(text, span).key_error(),
         Error::NonFiniteFloat { value, .. } => syntax(&format!("`{value}` is no number that JSON has")),
         other => {
-            let sentence = other.to_string();
-            let reason = sentence.lines().next().and_then(|l| l.split(" at line ").next()).unwrap_or_default();
-            Scanned::new(text, span).explain(reason.trim())
+            let message = other.to_string();
+            let reason = message.lines().next().and_then(|l| l.split(" at line ").next()).unwrap_or_default();
+            ScanFailure::new(text, span).explain(reason.trim())
         }
     }
 }
 
-/// A text, and where the parser gave up.
-struct Scanned<'t> {
+/// A text, and where the parser stopped.
+struct ScanFailure<'t> {
     text: &'t str,
     at: usize,
     span: Span,
-    /// Open at that place.
-    open: Open,
+    /// The quotes and brackets that are open there.
+    open: OpenDelimiters,
 }
 
-/// What is not closed yet at some place of a text.
+/// The quotes and brackets that are not closed yet at a position of a text.
 #[derive(Default)]
-struct Open {
+struct OpenDelimiters {
     quote: Option<(usize, u8)>,
     brackets: Vec<(usize, u8)>,
-    /// Where the last quoted scalar began and ended.
+    /// Start and end of the last quoted scalar.
     quoted: Option<(usize, usize)>,
 }
 
-impl<'t> Scanned<'t> {
-    fn new(text: &'t str, span: Span) -> Scanned<'t> {
+impl<'t> ScanFailure<'t> {
+    fn new(text: &'t str, span: Span) -> ScanFailure<'t> {
         let at = span.start as usize;
-        Scanned { text, at, span, open: Open::at(text, at) }
+        ScanFailure { text, at, span, open: OpenDelimiters::at(text, at) }
     }
 
-    /// The scanner of the library tells its errors apart by their texts only.
+    /// The scanner's errors differ only in their texts, so they are recognised by words.
     fn explain(&self, reason: &str) -> Diagnostic {
-        let says = |words: &[&str]| words.iter().any(|w| reason.contains(w));
-        if let Some(colon) = self.crowded_colon() {
-            return self.say(colon, 1, "a space is missing after this colon");
+        let mentions = |words: &[&str]| words.iter().any(|w| reason.contains(w));
+        if let Some(colon) = self.colon_without_space() {
+            return self.error_at(colon, 1, "a space is missing after this colon");
         }
-        if let Some(dash) = self.crowded_dash() {
-            return self.say(dash, 1, "a space is missing after this dash");
+        if let Some(dash) = self.dash_without_space() {
+            return self.error_at(dash, 1, "a space is missing after this dash");
         }
-        if says(&["tab"]) {
+        if mentions(&["tab"]) {
             let from = self.line_start(self.at);
             let tab = self.text[from..].find('\t').map_or(self.at, |n| from + n);
-            return self.say(tab, 1, "a tab cannot indent a line").help("YAML wants spaces");
+            return self.error_at(tab, 1, "a tab cannot indent a line").help("YAML wants spaces");
         }
-        if says(&["escape", "hexadecimal", "surrogate"]) {
+        if mentions(&["escape", "hexadecimal", "surrogate"]) {
             let at = self.bad_escape().unwrap_or(self.at);
             return self
-                .say(at, 2, "YAML has no such escape")
+                .error_at(at, 2, "YAML has no such escape")
                 .help("between single quotes a backslash is just a backslash");
         }
-        if says(&["quote"]) {
-            return self.quote();
+        if mentions(&["quote"]) {
+            return self.quote_error();
         }
-        if says(&["misplaced bracket"]) {
-            return self.say(self.at, 1, "this bracket closes nothing");
+        if mentions(&["misplaced bracket"]) {
+            return self.error_at(self.at, 1, "this bracket closes nothing");
         }
-        if says(&["bracket", "flow", "illegal placement"]) {
-            return self.bracket(reason);
+        if mentions(&["bracket", "flow", "illegal placement"]) {
+            return self.bracket_error(reason);
         }
-        if says(&["unexpected character", "anchor or alias", "mapping keys are not allowed"]) {
-            return self.unquoted();
+        if mentions(&["unexpected character", "anchor or alias", "mapping keys are not allowed"]) {
+            return self.unquoted_sign();
         }
-        if says(&["block scalar"]) {
-            return self.say(self.at, 1, "nothing may stand after this sign on its line").help(
+        if mentions(&["block scalar"]) {
+            return self.error_at(self.at, 1, "nothing may stand after this sign on its line").help(
                 "`|` and `>` begin a text on the lines below; where they are meant as they are, put all in quotes",
             );
         }
-        if says(&["comments must"]) {
-            return self.say(self.at, 1, "a space is missing before this `#`");
+        if mentions(&["comments must"]) {
+            return self.error_at(self.at, 1, "a space is missing before this `#`");
         }
-        if says(&["simple key"]) {
-            return self.line("this line is neither `key: value` nor an entry of a list");
+        if mentions(&["simple key"]) {
+            return self.line_error("this line is neither `key: value` nor an entry of a list");
         }
         let earlier = &self.text[self.line_start(self.at)..self.at];
-        if says(&["mapping values"]) && earlier.contains(": ") {
-            return self.say(self.at, 1, "a second `: ` in one value").help("text that holds `: ` needs quotes");
+        if mentions(&["mapping values"]) && earlier.contains(": ") {
+            return self.error_at(self.at, 1, "a second `: ` in one value").help("text that holds `: ` needs quotes");
         }
-        if says(&["block mapping"]) && earlier.trim_start().starts_with('-') {
-            return self.line("an entry of a list stands among the keys of a map");
+        if mentions(&["block mapping"]) && earlier.trim_start().starts_with('-') {
+            return self.line_error("an entry of a list stands among the keys of a map");
         }
-        if says(&["block", "indent", "mapping values"]) {
+        if mentions(&["block", "indent", "mapping values"]) {
             return self
-                .line("this line is indented unlike its neighbours")
+                .line_error("this line is indented unlike its neighbours")
                 .help("the keys of a map begin in one column, and so do the entries of a list");
         }
-        self.say(self.at, self.span.end as usize - self.at, format!("this is not YAML: {reason}"))
+        self.error_at(self.at, self.span.end as usize - self.at, format!("this is not YAML: {reason}"))
     }
 
-    fn say(&self, at: usize, length: usize, message: impl Into<String>) -> Diagnostic {
+    fn error_at(&self, at: usize, length: usize, message: impl Into<String>) -> Diagnostic {
         Diagnostic::new(Code::Syntax, Span::new(self.span.file, at, at + length), message)
     }
 
-    /// About the whole line at hand.
-    fn line(&self, message: &str) -> Diagnostic {
+    /// An error about the current line.
+    fn line_error(&self, message: &str) -> Diagnostic {
         let start = self.line_start(self.at);
         let line = self.text[start..].lines().next().unwrap_or_default();
         let indent = line.len() - line.trim_start().len();
-        self.say(start + indent, line.trim().len(), message)
+        self.error_at(start + indent, line.trim().len(), message)
     }
 
     fn line_start(&self, at: usize) -> usize {
         self.text[..at].rfind('\n').map_or(0, |n| n + 1)
     }
 
-    /// `body:{ … }`, on the line at hand or on the one before, which the parser took for the beginning of a value.
-    fn crowded_colon(&self) -> Option<usize> {
+    /// `body:{ … }`, on the current line or on the one before, which the parser took for the start of a value.
+    fn colon_without_space(&self) -> Option<usize> {
         let here = self.line_start(self.at);
         let before = self.line_start(here.saturating_sub(1));
         [here, before].into_iter().find_map(|start| {
@@ -155,13 +155,13 @@ impl<'t> Scanned<'t> {
             let key = line.trim_start().trim_start_matches("- ");
             let colon = key.find(|c: char| !(c.is_alphanumeric() || "_.$-".contains(c)))?;
             let mut rest = key[colon..].chars();
-            let crowded = rest.next() == Some(':') && rest.next().is_some_and(|c| !c.is_whitespace() && c != ':');
-            (crowded && colon > 0).then(|| start + (line.len() - key.len()) + colon)
+            let no_space = rest.next() == Some(':') && rest.next().is_some_and(|c| !c.is_whitespace() && c != ':');
+            (no_space && colon > 0).then(|| start + (line.len() - key.len()) + colon)
         })
     }
 
     /// `-{ … }`
-    fn crowded_dash(&self) -> Option<usize> {
+    fn dash_without_space(&self) -> Option<usize> {
         let start = self.line_start(self.at);
         let line = self.text[start..].lines().next()?;
         let entry = line.trim_start();
@@ -169,22 +169,22 @@ impl<'t> Scanned<'t> {
     }
 
     /// A quote that is closed by the next one, lines later, or never.
-    fn quote(&self) -> Diagnostic {
-        let in_hole = self.open.quoted.filter(|(open, close)| {
+    fn quote_error(&self) -> Diagnostic {
+        let in_placeholder = self.open.quoted.filter(|(open, close)| {
             let text = &self.text[*open..*close];
             text.rfind("{{") > text.rfind("}}") && self.line_start(*open) == self.line_start(self.at)
         });
-        if let Some((_, close)) = in_hole.filter(|_| self.open.quote.is_none()) {
+        if let Some((_, close)) = in_placeholder.filter(|_| self.open.quote.is_none()) {
             return self
-                .say(close, 1, "this quote ends the text in the middle of a hole")
+                .error_at(close, 1, "this quote ends the text in the middle of a hole")
                 .help("between double quotes, a hole has single ones: `\"{{ text | default('') }}\"`");
         }
         let multiline = self.open.quoted.filter(|(open, close)| self.text[*open..*close].contains('\n'));
         match self.open.quote.map(|(open, _)| open).or(multiline.map(|(open, _)| open)) {
-            Some(open) => self.say(open, 1, "this quote is not closed on its line"),
-            None if !self.open.brackets.is_empty() => self.say(self.at, 1, "a `,` is missing before this"),
+            Some(open) => self.error_at(open, 1, "this quote is not closed on its line"),
+            None if !self.open.brackets.is_empty() => self.error_at(self.at, 1, "a `,` is missing before this"),
             None => self
-                .say(self.at, 1, "something stands after the closing quote")
+                .error_at(self.at, 1, "something stands after the closing quote")
                 .help("put all of it between the quotes; inside, `\\\"` is a quote"),
         }
     }
@@ -213,85 +213,89 @@ impl<'t> Scanned<'t> {
         None
     }
 
-    fn bracket(&self, reason: &str) -> Diagnostic {
-        // The parser is sure of the one that it names, and stands on it.
+    fn bracket_error(&self, reason: &str) -> Diagnostic {
+        // For these two errors the parser's position is the bracket itself.
         let quoted = |n: usize| reason.split('\'').nth(n).unwrap_or_default();
         if reason.starts_with("unclosed bracket") {
-            return self.not_closed(self.at, quoted(1));
+            return self.not_closed_error(self.at, quoted(1));
         }
         if reason.starts_with("mismatched bracket") {
-            return self.say(self.at, 1, format!("this `{}` is closed by a `{}`", quoted(1), quoted(3)));
+            return self.error_at(self.at, 1, format!("this `{}` is closed by a `{}`", quoted(1), quoted(3)));
         }
         if let Some((open, sign)) = self.open.brackets.last()
             && self.line_start(*open) != self.line_start(self.at)
         {
-            return self.not_closed(*open, &char::from(*sign).to_string());
+            return self.not_closed_error(*open, &char::from(*sign).to_string());
         }
         let (before, after) = self.text.split_at(self.at);
         if after.starts_with("{{") {
-            return self.hole(self.at);
+            return self.unquoted_placeholder(self.at);
         }
         if after.starts_with('[') && before.ends_with(|c: char| !c.is_whitespace()) {
             let word = before.len() - before.rsplit([' ', ',', '{', '[']).next().map_or(0, str::len);
             let length = self.text[word..].find([' ', ',', '}']).unwrap_or(self.text.len() - word);
             let written = &self.text[word..word + length];
             return self
-                .say(word, length, "between `{` and `}`, text with brackets needs quotes")
+                .error_at(word, length, "between `{` and `}`, text with brackets needs quotes")
                 .label(format!("write \"{written}\""));
         }
-        // A key without the comma before it: the parser notices at its colon.
+        // A key without a comma before it: the parser notices at the colon.
         let word = before.len() - before.rsplit([' ', ',', '{', '[']).next().map_or(0, str::len);
-        self.say(word, (self.at - word).max(1), "a `,` is missing before this")
+        self.error_at(word, (self.at - word).max(1), "a `,` is missing before this")
     }
 
-    fn not_closed(&self, at: usize, sign: &str) -> Diagnostic {
-        let said = self.say(at, 1, format!("this `{sign}` is not closed"));
+    fn not_closed_error(&self, at: usize, sign: &str) -> Diagnostic {
+        let diagnostic = self.error_at(at, 1, format!("this `{sign}` is not closed"));
         let line = self.text[at..].lines().next().unwrap_or_default();
         match line.split_once(" #") {
             Some((_, comment)) if comment.contains(if sign == "{" { '}' } else { ']' }) => {
-                said.help("what follows ` #` is a comment; text that holds it needs quotes")
+                diagnostic.help("what follows ` #` is a comment; text that holds it needs quotes")
             }
-            _ => said,
+            _ => diagnostic,
         }
     }
 
-    /// A key that is not a word. Most often it is a hole.
-    fn key(&self) -> Diagnostic {
+    /// A key that is not a scalar. Most often it is an unquoted placeholder.
+    fn key_error(&self) -> Diagnostic {
         if self.text[..self.at].ends_with('{') && self.text[self.at..].starts_with('{') {
-            return self.hole(self.at - 1);
+            return self.unquoted_placeholder(self.at - 1);
         }
-        self.say(self.at, 1, "a key must be a word")
+        self.error_at(self.at, 1, "a key must be a word")
     }
 
-    fn hole(&self, at: usize) -> Diagnostic {
+    fn unquoted_placeholder(&self, at: usize) -> Diagnostic {
         let length = self.text[at..].lines().next().and_then(|l| l.find("}}")).map_or(2, |n| n + 2);
-        Diagnostic::new(Code::BadHole, Span::new(self.span.file, at, at + length), "a value with a hole needs quotes")
-            .help("write `\"{{ … }}\"`: without quotes, YAML reads a map in a map")
+        Diagnostic::new(
+            Code::BadPlaceholder,
+            Span::new(self.span.file, at, at + length),
+            "a value with a hole needs quotes",
+        )
+        .help("write `\"{{ … }}\"`: without quotes, YAML reads a map in a map")
     }
 
-    /// Text that begins with a sign that YAML keeps for itself.
-    fn unquoted(&self) -> Diagnostic {
+    /// Text that begins with a sign that YAML reserves.
+    fn unquoted_sign(&self) -> Diagnostic {
         let rest = &self.text[self.at..];
         let word = rest.split([' ', ',', '}', ']', '\r', '\n']).next().unwrap_or_default();
-        // The colon behind a key is not part of it.
+        // The colon after a key is not part of it.
         let word = word.strip_suffix(':').unwrap_or(word);
         match rest.chars().next() {
             Some('!') => self
-                .say(self.at, word.len(), "text that begins with `!` needs quotes")
+                .error_at(self.at, word.len(), "text that begins with `!` needs quotes")
                 .help("in an expression, `not` is the word for it"),
             Some(sign) if !sign.is_control() => self
-                .say(self.at, word.len(), format!("text that begins with `{sign}` needs quotes"))
+                .error_at(self.at, word.len(), format!("text that begins with `{sign}` needs quotes"))
                 .label(format!("write \"{word}\"")),
-            _ => self.say(self.at, 1, "a character that cannot stand in YAML"),
+            _ => self.error_at(self.at, 1, "a character that cannot stand in YAML"),
         }
     }
 }
 
-impl Open {
-    /// Reads as far as `end`. Good enough for a message: a text block may fool it.
-    fn at(text: &str, end: usize) -> Open {
+impl OpenDelimiters {
+    /// Scans up to `end`. An approximation that is good enough for a message: block scalars are not recognised.
+    fn at(text: &str, end: usize) -> OpenDelimiters {
         let bytes = &text.as_bytes()[..end];
-        let mut open = Open::default();
+        let mut open = OpenDelimiters::default();
         let mut i = 0;
         while i < bytes.len() {
             let starts = bytes[..i].last().is_none_or(|b| b" \n\t[{,".contains(b));

@@ -1,8 +1,8 @@
 //! backends/*.yaml.
 
-use super::capabilities::Manners;
-use super::notation::{List, Made, Map, Selector, Table, Word, closed, one_of};
-use super::rules::{Event, NamedRule, names_need_a_key};
+use super::capabilities::Capabilities;
+use super::notation::{Generated, List, Map, NameOf, Selector, Table, closed, one_of};
+use super::rules::{Event, NamedRule, event_rules_need_a_name_selector};
 use super::skeleton::Skeleton;
 use crate::mapping::config::backend::{Framing, Transport, Unmatched};
 use crate::mapping::config::backend_request::METHODS;
@@ -11,12 +11,12 @@ use serde_json::json;
 
 /// What a backend sends, what that means, and how it is asked.
 #[derive(JsonSchema)]
-#[schemars(deny_unknown_fields, title = "a backend", transform = only_a_replay_has_no_events)]
+#[schemars(deny_unknown_fields, title = "a backend", transform = only_replay_has_no_events)]
 pub struct Backend {
     /// Its name.
     pub backend: String,
     /// How it is reached. A `replay` backend plays transcripts, which name the backend whose rules read them.
-    pub transport: Word<Transport>,
+    pub transport: NameOf<Transport>,
     /// Where its list of models is.
     pub models: Option<Models>,
     /// How a turn is asked for; without it the file only reads what was recorded.
@@ -47,18 +47,18 @@ pub struct Models {
 pub struct Ask {
     /// The HTTP method.
     #[schemars(default, schema_with = "method", extend("default" = METHODS[0]))]
-    pub method: Made,
+    pub method: Generated,
     /// Comes behind the URL of the gateway's entry. It sees `model` (escaped, one segment) and `upstream.stream`.
     pub path: Skeleton,
     /// Headers, which see `request`, `upstream`, `secret.key` and `build.version`. One that lacks a value is left out.
     #[schemars(default, schema_with = "headers")]
-    pub headers: Made,
+    pub headers: Generated,
     /// The body, which sees `request` and `upstream.stream`.
     pub body: Skeleton,
     /// What skeletons cannot say: neighbours in a list of the body that become one.
     pub join: Option<List<Join>>,
     #[schemars(flatten)]
-    pub manners: Manners,
+    pub capabilities: Capabilities,
 }
 
 /// Neighbours that become one.
@@ -77,16 +77,16 @@ pub struct Join {
 
 /// What a backend sends, and what that means.
 #[derive(JsonSchema)]
-#[schemars(deny_unknown_fields, transform = names_need_a_key)]
+#[schemars(deny_unknown_fields, transform = event_rules_need_a_name_selector)]
 pub struct Events {
     /// How bytes become events: one word, or a map when a backend does more than one.
     #[schemars(schema_with = "framing")]
-    pub framing: Made,
+    pub framing: Generated,
     /// Where an event's name stands; rules may then say `event: NAME`.
     pub key: Option<Selector>,
     /// What becomes of an event that no rule knows.
-    #[schemars(extend("default" = Unmatched::Warn.word()))]
-    pub unmatched: Option<Word<Unmatched>>,
+    #[schemars(extend("default" = Unmatched::Warn.name()))]
+    pub unmatched: Option<NameOf<Unmatched>>,
     /// Rules that emit events.
     pub rules: List<NamedRule<Event>>,
 }
@@ -101,8 +101,8 @@ pub struct FramingDetails {
     pub event: Option<String>,
 }
 
-fn only_a_replay_has_no_events(schema: &mut Schema) {
-    let replay = json!({ "properties": { "transport": { "const": Transport::Replay.word() } } });
+fn only_replay_has_no_events(schema: &mut Schema) {
+    let replay = json!({ "properties": { "transport": { "const": Transport::Replay.name() } } });
     schema.insert("if".to_owned(), replay);
     schema.insert("else".to_owned(), json!({ "required": ["events"] }));
 }
@@ -123,9 +123,9 @@ fn framing(generator: &mut SchemaGenerator) -> Schema {
         Framing::Json => json!({ "anyOf": [{ "type": "null" }, { "const": "whole" }, details] }),
         Framing::Sse | Framing::Ndjson | Framing::Jsonrpc => json!({ "anyOf": [{ "type": "null" }, details] }),
     };
-    let several = closed(Framing::ALL.iter().map(|f| (f.word().to_owned(), one(f))).collect());
+    let several = closed(Framing::ALL.iter().map(|f| (f.name().to_owned(), one(f))).collect());
     json_schema!({
         "title": "`sse`, `ndjson`, `json`, `jsonrpc`, or a map of these",
-        "if": { "type": "object" }, "then": several, "else": one_of(Framing::WORDS),
+        "if": { "type": "object" }, "then": several, "else": one_of(Framing::NAMES),
     })
 }

@@ -1,40 +1,42 @@
-//! What a backend takes and what becomes of the rest: in a backend file, and refined in gateway.yaml.
+//! Backend capabilities: what a backend supports and how the rest is handled. Set in a backend file, overridden in
+//! gateway.yaml.
 
-use super::notation::{Anything, List, Made, Map, Word, closed, one_of, or_null};
+use super::notation::{Anything, Generated, List, Map, NameOf, closed, one_of, or_null};
 use crate::mapping::config::capabilities::{
-    CUSTOM_FATES, FATES, FORMAT_LOSSES, Fate, Instructions, LOSSES, OPTIONAL, PART_KINDS, ROLES, StreamMode,
+    CONTENT_PART_KINDS, ON_CUSTOM_TOOL, ON_UNSUPPORTED, ON_UNSUPPORTED_FIELD, ON_UNSUPPORTED_FORMAT, OPTIONAL_FIELDS,
+    OnUnsupported, ROLES, StreamMode, SystemMessages,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
-pub struct Manners {
+pub struct Capabilities {
     /// Is the backend asked for a stream? Whatever it then sends is read.
-    #[schemars(extend("default" = StreamMode::AsAsked.word()))]
-    pub stream: Option<Word<StreamMode>>,
+    #[schemars(extend("default" = StreamMode::AsRequested.name()))]
+    pub stream: Option<NameOf<StreamMode>>,
     /// Role to role, in messages: `{ developer: system }`.
     #[schemars(default, schema_with = "role_map", title = "role to role")]
-    pub role_map: Made,
+    pub role_map: Generated,
     /// `merged`: the system and developer messages that lead become one.
-    #[schemars(extend("default" = Instructions::Separate.word()))]
-    pub instructions: Option<Word<Instructions>>,
+    #[schemars(extend("default" = SystemMessages::Separate.name()))]
+    pub instructions: Option<NameOf<SystemMessages>>,
     /// What becomes of tools, by kind (`custom`, `other`) or by the client's own word for a type. A custom tool may `wrap`:
     /// it travels as a function with one text argument, and its calls come back as custom calls. Default: `wrap` for custom
     /// tools, `drop` for others.
     #[schemars(default, schema_with = "tools")]
-    pub tools: Made,
+    pub tools: Generated,
     /// What becomes of content parts, by kind. Default: `forward`.
     #[schemars(default, schema_with = "parts")]
-    pub parts: Made,
+    pub parts: Generated,
     /// Roles whose messages may hold nothing but text: other parts are dropped and named.
     pub text_only: Option<List<String>>,
     /// What becomes of a scalar that the body does not read, when it asks for something. `format: as_tool` makes the format
     /// a tool's arguments and its call the answer. Default: `reject` for `n`, `format`, `tools` and `previous`, else `drop`.
     #[schemars(default, schema_with = "unsupported")]
-    pub unsupported: Made,
+    pub unsupported: Generated,
     /// What becomes of members of the client's body that neither its dialect nor the body reads.
-    #[schemars(default, schema_with = "unknown_fields", extend("default" = Fate::Drop.word()))]
-    pub unknown_fields: Made,
+    #[schemars(default, schema_with = "unknown_fields", extend("default" = OnUnsupported::Drop.name()))]
+    pub unknown_fields: Generated,
     /// The last word on the members of the body, by their names there: `reject`, `drop`, `default`, `force`, `rename`, in
     /// this order.
     pub fields: Option<FieldEdits>,
@@ -57,9 +59,9 @@ pub struct FieldEdits {
 }
 
 fn tools(_: &mut SchemaGenerator) -> Schema {
-    let custom = [("custom".to_owned(), one_of(CUSTOM_FATES).to_value())].into_iter().collect();
+    let custom = [("custom".to_owned(), one_of(ON_CUSTOM_TOOL).to_value())].into_iter().collect();
     let mut schema = or_null(closed(custom));
-    schema.insert("additionalProperties".to_owned(), one_of(FATES).to_value());
+    schema.insert("additionalProperties".to_owned(), one_of(ON_UNSUPPORTED).to_value());
     schema
 }
 
@@ -69,14 +71,17 @@ fn role_map(generator: &mut SchemaGenerator) -> Schema {
 }
 
 fn parts(_: &mut SchemaGenerator) -> Schema {
-    or_null(closed(PART_KINDS.iter().map(|kind| ((*kind).to_owned(), one_of(FATES).to_value())).collect()))
+    or_null(closed(
+        CONTENT_PART_KINDS.iter().map(|kind| ((*kind).to_owned(), one_of(ON_UNSUPPORTED).to_value())).collect(),
+    ))
 }
 
 fn unsupported(_: &mut SchemaGenerator) -> Schema {
-    let fates = |scalar: &str| one_of(if scalar == "format" { FORMAT_LOSSES } else { LOSSES }).to_value();
-    or_null(closed(OPTIONAL.iter().map(|scalar| ((*scalar).to_owned(), fates(scalar))).collect()))
+    let values =
+        |scalar: &str| one_of(if scalar == "format" { ON_UNSUPPORTED_FORMAT } else { ON_UNSUPPORTED_FIELD }).to_value();
+    or_null(closed(OPTIONAL_FIELDS.iter().map(|scalar| ((*scalar).to_owned(), values(scalar))).collect()))
 }
 
 fn unknown_fields(_: &mut SchemaGenerator) -> Schema {
-    one_of(FATES)
+    one_of(ON_UNSUPPORTED)
 }

@@ -2,21 +2,22 @@
 
 use super::field;
 use super::notation::{
-    Anything, BySelector, Expression, Line, List, Made, Map, Selector, Some1, Table, Word, closed, exactly_one, or_null,
+    Anything, BySelector, Expression, Generated, Line, List, Map, NameOf, OneOrMore, Selector, Table, closed,
+    exactly_one, or_null,
 };
 use super::policies;
-use super::rules::{Item, NamedRule, Observation, Part, Rule, Tool, names_need_a_key};
+use super::rules::{Item, NamedRule, Observation, Part, Rule, Tool, event_rules_need_a_name_selector};
 use super::skeleton::Skeleton;
 use crate::domain::emit::{FORMAT, SCALARS, TOOL_CHOICE};
-use crate::domain::{Closed, MomentKind, Scope, WireKind};
-use crate::mapping::config::dialect_request::Need;
+use crate::domain::{MomentKind, NamedEnum, Scope, StreamFormat};
+use crate::mapping::config::dialect_request::RequiredType;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::Map as Members;
 use std::borrow::Cow;
 
 /// How a client asks, and what it is told at which moment.
 #[derive(JsonSchema)]
-#[schemars(deny_unknown_fields, title = "a dialect", transform = policies::unknown_ones_are_declared)]
+#[schemars(deny_unknown_fields, title = "a dialect", transform = policies::custom_policies_are_declared)]
 pub struct Dialect {
     /// Its name.
     pub dialect: String,
@@ -26,10 +27,10 @@ pub struct Dialect {
     pub request: Request,
     /// Named choices, as this dialect needs them. A profile comes after.
     #[schemars(default, schema_with = "policies::of_dialect", title = "policies")]
-    pub policies: Made,
+    pub policies: Generated,
     /// Policies of this dialect's own: a name and its values, the default first. Expressions read them as `policy.NAME`.
     #[schemars(default, schema_with = "policies::declared", title = "name to list of values")]
-    pub own_policies: Made,
+    pub own_policies: Generated,
     /// Tables, by name; those of shared.yaml come after.
     pub tables: Option<Map<Table>>,
     /// Named parts: skeletons for `$use`. Those of shared.yaml come after.
@@ -50,26 +51,26 @@ pub struct Dialect {
 #[schemars(deny_unknown_fields)]
 pub struct Request {
     /// What must be there: selector to kind. Checked first; else 400.
-    pub required: Option<BySelector<Word<Need>>>,
+    pub required: Option<BySelector<NameOf<RequiredType>>>,
     /// What is refused when it is there and not null: selector, or a member's name, to the message.
     pub refused: Option<Map<Refused>>,
     #[schemars(flatten)]
     pub scalars: Scalars,
     /// Named rules that emit content parts, for `use:`.
-    pub rules: Option<Map<Some1<Rule<Part>>>>,
+    pub rules: Option<Map<OneOrMore<Rule<Part>>>>,
     /// Rules that emit the items of the conversation.
     pub items: Option<List<Rule<Item>>>,
     /// Rules that emit the tools.
     pub tools: Option<List<Rule<Tool>>>,
     /// Which tool the model has to call.
     #[schemars(default, schema_with = "tool_choice")]
-    pub tool_choice: Made,
+    pub tool_choice: Generated,
     /// The form that the answer must have.
     #[schemars(default, schema_with = "format")]
-    pub format: Made,
+    pub format: Generated,
 }
 
-/// The scalars of a request, from the list that the loader reads.
+/// The scalars of a request, from the loader's list.
 pub struct Scalars;
 
 impl JsonSchema for Scalars {
@@ -106,7 +107,7 @@ pub struct RefusedMap {
 
 /// How a dialect's own frames are read back, for `reframe validate`.
 #[derive(JsonSchema)]
-#[schemars(deny_unknown_fields, transform = names_need_a_key)]
+#[schemars(deny_unknown_fields, transform = event_rules_need_a_name_selector)]
 pub struct Capture {
     /// A selector: where a frame's name stands. Rules may then say `event: NAME`.
     pub key: Option<Selector>,
@@ -132,11 +133,11 @@ pub struct Stream {
     pub base: Option<Skeleton>,
     /// Moments to frames, by name, in the order in which they leave.
     #[schemars(schema_with = "frames")]
-    pub frames: Made,
+    pub frames: Generated,
     /// A regular expression over moments for each scope. Every moment that has frames stands in one of them, but for
     /// `turn.fail`.
     #[schemars(schema_with = "order")]
-    pub order: Made,
+    pub order: Generated,
 }
 
 /// How frames become bytes.
@@ -144,8 +145,8 @@ pub struct Stream {
 #[schemars(deny_unknown_fields)]
 pub struct Framing {
     /// The framing.
-    #[schemars(rename = "as", extend("default" = WireKind::Sse.word()))]
-    pub kind: Option<Word<WireKind>>,
+    #[schemars(rename = "as", extend("default" = StreamFormat::Sse.name()))]
+    pub kind: Option<NameOf<StreamFormat>>,
     /// What a frame's data is.
     #[schemars(extend("enum" = ["json"], "default" = "json"))]
     pub data: Option<String>,
@@ -191,14 +192,14 @@ fn frames(generator: &mut SchemaGenerator) -> Schema {
         frames.insert("description".to_owned(), (*about).into());
         ((*moment).to_owned(), frames.to_value())
     };
-    or_null(closed(MomentKind::WORDS.iter().zip(MomentKind::MEANINGS).map(moment).collect()))
+    or_null(closed(MomentKind::NAMES.iter().zip(MomentKind::VALUE_DESCRIPTIONS).map(moment).collect()))
 }
 
-/// Moments and signs; that the signs make an expression is the loader's to say.
+/// Checks the tokens only; the loader checks that they form an expression.
 fn order(_: &mut SchemaGenerator) -> Schema {
-    let moments = MomentKind::WORDS.join("|").replace('.', "\\.");
+    let moments = MomentKind::NAMES.join("|").replace('.', "\\.");
     let pattern = format!("^[\\s()|*+?]*(({moments})([\\s()|*+?]+|$))*$");
     let text = json_schema!({ "title": "moments, `( )`, `|`, `*`, `+`, `?`", "type": "string", "pattern": pattern })
         .to_value();
-    closed(Scope::WORDS.iter().map(|scope| ((*scope).to_owned(), text.clone())).collect::<Members<_, _>>())
+    closed(Scope::NAMES.iter().map(|scope| ((*scope).to_owned(), text.clone())).collect::<Members<_, _>>())
 }

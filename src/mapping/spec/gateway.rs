@@ -1,11 +1,13 @@
 //! gateway.yaml.
 
-use super::capabilities::Manners;
-use super::notation::{Anything, Bytes, Duration, Full, HeaderName, Line, List, Made, Map, Word, exactly_one, or_null};
+use super::capabilities::Capabilities;
+use super::notation::{
+    Anything, Bytes, Duration, Generated, HeaderName, Line, List, Map, NameOf, NonEmptyList, exactly_one, or_null,
+};
 use super::policies;
 use super::skeleton::Skeleton;
 use crate::domain::policy::BUILT_IN;
-use crate::mapping::config::admin::STATUS;
+use crate::mapping::config::admin::DEFAULT_STATUS_PATH;
 use crate::mapping::config::gateway::{Auth, Docs, Limits as Allowed, METHODS, Validation};
 use crate::mapping::config::headers::HeaderNames;
 use crate::mapping::config::timeouts::{Keepalive as Comment, Timeouts as Times};
@@ -22,14 +24,14 @@ pub struct Gateway {
     pub listen: Option<String>,
     /// What becomes of a frame that breaks its schema or comes out of order: `strict` ends the turn with a fault, `report` logs
     /// it and lets it pass, `off` does not look.
-    #[schemars(extend("default" = Validation::Strict.word()))]
-    pub validation: Option<Word<Validation>>,
+    #[schemars(extend("default" = Validation::Strict.name()))]
+    pub validation: Option<NameOf<Validation>>,
     /// The backends that models can name.
     pub backends: Map<Backend>,
     /// The models, the first that matches. An unknown model is 404.
-    pub models: Full<Model>,
+    pub models: NonEmptyList<Model>,
     /// What is spoken at which endpoint. An unknown path is refused in the words of the first route's dialect.
-    pub routes: Full<Route>,
+    pub routes: NonEmptyList<Route>,
     /// What clients of some names get at every route: the first rule whose word is in the `User-Agent`.
     pub by_user_agent: Option<List<AgentRule>>,
     /// Answers that need no backend.
@@ -44,23 +46,23 @@ pub struct Gateway {
     /// machine may ask.
     pub keys: Option<List<ClientKey>>,
     /// `keys`: a client shows one of them. `none`: anybody may ask, from anywhere.
-    #[schemars(extend("default" = Auth::Keys.word()))]
-    pub auth: Option<Word<Auth>>,
+    #[schemars(extend("default" = Auth::Keys.name()))]
+    pub auth: Option<NameOf<Auth>>,
     /// What our own headers are called.
     pub headers: Option<Headers>,
     /// The path where the metrics are.
     pub metrics: Option<String>,
     /// The path where the gateway tells how it is: the generation that serves, what was refused last and why, the turns under
     /// way; or `off`. Whoever may ask a model may ask for it; where anybody may (`auth: none`) it is told only if it is named here.
-    #[schemars(extend("default" = STATUS, "pattern" = "^(/|off$)"))]
+    #[schemars(extend("default" = DEFAULT_STATUS_PATH, "pattern" = "^(/|off$)"))]
     pub status: Option<String>,
     /// A second listener, for those who run the gateway: `POST /admin/reload`, `GET /status`, `GET /metrics`. On this machine only;
     /// read at the start only. Default: there is none.
     pub admin: Option<Admin>,
     /// The OpenAPI document at `/openapi.json` and `/openapi.yaml`, the schemas below `/schemas/` and a page to read them at
     /// `/docs`; `off`: none of them. They need no key.
-    #[schemars(extend("default" = Docs::Public.word()))]
-    pub docs: Option<Word<Docs>>,
+    #[schemars(extend("default" = Docs::Public.name()))]
+    pub docs: Option<NameOf<Docs>>,
     /// A request that works when pasted; printed at the start.
     pub example: Option<Example>,
 }
@@ -84,7 +86,7 @@ pub struct Backend {
     /// Link-local and metadata addresses that are meant; all others of that kind are refused.
     pub allow_addresses: Option<List<String>>,
     #[schemars(flatten)]
-    pub manners: Manners,
+    pub capabilities: Capabilities,
 }
 
 /// Where a secret is kept: exactly one of the two. A key never stands in a mapping.
@@ -123,13 +125,13 @@ pub struct Route {
     pub profile: Option<String>,
     /// Policies that hold at this route: they come after those of the profile and of its `environment:`.
     #[schemars(default, schema_with = "policies::of_dialect", title = "route policies")]
-    pub policies: Made,
+    pub policies: Generated,
     /// Headers with which a client chooses a policy of this route: header to policy. A client can say nothing but the words of
     /// the policy; another one is 400.
     #[schemars(default, schema_with = "headers", title = "header to policy")]
-    pub headers: Made,
+    pub headers: Generated,
     /// As that of the gateway, for this route. Default: the gateway's.
-    pub validation: Option<Word<Validation>>,
+    pub validation: Option<NameOf<Validation>>,
 }
 
 /// What a client gets whose user agent has a word in it: at least one of `profile` and `policies`.
@@ -143,7 +145,7 @@ pub struct AgentRule {
     pub profile: Option<String>,
     /// Named choices: a value for every dialect, or dialect to value. They come after those of the profile.
     #[schemars(default, schema_with = "policies::of_profile", title = "rule policies")]
-    pub policies: Made,
+    pub policies: Generated,
 }
 
 /// A listener for those who run the gateway.
@@ -212,7 +214,7 @@ pub struct Timeouts {
 #[schemars(deny_unknown_fields)]
 pub struct Keepalive {
     /// After how long a silence, also before the first event; `none` turns it off.
-    #[schemars(extend("default" = shown(Comment::default().every)))]
+    #[schemars(extend("default" = shown(Comment::default().interval)))]
     pub every: Option<Duration>,
     /// Its text; `{now_ms}` in it is the time.
     #[schemars(extend("default" = Comment::default().comment))]

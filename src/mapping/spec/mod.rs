@@ -1,8 +1,9 @@
-//! What each kind of mapping file may hold, for editors and for people: the JSON Schemas in `schemas/mapping/` and
-//! `docs/mapping-reference.md` are made from the types below and their comments.
+//! The format of each kind of mapping file. The JSON Schemas in `schemas/mapping/` and the mapping reference are
+//! generated from the types below and their doc comments.
 //!
-//! The loader does not read through these types: it walks a tree that knows its places, and says more than a schema can.
-//! Closed words come from the loader's own lists, and `tests/schema.rs` holds that both accept the same files.
+//! The loader does not deserialize into these types: it reads a YAML tree with spans, which gives better diagnostics
+//! than a schema. Enumerations come from the loader's own lists, and `tests/mapping_schemas.rs` checks that both accept
+//! the same files.
 
 pub mod backend;
 pub mod capabilities;
@@ -25,14 +26,14 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::Value;
 
 /// A kind of mapping file.
-pub struct Kind {
+pub struct FileKind {
     pub name: &'static str,
-    /// Which files are of this kind.
+    /// The pattern of its file names.
     pub files: &'static str,
-    make: fn(SchemaGenerator) -> Schema,
+    root_schema: fn(SchemaGenerator) -> Schema,
 }
 
-pub const KINDS: &[Kind] = &[
+pub const FILE_KINDS: &[FileKind] = &[
     kind::<gateway::Gateway>("gateway", "gateway.yaml"),
     kind::<shared::Shared>("shared", "shared.yaml"),
     kind::<backend::Backend>("backend", "backends/*.yaml"),
@@ -42,17 +43,17 @@ pub const KINDS: &[Kind] = &[
     kind::<test::TestFile>("test", "*.test.yaml"),
 ];
 
-const fn kind<T: JsonSchema>(name: &'static str, files: &'static str) -> Kind {
-    Kind { name, files, make: SchemaGenerator::into_root_schema_for::<T> }
+const fn kind<T: JsonSchema>(name: &'static str, files: &'static str) -> FileKind {
+    FileKind { name, files, root_schema: SchemaGenerator::into_root_schema_for::<T> }
 }
 
-impl Kind {
-    pub fn find(name: &str) -> Option<&'static Kind> {
-        KINDS.iter().find(|k| k.name == name)
+impl FileKind {
+    pub fn find(name: &str) -> Option<&'static FileKind> {
+        FILE_KINDS.iter().find(|k| k.name == name)
     }
 
-    /// The kind of a file, by its place in a set: `dialects/chat.yaml`.
-    pub fn of(file: &str) -> Option<&'static Kind> {
+    /// The kind of a file, by its path in a set: `dialects/chat.yaml`.
+    pub fn of(file: &str) -> Option<&'static FileKind> {
         let (folder, name) = file.rsplit_once('/').unwrap_or(("", file));
         let kind = match (folder, name) {
             (_, name) if name.ends_with(".test.yaml") => "test",
@@ -60,33 +61,33 @@ impl Kind {
             ("", "shared.yaml") => "shared",
             (folder, _) => folder.strip_suffix('s').unwrap_or(folder),
         };
-        Kind::find(kind)
+        FileKind::find(kind)
     }
 
     /// JSON Schema, draft 2020-12.
     pub fn schema(&self) -> Value {
-        let settings = SchemaSettings::draft2020_12().with_transform(RecursiveTransform(Plain));
-        (self.make)(settings.with_transform(RecursiveTransform(NoNull)).into_generator()).to_value()
+        let settings = SchemaSettings::draft2020_12().with_transform(RecursiveTransform(SimplifyForEditors));
+        (self.root_schema)(settings.with_transform(RecursiveTransform(StripOptionNull)).into_generator()).to_value()
     }
 }
 
-/// `Option` says that a key may be left out, and schemars takes it for "may be null" too. The null that it adds stands
-/// last; one that stands first was meant.
+/// An `Option` field means that the key is optional, but schemars also allows null. The null that schemars adds is the
+/// last alternative; a null in first position is intended.
 #[derive(Clone)]
-struct NoNull;
+struct StripOptionNull;
 
-impl Transform for NoNull {
+impl Transform for StripOptionNull {
     fn transform(&mut self, schema: &mut Schema) {
         let required = schema.get("required").cloned().unwrap_or_default();
-        let needed = |key: &str| required.as_array().is_some_and(|r| r.iter().any(|k| k == key));
+        let is_required = |key: &str| required.as_array().is_some_and(|r| r.iter().any(|k| k == key));
         let Some(Value::Object(properties)) = schema.get_mut("properties") else { return };
-        for (_, property) in properties.iter_mut().filter(|(key, _)| !needed(key)) {
-            without_null(property);
+        for (_, property) in properties.iter_mut().filter(|(key, _)| !is_required(key)) {
+            strip_null(property);
         }
     }
 }
 
-fn without_null(property: &mut Value) {
+fn strip_null(property: &mut Value) {
     let Some(members) = property.as_object_mut() else { return };
     if let Some(Value::Array(types)) = members.get_mut("type") {
         if types.last().is_some_and(|t| t == "null") {
@@ -102,11 +103,11 @@ fn without_null(property: &mut Value) {
     {
         words.pop();
     }
-    let Some(Value::Array(ways)) = members.get_mut("anyOf") else { return };
-    if ways.last().is_some_and(|way| way["type"] == "null") {
-        ways.pop();
+    let Some(Value::Array(alternatives)) = members.get_mut("anyOf") else { return };
+    if alternatives.last().is_some_and(|alternative| alternative["type"] == "null") {
+        alternatives.pop();
     }
-    if let [Value::Object(only)] = ways.as_slice() {
+    if let [Value::Object(only)] = alternatives.as_slice() {
         let only = only.clone();
         members.shift_remove("anyOf");
         for (key, value) in only {
@@ -115,17 +116,17 @@ fn without_null(property: &mut Value) {
     }
 }
 
-/// What many editors understand, too.
+/// Uses only what most editors understand.
 #[derive(Clone)]
-struct Plain;
+struct SimplifyForEditors;
 
-impl Transform for Plain {
+impl Transform for SimplifyForEditors {
     fn transform(&mut self, schema: &mut Schema) {
-        // A comment's lines are broken where the source is; an editor breaks them where it likes.
+        // Doc comments contain line breaks of the source; editors wrap text themselves.
         if let Some(Value::String(text)) = schema.get_mut("description") {
             *text = text.replace('\n', " ");
         }
-        // All keys of a map stand in one place here, also those that several kinds of map share.
+        // Flattened structs are already merged into one object, so `additionalProperties` is sufficient.
         if let Some(closed) = schema.remove("unevaluatedProperties") {
             schema.insert("additionalProperties".to_owned(), closed);
         }

@@ -1,12 +1,13 @@
-//! The small notations: selectors, expressions, times, sizes, words of closed lists; lists and maps as the loader takes them.
+//! Scalar notations (selectors, expressions, durations, sizes, enumerations), and lists and maps as the loader accepts
+//! them.
 
-use crate::domain::Closed;
+use crate::domain::NamedEnum;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map as Members, Value, json};
 use std::borrow::Cow;
 use std::marker::PhantomData;
 
-/// What `Selector::looks_like` takes for one.
+/// The pattern of `Selector::looks_like`.
 pub const SELECTOR: &str = "^[$@^]([.\\[]|$)";
 
 /// A notation: a type that is only a schema.
@@ -57,8 +58,8 @@ notation! {
     Line, "text", { "type": "string", "pattern": "^[^\\n\\r\\x00]*$" }
 }
 notation! {
-    /// A map from words to values; `default:` is for every other word. In a rule, `none` as a value means that the field
-    /// stays empty.
+    /// A map from words to values; `default:` is for every other word. In a rule, `none` as a value means that the
+    /// field stays empty.
     Table, "table", { "type": "object" }
 }
 notation! {
@@ -70,14 +71,14 @@ notation! {
     Scalar, "word", { "type": ["string", "number", "boolean"] }
 }
 
-/// A value whose schema a function makes, out of the loader's lists.
+/// A value with a schema that a function generates from the loader's lists.
 #[derive(Default)]
-pub struct Made;
+pub struct Generated;
 
-/// One word of a closed list.
-pub struct Word<T>(PhantomData<T>);
+/// One name of an enumeration.
+pub struct NameOf<T>(PhantomData<T>);
 
-impl<T: Closed> JsonSchema for Word<T> {
+impl<T: NamedEnum> JsonSchema for NameOf<T> {
     fn inline_schema() -> bool {
         true
     }
@@ -87,20 +88,20 @@ impl<T: Closed> JsonSchema for Word<T> {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let mut schema = one_of(T::WORDS);
-        if T::MEANINGS.iter().any(|m| !m.is_empty()) {
-            schema.insert("markdownEnumDescriptions".to_owned(), json!(T::MEANINGS));
+        let mut schema = one_of(T::NAMES);
+        if T::VALUE_DESCRIPTIONS.iter().any(|m| !m.is_empty()) {
+            schema.insert("markdownEnumDescriptions".to_owned(), json!(T::VALUE_DESCRIPTIONS));
         }
         schema
     }
 }
 
-/// One of these words.
+/// One of these names.
 pub fn one_of(words: &[&str]) -> Schema {
     json_schema!({ "type": "string", "enum": words })
 }
 
-/// A list; a single value counts as a list of one, and nothing as an empty one.
+/// A list; a single value counts as a list of one, and null as an empty list.
 pub struct List<T>(PhantomData<T>);
 
 impl<T: JsonSchema> JsonSchema for List<T> {
@@ -118,10 +119,10 @@ impl<T: JsonSchema> JsonSchema for List<T> {
     }
 }
 
-/// The same, where something must stand.
-pub struct Some1<T>(PhantomData<T>);
+/// The same, where null is not allowed.
+pub struct OneOrMore<T>(PhantomData<T>);
 
-impl<T: JsonSchema> JsonSchema for Some1<T> {
+impl<T: JsonSchema> JsonSchema for OneOrMore<T> {
     fn inline_schema() -> bool {
         true
     }
@@ -136,10 +137,10 @@ impl<T: JsonSchema> JsonSchema for Some1<T> {
     }
 }
 
-/// A list that must hold something.
-pub struct Full<T>(PhantomData<T>);
+/// A list with at least one element.
+pub struct NonEmptyList<T>(PhantomData<T>);
 
-impl<T: JsonSchema> JsonSchema for Full<T> {
+impl<T: JsonSchema> JsonSchema for NonEmptyList<T> {
     fn inline_schema() -> bool {
         true
     }
@@ -153,7 +154,7 @@ impl<T: JsonSchema> JsonSchema for Full<T> {
     }
 }
 
-/// A map whose keys are free; nothing counts as an empty one.
+/// A map with arbitrary keys; null counts as an empty map.
 pub struct Map<T>(PhantomData<T>);
 
 impl<T: JsonSchema> JsonSchema for Map<T> {
@@ -170,7 +171,7 @@ impl<T: JsonSchema> JsonSchema for Map<T> {
     }
 }
 
-/// A map whose keys are selectors.
+/// A map with selectors as keys.
 pub struct BySelector<T>(PhantomData<T>);
 
 impl<T: JsonSchema> JsonSchema for BySelector<T> {
@@ -191,17 +192,17 @@ impl<T: JsonSchema> JsonSchema for BySelector<T> {
     }
 }
 
-/// Exactly one of several keys: what `oneOf` says in a map's schema.
+/// The value of `oneOf` for a map that must have exactly one of these keys.
 pub fn exactly_one<'k>(keys: impl IntoIterator<Item = &'k str>) -> Value {
     keys.into_iter().map(|key| json!({ "required": [key] })).collect()
 }
 
-/// A map with known keys only.
+/// A map without unknown keys.
 pub fn closed(properties: Members<String, Value>) -> Schema {
     json_schema!({ "type": "object", "additionalProperties": false, "properties": properties })
 }
 
-/// Nothing counts as an empty map.
+/// Null counts as an empty map.
 pub fn or_null(mut schema: Schema) -> Schema {
     schema.insert("type".to_owned(), json!(["null", "object"]));
     schema

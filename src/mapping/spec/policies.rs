@@ -1,35 +1,35 @@
-//! Policies, from the list that the loader reads: in a dialect, and in a profile.
+//! Schemas for policies in dialects, profiles and routes, generated from the list of built-in policies.
 
 use super::notation::{one_of, or_null};
 use crate::domain::policy::{BUILT_IN, PolicySpec};
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
 
-/// In a dialect: name to value. Without `own_policies:` there are the built-in ones only.
+/// In a dialect or route: name to value.
 pub fn of_dialect(_: &mut SchemaGenerator) -> Schema {
     let properties = built_in(|spec| value(spec).to_value());
-    or_null(json_schema!({ "properties": properties, "additionalProperties": own() }))
+    or_null(json_schema!({ "properties": properties, "additionalProperties": custom_value() }))
 }
 
-/// In a profile: a value for every dialect, or dialect to value. A policy of one dialect's own is set for that one.
+/// In a profile: a value for every dialect, or dialect to value. A custom policy is set per dialect only.
 pub fn of_profile(_: &mut SchemaGenerator) -> Schema {
     let by_dialect = |one: Value| json!({ "type": "object", "additionalProperties": one });
     let properties = built_in(|spec| {
         let one = value(spec).to_value();
         json!({ "if": { "type": "object" }, "then": by_dialect(one.clone()), "else": one })
     });
-    or_null(json_schema!({ "properties": properties, "additionalProperties": by_dialect(own()) }))
+    or_null(json_schema!({ "properties": properties, "additionalProperties": by_dialect(custom_value()) }))
 }
 
 /// `own_policies:`: a name and its values, the default first.
 pub fn declared(_: &mut SchemaGenerator) -> Schema {
     let names: Vec<&str> = BUILT_IN.iter().map(|p| p.name).collect();
-    let values = json!({ "type": "array", "minItems": 1, "items": own() });
+    let values = json!({ "type": "array", "minItems": 1, "items": custom_value() });
     or_null(json_schema!({ "propertyNames": { "not": { "enum": names } }, "additionalProperties": values }))
 }
 
-/// A dialect that declares none of its own sets none.
-pub fn unknown_ones_are_declared(schema: &mut Schema) {
+/// A dialect that declares no custom policies can set built-in ones only.
+pub fn custom_policies_are_declared(schema: &mut Schema) {
     let names: Vec<&str> = BUILT_IN.iter().map(|p| p.name).collect();
     schema.insert("if".to_owned(), json!({ "not": { "required": ["own_policies"] } }));
     let closed = json!({ "propertyNames": { "enum": names } });
@@ -39,7 +39,7 @@ pub fn unknown_ones_are_declared(schema: &mut Schema) {
 fn built_in(schema: impl Fn(&PolicySpec) -> Value) -> Map<String, Value> {
     let described = |spec: &PolicySpec| {
         let mut schema = schema(spec);
-        schema["description"] = spec.about.into();
+        schema["description"] = spec.description.into();
         if !spec.list {
             schema["default"] = spec.values[0].into();
         }
@@ -53,7 +53,7 @@ fn value(spec: &PolicySpec) -> Schema {
     if spec.list { json_schema!({ "type": "array", "items": word }) } else { word }
 }
 
-/// A value of a policy that a dialect declares.
-fn own() -> Value {
+/// A value of a custom policy.
+fn custom_value() -> Value {
     json!({ "type": ["string", "number", "boolean"] })
 }

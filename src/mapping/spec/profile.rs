@@ -1,6 +1,6 @@
 //! profiles/*.yaml.
 
-use super::notation::{Anything, Made, Map};
+use super::notation::{Anything, Generated, Map};
 use super::policies;
 use schemars::JsonSchema;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ pub struct Profile {
     pub profile: String,
     /// Named choices: a value for every dialect, or dialect to value. A policy of one dialect's own is set for that one.
     #[schemars(default, schema_with = "policies::of_profile", title = "policies")]
-    pub policies: Made,
+    pub policies: Generated,
     /// Variables of the process that set policies: variable to policy, or to `POLICY.DIALECT` for one dialect. They are read
     /// when the program starts and come after `policies:`; one that is not set, or is empty, sets nothing.
     pub environment: Option<Map<String>>,

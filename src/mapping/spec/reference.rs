@@ -1,72 +1,72 @@
-//! `docs/mapping-reference.md`: the keys of every kind of mapping file as tables, made from the same schemas.
+//! Generates the mapping reference: the keys of every kind of mapping file as tables, from the same schemas.
 
-use super::{KINDS, Kind};
+use super::{FILE_KINDS, FileKind};
 use serde_json::{Map, Value};
 use std::collections::VecDeque;
 
-const HEAD: &str = "# Mapping reference
+const HEADER: &str = "# Mapping reference
 
 Every key of every mapping file: made by `reframe schema --write` from what `schemas/mapping/` is made from, so do not edit it.
 What the keys are for, by example: [mappings.md](mappings.md).
 
 ";
 
-/// How a field of an emitted word is filled is told by example.
-const FIELDS: &str = "mappings.md#fields-and-conversions";
+/// The guide that explains by example how the fields of an emitted value are set.
+const FIELDS_ANCHOR: &str = "mappings.md#fields-and-conversions";
 
 pub fn text() -> String {
     let mut reference = Reference::default();
-    let kinds = KINDS.iter().map(|kind| format!("[{}](#{})", kind.files.replace('*', "\\*"), anchor(kind, "")));
+    let kinds = FILE_KINDS.iter().map(|kind| format!("[{}](#{})", kind.files.replace('*', "\\*"), anchor(kind, "")));
     let contents = kinds.collect::<Vec<_>>().join(" · ");
-    for kind in KINDS {
+    for kind in FILE_KINDS {
         reference.kind(kind);
     }
-    format!("{HEAD}{contents}\n{}", reference.text)
+    format!("{HEADER}{contents}\n{}", reference.text)
 }
 
 #[derive(Default)]
 struct Reference {
     text: String,
-    /// What has been told, and where: a definition that several kinds share is told once.
-    told: Vec<(Value, String)>,
+    /// The anchors of the definitions written so far; a definition shared by several file kinds is written once.
+    anchors: Vec<(Value, String)>,
 }
 
-/// What is still to be told of a kind.
-struct Ahead<'s> {
-    kind: &'s Kind,
+/// The sections of a file kind that are not written yet.
+struct PendingSections<'s> {
+    kind: &'s FileKind,
     definitions: &'s Map<String, Value>,
     sections: VecDeque<(String, &'s Value)>,
 }
 
 impl Reference {
-    fn kind(&mut self, kind: &Kind) {
+    fn kind(&mut self, kind: &FileKind) {
         let schema = kind.schema();
         let none = Map::new();
         let definitions = schema["$defs"].as_object().unwrap_or(&none);
-        let mut ahead = Ahead { kind, definitions, sections: VecDeque::new() };
+        let mut pending = PendingSections { kind, definitions, sections: VecDeque::new() };
         self.text.push_str(&format!(
             "\n<a id=\"{}\"></a>\n\n## {}\n\n",
             anchor(kind, ""),
             kind.files.replace('*', "\\*")
         ));
-        self.section(&schema, &mut ahead);
-        while let Some((name, schema)) = ahead.sections.pop_front() {
+        self.section(&schema, &mut pending);
+        while let Some((name, schema)) = pending.sections.pop_front() {
             self.text.push_str(&format!(
                 "\n<a id=\"{}\"></a>\n\n### {}: {}\n\n",
                 anchor(kind, &name),
                 kind.name,
                 label(&name, schema)
             ));
-            self.section(schema, &mut ahead);
+            self.section(schema, &mut pending);
         }
     }
 
-    fn section<'s>(&mut self, schema: &'s Value, ahead: &mut Ahead<'s>) {
+    fn section<'s>(&mut self, schema: &'s Value, pending: &mut PendingSections<'s>) {
         if let Some(about) = schema["description"].as_str() {
             self.text.push_str(&format!("{about}\n"));
         }
         let Some(properties) = schema["properties"].as_object() else {
-            let forms = self.forms(schema, ahead);
+            let forms = self.forms(schema, pending);
             if !forms.is_empty() {
                 self.text.push_str(&format!("\nIts maps: {}.\n", forms.join(", ")));
             }
@@ -74,7 +74,7 @@ impl Reference {
         };
         self.text.push_str("\n| key | value | default | meaning |\n|---|---|---|---|\n");
         for (key, property) in properties {
-            let value = self.value(key, property, ahead);
+            let value = self.value(key, property, pending);
             let required = schema["required"].as_array().is_some_and(|r| r.iter().any(|k| k == key));
             let default = match (required, &property["default"]) {
                 (true, _) => "required".to_owned(),
@@ -87,36 +87,37 @@ impl Reference {
         }
     }
 
-    /// What may stand after a key.
-    fn value<'s>(&mut self, key: &str, schema: &'s Value, ahead: &mut Ahead<'s>) -> String {
+    /// The type of a value, for the table.
+    fn value<'s>(&mut self, key: &str, schema: &'s Value, pending: &mut PendingSections<'s>) -> String {
         if let Some(name) = schema["$ref"].as_str().and_then(|r| r.strip_prefix("#/$defs/")) {
-            let definitions = ahead.definitions;
-            return definitions.get(name).map_or(String::new(), |found| self.link(name, found, ahead));
+            let definitions = pending.definitions;
+            return definitions.get(name).map_or(String::new(), |found| self.link(name, found, pending));
         }
         if let Some(words) = schema["enum"].as_array() {
             return words.iter().filter_map(Value::as_str).map(code).collect::<Vec<_>>().join(", ");
         }
         if let Some(properties) = schema["properties"].as_object() {
-            // Keys that say what they mean have a table of their own.
+            // Keys with descriptions get a table of their own.
             if properties.values().any(|p| p["description"].is_string()) {
                 let name = schema["title"].as_str().map_or(key.to_owned(), |title| title.replace(' ', "-"));
-                return self.link(&name, schema, ahead);
+                return self.link(&name, schema, pending);
             }
-            return self.keys(properties, &schema["additionalProperties"], ahead);
+            return self.keys(properties, &schema["additionalProperties"], pending);
         }
         if let Some(title) = schema["title"].as_str() {
-            let forms = self.forms(schema, ahead);
+            let forms = self.forms(schema, pending);
             return if forms.is_empty() { title.to_owned() } else { format!("{title}; {}", forms.join(", ")) };
         }
         if schema["if"]["type"] == "array" {
-            return format!("list of {}", self.value(key, &schema["then"]["items"], ahead));
+            return format!("list of {}", self.value(key, &schema["then"]["items"], pending));
         }
         if schema["if"]["type"] == "object" {
-            return self.value(key, &schema["else"], ahead);
+            return self.value(key, &schema["else"], pending);
         }
-        if let Some(ways) = schema["anyOf"].as_array() {
-            let ways: Vec<String> = ways.iter().map(|way| self.value(key, way, ahead)).collect();
-            return ways.join(" or ");
+        if let Some(alternatives) = schema["anyOf"].as_array() {
+            let alternatives: Vec<String> =
+                alternatives.iter().map(|alternative| self.value(key, alternative, pending)).collect();
+            return alternatives.join(" or ");
         }
         let kinds: Vec<&str> = match &schema["type"] {
             Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).filter(|k| *k != "null").collect(),
@@ -124,61 +125,66 @@ impl Reference {
         };
         match kinds.as_slice() {
             ["object"] if schema["additionalProperties"].is_object() => {
-                format!("map of {}", self.value(key, &schema["additionalProperties"], ahead))
+                format!("map of {}", self.value(key, &schema["additionalProperties"], pending))
             }
             ["object"] => "map".to_owned(),
-            ["array"] => format!("list of {}", self.value(key, &schema["items"], ahead)),
+            ["array"] => format!("list of {}", self.value(key, &schema["items"], pending)),
             ["string"] => "text".to_owned(),
             [] => "anything".to_owned(),
             several => several.join(" or "),
         }
     }
 
-    /// Keys that need no words, those with the same values together.
-    fn keys<'s>(&mut self, keys: &'s Map<String, Value>, others: &'s Value, ahead: &mut Ahead<'s>) -> String {
+    /// Keys without descriptions, grouped by their values.
+    fn keys<'s>(
+        &mut self,
+        keys: &'s Map<String, Value>,
+        others: &'s Value,
+        pending: &mut PendingSections<'s>,
+    ) -> String {
         let mut groups: Vec<(String, Vec<String>)> = Vec::new();
         for (key, schema) in keys {
-            let value = self.value(key, schema, ahead);
+            let value = self.value(key, schema, pending);
             match groups.iter_mut().find(|(known, _)| *known == value) {
                 Some((_, keys)) => keys.push(code(key)),
                 None => groups.push((value, vec![code(key)])),
             }
         }
         if others.is_object() {
-            groups.push((self.value("", others, ahead), vec!["others".to_owned()]));
+            groups.push((self.value("", others, pending), vec!["others".to_owned()]));
         }
         let groups = groups.into_iter().map(|(value, keys)| format!("{}: {value}", keys.join(", ")));
         groups.collect::<Vec<_>>().join("; ")
     }
 
-    /// The maps that a value may be, which stand somewhere inside of its schema.
-    fn forms<'s>(&mut self, schema: &'s Value, ahead: &mut Ahead<'s>) -> Vec<String> {
-        let definitions = ahead.definitions;
+    /// The objects that a value can be, found anywhere in its schema.
+    fn forms<'s>(&mut self, schema: &'s Value, pending: &mut PendingSections<'s>) -> Vec<String> {
+        let definitions = pending.definitions;
         let mut names: Vec<&str> = Vec::new();
         references(schema, &mut names);
         let mut forms = Vec::new();
         for name in names {
             if let Some(found) = definitions.get(name).filter(|found| found["properties"].is_object()) {
-                forms.push(self.link(name, found, ahead));
+                forms.push(self.link(name, found, pending));
             }
         }
         forms
     }
 
-    /// A link to what tells of a schema; if nothing does, it will be told.
-    fn link<'s>(&mut self, name: &str, schema: &'s Value, ahead: &mut Ahead<'s>) -> String {
+    /// A link to the section of a definition; adds the section if there is none.
+    fn link<'s>(&mut self, name: &str, schema: &'s Value, pending: &mut PendingSections<'s>) -> String {
         let label = label(name, schema);
         if name == "Anything" {
             return label;
         }
         if name.starts_with("Field.") {
-            return format!("[{label}]({FIELDS})");
+            return format!("[{label}]({FIELDS_ANCHOR})");
         }
-        let told = self.told.iter().find(|(told, _)| told == schema).map(|(_, at)| at.clone());
-        let at = told.unwrap_or_else(|| {
-            let at = anchor(ahead.kind, name);
-            self.told.push((schema.clone(), at.clone()));
-            ahead.sections.push_back((name.to_owned(), schema));
+        let known = self.anchors.iter().find(|(known, _)| known == schema).map(|(_, at)| at.clone());
+        let at = known.unwrap_or_else(|| {
+            let at = anchor(pending.kind, name);
+            self.anchors.push((schema.clone(), at.clone()));
+            pending.sections.push_back((name.to_owned(), schema));
             at
         });
         format!("[{label}](#{at})")
@@ -197,11 +203,11 @@ fn references<'s>(schema: &'s Value, names: &mut Vec<&'s str>) {
     }
 }
 
-fn anchor(kind: &Kind, name: &str) -> String {
+fn anchor(kind: &FileKind, name: &str) -> String {
     format!("{}-{name}", kind.name).trim_end_matches('-').to_lowercase()
 }
 
-/// As a person would call it: its title, or `ClientKey` as `client key`.
+/// The title of a definition, or its type name in words: `ClientKey` as `client key`.
 fn label(name: &str, schema: &Value) -> String {
     if let Some(title) = schema["title"].as_str() {
         return title.to_owned();

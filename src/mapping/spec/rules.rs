@@ -1,27 +1,27 @@
-//! Rules: the same for a backend's events and a client's request; only the words that they may emit differ.
+//! Rules for backend events, client requests and captures. They differ only in what they can emit.
 
 use super::field;
-use super::notation::{Anything, BySelector, List, Selector, Some1, closed, exactly_one};
-use crate::domain::emit::{EVENTS, ITEMS, OBSERVATIONS, PARTS, TOOLS, Vocabulary};
+use super::notation::{Anything, BySelector, List, OneOrMore, Selector, closed, exactly_one};
+use crate::domain::emit::{EVENTS, EmitGrammar, ITEMS, OBSERVATIONS, PARTS, TOOLS};
 use crate::mapping::language::condition::TYPES;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::marker::PhantomData;
 
-/// Which words a rule may emit.
+/// What a rule can emit.
 pub trait Emits {
     const NAME: &'static str;
-    const VOCABULARY: &'static Vocabulary;
+    const GRAMMAR: &'static EmitGrammar;
 }
 
 macro_rules! emits {
-    ($($name:ident = $vocabulary:ident),*) => {$(
+    ($($name:ident = $grammar:ident),*) => {$(
         pub struct $name;
 
         impl Emits for $name {
             const NAME: &'static str = stringify!($name);
-            const VOCABULARY: &'static Vocabulary = &$vocabulary;
+            const GRAMMAR: &'static EmitGrammar = &$grammar;
         }
 
         impl JsonSchema for $name {
@@ -37,8 +37,8 @@ macro_rules! emits {
 }
 emits!(Event = EVENTS, Item = ITEMS, Part = PARTS, Tool = TOOLS, Observation = OBSERVATIONS);
 
-/// All rules that hold fire, in the order of the file, and emit in the order of the list. Rules that stand together and have
-/// the same `each` walk it once, element by element. A rule says exactly one of `emit`, `drop` and `fail`.
+/// All rules that hold fire, in the order of the file, and emit in the order of the list. Rules that stand together and
+/// have the same `each` walk it once, element by element. A rule says exactly one of `emit`, `drop` and `fail`.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields, rename = "{V}Rule", title = "rule", extend("oneOf" = exactly_one(["emit", "drop", "fail"])))]
 pub struct Rule<V: Emits + JsonSchema> {
@@ -53,7 +53,7 @@ pub struct Rule<V: Emits + JsonSchema> {
     #[schemars(extend("default" = false))]
     pub otherwise: Option<bool>,
     /// What is said. An entry may have an `each:` and a `where:` of its own, beside the word.
-    pub emit: Option<Some1<Emit<V>>>,
+    pub emit: Option<OneOrMore<Emit<V>>>,
     /// Why: it is known and says nothing.
     pub drop: Option<String>,
     /// The message: it ends the turn; in a request, it is refused.
@@ -70,8 +70,8 @@ pub struct NamedRule<V: Emits + JsonSchema> {
     pub rule: Rule<V>,
 }
 
-/// A test of one node: `exists`, `absent`, a type (`string`, `number`, `boolean`, `object`, `array`, `"null"`), a value that
-/// it equals, a list of such values, or `{ equals: VALUE }`.
+/// A test of one node: `exists`, `absent`, a type (`string`, `number`, `boolean`, `object`, `array`, `"null"`), a value
+/// that it equals, a list of such values, or `{ equals: VALUE }`.
 pub struct Test;
 
 impl JsonSchema for Test {
@@ -113,21 +113,21 @@ impl<V: Emits> JsonSchema for Emit<V> {
         properties.insert("each".to_owned(), described(each, "Once for every node that it finds, as `@`."));
         let conditions = generator.subschema_for::<BySelector<Test>>();
         properties.insert("where".to_owned(), described(conditions, "Only if these hold."));
-        for word in V::VOCABULARY.words {
+        for word in V::GRAMMAR.kinds {
             let fields = field::fields(word.fields, generator);
-            properties.insert(word.name.to_owned(), described(fields, word.about));
+            properties.insert(word.name.to_owned(), described(fields, word.description));
         }
         let mut schema = closed(properties);
-        schema.insert("title".to_owned(), V::VOCABULARY.noun.into());
-        let about = format!("One {} with its fields. What is not there is not said.", V::VOCABULARY.noun);
+        schema.insert("title".to_owned(), V::GRAMMAR.noun.into());
+        let about = format!("One {} with its fields. What is not there is not said.", V::GRAMMAR.noun);
         schema.insert("description".to_owned(), about.into());
-        schema.insert("oneOf".to_owned(), exactly_one(V::VOCABULARY.names()));
+        schema.insert("oneOf".to_owned(), exactly_one(V::GRAMMAR.names()));
         schema
     }
 }
 
-/// Without `key:` there are no names of events.
-pub fn names_need_a_key(schema: &mut Schema) {
+/// `event:` in a rule requires the selector of the event name.
+pub fn event_rules_need_a_name_selector(schema: &mut Schema) {
     let nameless = json!({ "properties": { "event": false } });
     schema.insert("if".to_owned(), json!({ "not": { "required": ["key"] } }));
     let rules = json!({ "if": { "type": "array" }, "then": { "items": nameless }, "else": nameless });

@@ -1,6 +1,6 @@
 //! scripts/*.yaml.
 
-use super::notation::{Expression, Full, Made, exactly_one, one_of};
+use super::notation::{Expression, Generated, NonEmptyList, exactly_one, one_of};
 use crate::mapping::config::script::PACES;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
@@ -12,9 +12,9 @@ pub struct Script {
     pub script: String,
     /// The time between two events.
     #[schemars(default, schema_with = "pace", extend("default" = PACES[0]))]
-    pub pace: Made,
+    pub pace: Generated,
     /// The first that holds is played. The last has no `when:`, so that every request has something to play.
-    pub steps: Full<Step>,
+    pub steps: NonEmptyList<Step>,
 }
 
 /// A step says exactly one of `play` and `refuse`.
@@ -29,7 +29,7 @@ pub struct Step {
     pub refuse: Option<Refuse>,
     /// The time between two events. Default: the script's.
     #[schemars(default, schema_with = "pace")]
-    pub pace: Made,
+    pub pace: Generated,
 }
 
 /// Why a request cannot be played.

@@ -1,4 +1,4 @@
-//! Skeletons: YAML values with holes, and the four directives.
+//! Skeletons: YAML values with placeholders, and the four directives.
 
 use super::notation::{Expression, Map};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};

@@ -1,6 +1,6 @@
-//! *.test.yaml: what stands beside a mapping and must hold.
+//! *.test.yaml.
 
-use super::notation::{Anything, List, Made, Word};
+use super::notation::{Anything, Generated, List, NameOf};
 use crate::domain::FaultKind;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
@@ -93,7 +93,7 @@ impl JsonSchema for Frame {
 pub struct Where {
     /// Which frame, from 0; or `last`.
     #[schemars(schema_with = "which")]
-    pub frame: Made,
+    pub frame: Generated,
 }
 
 /// A fault, as far as it is expected.
@@ -101,7 +101,7 @@ pub struct Where {
 #[schemars(deny_unknown_fields, extend("minProperties" = 1))]
 pub struct Fault {
     /// Its kind.
-    pub kind: Option<Word<FaultKind>>,
+    pub kind: Option<NameOf<FaultKind>>,
     /// Its message.
     pub message: Option<Anything>,
     /// The member that is to blame.

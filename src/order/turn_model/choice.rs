@@ -1,180 +1,185 @@
-//! The life of one choice, from what follows its `choice.open` to its `choice.finish`: which items may be open beside
-//! each other, and what closes them. Read it beside `turn/`: each kind of step is one way through the code there.
+//! The states of one choice between `choice.open` and `choice.finish`: which items can be open at the same time, and what
+//! closes them. Each kind of step corresponds to one code path of `turn/`.
 
-use super::Life;
-use super::items::{Message, Reasoning};
+use super::TurnModel;
+use super::items::{MessageModel, ReasoningModel};
 use crate::domain::MomentKind as M;
-use crate::domain::policy::{EmptyMessageItem, TerminalOrder, ToolsOverlap};
+use crate::domain::policy::{CloseItems, EmptyMessageItem, ToolsOverlap};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Lane {
-    phase: Phase,
-    message: Message,
-    /// There has been a message: policy `empty_message_item` asks.
-    spoken: bool,
-    reasoning: Reasoning,
-    calls: Calls,
+pub(super) struct ChoiceModel {
+    phase: ChoicePhase,
+    message: MessageModel,
+    /// A message was opened before, for the policy `empty_message_item`.
+    has_message: bool,
+    reasoning: ReasoningModel,
+    calls: OpenCalls,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-enum Phase {
+enum ChoicePhase {
     #[default]
-    Speaking,
-    /// Message and reasoning are closed; the calls that are left come one after the other.
+    Running,
+    /// Message and reasoning are closed; the remaining calls are emitted one after the other.
     Closing,
     Finished,
 }
 
 /// How many calls are open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-enum Calls {
+enum OpenCalls {
     #[default]
     None,
     One,
     Many,
 }
 
-type Steps = Vec<(Vec<M>, Lane)>;
+type Transitions = Vec<(Vec<M>, ChoiceModel)>;
 
-impl Lane {
+impl ChoiceModel {
     pub fn is_finished(&self) -> bool {
-        self.phase == Phase::Finished
+        self.phase == ChoicePhase::Finished
     }
 
-    /// What is left of it is told at once.
+    /// True while the rest of the choice is emitted without interruption by other choices.
     pub fn is_closing(&self) -> bool {
-        self.phase == Phase::Closing
+        self.phase == ChoicePhase::Closing
     }
 
-    pub fn steps(&self, life: &Life) -> Steps {
+    pub fn steps(&self, turn_model: &TurnModel) -> Transitions {
         let mut steps = Vec::new();
         match self.phase {
-            Phase::Speaking => {
-                self.speak(life, &mut steps);
-                self.think(life, &mut steps);
-                self.call(life, &mut steps);
-                self.close(life, &mut steps);
-                steps.push(self.finish(life));
+            ChoicePhase::Running => {
+                self.content_steps(turn_model, &mut steps);
+                self.reasoning_steps(turn_model, &mut steps);
+                self.call_steps(turn_model, &mut steps);
+                self.close_steps(turn_model, &mut steps);
+                steps.push(self.finish(turn_model));
             }
-            Phase::Closing => self.close_calls(life, &mut steps),
-            Phase::Finished => {}
+            ChoicePhase::Closing => self.closing_steps(turn_model, &mut steps),
+            ChoicePhase::Finished => {}
         }
         steps
     }
 
-    /// Text, a refusal, an annotation.
-    fn speak(&self, life: &Life, steps: &mut Steps) {
-        for (told, message) in self.message.hear(life.can) {
-            steps.push((told, Lane { message, ..*self }));
+    /// Text, a refusal or an annotation arrives.
+    fn content_steps(&self, turn_model: &TurnModel, steps: &mut Transitions) {
+        for (moments, message) in self.message.receive(turn_model.output) {
+            steps.push((moments, ChoiceModel { message, ..*self }));
         }
-        // With `at_end` all that is said belongs to one message, however the backend names it.
-        if self.message == Message::Closed || life.by_item() {
+        // With `CloseItems::AtFinish` all content belongs to one message, whatever item the backend assigns it to.
+        if self.message == MessageModel::Closed || turn_model.closes_when_complete() {
             let (opening, opened) = self.open_message();
-            for (told, message) in opened.message.hear(life.can) {
-                steps.push(([opening.as_slice(), &told].concat(), Lane { message, ..opened }));
+            for (moments, message) in opened.message.receive(turn_model.output) {
+                steps.push(([opening.as_slice(), &moments].concat(), ChoiceModel { message, ..opened }));
             }
         }
     }
 
-    fn open_message(&self) -> (Vec<M>, Lane) {
-        let told = [self.message.close(), self.reasoning.close(), &[M::MessageOpen]].concat();
-        (told, Lane { message: Message::Empty, spoken: true, reasoning: Reasoning::Closed, ..*self })
+    fn open_message(&self) -> (Vec<M>, ChoiceModel) {
+        let moments = [self.message.close(), self.reasoning.close(), &[M::MessageOpen]].concat();
+        (
+            moments,
+            ChoiceModel { message: MessageModel::Empty, has_message: true, reasoning: ReasoningModel::Closed, ..*self },
+        )
     }
 
     /// Policy `empty_message_item`.
-    fn ensure_message(&self, life: &Life) -> (Vec<M>, Lane) {
-        let wanted = life.policies.empty_message_item == EmptyMessageItem::Always;
-        if wanted && !self.spoken { self.open_message() } else { (Vec::new(), *self) }
+    fn ensure_message(&self, turn_model: &TurnModel) -> (Vec<M>, ChoiceModel) {
+        let wanted = turn_model.policies.empty_message_item == EmptyMessageItem::Always;
+        if wanted && !self.has_message { self.open_message() } else { (Vec::new(), *self) }
     }
 
-    /// Policy `terminal_order`: another kind of item ends the message, or does not.
-    fn leave_message(&self, life: &Life) -> (Vec<M>, Lane) {
-        match life.policies.terminal_order {
-            TerminalOrder::ByItem => (self.message.close().to_vec(), Lane { message: Message::Closed, ..*self }),
-            TerminalOrder::AtEnd => (Vec::new(), *self),
-        }
-    }
-
-    fn think(&self, life: &Life, steps: &mut Steps) {
-        for (told, reasoning) in self.reasoning.hear(life.can) {
-            steps.push((told, Lane { reasoning, ..*self }));
-        }
-        let (leaving, left) = self.leave_message(life);
-        let opening = [self.reasoning.close(), &leaving, &[M::ReasoningOpen]].concat();
-        if life.can.sealed {
-            steps.push((opening.clone(), Lane { reasoning: Reasoning::Sealed, ..left }));
-        }
-        for (told, reasoning) in Reasoning::Sealed.hear(life.can) {
-            steps.push(([opening.as_slice(), &told].concat(), Lane { reasoning, ..left }));
+    /// Another kind of item opens: the policy `close_items` decides whether the message closes.
+    fn close_message_by_policy(&self, turn_model: &TurnModel) -> (Vec<M>, ChoiceModel) {
+        match turn_model.policies.close_items {
+            CloseItems::WhenComplete => {
+                (self.message.close().to_vec(), ChoiceModel { message: MessageModel::Closed, ..*self })
+            }
+            CloseItems::AtFinish => (Vec::new(), *self),
         }
     }
 
-    fn call(&self, life: &Life, steps: &mut Steps) {
-        if !life.can.tools {
+    fn reasoning_steps(&self, turn_model: &TurnModel, steps: &mut Transitions) {
+        for (moments, reasoning) in self.reasoning.receive(turn_model.output) {
+            steps.push((moments, ChoiceModel { reasoning, ..*self }));
+        }
+        let (closing_message, rest) = self.close_message_by_policy(turn_model);
+        let opening = [self.reasoning.close(), &closing_message, &[M::ReasoningOpen]].concat();
+        if turn_model.output.encrypted_reasoning {
+            steps.push((opening.clone(), ChoiceModel { reasoning: ReasoningModel::Encrypted, ..rest }));
+        }
+        for (moments, reasoning) in ReasoningModel::Encrypted.receive(turn_model.output) {
+            steps.push(([opening.as_slice(), &moments].concat(), ChoiceModel { reasoning, ..rest }));
+        }
+    }
+
+    fn call_steps(&self, turn_model: &TurnModel, steps: &mut Transitions) {
+        if !turn_model.output.tools {
             return;
         }
-        if self.calls == Calls::None || life.policies.tools_overlap == ToolsOverlap::Interleaved {
-            let (ensuring, ensured) = self.ensure_message(life);
-            let (leaving, left) = ensured.leave_message(life);
-            let told = [&ensuring, &leaving, left.reasoning.close(), &[M::ToolOpen]].concat();
-            let calls = if self.calls == Calls::None { Calls::One } else { Calls::Many };
-            steps.push((told, Lane { reasoning: Reasoning::Closed, calls, ..left }));
+        if self.calls == OpenCalls::None || turn_model.policies.tools_overlap == ToolsOverlap::Interleaved {
+            let (ensuring, ensured) = self.ensure_message(turn_model);
+            let (closing_message, rest) = ensured.close_message_by_policy(turn_model);
+            let moments = [&ensuring, &closing_message, rest.reasoning.close(), &[M::ToolOpen]].concat();
+            let calls = if self.calls == OpenCalls::None { OpenCalls::One } else { OpenCalls::Many };
+            steps.push((moments, ChoiceModel { reasoning: ReasoningModel::Closed, calls, ..rest }));
         }
-        if self.calls != Calls::None {
+        if self.calls != OpenCalls::None {
             steps.push((vec![M::ToolArgs], *self));
         }
-        if life.by_item() {
-            for calls in self.calls.less() {
-                steps.push((vec![M::ToolClose], Lane { calls: *calls, ..*self }));
+        if turn_model.closes_when_complete() {
+            for calls in self.calls.after_one_closes() {
+                steps.push((vec![M::ToolClose], ChoiceModel { calls: *calls, ..*self }));
             }
         }
     }
 
-    /// The backend says that an item is complete.
-    fn close(&self, life: &Life, steps: &mut Steps) {
-        if !life.by_item() {
+    /// The backend reports an item as complete.
+    fn close_steps(&self, turn_model: &TurnModel, steps: &mut Transitions) {
+        if !turn_model.closes_when_complete() {
             return;
         }
-        if self.message != Message::Closed {
-            steps.push((self.message.close().to_vec(), Lane { message: Message::Closed, ..*self }));
+        if self.message != MessageModel::Closed {
+            steps.push((self.message.close().to_vec(), ChoiceModel { message: MessageModel::Closed, ..*self }));
         }
-        if self.reasoning != Reasoning::Closed {
-            steps.push((self.reasoning.close().to_vec(), Lane { reasoning: Reasoning::Closed, ..*self }));
+        if self.reasoning != ReasoningModel::Closed {
+            steps.push((self.reasoning.close().to_vec(), ChoiceModel { reasoning: ReasoningModel::Closed, ..*self }));
         }
     }
 
-    fn finish(&self, life: &Life) -> (Vec<M>, Lane) {
-        let (ensuring, ensured) = self.ensure_message(life);
-        let told = [&ensuring, ensured.reasoning.close(), ensured.message.close()].concat();
-        let (message, reasoning) = (Message::Closed, Reasoning::Closed);
-        (told, Lane { phase: Phase::Closing, message, reasoning, ..ensured })
+    fn finish(&self, turn_model: &TurnModel) -> (Vec<M>, ChoiceModel) {
+        let (ensuring, ensured) = self.ensure_message(turn_model);
+        let moments = [&ensuring, ensured.reasoning.close(), ensured.message.close()].concat();
+        let (message, reasoning) = (MessageModel::Closed, ReasoningModel::Closed);
+        (moments, ChoiceModel { phase: ChoicePhase::Closing, message, reasoning, ..ensured })
     }
 
-    fn close_calls(&self, life: &Life, steps: &mut Steps) {
-        for calls in self.calls.less() {
-            let closed = Lane { calls: *calls, ..*self };
+    fn closing_steps(&self, turn_model: &TurnModel, steps: &mut Transitions) {
+        for calls in self.calls.after_one_closes() {
+            let closed = ChoiceModel { calls: *calls, ..*self };
             steps.push((vec![M::ToolClose], closed));
             steps.push((vec![M::ToolArgs, M::ToolClose], closed));
         }
-        // A call that had to wait comes in its turn: after the one that is open, where one at a time may be.
-        let waits = life.policies.tools_overlap == ToolsOverlap::Serial && self.calls != Calls::None;
-        if life.can.tools && !waits {
+        // A call that was held back opens now; with serial calls only after the open one has closed.
+        let waits = turn_model.policies.tools_overlap == ToolsOverlap::Serial && self.calls != OpenCalls::None;
+        if turn_model.output.tools && !waits {
             steps.push((vec![M::ToolOpen, M::ToolClose], *self));
             steps.push((vec![M::ToolOpen, M::ToolArgs, M::ToolClose], *self));
         }
-        if self.calls == Calls::None {
-            steps.push((vec![M::ChoiceFinish], Lane { phase: Phase::Finished, ..Lane::default() }));
+        if self.calls == OpenCalls::None {
+            steps.push((vec![M::ChoiceFinish], ChoiceModel { phase: ChoicePhase::Finished, ..ChoiceModel::default() }));
         }
     }
 }
 
-impl Calls {
-    /// What may be left when one of them closes.
-    fn less(self) -> &'static [Calls] {
+impl OpenCalls {
+    /// The possible numbers of open calls after one of them closes.
+    fn after_one_closes(self) -> &'static [OpenCalls] {
         match self {
-            Calls::None => &[],
-            Calls::One => &[Calls::None],
-            Calls::Many => &[Calls::One, Calls::Many],
+            OpenCalls::None => &[],
+            OpenCalls::One => &[OpenCalls::None],
+            OpenCalls::Many => &[OpenCalls::One, OpenCalls::Many],
         }
     }
 }

@@ -1,14 +1,14 @@
-//! The life of one item, whatever else goes on: as `turn/` opens, fills and closes it.
+//! The states of one item, independent of other items: how `turn/` opens, fills and closes it.
 
-use super::Abilities;
+use super::OutputKinds;
 use crate::domain::MomentKind as M;
 
 /// A message, and which of its parts is open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) enum Message {
+pub(super) enum MessageModel {
     #[default]
     Closed,
-    /// Open, and nothing was said in it.
+    /// Open, without a part.
     Empty,
     Text,
     Refusal,
@@ -16,90 +16,90 @@ pub(super) enum Message {
 
 /// Reasoning, and which of its parts is open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) enum Reasoning {
+pub(super) enum ReasoningModel {
     #[default]
     Closed,
-    /// Open, and nobody can read it.
-    Sealed,
+    /// Open, without readable content.
+    Encrypted,
     Summary,
     Thought,
 }
 
-impl Message {
-    /// What is told when something comes for this message, which is open.
-    pub fn hear(self, can: Abilities) -> Vec<(Vec<M>, Message)> {
-        let mut heard = Vec::new();
-        for (piece, part) in pieces(can) {
-            let other = vec![M::PartClose, M::PartOpen, piece];
+impl MessageModel {
+    /// The moments that new content emits for an open message, and the state after it.
+    pub fn receive(self, output: OutputKinds) -> Vec<(Vec<M>, MessageModel)> {
+        let mut received = Vec::new();
+        for (delta, part) in message_deltas(output) {
+            let other = vec![M::PartClose, M::PartOpen, delta];
             match self {
-                Message::Closed => {}
-                Message::Empty => heard.push((vec![M::PartOpen, piece], part)),
-                Message::Text | Message::Refusal => {
+                MessageModel::Closed => {}
+                MessageModel::Empty => received.push((vec![M::PartOpen, delta], part)),
+                MessageModel::Text | MessageModel::Refusal => {
                     if self == part {
-                        heard.push((vec![piece], part));
+                        received.push((vec![delta], part));
                     }
-                    // A backend that numbers its parts begins another one; an annotation belongs to the one at hand.
-                    if self != part || piece != M::Annotation {
-                        heard.push((other, part));
+                    // A backend that numbers its parts can start another part; an annotation belongs to the current one.
+                    if self != part || delta != M::Annotation {
+                        received.push((other, part));
                     }
                 }
             }
         }
-        heard
+        received
     }
 
     pub fn close(self) -> &'static [M] {
         match self {
-            Message::Closed => &[],
-            Message::Empty => &[M::MessageClose],
-            Message::Text | Message::Refusal => &[M::PartClose, M::MessageClose],
+            MessageModel::Closed => &[],
+            MessageModel::Empty => &[M::MessageClose],
+            MessageModel::Text | MessageModel::Refusal => &[M::PartClose, M::MessageClose],
         }
     }
 }
 
-/// What may be said in a message, and the part that it is said in.
-fn pieces(can: Abilities) -> impl Iterator<Item = (M, Message)> {
+/// The content that a message can contain, and the part that contains it.
+fn message_deltas(output: OutputKinds) -> impl Iterator<Item = (M, MessageModel)> {
     let all = [
-        (can.text, M::TextDelta, Message::Text),
-        (can.refusal, M::RefusalDelta, Message::Refusal),
-        (can.annotations, M::Annotation, Message::Text),
+        (output.text, M::TextDelta, MessageModel::Text),
+        (output.refusal, M::RefusalDelta, MessageModel::Refusal),
+        (output.annotations, M::Annotation, MessageModel::Text),
     ];
-    all.into_iter().filter(|(can, ..)| *can).map(|(_, piece, part)| (piece, part))
+    all.into_iter().filter(|(possible, ..)| *possible).map(|(_, delta, part)| (delta, part))
 }
 
-impl Reasoning {
-    /// What is told when thoughts come for this item, which is open.
-    pub fn hear(self, can: Abilities) -> Vec<(Vec<M>, Reasoning)> {
+impl ReasoningModel {
+    /// The moments that new reasoning emits for an open item, and the state after it.
+    pub fn receive(self, output: OutputKinds) -> Vec<(Vec<M>, ReasoningModel)> {
         let close: &[M] = match self {
-            Reasoning::Closed => return Vec::new(),
-            Reasoning::Sealed => &[],
-            Reasoning::Summary => &[M::SummaryClose],
-            Reasoning::Thought => &[M::ThoughtClose],
+            ReasoningModel::Closed => return Vec::new(),
+            ReasoningModel::Encrypted => &[],
+            ReasoningModel::Summary => &[M::SummaryClose],
+            ReasoningModel::Thought => &[M::ThoughtClose],
         };
         let after = |more: &[M]| [close, more].concat();
-        let mut heard = Vec::new();
-        if can.summaries {
-            if self == Reasoning::Summary {
-                heard.push((vec![M::SummaryDelta], Reasoning::Summary));
+        let mut received = Vec::new();
+        if output.summaries {
+            if self == ReasoningModel::Summary {
+                received.push((vec![M::SummaryDelta], ReasoningModel::Summary));
             }
-            heard.push((after(&[M::SummaryOpen, M::SummaryDelta]), Reasoning::Summary));
+            received.push((after(&[M::SummaryOpen, M::SummaryDelta]), ReasoningModel::Summary));
         }
-        if can.thoughts {
-            let told = match self {
-                Reasoning::Thought => vec![M::ThoughtDelta],
+        if output.thoughts {
+            let moments = match self {
+                ReasoningModel::Thought => vec![M::ThoughtDelta],
                 _ => after(&[M::ThoughtOpen, M::ThoughtDelta]),
             };
-            heard.push((told, Reasoning::Thought));
+            received.push((moments, ReasoningModel::Thought));
         }
-        heard
+        received
     }
 
     pub fn close(self) -> &'static [M] {
         match self {
-            Reasoning::Closed => &[],
-            Reasoning::Sealed => &[M::ReasoningClose],
-            Reasoning::Summary => &[M::SummaryClose, M::ReasoningClose],
-            Reasoning::Thought => &[M::ThoughtClose, M::ReasoningClose],
+            ReasoningModel::Closed => &[],
+            ReasoningModel::Encrypted => &[M::ReasoningClose],
+            ReasoningModel::Summary => &[M::SummaryClose, M::ReasoningClose],
+            ReasoningModel::Thought => &[M::ThoughtClose, M::ReasoningClose],
         }
     }
 }

@@ -1,63 +1,71 @@
-//! A turn of several choices. Nobody knows how many, so they are counted as "none, one, more" at each point of a life,
-//! and each goes on by itself.
+//! A turn with an unbounded number of choices, by counter abstraction: for each state of a choice, whether zero, one or
+//! many choices are in it. The choices advance independently.
 
-use super::{Life, Stage};
+use super::{TurnModel, TurnPhase};
 use crate::domain::MomentKind as M;
 use crate::domain::policy::ChoiceFrames;
-use crate::order::proof::{Machine, MachineState, Model};
+use crate::order::proof::{DfaState, MomentDfa, MomentNfa};
 
-/// How many choices are at each point of the life of one.
+/// How many choices are in each state of the automaton of one choice.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Crowd {
-    stage: Stage<()>,
-    counts: Vec<Count>,
-    /// May further choices begin?
-    growing: bool,
+struct ManyChoices {
+    phase: TurnPhase<()>,
+    tallies: Vec<ChoiceTally>,
+    /// Further choices may open.
+    can_grow: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Count {
-    None,
+enum ChoiceTally {
+    Zero,
     One,
-    More,
+    Many,
 }
 
-/// More points than these are not told apart: the number of crowds would grow with their power.
-const POINTS: usize = 6;
+/// The maximum number of states of one choice that are distinguished: the number of combinations is exponential in it.
+const MAX_DFA_STATES: usize = 6;
 
-/// Is all that a model holds what can happen, or more?
+/// Whether a model accepts exactly the possible sequences, or also others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Holds {
+pub(super) enum Precision {
     Exact,
-    More,
+    OverApproximation,
 }
 
-/// `sees`: the moments that the reader of this turn can see at all; fewer of them make smaller crowds.
-pub(super) fn model(life: &Life, sees: &dyn Fn(M) -> bool) -> (Model, Holds) {
-    let (one, holds) = machine(life, sees);
-    let start = Crowd { stage: Stage::New, counts: vec![Count::None; one.states.len()], growing: true };
-    let next = |crowd: &Crowd| crowd.steps(life, &one);
-    (Model::explore(start, next, |crowd| crowd.stage == Stage::Over).seen_by(sees), holds)
+/// `visible`: the moments that matter to the caller. Fewer moments make a smaller automaton.
+pub(super) fn model(turn_model: &TurnModel, visible: &dyn Fn(M) -> bool) -> (MomentNfa, Precision) {
+    let (one, precision) = dfa(turn_model, visible);
+    let start = ManyChoices {
+        phase: TurnPhase::NotStarted,
+        tallies: vec![ChoiceTally::Zero; one.states.len()],
+        can_grow: true,
+    };
+    let next = |many: &ManyChoices| many.steps(turn_model, &one);
+    (MomentNfa::explore(start, next, |many| many.phase == TurnPhase::Ended).project(visible), precision)
 }
 
-/// The life of one of them.
-fn machine(life: &Life, sees: &dyn Fn(M) -> bool) -> (Machine, Holds) {
-    let lane = life.lane().seen_by(sees);
-    if let Some(machine) = Machine::of(&lane, POINTS) {
-        // Here each goes on moment by moment. What `turn/` tells of one event nobody comes between, so that is exact where
-        // an event tells one of them at most.
-        let holds = if lane.moments().into_iter().all(alone) { Holds::Exact } else { Holds::More };
-        return (machine, holds);
+/// The automaton of one choice.
+fn dfa(turn_model: &TurnModel, visible: &dyn Fn(M) -> bool) -> (MomentDfa, Precision) {
+    let choice = turn_model.open_choice().project(visible);
+    if let Some(dfa) = MomentDfa::determinize(&choice, MAX_DFA_STATES) {
+        // This model interleaves choices at every moment, while `turn/` emits the moments of one event together. It is
+        // therefore exact only if each event emits at most one visible moment.
+        let precision = if choice.alphabet().into_iter().all(is_emitted_alone) {
+            Precision::Exact
+        } else {
+            Precision::OverApproximation
+        };
+        return (dfa, precision);
     }
-    // Any moment at any time, until the finish: more than can happen, never less.
-    let speaking = lane.moments().into_iter().map(|m| (m, usize::from(m == M::ChoiceFinish))).collect();
-    let ends = !sees(M::ChoiceFinish);
-    let states = vec![MachineState { next: speaking, ends }, MachineState { ends: true, ..Default::default() }];
-    (Machine { states }, Holds::More)
+    // Fallback: any moment at any time until the finish, which over-approximates.
+    let next = choice.alphabet().into_iter().map(|m| (m, usize::from(m == M::ChoiceFinish))).collect();
+    let accepting = !visible(M::ChoiceFinish);
+    let states = vec![DfaState { next, accepting }, DfaState { accepting: true, ..Default::default() }];
+    (MomentDfa { states }, Precision::OverApproximation)
 }
 
-/// Is it told without another one of its kind, so that those who see nothing else see one at a time?
-fn alone(moment: M) -> bool {
+/// True if no event emits this moment together with another moment for which this is also true.
+fn is_emitted_alone(moment: M) -> bool {
     match moment {
         M::TextDelta | M::RefusalDelta | M::Annotation | M::SummaryDelta | M::ThoughtDelta | M::ChoiceFinish => true,
         M::TurnOpen | M::TurnFinish | M::TurnClose | M::TurnFail | M::TurnEnd | M::Usage | M::ChoiceOpen => false,
@@ -67,70 +75,72 @@ fn alone(moment: M) -> bool {
     }
 }
 
-impl Crowd {
-    fn steps(&self, life: &Life, one: &Machine) -> Vec<(Vec<M>, Crowd)> {
-        match self.stage {
-            Stage::New => {
-                let mut steps = vec![(vec![M::TurnOpen, M::ChoiceOpen], self.at(Stage::Speaking(())).with(0, one))];
-                steps.extend(life.empty_answer().map(|told| (told, self.at(Stage::Over))));
+impl ManyChoices {
+    fn steps(&self, turn_model: &TurnModel, one: &MomentDfa) -> Vec<(Vec<M>, ManyChoices)> {
+        match self.phase {
+            TurnPhase::NotStarted => {
+                let mut steps = vec![(vec![M::TurnOpen, M::ChoiceOpen], self.at(TurnPhase::Running(())).with(0, one))];
+                steps.extend(turn_model.empty_response().map(|moments| (moments, self.at(TurnPhase::Ended))));
                 steps
             }
-            Stage::Speaking(()) => self.speak(life, one),
-            Stage::Over => Vec::new(),
+            TurnPhase::Running(()) => self.content_steps(turn_model, one),
+            TurnPhase::Ended => Vec::new(),
         }
     }
 
-    fn speak(&self, life: &Life, one: &Machine) -> Vec<(Vec<M>, Crowd)> {
+    fn content_steps(&self, turn_model: &TurnModel, one: &MomentDfa) -> Vec<(Vec<M>, ManyChoices)> {
         let mut steps = Vec::new();
-        let together = life.policies.choice_frames == ChoiceFrames::Together;
-        // Together: all of them open before one of them speaks.
-        let grown = Crowd { growing: self.growing && !together, ..self.clone() };
-        if self.growing {
+        let together = turn_model.policies.choice_frames == ChoiceFrames::Together;
+        // Together: all choices open before the first content.
+        let grown = ManyChoices { can_grow: self.can_grow && !together, ..self.clone() };
+        if self.can_grow {
             steps.push((vec![M::ChoiceOpen], self.with(0, one)));
         }
-        for (point, state) in one.states.iter().enumerate() {
+        for (state_index, state) in one.states.iter().enumerate() {
             for (moment, to) in &state.next {
-                for left in self.counts[point].less() {
+                for remaining in self.tallies[state_index].after_one_moves() {
                     let mut moved = grown.clone();
-                    moved.counts[point] = *left;
+                    moved.tallies[state_index] = *remaining;
                     steps.push((vec![*moment], moved.with(*to, one)));
                 }
             }
         }
-        let all_finished = one.states.iter().zip(&self.counts).all(|(s, count)| s.ends || *count == Count::None);
+        let all_finished =
+            one.states.iter().zip(&self.tallies).all(|(s, count)| s.accepting || *count == ChoiceTally::Zero);
         if all_finished {
-            steps.extend(life.endings().into_iter().map(|told| (told, self.at(Stage::Over))));
+            steps.extend(turn_model.endings().into_iter().map(|moments| (moments, self.at(TurnPhase::Ended))));
         }
         steps
     }
 
-    fn at(&self, stage: Stage<()>) -> Crowd {
-        // After the end nobody is counted.
-        let counts = if stage == Stage::Over { vec![Count::None; self.counts.len()] } else { self.counts.clone() };
-        Crowd { stage, counts, growing: self.growing }
+    fn at(&self, phase: TurnPhase<()>) -> ManyChoices {
+        // After the end the tallies no longer matter; equal states keep the automaton small.
+        let tallies =
+            if phase == TurnPhase::Ended { vec![ChoiceTally::Zero; self.tallies.len()] } else { self.tallies.clone() };
+        ManyChoices { phase, tallies, can_grow: self.can_grow }
     }
 
-    /// One more at this point. Those that have nothing more to say need not be counted.
-    fn with(&self, point: usize, one: &Machine) -> Crowd {
-        let mut crowd = self.clone();
-        let over = one.states[point].ends && one.states[point].next.is_empty();
+    /// One more choice in this state. Choices in a final state without transitions need not be counted.
+    fn with(&self, state_index: usize, one: &MomentDfa) -> ManyChoices {
+        let mut many = self.clone();
+        let over = one.states[state_index].accepting && one.states[state_index].next.is_empty();
         if !over {
-            crowd.counts[point] = match crowd.counts[point] {
-                Count::None => Count::One,
-                Count::One | Count::More => Count::More,
+            many.tallies[state_index] = match many.tallies[state_index] {
+                ChoiceTally::Zero => ChoiceTally::One,
+                ChoiceTally::One | ChoiceTally::Many => ChoiceTally::Many,
             };
         }
-        crowd
+        many
     }
 }
 
-impl Count {
-    /// What may be left when one of them moves on.
-    fn less(self) -> &'static [Count] {
+impl ChoiceTally {
+    /// The possible tallies after one choice moves to another state.
+    fn after_one_moves(self) -> &'static [ChoiceTally] {
         match self {
-            Count::None => &[],
-            Count::One => &[Count::None],
-            Count::More => &[Count::One, Count::More],
+            ChoiceTally::Zero => &[],
+            ChoiceTally::One => &[ChoiceTally::Zero],
+            ChoiceTally::Many => &[ChoiceTally::One, ChoiceTally::Many],
         }
     }
 }

@@ -1,69 +1,69 @@
-//! A turn of two choices that go on beside each other, as `turn/` lets them: what is told of one event is told at once, and
-//! a choice that is closing is closed before another one speaks. Less than can happen, never more: nobody knows how many
-//! choices there are. So a way out of an order that is found here is one.
+//! A turn with two interleaved choices, exactly as `turn/` emits them: the moments of one event stay together, and a
+//! choice that is closing closes before another one continues. It under-approximates turns with more choices, so every
+//! counterexample found here is possible.
 
-use super::choice::Lane;
-use super::{Life, Stage};
+use super::choice::ChoiceModel;
+use super::{TurnModel, TurnPhase};
 use crate::domain::MomentKind as M;
 use crate::domain::policy::ChoiceFrames;
-use crate::order::proof::Model;
+use crate::order::proof::MomentNfa;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Pair {
-    stage: Stage<()>,
-    /// The choices that have begun.
-    lanes: Vec<Lane>,
-    /// Has one of them said something?
-    spoken: bool,
+struct TwoChoices {
+    phase: TurnPhase<()>,
+    /// The choices that have opened.
+    choices: Vec<ChoiceModel>,
+    /// One of them has emitted content.
+    has_emitted: bool,
 }
 
-const MOST: usize = 2;
+const MAX_CHOICES: usize = 2;
 
-pub(super) fn model(life: &Life, sees: &dyn Fn(M) -> bool) -> Model {
-    let start = Pair { stage: Stage::New, lanes: Vec::new(), spoken: false };
-    Model::explore(start, |pair| pair.steps(life), |pair| pair.stage == Stage::Over).seen_by(sees)
+pub(super) fn model(turn_model: &TurnModel, visible: &dyn Fn(M) -> bool) -> MomentNfa {
+    let start = TwoChoices { phase: TurnPhase::NotStarted, choices: Vec::new(), has_emitted: false };
+    MomentNfa::explore(start, |two| two.steps(turn_model), |two| two.phase == TurnPhase::Ended).project(visible)
 }
 
-impl Pair {
-    fn steps(&self, life: &Life) -> Vec<(Vec<M>, Pair)> {
-        match self.stage {
-            Stage::New => {
-                let mut steps = vec![(vec![M::TurnOpen, M::ChoiceOpen], self.grown())];
-                steps.extend(life.empty_answer().map(|told| (told, self.over())));
+impl TwoChoices {
+    fn steps(&self, turn_model: &TurnModel) -> Vec<(Vec<M>, TwoChoices)> {
+        match self.phase {
+            TurnPhase::NotStarted => {
+                let mut steps = vec![(vec![M::TurnOpen, M::ChoiceOpen], self.with_new_choice())];
+                steps.extend(turn_model.empty_response().map(|moments| (moments, self.ended())));
                 steps
             }
-            Stage::Speaking(()) => self.speak(life),
-            Stage::Over => Vec::new(),
+            TurnPhase::Running(()) => self.content_steps(turn_model),
+            TurnPhase::Ended => Vec::new(),
         }
     }
 
-    fn speak(&self, life: &Life) -> Vec<(Vec<M>, Pair)> {
+    fn content_steps(&self, turn_model: &TurnModel) -> Vec<(Vec<M>, TwoChoices)> {
         let mut steps = Vec::new();
-        let closing = self.lanes.iter().any(Lane::is_closing);
-        // Together: all of them open before one of them speaks.
-        let together = life.policies.choice_frames == ChoiceFrames::Together;
-        if self.lanes.len() < MOST && !closing && !(together && self.spoken) {
-            steps.push((vec![M::ChoiceOpen], self.grown()));
+        let closing = self.choices.iter().any(ChoiceModel::is_closing);
+        // Together: all choices open before the first content.
+        let together = turn_model.policies.choice_frames == ChoiceFrames::Together;
+        if self.choices.len() < MAX_CHOICES && !closing && !(together && self.has_emitted) {
+            steps.push((vec![M::ChoiceOpen], self.with_new_choice()));
         }
-        for (at, lane) in self.lanes.iter().enumerate().filter(|(_, lane)| !closing || lane.is_closing()) {
-            for (told, lane) in lane.steps(life) {
+        for (at, choice) in self.choices.iter().enumerate().filter(|(_, choice)| !closing || choice.is_closing()) {
+            for (moments, choice) in choice.steps(turn_model) {
                 let mut moved = self.clone();
-                (moved.lanes[at], moved.spoken) = (lane, true);
-                steps.push((told, moved));
+                (moved.choices[at], moved.has_emitted) = (choice, true);
+                steps.push((moments, moved));
             }
         }
-        if self.lanes.iter().all(Lane::is_finished) {
-            steps.extend(life.endings().into_iter().map(|told| (told, self.over())));
+        if self.choices.iter().all(ChoiceModel::is_finished) {
+            steps.extend(turn_model.endings().into_iter().map(|moments| (moments, self.ended())));
         }
         steps
     }
 
-    fn grown(&self) -> Pair {
-        let lanes = self.lanes.iter().copied().chain([Lane::default()]).collect();
-        Pair { stage: Stage::Speaking(()), lanes, spoken: self.spoken }
+    fn with_new_choice(&self) -> TwoChoices {
+        let choices = self.choices.iter().copied().chain([ChoiceModel::default()]).collect();
+        TwoChoices { phase: TurnPhase::Running(()), choices, has_emitted: self.has_emitted }
     }
 
-    fn over(&self) -> Pair {
-        Pair { stage: Stage::Over, lanes: Vec::new(), spoken: true }
+    fn ended(&self) -> TwoChoices {
+        TwoChoices { phase: TurnPhase::Ended, choices: Vec::new(), has_emitted: true }
     }
 }

@@ -1,23 +1,27 @@
-//! Lines that end in LF, CR or CRLF, cut anywhere.
+//! Splits bytes into lines that end in LF, CR or CRLF. Chunks may be split anywhere.
 
-use super::TooLarge;
+use super::EventTooLarge;
 
 #[derive(Debug)]
-pub struct Lines {
+pub struct LineSplitter {
     /// Of one line.
-    most: usize,
+    max_bytes: usize,
     partial: Vec<u8>,
-    /// The last byte was a CR: a LF that follows belongs to it.
+    /// The last byte was a CR: a LF that follows belongs to the same line end.
     after_cr: bool,
 }
 
-impl Lines {
-    pub fn new(most: usize) -> Lines {
-        Lines { most, partial: Vec::new(), after_cr: false }
+impl LineSplitter {
+    pub fn new(max_bytes: usize) -> LineSplitter {
+        LineSplitter { max_bytes, partial: Vec::new(), after_cr: false }
     }
 
-    /// A line that is too large is an error wherever it was cut: also when all of it came at once.
-    pub fn push(&mut self, bytes: &[u8], line: &mut dyn FnMut(&[u8]) -> Result<(), TooLarge>) -> Result<(), TooLarge> {
+    /// A line that is too large is an error however it was split into chunks.
+    pub fn push(
+        &mut self,
+        bytes: &[u8],
+        line: &mut dyn FnMut(&[u8]) -> Result<(), EventTooLarge>,
+    ) -> Result<(), EventTooLarge> {
         let mut rest = bytes;
         if self.after_cr && rest.first() == Some(&b'\n') {
             rest = &rest[1..];
@@ -26,8 +30,8 @@ impl Lines {
             self.after_cr = false;
         }
         while let Some(at) = rest.iter().position(|b| matches!(b, b'\n' | b'\r')) {
-            if self.partial.len() + at > self.most {
-                return Err(TooLarge);
+            if self.partial.len() + at > self.max_bytes {
+                return Err(EventTooLarge);
             }
             if self.partial.is_empty() {
                 line(&rest[..at])?;
@@ -46,15 +50,15 @@ impl Lines {
                 }
             }
         }
-        if self.partial.len() + rest.len() > self.most {
-            return Err(TooLarge);
+        if self.partial.len() + rest.len() > self.max_bytes {
+            return Err(EventTooLarge);
         }
         self.partial.extend_from_slice(rest);
         Ok(())
     }
 
-    /// What stood after the last line end.
-    pub fn rest(self) -> Vec<u8> {
+    /// The bytes after the last line end.
+    pub fn into_remainder(self) -> Vec<u8> {
         self.partial
     }
 }

@@ -1,52 +1,52 @@
-//! Bytes → raw events, by the framing of the backend's mapping. Pure push decoders: bytes may be cut anywhere.
+//! Bytes → raw events, by the framing of the backend's mapping. Push decoders without IO: bytes may be split anywhere.
 
 mod lines;
 mod sse;
 
-use crate::domain::{Ended, Tree};
+use crate::domain::{StreamEnd, Tree};
 use crate::mapping::config::backend::{BackendPlan, Framing};
-use lines::Lines;
+use lines::LineSplitter;
 use reframe_json::Limits;
-use sse::Sse;
+use sse::SseDecoder;
 
-/// What the bytes said.
+/// One item decoded from the bytes.
 #[derive(Debug, PartialEq)]
-pub enum Decoded {
+pub enum DecoderOutput {
     Raw(Tree),
-    Ended(Ended),
-    /// Not JSON, and why. Whether that is the end is for the caller to say.
+    Ended(StreamEnd),
+    /// Not JSON, and why. The caller decides whether that ends the stream.
     Malformed(String),
 }
 
 pub enum Decoder {
-    Sse(Sse),
-    Ndjson(Lines),
-    /// One answer, read whole.
-    Json(Whole),
+    Sse(SseDecoder),
+    Ndjson(LineSplitter),
+    /// One JSON document, read to its end.
+    Json(WholeBody),
 }
 
-/// An event larger than the caller allows.
+/// An event exceeds the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TooLarge;
+pub struct EventTooLarge;
 
 #[derive(Debug)]
-pub struct Whole {
+pub struct WholeBody {
     bytes: Vec<u8>,
-    most: usize,
+    max_bytes: usize,
 }
 
 impl Decoder {
-    /// `most`: the bytes of one event.
-    pub fn new(backend: &BackendPlan, framing: Framing, most: usize) -> Decoder {
+    /// `max_bytes`: of one event.
+    pub fn new(backend: &BackendPlan, framing: Framing, max_bytes: usize) -> Decoder {
         match framing {
-            Framing::Sse => Decoder::Sse(Sse::new(backend, most)),
-            Framing::Ndjson | Framing::Jsonrpc => Decoder::Ndjson(Lines::new(most)),
-            Framing::Json => Decoder::Json(Whole { bytes: Vec::new(), most }),
+            Framing::Sse => Decoder::Sse(SseDecoder::new(backend, max_bytes)),
+            Framing::Ndjson | Framing::Jsonrpc => Decoder::Ndjson(LineSplitter::new(max_bytes)),
+            Framing::Json => Decoder::Json(WholeBody { bytes: Vec::new(), max_bytes }),
         }
     }
 
-    /// What stood before an event that is too large is in `out` all the same.
-    pub fn push(&mut self, bytes: &[u8], out: &mut Vec<Decoded>) -> Result<(), TooLarge> {
+    /// If an event is too large, the events before it are in `out` nevertheless.
+    pub fn push(&mut self, bytes: &[u8], out: &mut Vec<DecoderOutput>) -> Result<(), EventTooLarge> {
         match self {
             Decoder::Sse(sse) => sse.push(bytes, out),
             Decoder::Ndjson(lines) => lines.push(bytes, &mut |line| {
@@ -57,17 +57,17 @@ impl Decoder {
             }),
             Decoder::Json(whole) => {
                 whole.bytes.extend_from_slice(bytes);
-                if whole.bytes.len() > whole.most { Err(TooLarge) } else { Ok(()) }
+                if whole.bytes.len() > whole.max_bytes { Err(EventTooLarge) } else { Ok(()) }
             }
         }
     }
 
-    /// The bytes are over: what waits for its end has it now.
-    pub fn finish(self, out: &mut Vec<Decoded>) {
+    /// Decodes what is left at the end of the bytes.
+    pub fn finish(self, out: &mut Vec<DecoderOutput>) {
         match self {
             Decoder::Sse(sse) => sse.finish(out),
             Decoder::Ndjson(lines) => {
-                let rest = lines.rest();
+                let rest = lines.into_remainder();
                 if !rest.trim_ascii().is_empty() {
                     out.push(parse(&rest));
                 }
@@ -78,11 +78,11 @@ impl Decoder {
     }
 }
 
-fn parse(bytes: &[u8]) -> Decoded {
-    // How many bytes there may be has been seen to.
+fn parse(bytes: &[u8]) -> DecoderOutput {
+    // The size was already checked.
     let limits = Limits { max_bytes: bytes.len(), ..Limits::default() };
     match Tree::parse_with(bytes, &limits) {
-        Ok(tree) => Decoded::Raw(tree),
-        Err(error) => Decoded::Malformed(error.to_string()),
+        Ok(tree) => DecoderOutput::Raw(tree),
+        Err(error) => DecoderOutput::Malformed(error.to_string()),
     }
 }

@@ -1,6 +1,6 @@
-//! One connection of the scripted backend: it reads requests, and plays the answers step by step.
+//! One connection of the mock backend: reads requests and sends the responses step by step.
 
-use super::{Answer, FAR_TOO_LONG, Seen, Stage, Step};
+use super::{BackendState, MockResponse, RecordedRequest, ResponseStep, TIMEOUT};
 use socket2::SockRef;
 use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
@@ -10,20 +10,20 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a write may be blocked before it looks whether the other side is still there.
+/// How long a write may block before it checks whether the client is still connected.
 const TICK: Duration = Duration::from_millis(5);
 
-/// A small one, so that a writer whose bytes nobody takes is blocked soon.
+/// Small, so that a write blocks soon if the client does not read.
 const SEND_BUFFER: usize = 64 * 1024;
 
 struct Connection<'a> {
     number: usize,
     socket: &'a TcpStream,
     inbox: &'a Inbox,
-    stage: &'a Stage,
+    state: &'a BackendState,
 }
 
-/// What came from the other side. A thread of its own reads it, so that the end is noticed whatever the script does.
+/// Received bytes. They are read by a separate thread, so that a disconnect is noticed whatever the script does.
 #[derive(Default)]
 struct Inbox {
     incoming: Mutex<Incoming>,
@@ -36,21 +36,21 @@ struct Incoming {
     ended: Option<Instant>,
 }
 
-/// What becomes of the connection after an answer.
-enum Then {
+/// What happens to the connection after a response.
+enum AfterResponse {
     KeepAlive,
     Close,
     Reset,
 }
 
-/// The other side went away while it was answered.
-struct Gone(Instant);
+/// The client disconnected during the response.
+struct ClientDisconnected(Instant);
 
-/// Lets the thread that reads come to its end, also when a script panics.
+/// Ends the reading thread, even if the script panics.
 struct StopReading<'a>(&'a TcpStream);
 
-/// Takes the last handle of the socket, which is closed on return.
-pub(super) fn serve(socket: Arc<TcpStream>, number: usize, stage: &Stage) {
+/// Takes the last handle of the socket, so that it is closed on return.
+pub(super) fn serve(socket: Arc<TcpStream>, number: usize, state: &BackendState) {
     socket.set_nodelay(true).unwrap();
     socket.set_write_timeout(Some(TICK)).unwrap();
     SockRef::from(&*socket).set_send_buffer_size(SEND_BUFFER).unwrap();
@@ -58,96 +58,102 @@ pub(super) fn serve(socket: Arc<TcpStream>, number: usize, stage: &Stage) {
     thread::scope(|scope| {
         scope.spawn(|| inbox.fill(&socket));
         let _stop = StopReading(&socket);
-        Connection { number, socket: &socket, inbox: &inbox, stage }.talk();
+        Connection { number, socket: &socket, inbox: &inbox, state }.serve_requests();
     });
 }
 
 impl Connection<'_> {
-    fn talk(&self) {
+    fn serve_requests(&self) {
         let mut requests = BufReader::new(self.inbox);
-        while let Ok(seen) = self.request(&mut requests) {
-            self.stage.record().seen.push(seen.clone());
-            let answer = (self.stage.script)(&seen);
-            match self.play(&answer, &seen) {
-                Ok(Then::KeepAlive) => {}
-                Ok(Then::Close) => return,
-                Ok(Then::Reset) => return SockRef::from(self.socket).set_linger(Some(Duration::ZERO)).unwrap(),
-                Err(Gone(at)) => return self.stage.record().gone.push(at),
+        while let Ok(request) = self.request(&mut requests) {
+            self.state.record().requests.push(request.clone());
+            let response = (self.state.script)(&request);
+            match self.send_response(&response, &request) {
+                Ok(AfterResponse::KeepAlive) => {}
+                Ok(AfterResponse::Close) => return,
+                Ok(AfterResponse::Reset) => {
+                    return SockRef::from(self.socket).set_linger(Some(Duration::ZERO)).unwrap();
+                }
+                Err(ClientDisconnected(at)) => return self.state.record().disconnects.push(at),
             }
         }
     }
 
-    /// The next request; an error when there is none.
-    fn request(&self, from: &mut impl BufRead) -> io::Result<Seen> {
+    /// The next request; an error if there is none.
+    fn request(&self, from: &mut impl BufRead) -> io::Result<RecordedRequest> {
         let first = line(from)?;
         let [method, path, "HTTP/1.1"] = first.split(' ').collect::<Vec<_>>()[..] else {
             panic!("not the first line of a request: {first:?}");
         };
         let (method, path) = (method.to_owned(), path.to_owned());
         let headers = headers(from)?;
-        let mut seen = Seen { method, path, headers, body: Vec::new(), connection: self.number };
-        if seen.header("expect") == Some("100-continue") {
-            self.write(b"HTTP/1.1 100 Continue\r\n\r\n").map_err(|Gone(_)| ErrorKind::ConnectionReset)?;
+        let mut request = RecordedRequest { method, path, headers, body: Vec::new(), connection: self.number };
+        if request.header("expect") == Some("100-continue") {
+            self.write(b"HTTP/1.1 100 Continue\r\n\r\n").map_err(|ClientDisconnected(_)| ErrorKind::ConnectionReset)?;
         }
-        seen.body = match (seen.header("transfer-encoding"), seen.header("content-length")) {
+        request.body = match (request.header("transfer-encoding"), request.header("content-length")) {
             (Some("chunked"), None) => chunks(from)?,
             (None, Some(length)) => exactly(from, length.parse().unwrap())?,
             (None, None) => Vec::new(),
             other => panic!("no way to tell where the body of the request ends: {other:?}"),
         };
-        Ok(seen)
+        Ok(request)
     }
 
-    fn play(&self, answer: &Answer, seen: &Seen) -> Result<Then, Gone> {
-        self.write(&answer.opening())?;
-        if seen.method != "HEAD" {
-            for step in answer.steps() {
+    fn send_response(
+        &self,
+        response: &MockResponse,
+        request: &RecordedRequest,
+    ) -> Result<AfterResponse, ClientDisconnected> {
+        self.write(&response.opening())?;
+        if request.method != "HEAD" {
+            for step in response.steps() {
                 match step {
-                    Step::Bytes(piece) => self.write(&answer.framed(piece))?,
-                    Step::Pause(time) => self.pause(*time)?,
-                    Step::Stall => self.stall()?,
-                    Step::Cut => return Ok(Then::Close),
-                    Step::Reset => return Ok(Then::Reset),
-                    Step::Endless(piece) => self.repeat(&answer.framed(piece))?,
+                    ResponseStep::Bytes(chunk) => self.write(&response.framed(chunk))?,
+                    ResponseStep::Pause(time) => self.pause(*time)?,
+                    ResponseStep::Stall => self.stall()?,
+                    ResponseStep::Disconnect => return Ok(AfterResponse::Close),
+                    ResponseStep::Reset => return Ok(AfterResponse::Reset),
+                    ResponseStep::Endless(chunk) => self.repeat(&response.framed(chunk))?,
                 }
             }
-            self.write(answer.closing())?;
+            self.write(response.closing())?;
         }
-        let closes = answer.closes() || seen.header("connection") == Some("close");
-        Ok(if closes { Then::Close } else { Then::KeepAlive })
+        let closes = response.closes() || request.header("connection") == Some("close");
+        Ok(if closes { AfterResponse::Close } else { AfterResponse::KeepAlive })
     }
 
-    /// Counts what the socket takes as it takes it: a piece may be blocked halfway.
-    fn write(&self, mut bytes: &[u8]) -> Result<(), Gone> {
+    /// Counts the bytes as the socket accepts them: a write may block half way.
+    fn write(&self, mut bytes: &[u8]) -> Result<(), ClientDisconnected> {
         let mut socket = self.socket;
         while !bytes.is_empty() {
             self.pause(Duration::ZERO)?;
             match socket.write(bytes) {
                 Ok(taken) => {
-                    self.stage.written.fetch_add(taken as u64, Ordering::SeqCst);
+                    self.state.written.fetch_add(taken as u64, Ordering::SeqCst);
                     bytes = &bytes[taken..];
                 }
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
-                Err(_) => return Err(Gone(Instant::now())),
+                Err(_) => return Err(ClientDisconnected(Instant::now())),
             }
         }
         Ok(())
     }
 
-    fn pause(&self, time: Duration) -> Result<(), Gone> {
-        self.inbox.end_within(time).map_or(Ok(()), |at| Err(Gone(at)))
+    fn pause(&self, time: Duration) -> Result<(), ClientDisconnected> {
+        self.inbox.end_within(time).map_or(Ok(()), |at| Err(ClientDisconnected(at)))
     }
 
-    fn stall<T>(&self) -> Result<T, Gone> {
+    fn stall<T>(&self) -> Result<T, ClientDisconnected> {
         loop {
-            self.pause(FAR_TOO_LONG)?;
+            self.pause(TIMEOUT)?;
         }
     }
 
-    fn repeat<T>(&self, piece: &[u8]) -> Result<T, Gone> {
-        assert!(!piece.is_empty(), "nothing, again and again");
+    fn repeat<T>(&self, chunk: &[u8]) -> Result<T, ClientDisconnected> {
+        assert!(!chunk.is_empty(), "nothing, again and again");
         loop {
-            self.write(piece)?;
+            self.write(chunk)?;
         }
     }
 }
@@ -163,7 +169,7 @@ impl Inbox {
         self.changed.notify_all();
     }
 
-    /// Waits this long for the end of the other side.
+    /// Waits up to this long for the client to disconnect.
     fn end_within(&self, time: Duration) -> Option<Instant> {
         let not_ended = |incoming: &mut Incoming| incoming.ended.is_none();
         let waited = self.changed.wait_timeout_while(self.incoming(), time, not_ended);
@@ -185,7 +191,7 @@ impl Read for &Inbox {
 
 impl Drop for StopReading<'_> {
     fn drop(&mut self) {
-        // Only the reading side: an RST must not come after a friendly end.
+        // Only the reading side: an RST must not follow a clean end.
         let _ = self.0.shutdown(Shutdown::Read);
     }
 }
@@ -209,7 +215,7 @@ fn chunks(from: &mut impl BufRead) -> io::Result<Vec<u8>> {
         let digits = size.split(';').next().unwrap_or_default().trim();
         let length = usize::from_str_radix(digits, 16).unwrap_or_else(|_| panic!("not the size of a chunk: {size:?}"));
         if length == 0 {
-            // Trailers, if there are any, are not part of the body.
+            // Trailers are not part of the body.
             headers(from)?;
             return Ok(body);
         }

@@ -1,4 +1,4 @@
-//! Bodies that are encoded piece by piece, so that each can be decoded before the next is there.
+//! Encodes bodies chunk by chunk, so that each chunk can be decoded before the next arrives.
 
 use std::io::{self, Write};
 
@@ -22,8 +22,8 @@ impl Encoder {
         Encoder::Zstd(zstd::stream::write::Encoder::new(Vec::new(), zstd::DEFAULT_COMPRESSION_LEVEL).unwrap())
     }
 
-    /// What has to be sent for these bytes to be read.
-    pub(super) fn piece(&mut self, bytes: &[u8]) -> Vec<u8> {
+    /// Encodes and flushes these bytes.
+    pub(super) fn encode(&mut self, bytes: &[u8]) -> Vec<u8> {
         match self {
             Encoder::Gzip(encoder) => flushed(encoder, bytes).map(|()| std::mem::take(encoder.get_mut())),
             Encoder::Brotli(encoder) => flushed(encoder, bytes).map(|()| std::mem::take(encoder.get_mut())),
@@ -32,7 +32,7 @@ impl Encoder {
         .unwrap()
     }
 
-    /// What says that nothing more comes.
+    /// The end of the encoding.
     pub(super) fn end(self) -> Vec<u8> {
         match self {
             Encoder::Gzip(encoder) => encoder.finish().unwrap(),

@@ -1,16 +1,16 @@
-//! The grammar of numbers. Their value is nobody's business here: the token is what is kept.
+//! The grammar of numbers. Only the token is kept; its value is computed on demand.
 
-use super::{Parser, Stop};
+use super::{Parser, SyntaxError};
 use crate::Num;
 
 impl Parser<'_> {
-    /// Stands on `-` or a digit.
-    pub(super) fn number(&mut self) -> Result<Num, Stop> {
+    /// Expects the position at `-` or a digit.
+    pub(super) fn number(&mut self) -> Result<Num, SyntaxError> {
         let start = self.at;
         self.take(b'-');
         if self.take(b'0') {
             if let Some(b'0'..=b'9') = self.peek() {
-                return Err(self.stop("a number does not begin with 0"));
+                return Err(self.syntax_error("a number does not begin with 0"));
             }
         } else {
             self.digits()?;
@@ -27,13 +27,13 @@ impl Parser<'_> {
         Ok(Num::from_token(&self.text[start..self.at]))
     }
 
-    fn digits(&mut self) -> Result<(), Stop> {
+    fn digits(&mut self) -> Result<(), SyntaxError> {
         let start = self.at;
         while let Some(b'0'..=b'9') = self.peek() {
             self.at += 1;
         }
         if self.at == start {
-            return Err(self.stop("expected a digit"));
+            return Err(self.syntax_error("expected a digit"));
         }
         Ok(())
     }

@@ -1,74 +1,78 @@
-//! Strings: runs are copied, escapes are read, halves of characters are kept at the ends.
+//! Strings: runs are copied, escapes are decoded, lone surrogates at the ends are kept.
 
 use std::sync::Arc;
 
-use super::{Parser, Stop};
-use crate::{Torn, Tree};
+use super::{Parser, SyntaxError};
+use crate::{SurrogateString, Tree};
 
-/// What an escape stands for.
+/// The decoded value of an escape sequence.
 enum Escaped {
     Char(char),
-    /// A high surrogate that no low one follows.
+    /// A high surrogate without a following low one.
     High(u16),
-    /// A low surrogate that no high one precedes.
+    /// A low surrogate without a preceding high one.
     Low(u16),
 }
 
 impl<'a> Parser<'a> {
-    /// Stands on the opening quote.
-    pub(super) fn string(&mut self) -> Result<Tree, Stop> {
+    /// Expects the position at the opening quote.
+    pub(super) fn string(&mut self) -> Result<Tree, SyntaxError> {
         if let Some(plain) = self.plain()? {
             return Ok(plain.into());
         }
-        let torn = self.escaped_text()?;
-        Ok(if torn.lead.is_none() && torn.tail.is_none() { Tree::Str(torn.text) } else { Tree::Torn(Box::new(torn)) })
+        let string = self.escaped_text()?;
+        Ok(if string.leading_low.is_none() && string.trailing_high.is_none() {
+            Tree::Str(string.text)
+        } else {
+            Tree::SurrogateString(Box::new(string))
+        })
     }
 
-    /// Stands on the opening quote. A key is matched, never joined with another piece, so half a
-    /// character in it is as good as U+FFFD.
-    pub(super) fn key(&mut self) -> Result<Arc<str>, Stop> {
+    /// Expects the position at the opening quote. Keys are only compared, never joined with other strings, so a lone
+    /// surrogate becomes U+FFFD.
+    pub(super) fn key(&mut self) -> Result<Arc<str>, SyntaxError> {
         if let Some(plain) = self.plain()? {
             return Ok(plain.into());
         }
-        Ok(self.escaped_text()?.lossy().into())
+        Ok(self.escaped_text()?.to_string_lossy().into())
     }
 
-    /// The whole string if it has no escape; else stands behind the opening quote again.
-    fn plain(&mut self) -> Result<Option<&'a str>, Stop> {
+    /// The whole string if it has no escapes; otherwise resets the position to the byte after the opening quote.
+    fn plain(&mut self) -> Result<Option<&'a str>, SyntaxError> {
         self.at += 1;
         let start = self.at;
         let run = self.run();
         if self.take(b'"') {
             return Ok(Some(run));
         }
-        self.refuse_end()?;
+        self.expect_escape()?;
         self.at = start;
         Ok(None)
     }
 
-    fn escaped_text(&mut self) -> Result<Torn, Stop> {
+    fn escaped_text(&mut self) -> Result<SurrogateString, SyntaxError> {
         let start = self.at;
-        let mut torn = Torn::default();
+        let mut string = SurrogateString::default();
         loop {
             let run = self.run();
-            torn.text.push_str(run);
+            string.text.push_str(run);
             if self.take(b'"') {
-                return Ok(torn);
+                return Ok(string);
             }
-            self.refuse_end()?;
+            self.expect_escape()?;
             let is_first = self.at == start;
             match self.escape()? {
-                Escaped::Char(char) => torn.text.push(char),
-                Escaped::Low(unit) if is_first => torn.lead = Some(unit),
-                Escaped::High(unit) if self.peek() == Some(b'"') => torn.tail = Some(unit),
+                Escaped::Char(char) => string.text.push(char),
+                Escaped::Low(unit) if is_first => string.leading_low = Some(unit),
+                Escaped::High(unit) if self.peek() == Some(b'"') => string.trailing_high = Some(unit),
                 Escaped::Low(_) | Escaped::High(_) => {
-                    torn.text.push(char::REPLACEMENT_CHARACTER);
+                    string.text.push(char::REPLACEMENT_CHARACTER);
                 }
             }
         }
     }
 
-    /// Everything up to the next quote, backslash, control character or the end.
+    /// The text up to the next quote, backslash, control character or the end.
     fn run(&mut self) -> &'a str {
         let start = self.at;
         let rest = &self.bytes[start..];
@@ -77,17 +81,17 @@ impl<'a> Parser<'a> {
         &self.text[start..self.at]
     }
 
-    /// Behind a run only a quote or a backslash may stand.
-    fn refuse_end(&self) -> Result<(), Stop> {
+    /// After a run without a closing quote, only a backslash is valid.
+    fn expect_escape(&self) -> Result<(), SyntaxError> {
         match self.peek() {
             Some(b'\\') => Ok(()),
-            Some(_) => Err(self.stop("a control character in a string must be escaped")),
-            None => Err(self.stop("the string has no end")),
+            Some(_) => Err(self.syntax_error("a control character in a string must be escaped")),
+            None => Err(self.syntax_error("the string has no end")),
         }
     }
 
-    /// Stands on the backslash.
-    fn escape(&mut self) -> Result<Escaped, Stop> {
+    /// Expects the position at the backslash.
+    fn escape(&mut self) -> Result<Escaped, SyntaxError> {
         self.at += 1;
         let char = match self.peek() {
             Some(byte @ (b'"' | b'\\' | b'/')) => char::from(byte),
@@ -100,15 +104,15 @@ impl<'a> Parser<'a> {
                 self.at += 1;
                 return self.unicode();
             }
-            Some(_) => return Err(self.stop("unknown escape")),
-            None => return Err(self.stop("the string has no end")),
+            Some(_) => return Err(self.syntax_error("unknown escape")),
+            None => return Err(self.syntax_error("the string has no end")),
         };
         self.at += 1;
         Ok(Escaped::Char(char))
     }
 
-    /// Stands behind `\u`.
-    fn unicode(&mut self) -> Result<Escaped, Stop> {
+    /// Expects the position after `\u`.
+    fn unicode(&mut self) -> Result<Escaped, SyntaxError> {
         let unit = self.unit()?;
         match unit {
             0xD800..=0xDBFF => Ok(match self.low_half() {
@@ -127,8 +131,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The low surrogate that completes a character, if it comes next; else nothing is read, and
-    /// whatever comes is read for itself.
+    /// The low surrogate that completes a pair, if it is next; otherwise the position does not change.
     fn low_half(&mut self) -> Option<u16> {
         let start = self.at;
         if self.take(b'\\')
@@ -141,12 +144,12 @@ impl<'a> Parser<'a> {
         None
     }
 
-    fn unit(&mut self) -> Result<u16, Stop> {
+    fn unit(&mut self) -> Result<u16, SyntaxError> {
         let mut unit = 0;
         for _ in 0..4 {
             let digit = self.peek().and_then(|byte| char::from(byte).to_digit(16));
             let Some(digit) = digit else {
-                return Err(self.stop("expected four hexadecimal digits"));
+                return Err(self.syntax_error("expected four hexadecimal digits"));
             };
             unit = unit << 4 | digit as u16;
             self.at += 1;

@@ -1,15 +1,15 @@
-//! What is wrong with one schema document by itself.
+//! Checks of a single schema document, without following references.
 
 use serde_json::{Value, json};
 
 use super::set::SchemaError;
-use super::subschemas::{escape, inner_schemas};
-use super::violation::Breach;
+use super::subschemas::{direct_subschemas, escape};
+use super::violation::SchemaViolation;
 
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 
-/// Where in the document, and what.
-type Fault = (String, String);
+/// JSON pointer into the document, and message.
+type DocumentError = (String, String);
 
 pub(super) fn inspect(path: &str, document: &Value) -> Result<(), SchemaError> {
     dialect(document)
@@ -18,7 +18,7 @@ pub(super) fn inspect(path: &str, document: &Value) -> Result<(), SchemaError> {
         .map_err(|(pointer, message)| SchemaError::Invalid { document: path.to_owned(), pointer, message })
 }
 
-fn dialect(document: &Value) -> Result<(), Fault> {
+fn dialect(document: &Value) -> Result<(), DocumentError> {
     match document.get("$schema") {
         Some(Value::String(dialect)) if dialect.trim_end_matches('#') != DIALECT => {
             let message = format!("`{dialect}` is not understood; write `{DIALECT}`");
@@ -28,18 +28,18 @@ fn dialect(document: &Value) -> Result<(), Fault> {
     }
 }
 
-fn grammar(document: &Value) -> Result<(), Fault> {
+fn grammar(document: &Value) -> Result<(), DocumentError> {
     jsonschema::draft202012::meta::validate(document).map_err(|error| {
-        let breach = Breach::of(&error);
-        (breach.pointer, breach.message)
+        let violation = SchemaViolation::of(&error);
+        (violation.pointer, violation.message)
     })
 }
 
-/// What the grammar of schemas lets pass. The validator would refuse a pattern too, but could not
-/// say where it stands.
-fn every_schema(document: &Value) -> Result<(), Fault> {
-    let mut ahead = vec![(String::new(), document)];
-    while let Some((pointer, schema)) = ahead.pop() {
+/// Checks that the metaschema does not cover. The validator would also reject an invalid pattern, but without its
+/// location.
+fn every_schema(document: &Value) -> Result<(), DocumentError> {
+    let mut pending = vec![(String::new(), document)];
+    while let Some((pointer, schema)) = pending.pop() {
         if !pointer.is_empty() && schema.get("$id").is_some() {
             let message = "an inner `$id` would move every reference under it";
             return Err((format!("{pointer}/$id"), message.to_owned()));
@@ -53,14 +53,14 @@ fn every_schema(document: &Value) -> Result<(), Fault> {
                 regular_expression(pattern, at)?;
             }
         }
-        // The last is popped first, and faults are wanted in the order of the file.
-        let inner = inner_schemas(schema).into_iter().rev();
-        ahead.extend(inner.map(|inner| (format!("{pointer}{}", inner.pointer), inner.schema)));
+        // The last one is popped first; reversed, errors are found in document order.
+        let inner = direct_subschemas(schema).into_iter().rev();
+        pending.extend(inner.map(|inner| (format!("{pointer}{}", inner.pointer), inner.schema)));
     }
     Ok(())
 }
 
-fn regular_expression(pattern: &str, at: impl Fn() -> String) -> Result<(), Fault> {
+fn regular_expression(pattern: &str, at: impl Fn() -> String) -> Result<(), DocumentError> {
     match jsonschema::validator_for(&json!({ "pattern": pattern })) {
         Ok(_) => Ok(()),
         Err(_) => Err((at(), format!("`{pattern}` is not a regular expression"))),

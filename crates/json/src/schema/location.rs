@@ -1,47 +1,47 @@
-//! Names of schemas: a document's path, and a JSON pointer into it.
+//! Schema locations: the path of a document and a JSON pointer into it.
 
-/// `chat/chunk.json#/$defs/choice`, taken apart.
+/// The two parts of a reference like `chat/chunk.json#/$defs/choice`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Place {
+pub(super) struct SchemaLocation {
     pub(super) document: String,
     /// Empty for the whole document.
     pub(super) pointer: String,
 }
 
-/// What a `$ref` leads to.
+/// The target of a `$ref`.
 pub(super) enum Target {
-    Place(Place),
-    /// An `$anchor`, or a schema of the JSON Schema project: the validator knows both itself.
-    Known,
-    /// A URL elsewhere. Nothing is ever fetched.
-    Elsewhere,
+    SchemaLocation(SchemaLocation),
+    /// An `$anchor`, or a schema of the JSON Schema project: the validator resolves both.
+    BuiltIn,
+    /// A remote URL. Remote schemas are never fetched.
+    Remote,
 }
 
-impl Place {
-    /// As people write it: the pointer is plain, not percent-encoded.
-    pub(super) fn parse(reference: &str) -> Place {
+impl SchemaLocation {
+    /// Parses a reference as written in mappings: the pointer is not percent-encoded.
+    pub(super) fn parse(reference: &str) -> SchemaLocation {
         let (document, pointer) = reference.split_once('#').unwrap_or((reference, ""));
-        Place { document: document.to_owned(), pointer: pointer.to_owned() }
+        SchemaLocation { document: document.to_owned(), pointer: pointer.to_owned() }
     }
 
-    /// Follows a `$ref` that stands in this document, as RFC 3986 has it.
+    /// Resolves a `$ref` of this document by RFC 3986.
     pub(super) fn follow(&self, reference: &str) -> Target {
         let (path, fragment) = reference.split_once('#').unwrap_or((reference, ""));
         let fragment = percent_decode(fragment);
         let is_known = |site| path.starts_with(site);
         if ["https://json-schema.org/", "http://json-schema.org/"].into_iter().any(is_known) {
-            return Target::Known;
+            return Target::BuiltIn;
         }
         if path.contains(':') || path.starts_with("//") {
-            return Target::Elsewhere;
+            return Target::Remote;
         }
         if !fragment.is_empty() && !fragment.starts_with('/') {
-            return Target::Known;
+            return Target::BuiltIn;
         }
-        Target::Place(Place { document: self.sibling(&percent_decode(path)), pointer: fragment })
+        Target::SchemaLocation(SchemaLocation { document: self.sibling(&percent_decode(path)), pointer: fragment })
     }
 
-    /// The address under which the validator knows the place.
+    /// The URI under which the location is registered with the validator.
     pub(super) fn uri(&self) -> String {
         let path = percent_encode(&self.document);
         match self.pointer.as_str() {
@@ -72,7 +72,7 @@ impl Place {
     }
 }
 
-/// Escapes all but what may stand in both a path and a fragment.
+/// Escapes all characters that are not allowed in both a path and a fragment.
 fn percent_encode(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {

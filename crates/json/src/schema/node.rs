@@ -1,4 +1,4 @@
-//! The tree as `jsonschema` reads it, node by node and without a copy.
+//! Adapter that lets `jsonschema` validate a tree without copying it.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use serde_json::{Number, Value};
 
 use crate::{Num, Tree};
 
-/// Up to here comparing each element with each is cheaper than copying them all.
-const FEW: usize = 16;
+/// Up to this length comparing all pairs is cheaper than copying the elements.
+const LINEAR_LIMIT: usize = 16;
 
 pub(super) struct TreeJson;
 
@@ -19,7 +19,7 @@ impl Json for TreeJson {
     type PreparedKey = Box<str>;
     type StringBuffer = Tree;
 
-    /// A lookup here walks the entries, so walking them once for all of `required` pays early.
+    /// A lookup is a linear search, so one pass over the entries for all of `required` pays off early.
     const KEYS_PER_LOOKUP: usize = 8;
 
     fn prepare_key(key: &str) -> Box<str> {
@@ -50,11 +50,11 @@ impl<'a> Node<'a, TreeJson> for &'a Tree {
         self.as_list()
     }
 
-    /// Half a character is one character here, as it is to whoever wrote `maxLength`.
+    /// A lone surrogate counts as one character, for `maxLength`.
     fn as_string(&self) -> Option<Cow<'a, str>> {
         match self {
             Tree::Str(text) => Some(Cow::Borrowed(text)),
-            Tree::Torn(torn) => Some(Cow::Owned(torn.lossy())),
+            Tree::SurrogateString(string) => Some(Cow::Owned(string.to_string_lossy())),
             Tree::Null | Tree::Bool(_) | Tree::Num(_) | Tree::List(_) | Tree::Map(_) => None,
         }
     }
@@ -76,20 +76,20 @@ impl<'a> Node<'a, TreeJson> for &'a Tree {
             Tree::Null => JsonType::Null,
             Tree::Bool(_) => JsonType::Boolean,
             Tree::Num(_) => JsonType::Number,
-            Tree::Str(_) | Tree::Torn(_) => JsonType::String,
+            Tree::Str(_) | Tree::SurrogateString(_) => JsonType::String,
             Tree::List(_) => JsonType::Array,
             Tree::Map(_) => JsonType::Object,
         }
     }
 
-    /// `const` and `enum` are in every frame's schema, so this builds no `Value`.
+    /// Builds no `Value`, because every frame's schema has `const` and `enum`.
     fn equals_value(&self, expected: &Value) -> bool {
         match (self, expected) {
             (Tree::Null, Value::Null) => true,
             (Tree::Bool(bool), Value::Bool(expected)) => bool == expected,
             (Tree::Num(num), Value::Number(expected)) => equals_number(num, expected),
             (Tree::Str(text), Value::String(expected)) => text == expected,
-            (Tree::Torn(torn), Value::String(expected)) => torn.lossy() == *expected,
+            (Tree::SurrogateString(string), Value::String(expected)) => string.to_string_lossy() == *expected,
             (Tree::List(items), Value::Array(expected)) => {
                 let mut pairs = items.iter().zip(expected);
                 items.len() == expected.len() && pairs.all(|(item, value)| item.equals_value(value))
@@ -102,7 +102,13 @@ impl<'a> Node<'a, TreeJson> for &'a Tree {
                 entries.len() == expected.len() && entries.iter().all(same)
             }
             (
-                Tree::Null | Tree::Bool(_) | Tree::Num(_) | Tree::Str(_) | Tree::Torn(_) | Tree::List(_) | Tree::Map(_),
+                Tree::Null
+                | Tree::Bool(_)
+                | Tree::Num(_)
+                | Tree::Str(_)
+                | Tree::SurrogateString(_)
+                | Tree::List(_)
+                | Tree::Map(_),
                 _,
             ) => false,
         }
@@ -112,7 +118,7 @@ impl<'a> Node<'a, TreeJson> for &'a Tree {
         Cow::Owned(Tree::to_value(self))
     }
 
-    /// Nothing moves while a tree is borrowed, and two nodes never share an address.
+    /// The address is a valid identity: nodes do not move while the tree is borrowed, and no two nodes share an address.
     fn identity(&self) -> Option<NodeIdentity> {
         Some(NodeIdentity::new(std::ptr::from_ref::<Tree>(self) as usize))
     }
@@ -160,7 +166,7 @@ impl<'a> Array<'a, TreeJson> for &'a [Tree] {
     }
 
     fn is_unique(&self) -> bool {
-        if <[_]>::len(self) > FEW {
+        if <[_]>::len(self) > LINEAR_LIMIT {
             let values: Vec<Value> = self.iter().map(Tree::to_value).collect();
             return unique::is_unique(&values);
         }
@@ -198,8 +204,7 @@ impl JsonNumber for &Num {
     }
 }
 
-/// By value. A schema's numbers have been through serde already, so a token is compared with what
-/// is left of them.
+/// Compares by value. Numbers in a schema were parsed by serde, so a token is compared with the possibly rounded value.
 fn equals_number(num: &Num, expected: &Number) -> bool {
     match (num, expected.as_i64()) {
         (Num::Int(int), Some(expected)) => *int == expected,
@@ -215,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_tree_keeps_the_contract_of_the_validator() {
+    fn the_tree_passes_the_conformance_suite_of_the_validator() {
         let tree = Tree::from_value(&document());
         assert_conformance::<TreeJson>(&&tree);
     }
@@ -235,15 +240,15 @@ mod tests {
     }
 
     #[test]
-    fn half_a_character_counts_as_one() {
+    fn a_lone_surrogate_counts_as_one_character() {
         let tree = Tree::parse(br#""\ude00ab\ud83d""#).unwrap();
         assert_eq!((&tree).string_length(), Some(4));
         assert!((&tree).equals_value(&Value::from("\u{FFFD}ab\u{FFFD}")));
     }
 
     #[test]
-    fn long_lists_are_as_unique_as_short_ones() {
-        for length in [2, FEW, FEW + 1, 100] {
+    fn long_and_short_lists_are_checked_for_uniqueness() {
+        for length in [2, LINEAR_LIMIT, LINEAR_LIMIT + 1, 100] {
             let mut items: Vec<Tree> = (0..length as i64).map(Tree::from).collect();
             assert!((&items[..]).is_unique(), "{length}");
             items[length - 1] = Tree::from(0.0);

@@ -1,40 +1,39 @@
-//! The lint for objects that let anything pass.
+//! Lint: object schemas that allow undeclared properties.
 
 use serde_json::Value;
 
-use super::subschemas::{Role, inner_schemas};
+use super::subschemas::{SubschemaRole, direct_subschemas};
 
-/// Pointers of the object schemas that leave room for properties nobody described.
+/// Pointers of the object schemas that allow undeclared properties.
 ///
-/// A frame is strict only where its schema is closed, and an object is open by default. The
-/// branches of a closed object (`allOf`, `then`, …) need not close themselves, and could not:
-/// `additionalProperties` does not see what the other branches describe. Conditions (`if`, `not`)
-/// forbid nothing, so they are not asked.
+/// Validation is strict only where the schema is closed, and object schemas are open by default. The branches of a closed
+/// object (`allOf`, `then`, …) need not and cannot be closed themselves, because `additionalProperties` ignores the
+/// properties of other branches. Conditions (`if`, `not`) forbid nothing, so they are skipped.
 pub(super) fn open_objects(document: &Value) -> Vec<String> {
     let mut found = Vec::new();
-    visit(document, String::new(), Around::Open, &mut found);
+    visit(document, String::new(), Enclosing::Open, &mut found);
     found
 }
 
-/// Whether a schema about the same value already closes it.
+/// Whether an enclosing schema for the same value is closed.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Around {
+enum Enclosing {
     Open,
     Closed,
 }
 
-fn visit(schema: &Value, pointer: String, around: Around, found: &mut Vec<String>) {
-    let here = if around == Around::Closed || is_closed(schema) { Around::Closed } else { Around::Open };
-    if here == Around::Open && is_object_schema(schema) {
+fn visit(schema: &Value, pointer: String, enclosing: Enclosing, found: &mut Vec<String>) {
+    let here = if enclosing == Enclosing::Closed || is_closed(schema) { Enclosing::Closed } else { Enclosing::Open };
+    if here == Enclosing::Open && is_object_schema(schema) {
         found.push(pointer.clone());
     }
-    for inner in inner_schemas(schema) {
-        let around = match inner.role {
-            Role::Same => here,
-            Role::Part | Role::Definition => Around::Open,
-            Role::Condition => continue,
+    for inner in direct_subschemas(schema) {
+        let enclosing = match inner.role {
+            SubschemaRole::Same => here,
+            SubschemaRole::Part | SubschemaRole::Definition => Enclosing::Open,
+            SubschemaRole::Condition => continue,
         };
-        visit(inner.schema, format!("{pointer}{}", inner.pointer), around, found);
+        visit(inner.schema, format!("{pointer}{}", inner.pointer), enclosing, found);
     }
 }
 

@@ -1,74 +1,74 @@
-//! Following every reference before the validator does, to say exactly which one leads nowhere.
+//! Follows all references before the validator does, to report exactly which one cannot be resolved.
 
 use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-use super::location::{Place, Target};
+use super::location::{SchemaLocation, Target};
 use super::set::SchemaError;
-use super::subschemas::inner_schemas;
+use super::subschemas::direct_subschemas;
 
-/// The documents, and what is wrong with each by itself.
-pub(super) struct Reach<'a> {
+/// The documents, and the errors of each one without its references.
+pub(super) struct ReferenceChecker<'a> {
     pub(super) documents: &'a HashMap<String, Value>,
-    pub(super) faults: &'a HashMap<String, SchemaError>,
+    pub(super) errors: &'a HashMap<String, SchemaError>,
 }
 
-impl Reach<'_> {
-    /// The first fault among everything that the schema at `start` contains or refers to.
-    pub(super) fn first_fault(&self, start: Place) -> Option<SchemaError> {
+impl ReferenceChecker<'_> {
+    /// The first error in the schema at `start` or in anything that it contains or refers to.
+    pub(super) fn first_error(&self, start: SchemaLocation) -> Option<SchemaError> {
         let mut seen = HashSet::from([start.clone()]);
-        let mut ahead = vec![start];
-        while let Some(place) = ahead.pop() {
-            if let Some(fault) = self.faults.get(&place.document) {
-                return Some(fault.clone());
+        let mut pending = vec![start];
+        while let Some(location) = pending.pop() {
+            if let Some(error) = self.errors.get(&location.document) {
+                return Some(error.clone());
             }
-            let schema = self.documents.get(&place.document)?.pointer(&place.pointer)?;
-            let mut next = match self.reference(&place, schema) {
+            let schema = self.documents.get(&location.document)?.pointer(&location.pointer)?;
+            let mut next = match self.reference(&location, schema) {
                 Ok(next) => next,
-                Err(fault) => return Some(fault),
+                Err(error) => return Some(error),
             };
-            next.extend(inner_schemas(schema).into_iter().map(|inner| Place {
-                document: place.document.clone(),
-                pointer: format!("{}{}", place.pointer, inner.pointer),
+            next.extend(direct_subschemas(schema).into_iter().map(|inner| SchemaLocation {
+                document: location.document.clone(),
+                pointer: format!("{}{}", location.pointer, inner.pointer),
             }));
-            // The last is popped first, and faults are wanted in the order of the file.
-            for place in next.into_iter().rev() {
-                if seen.insert(place.clone()) {
-                    ahead.push(place);
+            // The last one is popped first; reversed, errors are found in document order.
+            for location in next.into_iter().rev() {
+                if seen.insert(location.clone()) {
+                    pending.push(location);
                 }
             }
         }
         None
     }
 
-    /// Where the schema's own `$ref` leads, if it has one that leads into the set.
-    fn reference(&self, place: &Place, schema: &Value) -> Result<Vec<Place>, SchemaError> {
+    /// The target of the schema's own `$ref`, if it is in the set.
+    fn reference(&self, location: &SchemaLocation, schema: &Value) -> Result<Vec<SchemaLocation>, SchemaError> {
         let Some(reference) = schema.get("$ref").and_then(Value::as_str) else {
             return Ok(Vec::new());
         };
-        let fault = |message: String| SchemaError::Invalid {
-            document: place.document.clone(),
-            pointer: format!("{}/$ref", place.pointer),
+        let error = |message: String| SchemaError::Invalid {
+            document: location.document.clone(),
+            pointer: format!("{}/$ref", location.pointer),
             message,
         };
-        let target = match place.follow(reference) {
-            Target::Place(target) => target,
-            Target::Known => return Ok(Vec::new()),
-            Target::Elsewhere => {
+        let target = match location.follow(reference) {
+            Target::SchemaLocation(target) => target,
+            Target::BuiltIn => return Ok(Vec::new()),
+            Target::Remote => {
                 let message = format!("`{reference}` is elsewhere, and nothing is fetched");
-                return Err(fault(message));
+                return Err(error(message));
             }
         };
         match self.documents.get(&target.document) {
             Some(document) if document.pointer(&target.pointer).is_some() => Ok(vec![target]),
             Some(_) => {
                 let message = format!("`{}` has no `{}`", target.document, target.pointer);
-                Err(fault(message))
+                Err(error(message))
             }
             None => {
                 let message = format!("there is no schema `{}`", target.document);
-                Err(fault(message))
+                Err(error(message))
             }
         }
     }

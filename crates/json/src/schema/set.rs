@@ -1,4 +1,4 @@
-//! All schema documents of a mappings folder, and compiling one place among them.
+//! All schema documents of a mapping set, and the compilation of one of their schemas.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -8,27 +8,27 @@ use jsonschema::{Draft, Registry};
 use serde_json::{Value, json};
 
 use super::inspect::inspect;
-use super::location::Place;
+use super::location::SchemaLocation;
 use super::open_objects;
-use super::references::Reach;
+use super::references::ReferenceChecker;
 use super::{Schema, node::TreeJson};
 
-/// All schema documents of a set. They know each other by their paths; nothing is ever fetched.
+/// All schema documents of a set. They refer to each other by path; remote schemas are never fetched.
 pub struct SchemaSet {
     documents: HashMap<String, Value>,
-    /// What is wrong with a document, or with one that it refers to.
-    faults: HashMap<String, SchemaError>,
-    /// The documents without a fault, indexed once for all that is compiled from them.
+    /// The error of each invalid document, or of a document that it refers to.
+    errors: HashMap<String, SchemaError>,
+    /// The documents without errors, indexed once for all compilations.
     registry: Result<Registry<'static>, String>,
 }
 
 /// Why a schema cannot be compiled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SchemaError {
-    /// No document of that path, or nothing at that pointer.
+    /// There is no such document, or nothing at the pointer.
     NotFound,
     Invalid {
-        /// The document at fault; not always the one that was asked for.
+        /// The document with the error; not always the one that is compiled.
         document: String,
         /// JSON pointer into the document.
         pointer: String,
@@ -37,28 +37,27 @@ pub enum SchemaError {
 }
 
 impl SchemaSet {
-    /// Documents by path, like `chat/chunk.json`. A `$ref` is resolved relative to the path of
-    /// the document it stands in, whatever `$id` that document gives itself.
+    /// Documents by path, like `chat/chunk.json`. A `$ref` is resolved relative to the path of its document; `$id` is
+    /// ignored.
     pub fn new(documents: impl IntoIterator<Item = (String, Value)>) -> SchemaSet {
         SchemaSet::of(documents.into_iter().collect())
     }
 
-    /// Compiles a document (`chat/chunk.json`) or a place in it
-    /// (`responses/events.json#/$defs/response.created`).
+    /// Compiles a document (`chat/chunk.json`) or a schema in it (`responses/events.json#/$defs/response.created`).
     pub fn compile(&self, reference: &str) -> Result<Schema, SchemaError> {
-        let place = Place::parse(reference);
-        self.find(&place).ok_or(SchemaError::NotFound)?;
-        if let Some(fault) = self.faults.get(&place.document) {
-            return Err(fault.clone());
+        let location = SchemaLocation::parse(reference);
+        self.find(&location).ok_or(SchemaError::NotFound)?;
+        if let Some(error) = self.errors.get(&location.document) {
+            return Err(error.clone());
         }
-        // A place outside the known keywords has not been looked at yet.
-        let reach = Reach { documents: &self.documents, faults: &self.faults };
-        if let Some(fault) = reach.first_fault(place.clone()) {
-            return Err(fault);
+        // A location outside the known keywords has not been checked yet.
+        let checker = ReferenceChecker { documents: &self.documents, errors: &self.errors };
+        if let Some(error) = checker.first_error(location.clone()) {
+            return Err(error);
         }
         let invalid = |message| SchemaError::Invalid {
-            document: place.document.clone(),
-            pointer: place.pointer.clone(),
+            document: location.document.clone(),
+            pointer: location.pointer.clone(),
             message,
         };
         let registry = self.registry.as_ref();
@@ -67,43 +66,44 @@ impl SchemaSet {
             .with_draft(Draft::Draft202012)
             .with_registry(registry)
             .offline()
-            .build(&json!({ "$ref": place.uri() }))
+            .build(&json!({ "$ref": location.uri() }))
             .map(|validator| Schema(Arc::new(validator)))
             .map_err(|error| invalid(error.to_string()))
     }
 
     pub fn contains(&self, reference: &str) -> bool {
-        self.find(&Place::parse(reference)).is_some()
+        self.find(&SchemaLocation::parse(reference)).is_some()
     }
 
-    /// Lint: pointers of the object schemas in a document that are closed neither by
-    /// `additionalProperties` nor by `unevaluatedProperties`, nor by a schema around them that
-    /// speaks of the same object. Empty if there is no such document.
+    /// Lint: pointers of the object schemas in a document that are closed neither by `additionalProperties` or
+    /// `unevaluatedProperties`, nor by an enclosing schema for the same object. Empty if there is no such document.
     pub fn open_objects(&self, document: &str) -> Vec<String> {
         self.documents.get(document).map(open_objects::open_objects).unwrap_or_default()
     }
 
-    /// Not generic, so that no caller compiles it again.
+    /// Not generic, so that callers do not compile it again.
     fn of(mut documents: HashMap<String, Value>) -> SchemaSet {
-        let mut own = HashMap::new();
+        let mut own_errors = HashMap::new();
         for (path, document) in &mut documents {
             if let Some(members) = document.as_object_mut() {
                 members.shift_remove("$id");
             }
-            if let Err(fault) = inspect(path, document) {
-                own.insert(path.clone(), fault);
+            if let Err(error) = inspect(path, document) {
+                own_errors.insert(path.clone(), error);
             }
         }
-        let reach = Reach { documents: &documents, faults: &own };
-        let faults: HashMap<String, SchemaError> =
-            documents.keys().filter_map(|path| Some((path.clone(), reach.first_fault(Place::parse(path))?))).collect();
-        let sound = documents.iter().filter(|(path, _)| !faults.contains_key(*path));
+        let checker = ReferenceChecker { documents: &documents, errors: &own_errors };
+        let errors: HashMap<String, SchemaError> = documents
+            .keys()
+            .filter_map(|path| Some((path.clone(), checker.first_error(SchemaLocation::parse(path))?)))
+            .collect();
+        let sound = documents.iter().filter(|(path, _)| !errors.contains_key(*path));
         let registry = index(sound).map_err(|error| error.to_string());
-        SchemaSet { documents, faults, registry }
+        SchemaSet { documents, errors, registry }
     }
 
-    fn find(&self, place: &Place) -> Option<&Value> {
-        self.documents.get(&place.document)?.pointer(&place.pointer)
+    fn find(&self, location: &SchemaLocation) -> Option<&Value> {
+        self.documents.get(&location.document)?.pointer(&location.pointer)
     }
 }
 
@@ -129,6 +129,6 @@ impl std::error::Error for SchemaError {}
 fn index<'a>(
     documents: impl Iterator<Item = (&'a String, &'a Value)>,
 ) -> Result<Registry<'static>, jsonschema::ReferencingError> {
-    let owned = documents.map(|(path, document)| (Place::parse(path).uri(), document.clone()));
+    let owned = documents.map(|(path, document)| (SchemaLocation::parse(path).uri(), document.clone()));
     Registry::new().draft(Draft::Draft202012).extend(owned)?.prepare()
 }

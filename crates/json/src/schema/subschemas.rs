@@ -1,62 +1,62 @@
-//! Where the schemas inside a schema are, by the keywords of draft 2020-12.
+//! The subschemas of a schema, by the keywords of draft 2020-12.
 //!
-//! Not everything in a schema document is a schema: `const`, `enum`, `default` and `examples`
-//! hold data that may look like one.
+//! Not everything in a schema document is a schema: `const`, `enum`, `default` and `examples` contain data that can look
+//! like one.
 
 use serde_json::Value;
 
-/// What an inner schema is about.
+/// How the value of a subschema relates to the value of the outer schema.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Role {
+pub(super) enum SubschemaRole {
     /// A part of the value: a property, an item.
     Part,
-    /// The very value the outer schema is about.
+    /// The same value.
     Same,
-    /// The very value too, but only to decide something: it allows and forbids nothing itself.
+    /// The same value, but only as a condition: it allows and forbids nothing itself.
     Condition,
-    /// Whatever refers to it.
+    /// Any value that is validated through a reference to it.
     Definition,
 }
 
-/// How a keyword holds schemas.
-enum Shape {
+/// The form in which a keyword contains schemas.
+enum KeywordShape {
     One,
     List,
     Named,
 }
 
-const KEYWORDS: [(&str, Shape, Role); 20] = [
-    ("$defs", Shape::Named, Role::Definition),
-    ("definitions", Shape::Named, Role::Definition),
-    ("properties", Shape::Named, Role::Part),
-    ("patternProperties", Shape::Named, Role::Part),
-    ("additionalProperties", Shape::One, Role::Part),
-    ("unevaluatedProperties", Shape::One, Role::Part),
-    ("propertyNames", Shape::One, Role::Part),
-    ("prefixItems", Shape::List, Role::Part),
-    ("items", Shape::One, Role::Part),
-    ("contains", Shape::One, Role::Part),
-    ("unevaluatedItems", Shape::One, Role::Part),
-    ("contentSchema", Shape::One, Role::Part),
-    ("allOf", Shape::List, Role::Same),
-    ("anyOf", Shape::List, Role::Same),
-    ("oneOf", Shape::List, Role::Same),
-    ("then", Shape::One, Role::Same),
-    ("else", Shape::One, Role::Same),
-    ("dependentSchemas", Shape::Named, Role::Same),
-    ("if", Shape::One, Role::Condition),
-    ("not", Shape::One, Role::Condition),
+const KEYWORDS: [(&str, KeywordShape, SubschemaRole); 20] = [
+    ("$defs", KeywordShape::Named, SubschemaRole::Definition),
+    ("definitions", KeywordShape::Named, SubschemaRole::Definition),
+    ("properties", KeywordShape::Named, SubschemaRole::Part),
+    ("patternProperties", KeywordShape::Named, SubschemaRole::Part),
+    ("additionalProperties", KeywordShape::One, SubschemaRole::Part),
+    ("unevaluatedProperties", KeywordShape::One, SubschemaRole::Part),
+    ("propertyNames", KeywordShape::One, SubschemaRole::Part),
+    ("prefixItems", KeywordShape::List, SubschemaRole::Part),
+    ("items", KeywordShape::One, SubschemaRole::Part),
+    ("contains", KeywordShape::One, SubschemaRole::Part),
+    ("unevaluatedItems", KeywordShape::One, SubschemaRole::Part),
+    ("contentSchema", KeywordShape::One, SubschemaRole::Part),
+    ("allOf", KeywordShape::List, SubschemaRole::Same),
+    ("anyOf", KeywordShape::List, SubschemaRole::Same),
+    ("oneOf", KeywordShape::List, SubschemaRole::Same),
+    ("then", KeywordShape::One, SubschemaRole::Same),
+    ("else", KeywordShape::One, SubschemaRole::Same),
+    ("dependentSchemas", KeywordShape::Named, SubschemaRole::Same),
+    ("if", KeywordShape::One, SubschemaRole::Condition),
+    ("not", KeywordShape::One, SubschemaRole::Condition),
 ];
 
-pub(super) struct Inner<'a> {
+pub(super) struct Subschema<'a> {
     /// From the outer schema, as a JSON pointer.
     pub(super) pointer: String,
     pub(super) schema: &'a Value,
-    pub(super) role: Role,
+    pub(super) role: SubschemaRole,
 }
 
-/// The schemas directly inside this one, in the order they are written.
-pub(super) fn inner_schemas(schema: &Value) -> Vec<Inner<'_>> {
+/// The direct subschemas, in document order.
+pub(super) fn direct_subschemas(schema: &Value) -> Vec<Subschema<'_>> {
     let mut found = Vec::new();
     for (keyword, held) in schema.as_object().into_iter().flatten() {
         let known = KEYWORDS.iter().find(|(name, _, _)| name == keyword);
@@ -65,16 +65,16 @@ pub(super) fn inner_schemas(schema: &Value) -> Vec<Inner<'_>> {
         };
         let at = format!("/{keyword}");
         let mut add = |pointer, schema| {
-            found.push(Inner { pointer, schema, role: *role });
+            found.push(Subschema { pointer, schema, role: *role });
         };
         match shape {
-            Shape::One => add(at, held),
-            Shape::List => {
+            KeywordShape::One => add(at, held),
+            KeywordShape::List => {
                 for (index, schema) in held.as_array().into_iter().flatten().enumerate() {
                     add(format!("{at}/{index}"), schema);
                 }
             }
-            Shape::Named => {
+            KeywordShape::Named => {
                 for (name, schema) in held.as_object().into_iter().flatten() {
                     add(format!("{at}/{}", escape(name)), schema);
                 }
@@ -84,7 +84,7 @@ pub(super) fn inner_schemas(schema: &Value) -> Vec<Inner<'_>> {
     found
 }
 
-/// A name as one step of a JSON pointer.
+/// Escapes a name as a segment of a JSON pointer.
 pub(super) fn escape(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }

@@ -1,4 +1,4 @@
-//! What a tree did wrong, said of the place where it did it.
+//! A violation of a schema, with its location in the tree.
 
 use std::fmt;
 
@@ -6,28 +6,28 @@ use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind;
 use serde_json::Value;
 
-/// The first rule a tree breaks.
+/// The first violation found in a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Breach {
-    /// JSON pointer into the tree; empty for the whole of it.
+pub struct SchemaViolation {
+    /// JSON pointer into the tree; empty for the root.
     pub pointer: String,
-    /// The schema keyword that refused.
+    /// The schema keyword that failed.
     pub keyword: String,
     pub message: String,
 }
 
-impl Breach {
-    pub(super) fn of(error: &ValidationError<'_>) -> Breach {
-        let meant = meant(error);
-        Breach {
-            pointer: meant.instance_path().to_string(),
-            keyword: meant.kind().keyword().to_owned(),
-            message: message(meant),
+impl SchemaViolation {
+    pub(super) fn of(error: &ValidationError<'_>) -> SchemaViolation {
+        let most_specific = most_specific(error);
+        SchemaViolation {
+            pointer: most_specific.instance_path().to_string(),
+            keyword: most_specific.kind().keyword().to_owned(),
+            message: message(most_specific),
         }
     }
 }
 
-impl fmt::Display for Breach {
+impl fmt::Display for SchemaViolation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.pointer.as_str() {
             "" => f.write_str(&self.message),
@@ -36,38 +36,39 @@ impl fmt::Display for Breach {
     }
 }
 
-impl std::error::Error for Breach {}
+impl std::error::Error for SchemaViolation {}
 
-/// The error to show for this one. "Not valid under any of the schemas" helps nobody when all but
-/// one of them are plainly about something else, say `null`: then that one's error is meant.
-fn meant<'e>(error: &'e ValidationError<'_>) -> &'e ValidationError<'e> {
+/// The most specific error to show. "Not valid under any of the schemas" is not helpful if all branches but one are for
+/// another kind of value, such as `null`. In that case the error of the remaining branch is shown.
+fn most_specific<'e>(error: &'e ValidationError<'_>) -> &'e ValidationError<'e> {
     let (ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context }) = error.kind() else {
         return error;
     };
-    let depth = steps(error);
-    let mut candidates = context.iter().filter(|branch| !branch.iter().any(|inner| is_other_kind(inner, depth)));
+    let depth = instance_depth(error);
+    let mut candidates =
+        context.iter().filter(|branch| !branch.iter().any(|inner| is_about_another_kind(inner, depth)));
     match (candidates.next().and_then(|branch| branch.first()), candidates.next()) {
-        (Some(inner), None) => meant(inner),
+        (Some(inner), None) => most_specific(inner),
         (Some(_) | None, _) => error,
     }
 }
 
-/// Whether a branch speaks of another kind of value: of another type, or with another constant
-/// where a property tells the kinds apart.
-fn is_other_kind(error: &ValidationError<'_>, depth: usize) -> bool {
+/// True if a branch is for another kind of value: of another type, or with another constant in a property that
+/// distinguishes the kinds.
+fn is_about_another_kind(error: &ValidationError<'_>, depth: usize) -> bool {
     match error.kind().keyword() {
-        "type" => steps(error) == depth,
-        "const" | "enum" => steps(error) <= depth + 1,
+        "type" => instance_depth(error) == depth,
+        "const" | "enum" => instance_depth(error) <= depth + 1,
         _ => false,
     }
 }
 
-fn steps(error: &ValidationError<'_>) -> usize {
+fn instance_depth(error: &ValidationError<'_>) -> usize {
     error.instance_path().as_str().matches('/').count()
 }
 
-/// Short scalars are shown, everything else is only named: a whole answer in an error line hides
-/// the error, and does not belong in a log.
+/// Shows short scalars and only names other values: a whole response in an error message hides the error, and must not
+/// be logged.
 fn message(error: &ValidationError<'_>) -> String {
     const SHORT: usize = 64;
     match error.instance().as_ref() {

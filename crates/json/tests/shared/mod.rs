@@ -1,12 +1,12 @@
 //! Random trees.
 
-// Each test file compiles this for itself and takes what it needs.
+// Each test file compiles this module separately and uses only a part of it.
 #![allow(dead_code)]
 
 use proptest::prelude::*;
-use reframe_json::{Num, Torn, Tree};
+use reframe_json::{Num, SurrogateString, Tree};
 
-/// Any JSON number as text, most of them beyond what a float or an integer holds.
+/// Any JSON number as text; most of them do not fit a float or an integer.
 pub fn number_token() -> impl Strategy<Value = String> {
     "-?(0|[1-9][0-9]{0,24})(\\.[0-9]{1,24})?([eE][+-]?[0-9]{1,2})?"
 }
@@ -15,11 +15,15 @@ fn text() -> impl Strategy<Value = String> {
     prop_oneof![any::<String>(), "[a-c\"\\\\/\\x00-\\x1f\\x7f\u{e9}\u{2028}\u{fffd}\u{1f600}]{0,8}",]
 }
 
-fn torn() -> impl Strategy<Value = Torn> {
-    let lead = proptest::option::of(0xDC00_u16..=0xDFFF);
-    let tail = proptest::option::of(0xD800_u16..=0xDBFF);
-    let torn = (lead, text(), tail).prop_map(|(lead, text, tail)| Torn { lead, text, tail });
-    torn.prop_filter("whole", |torn| torn.lead.is_some() || torn.tail.is_some())
+fn string() -> impl Strategy<Value = SurrogateString> {
+    let leading_low = proptest::option::of(0xDC00_u16..=0xDFFF);
+    let trailing_high = proptest::option::of(0xD800_u16..=0xDBFF);
+    let string = (leading_low, text(), trailing_high).prop_map(|(leading_low, text, trailing_high)| SurrogateString {
+        leading_low,
+        text,
+        trailing_high,
+    });
+    string.prop_filter("whole", |string| string.leading_low.is_some() || string.trailing_high.is_some())
 }
 
 /// Trees of every kind of value.
@@ -27,11 +31,11 @@ pub fn tree() -> impl Strategy<Value = Tree> {
     nested(prop_oneof![
         plain_scalar(),
         number_token().prop_map(|token| Tree::Num(Num::Token(token.into()))),
-        torn().prop_map(|torn| Tree::Torn(Box::new(torn))),
+        string().prop_map(|string| Tree::SurrogateString(Box::new(string))),
     ])
 }
 
-/// Trees that a `serde_json::Value` holds without loss.
+/// Trees that convert to `serde_json::Value` without loss.
 pub fn plain_tree() -> impl Strategy<Value = Tree> {
     nested(plain_scalar())
 }
@@ -50,7 +54,7 @@ fn plain_scalar() -> impl Strategy<Value = Tree> {
 
 fn nested(scalar: impl Strategy<Value = Tree> + 'static) -> impl Strategy<Value = Tree> {
     scalar.prop_recursive(5, 40, 6, |inner| {
-        // Few different keys, so that some come twice.
+        // Few different keys, so that duplicates occur.
         let key = prop_oneof!["[a-e]", text()];
         prop_oneof![
             proptest::collection::vec(inner.clone(), 0..6).prop_map(Tree::from),

@@ -1,0 +1,144 @@
+//! Accepts connections one at a time: waits for a free connection slot, then for a socket, and backs off when accepting
+//! fails.
+
+use super::listener::Listener;
+use std::future::pending;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::net::TcpStream;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tracing::{debug, warn};
+
+const MIN_BACKOFF: Duration = Duration::from_millis(5);
+const MAX_BACKOFF: Duration = Duration::from_secs(1);
+/// Errors of the same kind within this time are one burst, which is logged once.
+const BURST_WINDOW: Duration = Duration::from_secs(10);
+
+pub(super) struct Acceptor {
+    listener: Listener,
+    slots: Arc<Semaphore>,
+    backoff: Backoff,
+    failing: ErrorBurst,
+    full: ErrorBurst,
+}
+
+/// How long to wait after an accept that failed. The end of the wait is a point in time and not a sleep, because the
+/// accept loop drops and restarts the wait whenever a connection ends.
+struct Backoff {
+    next: Duration,
+    until: Option<Instant>,
+}
+
+#[derive(Default)]
+struct ErrorBurst {
+    last: Option<Instant>,
+}
+
+/// An accepted connection and its slot.
+pub(super) struct Accepted {
+    pub socket: TcpStream,
+    pub peer: SocketAddr,
+    pub slot: OwnedSemaphorePermit,
+}
+
+impl Acceptor {
+    pub fn new(listener: Listener) -> Acceptor {
+        let slots = Arc::new(Semaphore::new(listener.limits.max_connections));
+        let (failing, full) = (ErrorBurst::default(), ErrorBurst::default());
+        Acceptor { listener, slots, backoff: Backoff::none(), failing, full }
+    }
+
+    /// The next connection. Cancel-safe: may be dropped at any await without losing a socket.
+    pub async fn next(&mut self) -> Accepted {
+        loop {
+            if let Some(until) = self.backoff.until {
+                tokio::time::sleep_until(until.into()).await;
+            }
+            let slot = self.acquire_slot().await;
+            match self.listener.accept().await {
+                Ok((socket, peer)) => {
+                    self.backoff = Backoff::none();
+                    return Accepted { socket, peer, slot };
+                }
+                // Only that client has disconnected. Each such error consumes a client, so the loop cannot spin.
+                Err(error) if concerns_one_client(&error) => {
+                    debug!(%error, "a client left before it was accepted");
+                }
+                Err(error) => {
+                    let now = Instant::now();
+                    let pause = self.backoff.increase(now);
+                    if self.failing.begins(now) {
+                        warn!(%error, ?pause, "cannot accept connections, trying again");
+                    }
+                }
+            }
+        }
+    }
+
+    async fn acquire_slot(&mut self) -> OwnedSemaphorePermit {
+        if let Ok(slot) = Arc::clone(&self.slots).try_acquire_owned() {
+            return slot;
+        }
+        if self.full.begins(Instant::now()) {
+            let connections = self.listener.limits.max_connections;
+            warn!(connections, "all connections are taken, new clients wait");
+        }
+        match Arc::clone(&self.slots).acquire_owned().await {
+            Ok(slot) => slot,
+            // Only a closed semaphore fails, and this one is never closed.
+            Err(_) => pending().await,
+        }
+    }
+}
+
+impl Backoff {
+    fn none() -> Backoff {
+        Backoff { next: MIN_BACKOFF, until: None }
+    }
+
+    fn increase(&mut self, now: Instant) -> Duration {
+        let pause = self.next;
+        self.until = Some(now + pause);
+        self.next = (pause * 2).min(MAX_BACKOFF);
+        pause
+    }
+}
+
+impl ErrorBurst {
+    /// Whether an error at `now` is the first of a burst.
+    fn begins(&mut self, now: Instant) -> bool {
+        self.last.replace(now).is_none_or(|last| now.duration_since(last) > BURST_WINDOW)
+    }
+}
+
+fn concerns_one_client(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionRefused
+    )
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_backoff_doubles_up_to_a_second_and_a_burst_is_logged_once() {
+        let mut now = Instant::now();
+        let (mut backoff, mut burst) = (Backoff::none(), ErrorBurst::default());
+        let mut pauses = Vec::new();
+        let mut logged = 0;
+        for _ in 0..10 {
+            logged += u32::from(burst.begins(now));
+            let pause = backoff.increase(now);
+            now = backoff.until.unwrap();
+            pauses.push(pause.as_millis());
+        }
+        assert_eq!(pauses, [5, 10, 20, 40, 80, 160, 320, 640, 1000, 1000]);
+        assert_eq!(logged, 1);
+        assert!(burst.begins(now + BURST_WINDOW * 2));
+    }
+}

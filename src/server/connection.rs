@@ -1,0 +1,77 @@
+//! Serves one connection: HTTP/1 and HTTP/2, with a poem endpoint as the service.
+
+use super::acceptor::Accepted;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use hyper_util::server::graceful::Watcher;
+use poem::Endpoint;
+use poem::http::uri::Scheme;
+use poem::web::{LocalAddr, RemoteAddr};
+use std::convert::Infallible;
+use std::future::pending;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tracing::debug;
+
+const HTTP2_PING_INTERVAL: Duration = Duration::from_secs(20);
+const HTTP2_MAX_STREAMS: u32 = 256;
+
+pub(super) fn http_builder(header_timeout: Duration) -> auto::Builder<TokioExecutor> {
+    let mut http = auto::Builder::new(TokioExecutor::new());
+    http.http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(header_timeout)
+        // False, so that a client's clean close cancels its request immediately, even while its stream is silent. The
+        // price: a client that shuts down its write side after the request gets no response.
+        .half_close(false);
+    http.http2()
+        .timer(TokioTimer::new())
+        .keep_alive_interval(HTTP2_PING_INTERVAL)
+        .max_concurrent_streams(HTTP2_MAX_STREAMS);
+    http
+}
+
+pub(super) async fn serve_connection<E: Endpoint + 'static>(
+    accepted: Accepted,
+    local: SocketAddr,
+    endpoint: Arc<E>,
+    http: Arc<auto::Builder<TokioExecutor>>,
+    watcher: Watcher,
+    header_timeout: Duration,
+) {
+    let Accepted { socket, peer, slot: _slot } = accepted;
+    let has_request = Arc::new(AtomicBool::new(false));
+    let service = service_fn({
+        let has_request = Arc::clone(&has_request);
+        move |request: hyper::Request<Incoming>| {
+            has_request.store(true, Ordering::Relaxed);
+            let endpoint = Arc::clone(&endpoint);
+            async move {
+                let local = LocalAddr(local.into());
+                let remote = RemoteAddr(peer.into());
+                let request = poem::Request::from((request, local, remote, Scheme::HTTP));
+                let response = endpoint.get_response(request).await;
+                Ok::<_, Infallible>(hyper::Response::from(response))
+            }
+        }
+    });
+    let connection = watcher.watch(http.serve_connection_with_upgrades(TokioIo::new(socket), service));
+    // hyper's header timeout starts once the HTTP version is known: a client that sends nothing, or half of the HTTP/2
+    // preface, would keep its slot forever.
+    let no_request = async {
+        tokio::time::sleep(header_timeout).await;
+        if has_request.load(Ordering::Relaxed) {
+            pending::<()>().await;
+        }
+    };
+    tokio::select! {
+        ended = connection => if let Err(error) = ended {
+            debug!(%peer, %error, "connection ended early");
+        },
+        () = no_request => debug!(%peer, "no request came, connection closed"),
+    }
+}

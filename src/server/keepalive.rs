@@ -1,0 +1,18 @@
+//! Keepalive comments in streams, and the clients that cannot parse them: by header, query parameter or user agent.
+
+use super::router::header;
+use crate::mapping::config::timeouts::Keepalive;
+use poem::Request;
+use std::time::Duration;
+
+/// The keepalive interval for a client; `None` if it is disabled by `disable_for`.
+pub fn keepalive_interval(plan: &Keepalive, request: &Request) -> Option<Duration> {
+    let header = |name: &str| header(request, name);
+    let by_header = plan.header.as_deref().and_then(header) == Some("1");
+    let query = request.uri().query().unwrap_or_default();
+    let by_query =
+        plan.query.as_ref().is_some_and(|name| query.split('&').any(|pair| pair == format!("{name}=1").as_str()));
+    let agent = header("user-agent").unwrap_or_default().to_lowercase();
+    let by_agent = plan.user_agents.iter().any(|word| agent.contains(word));
+    plan.interval.filter(|_| !(by_header || by_query || by_agent))
+}
