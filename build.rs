@@ -1,4 +1,4 @@
-//! Lists `mappings/` and `schemas/` for `src/reload/embedded.rs`, so that their texts, not their paths, are in the binary.
+//! Lists `mappings/` and `schemas/` for `src/reload/embedded.rs`, which embeds their texts in the binary.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
@@ -30,7 +30,7 @@ fn list(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
         let path = entry?.path();
         let hidden = path.file_name().is_some_and(|n| n.to_string_lossy().starts_with('.'));
         let known = path.extension().is_some_and(|e| ["yaml", "json", "jsonl"].iter().any(|k| e == *k));
-        // Schemas for editors describe mapping files, not frames; the running gateway has no use for them.
+        // Schemas for editors describe mapping files, not frames; the gateway does not use them.
         if path.is_dir() && !path.ends_with("schemas/mapping") {
             list(&path, files)?;
         } else if known && !hidden {

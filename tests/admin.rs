@@ -304,7 +304,7 @@ fn the_status_requires_authentication() {
 #[test]
 fn sockets_and_keys_need_a_restart_and_other_changes_are_applied() {
     let dir = small_set(1);
-    let gateway = dir.read(GATEWAY) + "listen: \"127.0.0.1:0\"\nkeys: [ { name: mine, secret: { env: MINE } } ]\n";
+    let gateway = dir.read(GATEWAY) + "listen: \"127.0.0.1:0\"\napi_keys: [ { name: mine, secret: { env: MINE } } ]\n";
     dir.write(GATEWAY, &gateway);
     let launch = Launch::new().arg("serve").arg("--mappings").arg(dir.path("mappings"));
     let server = launch.env("MINE", "key").env("OTHER", "other").with_admin().start();
@@ -323,7 +323,7 @@ fn sockets_and_keys_need_a_restart_and_other_changes_are_applied() {
         needs,
         [
             ("listen", "127.0.0.1:0", "127.0.0.1:1"),
-            ("keys", "mine (the variable MINE)", "mine (the variable OTHER)"),
+            ("api_keys", "mine (the variable MINE)", "mine (the variable OTHER)"),
             ("auth", "keys", "none"),
         ]
     );
@@ -378,7 +378,7 @@ fn a_backend_key_is_sent_only_to_its_configured_host() {
     let (first, second) = (backend_with_text("one"), backend_with_text("two"));
     let dir = TestDir::shipped();
     let gateway = |url: &str, key: &str| {
-        let backend = format!("  far: {{ use: openai-chat, url: \"{url}\", key: {{ env: {key} }} }}\n");
+        let backend = format!("  far: {{ use: openai-chat, url: \"{url}\", api_key: {{ env: {key} }} }}\n");
         let text = edited(&repo(GATEWAY), "  demo: { use: replay, script: demo }\n", &backend);
         edited(&text, "  - { id: demo, backend: demo }\n", "  - { id: demo, backend: far }\n")
     };

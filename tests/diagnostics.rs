@@ -23,6 +23,7 @@ const NOT_ONE_MISTAKE: &[&str] = &[
     "eight-mistakes-in-three-files",
     "an-order-that-a-transcript-violates",
     "nothing-is-wrong",
+    "old-keys-and-values",
     "what-a-client-is-not-told-by-its-own-choice",
     "what-a-dialect-cannot-say",
     "what-is-meant-is-not-warned-of",
@@ -171,7 +172,7 @@ fn every_format_reports_the_same_findings() {
 fn a_location_in_an_embedded_file_is_in_the_text() {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("own")).unwrap();
-    fs::write(folder.path().join("own/shared.yaml"), "parts: { model: { id: \"{{ model.id }}\" } }\n").unwrap();
+    fs::write(folder.path().join("own/shared.yaml"), "fragments: { model: { id: \"{{ model.id }}\" } }\n").unwrap();
     let output = |format: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_reframe"));
         let output = command.args(["check", "--add", "own", "--format", format]).current_dir(folder.path()).output();
@@ -274,8 +275,22 @@ fn reference() -> String {
             text.push_str(&format!("\n**What is printed:**\n\n```text\n{output}\n```\n"));
         }
     }
-    ["mappings.md", "mapping-reference.md"]
+    let chapters = [
+        "README",
+        "concepts",
+        "gateway",
+        "backends",
+        "rules",
+        "dialects",
+        "templates",
+        "schemas",
+        "policies",
+        "testing",
+        "reference",
+    ];
+    chapters
         .iter()
+        .map(|chapter| format!("mappings/{chapter}.md"))
         .fold(text, |text, file| text.replace(&format!("docs/{file}"), &format!("[{file}]({file})")))
 }
 

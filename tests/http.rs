@@ -445,7 +445,7 @@ fn a_backend_failure_before_the_first_event_is_an_http_error() {
 #[test]
 fn a_backend_disconnect_ends_the_stream_with_an_error_and_no_done() {
     let word = r#"{"at":0,"raw":{"model":"demo","choices":[{"index":0,"delta":{"content":"Hel"}}]}}"#;
-    let server = server_playing(&[word, r#"{"at":9,"cut":"power"}"#]);
+    let server = server_playing(&[word, r#"{"at":9,"disconnect":"power"}"#]);
     let error =
         json!({ "message": "the backend was lost: power", "type": "server_error", "param": null, "code": null });
 
@@ -550,7 +550,7 @@ fn mappings_that_do_not_load_are_not_served() {
     let exit = serve().add(dir).run();
     assert_eq!((exit.code, exit.stdout.as_str()), (Some(2), ""));
     assert!(exit.stderr.contains("error[RF020]: no transcript is called `greetin`"), "{}", exit.stderr);
-    assert!(exit.stderr.contains("scripts/demo.yaml:18:13"), "{}", exit.stderr);
+    assert!(exit.stderr.contains("scripts/demo.yaml:19:13"), "{}", exit.stderr);
     assert!(exit.stderr.ends_with("error: the mappings do not load, so there is nothing to serve\n"));
 }
 

@@ -78,6 +78,14 @@ proptest! {
     }
 
     #[test]
+    fn serial_items_never_overlap_and_dropped_reasoning_has_no_moments(
+        script in events::script(),
+        conditions in turn_model::conditions(),
+    ) {
+        turn_model::assert_policies_apply(&turn_model::PlayedTurn::of(&script, &conditions), &conditions);
+    }
+
+    #[test]
     fn nothing_is_emitted_after_the_end(script in events::script(), late in events::event(2)) {
         let output = Output::of("chat", "openai", &script);
         let more = Output::with_late_event("chat", "openai", &script, late);
@@ -97,7 +105,7 @@ fn a_tool_call_without_a_name_fails_a_truncated_response() {
         delta: Some(Delta::Append("{}".into())),
     };
     let mut policies = Policies::default();
-    policies.set("stream2json.on_partial", "incomplete");
+    policies.set("aggregate.on_partial", "incomplete");
     let mut turn = Turn::new(policies, Ids::Counting(0), "m", 1, 0).single_body(true);
     let mut moments = Vec::new();
     let mut record = |_: &_, moment: &Moment| moments.push(moment.kind);

@@ -3,6 +3,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "support/docs.rs"]
+mod docs;
+
 use reframe::diagnostics::{Code, Diagnostic, FileId, Findings};
 use reframe::domain::Tree;
 use reframe::mapping::source::{field_reader, yaml};
@@ -172,14 +175,14 @@ fn every_shipped_mapping_names_its_schema_and_satisfies_it() {
     assert!(count > 25, "the walk found only {count} files");
 }
 
-/// The files in docs/mappings.md use the whole language.
+/// The files in docs/mappings/ use the whole language.
 #[test]
 fn every_file_in_the_docs_satisfies_its_schema() {
     let schemas = Schemas::new();
     let mut count = 0;
-    for file in docs().iter().filter(|file| file.name.ends_with(".yaml")) {
+    for file in documented_set().iter().filter(|file| file.name.ends_with(".yaml")) {
         let checked = schemas.check(FileKind::of(&file.name).unwrap(), &tree(&file.text).unwrap());
-        assert_eq!(checked, Ok(()), "docs/mappings.md: {}", file.name);
+        assert_eq!(checked, Ok(()), "docs/mappings/: {}", file.name);
         count += 1;
     }
     assert!(count >= 8, "the docs show only {count} files");
@@ -300,16 +303,16 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("/routes/1/policies", "which policies a dialect has of its own stands in its file"),
     ("/by_user_agent/1/policies", "the same"),
     ("/policies", "beside policies of the dialect's own, any name may be one"),
-    ("/own_policies", "which of them are set stands elsewhere"),
+    ("/custom_policies", "which of them are set stands elsewhere"),
     ("/patch/", "what a patch may hold depends on what it changes"),
 ];
 
-/// The set in docs/mappings.md has every key of the language. Each key is misspelt and each value is replaced by a
+/// The set in docs/mappings/ has every key of the language. Each key is misspelt and each value is replaced by a
 /// number, one at a time: loader and schema must agree on whether that is a mistake that a schema can detect.
 #[test]
 fn loader_and_schema_agree_on_every_typo() {
     let schemas = Schemas::new();
-    let files = docs();
+    let files = documented_set();
     let valid = load(&files).plan.expect("the docs show a sound set");
     let mut typos = Vec::new();
     for (at, file) in files.iter().enumerate().filter(|(_, file)| file.name.ends_with(".yaml")) {
@@ -317,7 +320,7 @@ fn loader_and_schema_agree_on_every_typo() {
         if kind.name != "test" {
             let value = serde_json::from_str(&tree(&file.text).unwrap().to_json()).unwrap();
             // Below these any key is valid: they are sent to a client or a backend.
-            let free = |place: &str| ["/body/", "/parts/", "/errors/"].iter().any(|below| place.starts_with(below));
+            let free = |place: &str| ["/body/", "/fragments/", "/errors/"].iter().any(|below| place.starts_with(below));
             let typos_here = typos_in(&value).into_iter().filter(|(place, _)| !free(place));
             typos.extend(typos_here.map(|(place, value)| Typo { at, kind, place, value }));
         }
@@ -371,10 +374,10 @@ impl Typo {
     }
 }
 
-/// The set in docs/mappings.md.
-fn docs() -> Vec<SourceFile> {
-    let docs = fs::read_to_string(root().join("docs/mappings.md")).unwrap();
-    let blocks = docs.split("```").skip(1).step_by(2).filter_map(|block| block.split_once('\n'));
+/// The set in docs/mappings/.
+fn documented_set() -> Vec<SourceFile> {
+    let text = docs::mapping_chapters();
+    let blocks = text.split("```").skip(1).step_by(2).filter_map(|block| block.split_once('\n'));
     let named = blocks.filter_map(|(head, text)| Some((head.split_once(" file=")?.1, text)));
     named.map(|(name, text)| SourceFile { name: name.into(), shown: name.into(), text: text.into() }).collect()
 }

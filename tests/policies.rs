@@ -23,32 +23,36 @@ const CASES: &[(&str, &str, &str, &[&str])] = &[
     ("usage_stream", "chat", "openai-chat/a04-usage-asked-for", &["requested_only", "never"]),
     ("usage_stream", "chat", "openai-chat/a03-text", &["requested_only", "always"]),
     ("output_index", "responses", "openai-chat/call-then-text", &["position", "message_first", "choice"]),
-    ("tools_overlap", "responses", "openai-chat/b004-interleaved-calls", &["interleaved", "serial"]),
+    ("items_overlap", "responses", "openai-chat/b004-interleaved-calls", &["interleaved", "serial_tools"]),
+    ("items_overlap", "responses", "openai-chat/call-then-text", &["interleaved", "serial"]),
     ("choice_frames", "chat", "openai-chat/b061-two-choices", &["each", "together"]),
     ("empty_message_item", "responses", "openai-chat/a08-tool-call", &["omit", "always"]),
-    ("terminal_order", "responses", "openai-chat/matrix-text-then-call", &["by_item", "at_end"]),
+    ("close_items", "responses", "openai-chat/matrix-text-then-call", &["when_complete", "at_finish"]),
     ("tool_ids", "responses", "openai-chat/a08-tool-call", &["split", "same"]),
     ("empty_arguments", "chat", "openai-chat/empty-arguments", &["{}", ""]),
     ("truncation", "responses", "openai-chat/a15-length", &["incomplete", "completed"]),
     ("terminator", "chat", "openai-chat/a03-text", &["bare", "typed", "none"]),
-    ("head", "chat", "openai-chat/b064-error-first", &["first_event", "at_once"]),
+    ("stream_start", "chat", "openai-chat/b064-error-first", &["first_event", "immediately"]),
     ("ids", "responses", "openai-responses/matrix-text-then-call", &["own", "backend"]),
-    ("stream2json.on_empty", "responses", "openai-chat/empty", &["error502", "completed", "failed"]),
-    ("stream2json.on_partial", "responses", "openai-chat/a20-cut", &["failed", "incomplete", "error502"]),
+    ("aggregate.on_empty", "responses", "openai-chat/empty", &["error", "completed", "failed"]),
+    ("aggregate.on_partial", "responses", "openai-chat/a20-cut", &["failed", "incomplete", "error"]),
     (
         "finish_precedence",
         "chat",
         "openai-chat/length-after-call",
         &["[ content_filter, length, tool_calls, stop ]", "[ tool_calls, length, stop ]"],
     ),
-    ("role_content", "chat", "openai-chat/a03-text", &["empty", "nothing", "absent"]),
-    ("message_pick", "chat", "codex-app-server/several-messages", &["concat", "last_non_empty"]),
-    ("reasoning", "chat", "openai-chat/b009-empty-tool-calls", &["field", "drop"]),
-    ("reasoning", "responses", "openai-chat/b009-empty-tool-calls", &["events", "drop"]),
+    ("role_content", "chat", "openai-chat/a03-text", &["empty_string", "null_value", "omitted"]),
+    ("message_content", "chat", "codex-app-server/several-messages", &["concat", "last"]),
+    ("reasoning", "chat", "openai-chat/b009-empty-tool-calls", &["keep", "drop"]),
+    ("reasoning", "responses", "openai-chat/b009-empty-tool-calls", &["keep", "drop"]),
+    ("reasoning_form", "chat", "openai-chat/b009-empty-tool-calls", &["reasoning_content", "reasoning"]),
+    ("reasoning_form", "responses", "openai-responses/matrix-reasoning-then-text", &["events", "text_events"]),
+    ("reasoning_form", "responses", "openai-responses/matrix-raw-thoughts", &["events", "summary_events"]),
 ];
 
 /// Policies that need a clock or a socket are tested in tests/aggregation.rs and tests/disconnects.rs.
-const TESTED_ELSEWHERE: &[&str] = &["stream_idle_result", "stream2json.on_malformed", "stream2json.usage"];
+const TESTED_ELSEWHERE: &[&str] = &["on_idle", "aggregate.on_malformed", "aggregate.usage"];
 
 /// The embedded set with a profile for every value of every policy: `tried-ROW-VALUE`.
 fn set() -> &'static LoadedSet {

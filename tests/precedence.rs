@@ -29,7 +29,7 @@ fn dialect(name: &str, policies: &str) -> String {
     format!(
         r#"
 dialect: {name}
-own_policies: {{ voice: [ {} ] }}
+custom_policies: {{ voice: [ {} ] }}
 policies: {{ {policies} }}
 request:
   required: {{ $.q: string }}
@@ -257,10 +257,21 @@ fn a_chat_client_can_select_when_usage_is_streamed() {
 
 #[test]
 fn a_route_has_its_own_policies() {
-    let server = shipped("policies: { usage_stream: always, role_content: absent }");
+    let server = shipped("policies: { usage_stream: always, role_content: omitted }");
     let frames = server.fetch(chat("Hello!").streamed()).frames();
     assert_eq!(frames[0].json()["choices"][0]["delta"], json!({ "role": "assistant" }));
     assert!(frames[frames.len() - 2].json()["usage"].is_object());
+}
+
+/// `A` and `B` are aliases of `as_reported` and `zeros`.
+#[test]
+fn a_value_of_a_policy_may_have_an_alias() {
+    let server = shipped("policies: { usage: B }, headers: { x-usage: usage }");
+    let status = |value: &str| server.fetch(chat("Hello!").header("x-usage", value)).status();
+    assert_eq!(["A", "B", "zeros"].map(status), [200, 200, 200]);
+    let rejected = server.fetch(chat("Hello!").header("x-usage", "C"));
+    assert_eq!(rejected.status(), 400);
+    assert!(rejected.text().contains("as_reported, zeros or estimate"), "{}", rejected.text());
 }
 
 #[test]

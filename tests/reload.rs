@@ -339,7 +339,7 @@ fn a_config_map_swap_is_applied() {
 fn files_saved_together_are_one_generation() {
     let live = LiveServer::shipped();
     // The profile alone would be rejected: it names a policy that only the new dialect has.
-    let chat = edited(&marked(1), "own_policies:\n", "own_policies:\n  mood: [ plain, merry ]\n");
+    let chat = edited(&marked(1), "custom_policies:\n", "custom_policies:\n  mood: [ plain, merry ]\n");
     live.save(CHAT, &chat);
     live.save(PROFILE, &(live.dir.read(PROFILE) + "  mood: { chat: merry }\n"));
     live.save(

@@ -46,15 +46,15 @@ backends:
   rejects-namespace: { use: openai-chat, url: "http://backend.test/v1", tools: { namespace: reject } }
   drops-custom: { use: openai-chat, url: "http://backend.test/v1", tools: { custom: drop } }
   forwards-tools: { use: gemini-generate, url: "http://backend.test/v1", tools: { other: forward } }
-  blind: { use: openai-chat, url: "http://backend.test/v1", parts: { image: drop, refusal: drop } }
-  rejects-images: { use: openai-chat, url: "http://backend.test/v1", parts: { image: reject } }
-  sees-results: { use: openai-chat, url: "http://backend.test/v1", text_only: [] }
+  blind: { use: openai-chat, url: "http://backend.test/v1", content_parts: { image: drop, refusal: drop } }
+  rejects-images: { use: openai-chat, url: "http://backend.test/v1", content_parts: { image: reject } }
+  sees-results: { use: openai-chat, url: "http://backend.test/v1", text_only_roles: [] }
   formats-by-tool: { use: anthropic-messages, url: "http://backend.test/v1", unsupported: { format: as_tool } }
   always-streams: { use: openai-chat, url: "http://backend.test/v1", stream: always }
   never-streams: { use: openai-chat, url: "http://backend.test/v1", stream: never }
   gemini-always-streams: { use: gemini-generate, url: "http://backend.test/v1", stream: always }
   developer: { use: openai-chat, url: "http://backend.test/v1", role_map: { system: developer, developer: developer } }
-  separate: { use: openai-chat, url: "http://backend.test/v1", instructions: separate }
+  separate: { use: openai-chat, url: "http://backend.test/v1", system_messages: separate }
 models: [ { match: "*", backend: openai-chat } ]
 routes: [ { endpoint: POST /chat, dialect: chat, profile: openai } ]
 "#;
@@ -299,7 +299,7 @@ fn a_response_format_is_sent_as_a_tool_if_configured() {
 }
 
 #[test]
-fn a_dropped_part_leaves_no_text() {
+fn a_dropped_part_is_omitted() {
     let body = r#"{"model":"m","messages":[{"role":"assistant","content":[{"type":"text","text":"a"},{"type":"refusal","refusal":"no"}]}]}"#;
     let expected = r#"{"model":"m","messages":[{"role":"assistant","content":"a"}]}"#;
     assert_eq!(sent("blind", body), (expected.to_owned(), r#"["parts.refusal"]"#.to_owned()));

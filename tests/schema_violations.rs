@@ -48,7 +48,7 @@ fn strict_stops_the_stream_with_the_dialects_failure() {
     let frames: Vec<String> = fetch(&gateway, true).frames().into_iter().map(|f| f.data).collect();
     let (last, before) = frames.split_last().unwrap();
     let error: Value = serde_json::from_str(last).unwrap();
-    assert_eq!(error["error"]["code"], "schema_breach");
+    assert_eq!(error["error"]["code"], "schema_violation");
     assert_eq!(error["error"]["message"], "the frame `text` breaks its schema at /choices/0/delta/content (type)");
     assert_eq!(before.len(), 2, "the role and the first piece: {before:?}");
     assert!(!frames.iter().any(|f| f.contains("\"content\":5") || f.contains("after")), "{frames:?}");
@@ -71,7 +71,7 @@ fn strict_turns_the_body_into_an_error() {
     let reply = fetch(&gateway, false);
     assert_eq!(reply.status(), 500);
     let error = &reply.json()["error"];
-    assert_eq!((&error["code"], &error["type"]), (&json!("schema_breach"), &json!("server_error")));
+    assert_eq!((&error["code"], &error["type"]), (&json!("schema_violation"), &json!("server_error")));
     assert_eq!(error["message"], "the body of `chat` breaks its schema at /choices/0/message/content (type)");
     assert!(metrics(&gateway).contains("breaches_total{dialect=\"chat\",frame=\"body\",keyword=\"type\"} 1"));
 }

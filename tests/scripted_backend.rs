@@ -159,7 +159,7 @@ fn a_too_large_length_is_followed_by_a_disconnect() {
 }
 
 #[test]
-fn a_too_small_length_leaves_bytes_before_the_next_response() {
+fn a_too_small_length_puts_bytes_before_the_next_response() {
     let (_backend, mut client) = request_once(MockResponse::json(200, "{} {}").wrong_length(-3));
     client.send(GET);
     client.expect(json_response("200", "{} {}").replace("length: 5", "length: 2").repeat(2));

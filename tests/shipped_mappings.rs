@@ -29,7 +29,7 @@ const HARMLESS_EDITS: &[Edit] = &[
     ("backends/gemini-generate.yaml", "STOP: stop", "STOP: length"),
     ("backends/anthropic-messages.yaml", "end_turn: stop", "end_turn: length"),
     ("backends/anthropic-messages.yaml", "overloaded_error: 529", "overloaded_error: 503"),
-    ("backends/codex-app-server.yaml", "default: 502 }", "default: 500 }"),
+    ("backends/codex-app-server.yaml", "default: 502", "default: 500"),
     ("shared.yaml", "invalid: invalid_value", "invalid: nonsense"),
     ("shared.yaml", "else 'server_error'", "else 'api_error'"),
     ("dialects/responses.yaml", "this gateway stores no responses;", "we keep nothing;"),
@@ -61,23 +61,23 @@ const BREAKING_EDITS: &[Edit] = &[
     ),
     (
         "dialects/chat.yaml",
-        "content: { $if: policy.message_pick == 'concat', then: \"{{ choice.text }}\"",
-        "content: { $if: policy.message_pick == 'concat', then: \"{{ choice.refusal }}\"",
+        "content: { $if: policy.message_content == 'concat', then: \"{{ choice.text }}\"",
+        "content: { $if: policy.message_content == 'concat', then: \"{{ choice.refusal }}\"",
     ),
     ("dialects/chat.yaml", "[ $.max_completion_tokens, $.max_tokens ]", "[ $.max_tokens, $.max_completion_tokens ]"),
     (
         "dialects/chat.yaml",
-        "ending: { index: \"{{ choice.index }}\", delta: {}, logprobs: null, finish_reason: \"{{ choice.finish | table('finish') }}\" }",
-        "ending: { index: \"{{ choice.index }}\", delta: {}, logprobs: null, finish_reason: null }",
+        "    delta: {}\n    logprobs: null\n    finish_reason: \"{{ choice.finish | table('finish') }}\"\n",
+        "    delta: {}\n    logprobs: null\n    finish_reason: null\n",
     ),
     ("dialects/responses.yaml", "sequence_number: \"{{ seq }}\"", "sequence_number: \"{{ seq + 1 }}\""),
     ("dialects/responses.yaml", "output_index: \"{{ item.index }}\"", "output_index: \"{{ item.ordinal }}\""),
-    ("dialects/responses.yaml", "arguments: \"{{ item.arguments }}\" } }", "arguments: \"\" } }"),
-    ("dialects/completions.yaml", "\"{{ choice.said | default('') }}\"", "\"{{ choice.refusal | default('') }}\""),
+    ("dialects/responses.yaml", "arguments: \"{{ item.arguments }}\"\n", "arguments: \"\"\n"),
+    ("dialects/completions.yaml", "\"{{ choice.content | default('') }}\"", "\"{{ choice.refusal | default('') }}\""),
     (
         "backends/openai-chat.yaml",
-        "key: \"@.index\", id: \"@.id\", name: \"@.function.name\"",
-        "key: \"^.index\", id: \"@.id\", name: \"@.function.name\"",
+        "key: \"@.index\"\n            id: \"@.id\"\n            name: \"@.function.name\"\n",
+        "key: \"^.index\"\n            id: \"@.id\"\n            name: \"@.function.name\"\n",
     ),
     (
         "backends/openai-chat.yaml",
@@ -89,17 +89,13 @@ const BREAKING_EDITS: &[Edit] = &[
         "emit: [ text: { item: $.item_id, part: $.content_index, whole: $.text } ]",
         "emit: [ text: { item: $.item_id, part: $.content_index, delta: $.text } ]",
     ),
+    ("backends/anthropic-messages.yaml", "                - $.message.usage.cache_read_input_tokens\n", ""),
     (
         "backends/anthropic-messages.yaml",
-        "input: { from: [ $.message.usage.input_tokens, $.message.usage.cache_read_input_tokens, $.message.usage.cache_creation_input_tokens ], as: sum }",
-        "input: $.message.usage.input_tokens",
-    ),
-    (
-        "backends/anthropic-messages.yaml",
-        "tool: { key: $.index, arguments: $.delta.partial_json }",
+        "tool: { key: $.index, delta: $.delta.partial_json }",
         "text: { delta: $.delta.partial_json }",
     ),
-    ("backends/gemini-generate.yaml", "key: { from: \"@\", as: position }, ", ""),
+    ("backends/gemini-generate.yaml", "            key: { from: \"@\", as: position }\n", ""),
     (
         "backends/gemini-generate.yaml",
         "[ $.usageMetadata.candidatesTokenCount, $.usageMetadata.thoughtsTokenCount ]",
@@ -222,12 +218,12 @@ fn every_policy_value_can_be_set_in_every_place() {
         (
             "dialects/chat.yaml",
             &[
-                ("role_content", &["empty", "nothing", "absent"]),
-                ("message_pick", &["concat", "last_non_empty"]),
-                ("reasoning", &["field", "drop"]),
+                ("role_content", &["empty_string", "null_value", "omitted"]),
+                ("message_content", &["concat", "last"]),
+                ("reasoning_form", &["reasoning_content", "reasoning"]),
             ],
         ),
-        ("dialects/responses.yaml", &[("reasoning", &["events", "drop"])]),
+        ("dialects/responses.yaml", &[("reasoning_form", &["events", "summary_events", "text_events"])]),
         ("dialects/completions.yaml", &[]),
     ];
     let rounds = built_in.iter().map(|(_, values)| values.len()).max().unwrap();

@@ -730,11 +730,11 @@ stream:
 body: { all: "{{ turn.choices[0].text }}" }
 errors: { why: "{{ fault.message }}" }
 capture:
-  key: $.beat
-  first: 0
+  event_name: $.beat
+  first_sequence: 0
   rules:
-    - { emit: [ number: { value: $.at } ] }
-    - { event: tap, emit: [ piece: { kind: text, text: $.hit } ] }
+    - { emit: [ sequence: { value: $.at } ] }
+    - { event: tap, emit: [ delta: { kind: text, text: $.hit } ] }
     - { event: roll, emit: [ whole: { kind: text, text: $.all }, end: {} ] }
 "#;
     let mut files = embedded::files();

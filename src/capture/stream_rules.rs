@@ -78,7 +78,7 @@ impl<'p> StreamRules<'p> {
         for e in self.plan.rules.apply(data).emissions {
             match e.name {
                 "item" => self.items.list(e, line, findings),
-                "finish" | "wrong" => self.observe(e, line, findings),
+                "finish" | "invalid" => self.observe(e, line, findings),
                 _ => {}
             }
         }
@@ -122,8 +122,8 @@ impl<'p> StreamRules<'p> {
         let part_framing = if self.emits("open_part") { PartFraming::Explicit } else { PartFraming::Implicit };
         match e.name {
             "turn" => self.turn(e, line, findings),
-            "number" => self.check_sequence(e.take("value").and_then(|v| v.as_i64()), line, findings),
-            "begin" => {
+            "sequence" => self.check_sequence(e.take("value").and_then(|v| v.as_i64()), line, findings),
+            "start" => {
                 let known = self.choices.entry(choice).or_default();
                 if let Some(first) = known.started_at {
                     findings
@@ -137,7 +137,7 @@ impl<'p> StreamRules<'p> {
                 self.items.open(e, line, findings);
             }
             "open_part" => self.items.open_part(e, line, findings),
-            "piece" => {
+            "delta" => {
                 let kind = e.fields.iter().find(|(n, _)| *n == "kind").and_then(|(_, v)| v.as_str());
                 let what = format!("a piece of {}", kind.unwrap_or("text"));
                 self.check_choice_is_open(choice, &what, line, findings);
@@ -167,7 +167,7 @@ impl<'p> StreamRules<'p> {
                 }
             }
             "fail" => self.end = Some((line, StreamOutcome::Failed)),
-            "wrong" => findings.add(line, e.text("message").unwrap_or_default()),
+            "invalid" => findings.add(line, e.text("message").unwrap_or_default()),
             _ => {}
         }
     }
@@ -204,7 +204,7 @@ impl<'p> StreamRules<'p> {
 
     /// Content of a choice requires that it has started and is not finished.
     fn check_choice_is_open(&mut self, choice: i64, what: &str, line: usize, findings: &mut FindingList) {
-        let has_start = self.emits("begin");
+        let has_start = self.emits("start");
         let subject = self.subject(choice);
         let known = self.choices.entry(choice).or_default();
         if let Some(finished_at) = known.finished_at {

@@ -13,7 +13,7 @@ pub struct SchemaArgs {
     /// A kind of mapping file
     #[arg(value_name = "KIND", value_parser = PossibleValuesParser::new(FILE_KINDS.iter().map(|k| k.name)))]
     kind: Option<String>,
-    /// Write schemas/mapping/KIND.json (without KIND all of them, and docs/mapping-reference.md)
+    /// Write schemas/mapping/KIND.json (without KIND all of them, and docs/mappings/reference.md)
     #[arg(long, conflicts_with = "check")]
     write: bool,
     /// Say which of these files are not what --write would write
@@ -42,7 +42,7 @@ fn generated_files(kind: Option<&FileKind>) -> Vec<GeneratedFile> {
     match kind {
         Some(kind) => vec![schema(kind)],
         None => {
-            let reference = GeneratedFile { path: "docs/mapping-reference.md".to_owned(), text: reference::text() };
+            let reference = GeneratedFile { path: "docs/mappings/reference.md".to_owned(), text: reference::text() };
             FILE_KINDS.iter().map(schema).chain(iter::once(reference)).collect()
         }
     }

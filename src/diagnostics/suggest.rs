@@ -1,23 +1,87 @@
 //! Did-you-mean suggestions and lists of alternatives.
 
-/// Names that other tools use, and the names that Reframe uses instead.
+/// Names that other tools or earlier versions use, and the names that are used now. The first one that is legal at the
+/// place is suggested.
 const FOREIGN_NAMES: &[(&str, &[&str])] = &[
     ("on", &["event", "when"]),
     ("if", &["when", "where"]),
     ("foreach", &["each", "$each"]),
     ("uri", &["url"]),
     ("base_url", &["url"]),
-    ("api_key", &["key"]),
+    // Earlier names of keys.
+    ("parts", &["fragments", "content_parts"]),
+    ("own_policies", &["custom_policies"]),
+    ("names", &["rename_fields"]),
+    ("pages", &["static_routes"]),
+    ("keys", &["api_keys"]),
+    ("key", &["api_key", "event_name"]),
+    ("join", &["merge_adjacent"]),
+    ("instructions", &["system_messages"]),
+    ("text_only", &["text_only_roles"]),
+    ("effort", &["reasoning_effort"]),
+    ("parallel", &["parallel_tool_calls"]),
+    ("previous", &["previous_response_id"]),
+    ("refused", &["rejected_fields"]),
+    ("unless", &["allowed_values", "disable_for"]),
+    ("arguments", &["delta"]),
+    ("piece", &["delta"]),
+    ("begin", &["start"]),
+    ("wrong", &["invalid"]),
+    ("number", &["sequence"]),
+    ("also", &["extra_frames"]),
+    ("first", &["first_sequence"]),
+    ("cut", &["disconnect", "truncated"]),
+    ("said", &["content"]),
+    // Earlier names of policies.
+    ("head", &["stream_start"]),
+    ("terminal_order", &["close_items"]),
+    ("tools_overlap", &["items_overlap"]),
+    ("message_pick", &["message_content"]),
+    ("stream_idle_result", &["on_idle"]),
+    ("stream2json.on_empty", &["aggregate.on_empty"]),
+    ("stream2json.on_partial", &["aggregate.on_partial"]),
+    ("stream2json.on_malformed", &["aggregate.on_malformed"]),
+    ("stream2json.usage", &["aggregate.usage"]),
+    // Earlier names of values.
+    ("at_once", &["immediately"]),
+    ("by_item", &["when_complete"]),
+    ("at_end", &["at_finish"]),
+    ("error502", &["error"]),
+    ("empty", &["empty_string"]),
+    ("nothing", &["null_value", "absent"]),
+    ("absent", &["omitted"]),
+    ("last_non_empty", &["last"]),
+    ("merged", &["merge"]),
+    ("field", &["keep"]),
+    ("events", &["keep"]),
+    ("breach", &["violation"]),
+    // YAML's and other languages' names of JSON's types.
+    ("list", &["non_empty_array", "array"]),
+    ("map", &["object"]),
+    ("text", &["string"]),
+    ("bool", &["boolean"]),
+    ("int", &["number"]),
+    ("integer", &["number"]),
 ];
+
+/// What a foreign name is called here.
+fn own_names(word: &str) -> &'static [&'static str] {
+    FOREIGN_NAMES.iter().find(|(foreign, _)| *foreign == word).map_or(&[], |(_, own)| own)
+}
 
 /// The name of `known` that was probably meant: our name for a foreign one, or else the nearest by edit distance.
 pub fn did_you_mean<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
     let word_lower = word.to_lowercase();
     let known: Vec<&str> = known.into_iter().collect();
-    let foreign = FOREIGN_NAMES.iter().find(|(foreign, _)| *foreign == word_lower);
-    let own_names = foreign.map_or(&[] as &[&str], |(_, own)| own);
-    if let Some(own) = own_names.iter().find_map(|own| known.iter().find(|k| *k == own)) {
+    if let Some(own) = own_names(&word_lower).iter().find_map(|own| known.iter().find(|k| *k == own)) {
         return Some(own);
+    }
+    // A field of a variable, such as `request.effort`.
+    if let Some((root, field)) = word_lower.rsplit_once('.')
+        && let Some(path) =
+            own_names(field).iter().find_map(|own| known.iter().find(|k| **k == format!("{root}.{own}")))
+    {
+        return Some(path);
     }
     known
         .into_iter()

@@ -140,10 +140,10 @@ pub static EVENTS: EmitGrammar = EmitGrammar {
                 field("id", FieldType::Text),
                 field("name", FieldType::Text),
                 field("kind", FieldType::Enum(CallKind::NAMES)),
-                field("arguments", FieldType::Text),
+                DELTA,
                 WHOLE,
             ],
-            payload: &["id", "name", "arguments", "whole"],
+            payload: &["id", "name", "delta", "whole"],
         },
         EmitKind {
             name: "batch",
@@ -332,11 +332,11 @@ pub const SCALARS: &[FieldSpec] = &[
     field("top_p", FieldType::Number),
     field("stop", FieldType::TextOrList),
     field("seed", FieldType::Int),
-    field("effort", FieldType::Text),
-    field("parallel", FieldType::Bool),
+    field("reasoning_effort", FieldType::Text),
+    field("parallel_tool_calls", FieldType::Bool),
     field("metadata", FieldType::Json),
     field("user", FieldType::Text),
-    field("previous", FieldType::Text),
+    field("previous_response_id", FieldType::Text),
 ];
 
 pub const TOOL_CHOICE: &[FieldSpec] = &[field("mode", FieldType::Enum(CHOICE_MODES)), field("name", FieldType::Text)];
@@ -377,12 +377,12 @@ pub static OBSERVATIONS: EmitGrammar = EmitGrammar {
             payload: &["id", "model", "created"],
         },
         EmitKind {
-            name: "number",
+            name: "sequence",
             description: "the frame's number",
             fields: &[field("value", FieldType::Int)],
             payload: &["value"],
         },
-        EmitKind { name: "begin", description: "a choice begins", fields: &[CHOICE], payload: &[] },
+        EmitKind { name: "start", description: "a choice begins", fields: &[CHOICE], payload: &[] },
         EmitKind { name: "open", description: "an item begins", fields: ITEM_FIELDS, payload: &["id", "index"] },
         EmitKind {
             name: "open_part",
@@ -391,7 +391,7 @@ pub static OBSERVATIONS: EmitGrammar = EmitGrammar {
             payload: &["part"],
         },
         EmitKind {
-            name: "piece",
+            name: "delta",
             description: "a piece of text, arguments or thoughts",
             fields: &[CHOICE, ID, INDEX, PART, DELTA_KIND, field("text", FieldType::Text)],
             payload: &["text"],
@@ -438,7 +438,7 @@ pub static OBSERVATIONS: EmitGrammar = EmitGrammar {
         EmitKind { name: "fail", description: "the stream failed", fields: &[], payload: &[] },
         // An error that is visible in a single frame, with a message from the mapping.
         EmitKind {
-            name: "wrong",
+            name: "invalid",
             description: "a mistake that one frame shows by itself",
             fields: &[field("message", FieldType::Text)],
             payload: &["message"],

@@ -86,6 +86,17 @@ pub enum Delta {
     Snapshot(String),
 }
 
+impl Delta {
+    /// The length in bytes.
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(&self) -> usize {
+        match self {
+            Delta::Append(text) | Delta::Snapshot(text) => text.len(),
+            Delta::AppendSurrogates(text) => text.to_string_lossy().len(),
+        }
+    }
+}
+
 named_enum! {
     pub enum CallKind {
         Function = "function",

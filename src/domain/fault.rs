@@ -30,7 +30,7 @@ named_enum! {
         Garbled = "garbled",
         Timeout = "timeout",
         /// A frame of ours broke its schema or its order.
-        Violation = "breach",
+        Violation = "violation",
         Internal = "internal",
     }
 }

@@ -17,8 +17,12 @@ named_enum! {
     pub enum OutputIndex { Position = "position", MessageFirst = "message_first", Choice = "choice" }
 }
 named_enum! {
-    /// May two calls be open at a time?
-    pub enum ToolsOverlap { Serial = "serial", Interleaved = "interleaved" }
+    /// Which items of a choice can be open at the same time: any except two calls, any, or only one.
+    pub enum ItemsOverlap { SerialTools = "serial_tools", Interleaved = "interleaved", Serial = "serial" }
+}
+named_enum! {
+    /// Whether reasoning is an item of the response. Dropped reasoning takes no index.
+    pub enum ReasoningPolicy { Keep = "keep", Drop = "drop" }
 }
 named_enum! {
     /// Are the frames that open and finish choices written for each, or once for all?
@@ -30,7 +34,7 @@ named_enum! {
 }
 named_enum! {
     /// Does an item close when the next one opens, or do message and calls close together, text first, at the finish?
-    pub enum CloseItems { WhenComplete = "by_item", AtFinish = "at_end" }
+    pub enum CloseItems { WhenComplete = "when_complete", AtFinish = "at_finish" }
 }
 named_enum! {
     /// Has a call one id, or its own beside the one that the result refers to?
@@ -50,7 +54,7 @@ named_enum! {
 }
 named_enum! {
     /// When the response head leaves.
-    pub enum StreamStart { FirstEvent = "first_event", Immediately = "at_once" }
+    pub enum StreamStart { FirstEvent = "first_event", Immediately = "immediately" }
 }
 named_enum! {
     /// When a stream tells the usage.
@@ -63,11 +67,11 @@ named_enum! {
 }
 named_enum! {
     /// A JSON answer to which the backend said nothing at all.
-    pub enum OnEmpty { Error = "error502", Completed = "completed", Failed = "failed" }
+    pub enum OnEmpty { Error = "error", Completed = "completed", Failed = "failed" }
 }
 named_enum! {
     /// A JSON answer of which only a part came.
-    pub enum OnPartial { Error = "error502", Failed = "failed", Incomplete = "incomplete" }
+    pub enum OnPartial { Error = "error", Failed = "failed", Incomplete = "incomplete" }
 }
 named_enum! {
     /// A piece of a backend's stream that cannot be read.
@@ -88,7 +92,8 @@ pub struct Policies {
     pub tool_arguments: ToolArguments,
     pub usage: UsagePolicy,
     pub output_index: OutputIndex,
-    pub tools_overlap: ToolsOverlap,
+    pub items_overlap: ItemsOverlap,
+    pub reasoning: ReasoningPolicy,
     pub choice_frames: ChoiceFrames,
     pub empty_message_item: EmptyMessageItem,
     pub close_items: CloseItems,
@@ -138,9 +143,18 @@ pub const BUILT_IN: &[PolicySpec] = &[
     single::<UsagePolicy>("usage", PolicyEffect::Variables(&["usage", "turn.usage"])),
     single::<UsageStream>("usage_stream", PolicyEffect::Expressions),
     single::<OutputIndex>("output_index", PolicyEffect::Variables(&["item.index"])),
-    single::<ToolsOverlap>(
-        "tools_overlap",
+    single::<ItemsOverlap>(
+        "items_overlap",
         PolicyEffect::Moments(&[MomentKind::ToolOpen, MomentKind::ToolArgs, MomentKind::ToolClose]),
+    ),
+    single::<ReasoningPolicy>(
+        "reasoning",
+        PolicyEffect::Moments(&[
+            MomentKind::ReasoningOpen,
+            MomentKind::SummaryDelta,
+            MomentKind::ThoughtDelta,
+            MomentKind::ReasoningClose,
+        ]),
     ),
     single::<ChoiceFrames>("choice_frames", PolicyEffect::Moments(&[MomentKind::ChoiceOpen])),
     single::<EmptyMessageItem>(
@@ -148,7 +162,7 @@ pub const BUILT_IN: &[PolicySpec] = &[
         PolicyEffect::Moments(&[MomentKind::MessageOpen, MomentKind::MessageClose]),
     ),
     single::<CloseItems>(
-        "terminal_order",
+        "close_items",
         PolicyEffect::Moments(&[
             MomentKind::MessageOpen,
             MomentKind::MessageClose,
@@ -161,21 +175,36 @@ pub const BUILT_IN: &[PolicySpec] = &[
     single::<EmptyArguments>("empty_arguments", PolicyEffect::Variables(&["args", "item.arguments"])),
     single::<Truncation>("truncation", PolicyEffect::Expressions),
     single::<Terminator>("terminator", PolicyEffect::Expressions),
-    single::<StreamStart>("head", PolicyEffect::Anywhere),
+    single::<StreamStart>("stream_start", PolicyEffect::Anywhere),
     single::<IdsPolicy>("ids", PolicyEffect::Variables(&["turn.id", "turn.created", "item.id"])),
-    single::<OnIdle>("stream_idle_result", PolicyEffect::Anywhere),
-    single::<OnEmpty>("stream2json.on_empty", PolicyEffect::Anywhere),
-    single::<OnPartial>("stream2json.on_partial", PolicyEffect::Anywhere),
-    single::<OnMalformed>("stream2json.on_malformed", PolicyEffect::Anywhere),
-    single::<AggregateUsage>("stream2json.usage", PolicyEffect::Variables(&["usage", "turn.usage"])),
+    single::<OnIdle>("on_idle", PolicyEffect::Anywhere),
+    single::<OnEmpty>("aggregate.on_empty", PolicyEffect::Anywhere),
+    single::<OnPartial>("aggregate.on_partial", PolicyEffect::Anywhere),
+    single::<OnMalformed>("aggregate.on_malformed", PolicyEffect::Anywhere),
+    single::<AggregateUsage>("aggregate.usage", PolicyEffect::Variables(&["usage", "turn.usage"])),
     PolicySpec {
         name: "finish_precedence",
         values: Finish::NAMES,
         list: true,
         description: "Which finish holds when a choice has several: the strongest first. What is left out keeps its place after.",
-        effect: PolicyEffect::Variables(&["choice.finish", "turn.finish", "turn.state", "turn.cut"]),
+        effect: PolicyEffect::Variables(&["choice.finish", "turn.finish", "turn.state", "turn.truncated"]),
     },
 ];
+
+/// Alternative names of values: policy, alias, value. They are accepted wherever a value can be set; output shows the value.
+pub const ALIASES: &[(&str, &str, &str)] = &[("usage", "A", "as_reported"), ("usage", "B", "zeros")];
+
+/// Resolves an alias; any other value is returned as it is.
+pub fn canonical<'v>(policy: &str, value: &'v str) -> &'v str {
+    ALIASES.iter().find(|(p, alias, _)| *p == policy && *alias == value).map_or(value, |(_, _, value)| value)
+}
+
+impl Policies {
+    /// Whether an item closes as soon as it is complete. `items_overlap: serial` implies it: the next item needs the slot.
+    pub fn closes_when_complete(&self) -> bool {
+        self.close_items == CloseItems::WhenComplete || self.items_overlap == ItemsOverlap::Serial
+    }
+}
 
 impl Default for Policies {
     fn default() -> Self {
@@ -184,7 +213,8 @@ impl Default for Policies {
             tool_arguments: ToolArguments::Incremental,
             usage: UsagePolicy::AsReported,
             output_index: OutputIndex::Position,
-            tools_overlap: ToolsOverlap::Serial,
+            items_overlap: ItemsOverlap::SerialTools,
+            reasoning: ReasoningPolicy::Keep,
             choice_frames: ChoiceFrames::Each,
             empty_message_item: EmptyMessageItem::Omit,
             close_items: CloseItems::WhenComplete,
@@ -226,18 +256,19 @@ impl Policies {
             "tool_arguments" tool_arguments: ToolArguments,
             "usage" usage: UsagePolicy,
             "output_index" output_index: OutputIndex,
-            "tools_overlap" tools_overlap: ToolsOverlap,
+            "items_overlap" items_overlap: ItemsOverlap,
+            "reasoning" reasoning: ReasoningPolicy,
             "choice_frames" choice_frames: ChoiceFrames,
             "empty_message_item" empty_message_item: EmptyMessageItem,
-            "terminal_order" close_items: CloseItems,
+            "close_items" close_items: CloseItems,
             "empty_arguments" empty_arguments: EmptyArguments,
-            "head" stream_start: StreamStart,
+            "stream_start" stream_start: StreamStart,
             "ids" ids: IdsPolicy,
-            "stream_idle_result" on_idle: OnIdle,
-            "stream2json.on_empty" on_empty: OnEmpty,
-            "stream2json.on_partial" on_partial: OnPartial,
-            "stream2json.on_malformed" on_malformed: OnMalformed,
-            "stream2json.usage" aggregate_usage: AggregateUsage
+            "on_idle" on_idle: OnIdle,
+            "aggregate.on_empty" on_empty: OnEmpty,
+            "aggregate.on_partial" on_partial: OnPartial,
+            "aggregate.on_malformed" on_malformed: OnMalformed,
+            "aggregate.usage" aggregate_usage: AggregateUsage
         );
         match self.values.iter_mut().find(|(n, _)| &**n == name) {
             Some((_, v)) => *v = Tree::from(value),
@@ -247,5 +278,21 @@ impl Policies {
 
     pub fn value(&self, name: &str) -> Option<&Tree> {
         self.values.iter().find(|(n, _)| &**n == name).map(|(_, v)| v)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_alias_names_a_value_and_is_none_itself() {
+        for (policy, alias, value) in ALIASES {
+            let values = BUILT_IN.iter().find(|spec| spec.name == *policy).map_or(&[] as &[&str], |spec| spec.values);
+            assert!(values.contains(value) && !values.contains(alias), "{policy}: {alias}");
+            assert_eq!(canonical(policy, alias), *value);
+        }
+        assert_eq!(canonical("usage", "estimate"), "estimate");
+        assert_eq!(canonical("terminator", "A"), "A");
     }
 }

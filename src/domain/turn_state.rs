@@ -71,7 +71,7 @@ named_enum! {
         Open = "open",
         Done = "done",
         /// The answer was cut short inside this item.
-        Truncated = "cut",
+        Truncated = "truncated",
         Failed = "failed",
     }
 }

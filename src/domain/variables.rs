@@ -60,7 +60,7 @@ const TURN: &[(&str, VariableType)] = &[
     ("items", T::List(S::Item)),
     ("usage", T::Record(S::Usage)),
     ("error", T::Record(S::Fault)),
-    ("cut", T::Bool),
+    ("truncated", T::Bool),
     // Seconds since 1970, once the turn has ended.
     ("ended", T::Int),
     ("elapsed_ms", T::Int),
@@ -74,7 +74,7 @@ const CHOICE: &[(&str, VariableType)] = &[
     // The text of the last message that has any.
     ("last_text", T::Text),
     // Text and refusals, in order of arrival.
-    ("said", T::Text),
+    ("content", T::Text),
     ("thoughts", T::Text),
     ("summary", T::Text),
     ("calls", T::List(S::Item)),
@@ -142,11 +142,11 @@ const REQUEST: &[(&str, VariableType)] = &[
     ("top_p", T::Number),
     ("stop", T::ScalarList),
     ("seed", T::Int),
-    ("effort", T::Text),
-    ("parallel", T::Bool),
+    ("reasoning_effort", T::Text),
+    ("parallel_tool_calls", T::Bool),
     ("metadata", T::Json),
     ("user", T::Text),
-    ("previous", T::Text),
+    ("previous_response_id", T::Text),
     ("tool_choice", T::Record(S::ToolChoice)),
     ("format", T::Record(S::Format)),
     ("tools", T::List(S::Tool)),

@@ -87,7 +87,7 @@ fn to_event(mut e: Emission) -> Option<Event> {
             id: e.text("id"),
             name: e.text("name"),
             kind: e.text("kind").and_then(|k| CallKind::from_name(&k)),
-            delta: read_delta(&mut e, "arguments"),
+            delta: read_delta(&mut e, "delta"),
         },
         "batch" => {
             let ids = e.take("ids").unwrap_or_default();

@@ -152,7 +152,9 @@ impl RequiredType {
             RequiredType::Boolean => (node.type_name() == "boolean", "a boolean"),
             RequiredType::Object => (node.type_name() == "object", "an object"),
             RequiredType::Array => (node.type_name() == "array", "an array"),
-            RequiredType::List => (node.as_list().is_some_and(|l| !l.is_empty()), "an array with at least one element"),
+            RequiredType::NonEmptyArray => {
+                (node.as_list().is_some_and(|l| !l.is_empty()), "an array with at least one element")
+            }
         };
         (!met).then_some(expected)
     }

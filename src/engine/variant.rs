@@ -1,6 +1,7 @@
 //! Selects the variant of a route's dialect for one client, by its `User-Agent` and its policy headers.
 
 use crate::diagnostics::or_list;
+use crate::domain::policy::canonical;
 use crate::domain::{Fault, FaultKind};
 use crate::mapping::config::dialect::DialectPlan;
 use crate::mapping::policy::environment::truncate_for_message;
@@ -67,7 +68,8 @@ impl HeaderChoice {
         if text.is_empty() {
             return Ok(None);
         }
-        let found = self.words.iter().position(|word| word == text);
+        let value = canonical(&self.policy, text);
+        let found = self.words.iter().position(|word| word == value);
         found.map(Some).ok_or_else(|| {
             let words = or_list(self.words.iter().map(String::as_str));
             let message =

@@ -126,7 +126,7 @@ fn compile(
     let (shared_tables, shared_fragments) =
         match files.shared.as_ref().and_then(|n| FieldReader::of(n, "shared.yaml", cx)) {
             Some(fields) => {
-                let found = (Tables::parse(fields.map("tables"), cx), fields.map("parts"));
+                let found = (Tables::parse(fields.map("tables"), cx), fields.map("fragments"));
                 fields.finish();
                 found
             }

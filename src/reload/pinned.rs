@@ -78,7 +78,7 @@ impl PinnedSettings {
             gateway.admin = self.admin.clone();
         }
         if gateway.api_keys != self.keys {
-            need("keys", at.api_keys, describe_keys(&self.keys), describe_keys(&gateway.api_keys));
+            need("api_keys", at.api_keys, describe_keys(&self.keys), describe_keys(&gateway.api_keys));
             gateway.api_keys = self.keys.clone();
         }
         if gateway.auth != self.auth {

@@ -1,7 +1,7 @@
 //! The state of one choice: its open items and buffered input.
 
 use super::tool_calls::CallState;
-use crate::domain::{Choice, Tree};
+use crate::domain::{Choice, Event, Tree};
 
 #[derive(Debug, Default)]
 pub(super) struct ChoiceState {
@@ -12,6 +12,10 @@ pub(super) struct ChoiceState {
     /// The backend's key of an item, and the item's index.
     pub keys: Vec<(String, usize)>,
     pub calls: Vec<CallState>,
+    /// Events that are held back until the open call closes (policy `items_overlap: serial`).
+    pub held_back: Vec<Event>,
+    /// The backend's key of the reasoning that is being dropped.
+    pub dropped_reasoning: Option<String>,
     /// High surrogates that still need the low surrogate of the next delta: of text, of reasoning.
     pub text_surrogate: Option<u16>,
     pub reasoning_surrogate: Option<u16>,

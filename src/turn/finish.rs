@@ -32,6 +32,16 @@ impl Turn {
             self.fail(Fault::new(FaultKind::Backend, message), on_moment);
             return;
         }
+        // Content that waits for a call comes after it.
+        if !self.choices[choice].held_back.is_empty() {
+            if !self.close_calls(choice, false, on_moment) {
+                return;
+            }
+            self.release_held_back(choice, on_moment);
+            if self.ended {
+                return;
+            }
+        }
         self.ensure_message(choice, on_moment);
         let truncated = finish.is_truncated();
         let calls_open = self.has_open_call(choice);

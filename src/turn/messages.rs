@@ -1,7 +1,7 @@
 //! Message items: text, refusals, annotations and log-probabilities.
 
 use super::{OnMoment, TextKind, TextTarget, Turn, deltas, ids};
-use crate::domain::policy::{CloseItems, EmptyMessageItem, IdsPolicy, OutputIndex};
+use crate::domain::policy::{EmptyMessageItem, IdsPolicy, OutputIndex};
 use crate::domain::{Delta, Item, ItemKind, ItemState, Moment, MomentKind, Part, PartKind, Tree};
 
 impl Turn {
@@ -76,7 +76,7 @@ impl Turn {
                     choice_state.keys.push((key.clone(), item));
                     return item;
                 }
-                (Some(_), Some(_)) if self.policies.close_items == CloseItems::AtFinish => return item,
+                (Some(_), Some(_)) if !self.policies.closes_when_complete() => return item,
                 (Some(_), Some(_)) => {}
             }
         }
@@ -143,7 +143,7 @@ impl Turn {
 
     /// Called when another kind of item opens. Closes the message, unless the policy `close_items` defers that.
     pub(super) fn close_message_by_policy(&mut self, choice: usize, on_moment: &mut OnMoment) {
-        if self.policies.close_items == CloseItems::WhenComplete {
+        if self.policies.closes_when_complete() {
             self.close_message(choice, ItemState::Done, on_moment);
         }
     }
@@ -198,6 +198,7 @@ impl Turn {
         let backend_id = backend_key.filter(|_| self.policies.ids == IdsPolicy::Backend).filter(usable);
         let backend_id = backend_id.filter(|n| !self.state.items.iter().any(|i| i.id == **n)).map(str::to_owned);
         let own_id = self.ids.next();
+        self.choices[choice].dropped_reasoning = None;
         self.state.items.push(Item {
             id: backend_id.unwrap_or(own_id),
             choice,

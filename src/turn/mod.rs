@@ -13,7 +13,9 @@ mod tool_calls;
 pub use ids::Ids;
 
 use crate::domain::policy::{ChoiceFrames, IdsPolicy, StreamStart};
-use crate::domain::{Event, Fault, FaultKind, Moment, MomentKind, Policies, ToolAliases, Tree, TurnState, Usage};
+use crate::domain::{
+    Delta, Event, Fault, FaultKind, Moment, MomentKind, Policies, ToolAliases, Tree, TurnState, Usage,
+};
 use choice_state::ChoiceState;
 
 /// Callback for every moment, with the state at that moment.
@@ -157,6 +159,11 @@ impl Turn {
             self.late_events += 1;
             return;
         }
+        let Some(event) = self.hold_back(event, on_moment) else { return };
+        let closes_calls_of = match &event {
+            Event::Tool { choice, .. } | Event::Batch { choice, .. } | Event::Close { choice, .. } => Some(*choice),
+            _ => None,
+        };
         match event {
             Event::Start { .. } if self.opened => {}
             Event::Start { id, model, created } => {
@@ -191,6 +198,47 @@ impl Turn {
                 }
             }
             Event::End => self.end(on_moment),
+        }
+        if let Some(choice) = closes_calls_of {
+            self.release_held_back(choice, on_moment);
+        }
+    }
+
+    /// Policy `items_overlap: serial`: text and reasoning wait until the open call of their choice is closed.
+    fn hold_back(&mut self, event: Event, on_moment: &mut OnMoment) -> Option<Event> {
+        let choice = match &event {
+            Event::Text { choice, .. }
+            | Event::Refusal { choice, .. }
+            | Event::Reasoning { choice, .. }
+            | Event::Annotation { choice, .. }
+            | Event::Logprobs { choice, .. } => *choice,
+            _ => return Some(event),
+        };
+        if !self.must_wait_for_call(choice, on_moment) {
+            // Earlier events come first.
+            self.release_held_back(choice, on_moment);
+            return (!self.ended).then_some(event);
+        }
+        // Charged here and once more when it is processed: buffered input must be limited, too.
+        let size = match &event {
+            Event::Text { delta, .. } | Event::Refusal { delta, .. } => delta.len(),
+            Event::Reasoning { delta, .. } => delta.as_ref().map_or(0, Delta::len),
+            _ => 64,
+        };
+        if self.charge(size, on_moment) {
+            self.choices[choice].held_back.push(event);
+        }
+        None
+    }
+
+    /// Processes the events that were held back, unless a call is open.
+    fn release_held_back(&mut self, choice: usize, on_moment: &mut OnMoment) {
+        if self.ended || self.open_call_index(choice).is_some() {
+            return;
+        }
+        let held_back = self.choices.get_mut(choice).map(|c| std::mem::take(&mut c.held_back)).unwrap_or_default();
+        for event in held_back {
+            self.advance(event, on_moment);
         }
     }
 

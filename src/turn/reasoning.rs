@@ -1,6 +1,7 @@
 //! Reasoning items, which contain summaries, raw reasoning text, or both.
 
 use super::{OnMoment, Turn, deltas};
+use crate::domain::policy::ReasoningPolicy;
 use crate::domain::{Delta, ItemKind, ItemState, Moment, MomentKind, Part, PartKind, ReasoningKind};
 
 impl Turn {
@@ -16,6 +17,12 @@ impl Turn {
         on_moment: &mut OnMoment,
     ) {
         if self.is_late(choice) {
+            return;
+        }
+        if self.policies.reasoning == ReasoningPolicy::Drop {
+            if delta.is_some() || encrypted.is_some() {
+                self.drop_reasoning(choice, key, on_moment);
+            }
             return;
         }
         let joined = match (delta, self.choices.get_mut(choice)) {
@@ -46,6 +53,20 @@ impl Turn {
         match kind {
             ReasoningKind::Summary => self.append_summary(choice, item, part, text, on_moment),
             ReasoningKind::Raw => self.append_thought(choice, item, text, on_moment),
+        }
+    }
+
+    /// Dropped reasoning opens the turn like any other event, and is no item. An id is still taken for it, so that the ids of
+    /// the other items do not depend on this policy.
+    fn drop_reasoning(&mut self, choice: usize, key: Option<String>, on_moment: &mut OnMoment) {
+        if !self.ensure_choice(choice, on_moment) {
+            return;
+        }
+        let key = key.unwrap_or_default();
+        let choice_state = &mut self.choices[choice];
+        if choice_state.dropped_reasoning.as_ref().is_none_or(|dropped| !key.is_empty() && *dropped != key) {
+            choice_state.dropped_reasoning = Some(key);
+            self.ids.next();
         }
     }
 

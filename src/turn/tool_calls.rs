@@ -4,9 +4,9 @@
 //! if it has neither, to the last open call; otherwise it starts a new call. A call opens when its name is known. It
 //! closes when the backend closes it, at the finish, or when another call begins and its arguments are complete JSON.
 
-use super::{OnMoment, TextKind, TextTarget, Turn, deltas};
-use crate::domain::policy::{CloseItems, EmptyArguments, ToolArguments, ToolsOverlap};
-use crate::domain::{CallKind, Delta, Fault, FaultKind, Item, ItemKind, ItemState, Moment, MomentKind};
+use super::{OnMoment, Turn, deltas};
+use crate::domain::policy::{EmptyArguments, ItemsOverlap, ToolArguments};
+use crate::domain::{CallKind, Delta, Event, Fault, FaultKind, Item, ItemKind, ItemState, Moment, MomentKind};
 
 /// The identifying fields of a call, as far as a delta has them.
 #[derive(Debug, Default)]
@@ -67,7 +67,8 @@ impl Turn {
             // The arguments of this tool are the content that the client requested.
             call.complete = true;
             let content = std::mem::take(&mut call.pending) + &text;
-            self.text(choice, TextTarget { item: None, part: None }, Delta::Append(content), TextKind::Text, on_moment);
+            let delta = Delta::Append(content);
+            self.advance(Event::Text { choice, item: None, part: None, delta }, on_moment);
             return;
         }
         call.pending.push_str(&text);
@@ -103,7 +104,7 @@ impl Turn {
 
     /// Emits all pending calls and arguments that can be emitted, in the order in which the calls were made.
     fn flush_calls(&mut self, choice: usize, on_moment: &mut OnMoment) {
-        let serial = self.policies.tools_overlap == ToolsOverlap::Serial;
+        let serial = self.policies.items_overlap != ItemsOverlap::Interleaved;
         for call_index in 0..self.choices[choice].calls.len() {
             let call = &self.choices[choice].calls[call_index];
             if call.closed || self.is_answer_call(call) {
@@ -115,8 +116,9 @@ impl Turn {
             self.emit_call(choice, call_index, on_moment);
             let another = call_index + 1 < self.choices[choice].calls.len();
             let call = &self.choices[choice].calls[call_index];
-            let by_item = self.policies.close_items == CloseItems::WhenComplete;
-            if by_item && (call.complete || (another && deltas::is_complete_json(&call.received))) {
+            if self.policies.closes_when_complete()
+                && (call.complete || (another && deltas::is_complete_json(&call.received)))
+            {
                 self.close_call(choice, call_index, ItemState::Done, on_moment);
             } else if serial {
                 return;
@@ -203,7 +205,7 @@ impl Turn {
         if choice >= self.choices.len() || self.choices[choice].finished {
             return;
         }
-        if self.policies.close_items == CloseItems::WhenComplete {
+        if self.policies.closes_when_complete() {
             let closed = item.and_then(|k| self.choices[choice].item_of(k));
             if closed.is_some() && closed == self.choices[choice].message {
                 self.close_message(choice, ItemState::Done, on_moment);
@@ -216,7 +218,7 @@ impl Turn {
             let is_named = |n| call.ident.key.as_deref() == Some(n) || call.ident.id.as_deref() == Some(n);
             call.complete |= name.is_none_or(is_named);
         }
-        if self.policies.close_items == CloseItems::WhenComplete {
+        if self.policies.closes_when_complete() {
             self.flush_calls(choice, on_moment);
         }
     }
@@ -241,6 +243,27 @@ impl Turn {
             self.close_call(choice, call_index, state, on_moment);
         }
         true
+    }
+
+    /// Policy `items_overlap: serial`: whether content has to wait for the open call. A call with complete JSON arguments is
+    /// closed when other content follows.
+    pub(super) fn must_wait_for_call(&mut self, choice: usize, on_moment: &mut OnMoment) -> bool {
+        let finished = self.choices.get(choice).is_none_or(|c| c.finished);
+        if self.policies.items_overlap != ItemsOverlap::Serial || finished {
+            return false;
+        }
+        if let Some(open) = self.open_call_index(choice)
+            && deltas::is_complete_json(&self.choices[choice].calls[open].received)
+        {
+            self.choices[choice].calls[open].complete = true;
+            self.flush_calls(choice, on_moment);
+        }
+        self.open_call_index(choice).is_some()
+    }
+
+    /// The first open call.
+    pub(super) fn open_call_index(&self, choice: usize) -> Option<usize> {
+        self.choices.get(choice)?.calls.iter().position(|call| call.item.is_some() && !call.closed)
     }
 
     pub(super) fn has_calls(&self, choice: usize) -> bool {

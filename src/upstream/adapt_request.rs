@@ -311,7 +311,7 @@ const DEFAULT_ANSWER_TOOL: &str = "answer";
 fn has_effect(scalar: &str, value: &Tree) -> bool {
     match scalar {
         "n" => value.as_u64().is_some_and(|n| n > 1),
-        "parallel" => value.as_bool() == Some(false),
+        "parallel_tool_calls" => value.as_bool() == Some(false),
         "tool_choice" => !matches!(text_field(value, "mode"), "" | "auto"),
         "format" => !matches!(text_field(value, "kind"), "" | "text"),
         _ => match value {

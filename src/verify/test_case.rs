@@ -70,7 +70,7 @@ fn parse_case(file: &str, node: &Node, plan: &Plan, cx: LoadContext) -> Option<T
         }
         references.transcript(wanted)?;
     }
-    if let Some(why) = fields.text("cut") {
+    if let Some(why) = fields.text("disconnect") {
         references.given.push(RecordedEvent::Disconnect(why.to_owned()));
     }
     fields.finish();

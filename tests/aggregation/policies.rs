@@ -8,11 +8,11 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 const PROFILES: [(&str, &str); 5] = [
-    ("strict", "stream2json.on_malformed: fail"),
-    ("cut", "stream2json.on_partial: incomplete"),
-    ("refused", "stream2json.on_partial: error502"),
-    ("told", "stream2json.on_partial: { responses: failed }, stream2json.on_empty: { responses: failed }"),
-    ("plain", "stream2json.on_malformed: skip"),
+    ("strict", "aggregate.on_malformed: fail"),
+    ("cut", "aggregate.on_partial: incomplete"),
+    ("refused", "aggregate.on_partial: error"),
+    ("told", "aggregate.on_partial: { responses: failed }, aggregate.on_empty: { responses: failed }"),
+    ("plain", "aggregate.on_malformed: skip"),
 ];
 
 /// A gateway with the routes `/PROFILE/v1/responses` and `/PROFILE/v1/chat/completions` for each profile.

@@ -94,7 +94,7 @@ fn an_omitted_stream_is_false() {
         });
         assert_eq!(bodies[0], bodies[1]);
         assert_eq!(bodies[0][0]["text"], "Good day.");
-        // The backend request does not ask for a stream either.
+        // The backend request does not request a stream either.
         for request in gateway.requests_for("omitted") {
             assert!(matches!(request.get("stream"), None | Some(Value::Bool(false))), "{request}");
         }

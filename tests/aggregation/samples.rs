@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 fn backend_ids() -> &'static TestGateway {
     static SHARED: LazyLock<TestGateway> = LazyLock::new(|| {
         let dir = TestDir::empty();
-        let policies = "{ ids: backend, stream2json.on_empty: completed, stream2json.usage: zeros }";
+        let policies = "{ ids: backend, aggregate.on_empty: completed, aggregate.usage: zeros }";
         dir.write("layer/profiles/mission.yaml", &format!("profile: mission\npolicies: {policies}\n"));
         TestGateway::shared("openai-responses", "mission", dir)
     });

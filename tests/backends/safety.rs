@@ -169,7 +169,7 @@ fn without_a_backend_key_no_authorization_is_sent_and_the_clients_is_not_forward
 
 /// A gateway.yaml with one backend and this source of its key.
 fn with_key_source(key: &str, backend: &MockBackend) -> TestDir {
-    let entry = format!("backends:\n  b: {{ use: openai-chat, url: \"{}\", key: {key} }}\n", backend.url());
+    let entry = format!("backends:\n  b: {{ use: openai-chat, url: \"{}\", api_key: {key} }}\n", backend.url());
     let dir = TestDir::empty().with_edit("gateway.yaml", "backends:\n  demo: { use: replay, script: demo }\n", &entry);
     let text = dir.read("layer/gateway.yaml").replace("{ id: demo, backend: demo }", "{ match: \"*\", backend: b }");
     dir.write("layer/gateway.yaml", &text);
@@ -395,7 +395,8 @@ fn metadata_addresses_embedded_in_others_are_rejected() {
 
 #[test]
 fn a_base_url_has_only_a_host_and_a_path() {
-    let (key, more) = ("say where it is: `key: { env: NAME }`", "what follows the path is said by the backend file");
+    let (key, more) =
+        ("say where it is: `api_key: { env: NAME }`", "what follows the path is said by the backend file");
     let (full_text, hello) = ("write it whole: http://127.0.0.1:9000/v1", "a backend is reached over http or https");
     assert_rejected(&[
         ("http://user:pass@127.0.0.1/v1", "a key does not stand in a URL", key),

@@ -426,7 +426,7 @@ request:
   body: { model: "{{ request.model }}" }
 events:
   framing: ndjson
-  key: $.kind
+  event_name: $.kind
   rules:
     - { event: piece, emit: [ text: { delta: $.text } ] }
     - { event: over, emit: [ finish: { reason: stop } ] }
@@ -442,7 +442,7 @@ request:
   body: { model: "{{ request.model }}" }
 events:
   framing: { sse: { event: type } }
-  key: $.type
+  event_name: $.type
   rules:
     - { event: piece, emit: [ text: { delta: $.text } ] }
     - { event: over, emit: [ finish: { reason: stop } ] }

@@ -157,7 +157,10 @@ fn a_fault_after_the_first_event_is_sent_in_the_stream() {
 
 #[test]
 fn stream_start_immediately_does_not_wait() {
-    let gateway = gateway_config().first_event("600ms").profile("eager", "head: at_once").start("openai-chat", "eager");
+    let gateway = gateway_config()
+        .first_event("600ms")
+        .profile("eager", "stream_start: immediately")
+        .start("openai-chat", "eager");
     gateway.set_response("h-once", empty_stream().pause(ms(400)).event(&word("One")).stall());
     gateway.set_response("h-once-fault", MockResponse::json(429, "{\"error\":{\"message\":\"not now\"}}"));
     gateway.set_response("h-once-late", empty_stream().stall());
@@ -184,7 +187,7 @@ fn stream_start_immediately_does_not_wait() {
         }
     }
     // A stream without any event is not a truncated response, whatever the idle policy is.
-    let policies = "head: at_once, stream_idle_result: finish_length";
+    let policies = "stream_start: immediately, on_idle: finish_length";
     let gateway = gateway_config().first_event("300ms").profile("both", policies).start("openai-chat", "both");
     gateway.set_response("h-once-cut", empty_stream().stall());
     assert_eq!(
@@ -195,7 +198,7 @@ fn stream_start_immediately_does_not_wait() {
 
 #[test]
 fn stream_start_immediately_applies_to_streams_only() {
-    let gateway = gateway_config().profile("eager", "head: at_once").start("openai-chat", "eager");
+    let gateway = gateway_config().profile("eager", "stream_start: immediately").start("openai-chat", "eager");
     gateway.set_response("h-once-fault", MockResponse::json(429, "{\"error\":{\"message\":\"not now\"}}"));
     assert_eq!(gateway.server.fetch(dialect_request("chat", "h-once-fault", false)).status(), 429);
 }

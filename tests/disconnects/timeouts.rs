@@ -29,10 +29,8 @@ fn an_idle_stream_ends_with_an_error() {
 
 #[test]
 fn on_idle_can_truncate_the_response() {
-    let gateway = gateway_config()
-        .idle("300ms")
-        .profile("patient", "stream_idle_result: finish_length")
-        .start("openai-chat", "patient");
+    let gateway =
+        gateway_config().idle("300ms").profile("patient", "on_idle: finish_length").start("openai-chat", "patient");
     gateway.set_response("i-cut", empty_stream().event(&word("One")).stall());
     let messages = gateway.server.fetch(dialect_request("chat", "i-cut", true)).sse_messages();
     assert_eq!(names(&messages), ["chunk", "chunk", "chunk", "[DONE]"]);

@@ -3,7 +3,7 @@
 use crate::events::Script;
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
-use reframe::domain::policy::BUILT_IN;
+use reframe::domain::policy::{BUILT_IN, ItemsOverlap, ReasoningPolicy};
 use reframe::domain::{
     Event, Fault, FaultKind, Moment, MomentKind, Policies, ReasoningKind, Scope, StreamEnd, ToolAliases,
 };
@@ -123,6 +123,30 @@ fn output_kinds(script: &Script, conditions: &TurnConditions) -> OutputKinds {
         }
     }
     output
+}
+
+/// Policy `items_overlap: serial`: a choice has at most one open item. Policy `reasoning: drop`: no moment is about reasoning.
+pub fn assert_policies_apply(played: &PlayedTurn, conditions: &TurnConditions) {
+    use MomentKind as M;
+    let mut open: Vec<(Option<usize>, Option<usize>)> = Vec::new();
+    for moment in &played.moments {
+        let item = (moment.choice, moment.item);
+        match moment.kind {
+            M::MessageOpen | M::ReasoningOpen | M::ToolOpen => {
+                open.push(item);
+                let count = open.iter().filter(|(choice, _)| *choice == moment.choice).count();
+                let serial = conditions.policies.items_overlap == ItemsOverlap::Serial;
+                assert!(!serial || count == 1, "{count} items are open\n{played:#?}");
+            }
+            M::MessageClose | M::ReasoningClose | M::ToolClose => open.retain(|other| *other != item),
+            _ => {}
+        }
+        let dropped = conditions.policies.reasoning == ReasoningPolicy::Drop;
+        assert!(
+            !dropped || !matches!(moment.kind, M::ReasoningOpen | M::SummaryDelta | M::ThoughtDelta),
+            "{played:#?}"
+        );
+    }
 }
 
 pub fn assert_accepted(played: &PlayedTurn, conditions: &TurnConditions) {

@@ -143,7 +143,7 @@ fn turn_field<'a>(turn: &'a TurnState, name: &str) -> Value<'a> {
         }
         "usage" => turn.usage.map_or(Value::Null, Value::Usage),
         "error" => turn.error.as_ref().map_or(Value::Null, Value::Fault),
-        "cut" => Value::Bool(turn.finish.is_some_and(|f| f.is_truncated())),
+        "truncated" => Value::Bool(turn.finish.is_some_and(|f| f.is_truncated())),
         "ended" => turn.ended.map_or(Value::Null, Value::Int),
         "elapsed_ms" => Value::Int(turn.elapsed_ms),
         "first_ms" => turn.first_output_ms.map_or(Value::Null, Value::Int),
@@ -168,7 +168,7 @@ fn choice_field<'a>(turn: &'a TurnState, choice: &'a Choice, name: &str) -> Valu
             joined(parts.map(|p| p.text.as_str()))
         }
         "refusal" => texts(PartKind::Refusal),
-        "said" => {
+        "content" => {
             let has_text = |p: &&Part| matches!(p.kind, PartKind::Text | PartKind::Refusal) && !p.text.is_empty();
             joined(items().flat_map(|i| &i.parts).filter(has_text).map(|p| p.text.as_str()))
         }

@@ -73,7 +73,7 @@ impl BackendPlan {
             unmatched: Unmatched::Warn,
             rules: RuleSet::parse(&EVENTS, None, &[], &tables, &NamedRules::default(), cx),
         };
-        let (fragments, models) = (fields.map("parts"), fields.get("models"));
+        let (fragments, models) = (fields.map("fragments"), fields.get("models"));
         if let Some(request) = fields.get("request") {
             plan.request_template = RequestTemplate::parse(request, fragments, shared_fragments, models, &tables, cx);
         }
@@ -97,7 +97,7 @@ impl BackendPlan {
         if let Some(word) = fields.get("unmatched").and_then(|n| cx.one_of(n, Unmatched::NAMES)) {
             self.unmatched = Unmatched::from_name(word).unwrap_or(Unmatched::Warn);
         }
-        let event_name = fields.get("key").and_then(|n| Selector::parse(text_of(n, cx)?, n.span, cx));
+        let event_name = fields.get("event_name").and_then(|n| Selector::parse(text_of(n, cx)?, n.span, cx));
         fields.required("rules");
         self.rules = RuleSet::parse(&EVENTS, event_name, fields.list("rules"), tables, &NamedRules::default(), cx);
         fields.finish();

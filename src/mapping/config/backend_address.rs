@@ -61,7 +61,7 @@ impl BackendAddress {
     ) -> Option<BackendAddress> {
         let allowed_addresses: Vec<IpAddr> =
             fields.list("allow_addresses").iter().filter_map(|n| ip_address(n, cx)).collect();
-        let api_key = fields.get("key").map(|n| SecretSource::parse(n, cx));
+        let api_key = fields.get("api_key").map(|n| SecretSource::parse(n, cx));
         let capabilities = capabilities.with_overrides(fields, cx);
         let timeouts = timeouts.with_overrides(fields.get("timeouts"), cx);
         let node = fields.required("url")?;
@@ -109,7 +109,7 @@ pub fn parse_base_url(text: &str, allowed: &[IpAddr]) -> Result<String, InvalidU
         return bad("this URL has no host".to_owned(), "write it whole: http://127.0.0.1:9000/v1");
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return bad("a key does not stand in a URL".to_owned(), "say where it is: `key: { env: NAME }`");
+        return bad("a key does not stand in a URL".to_owned(), "say where it is: `api_key: { env: NAME }`");
     }
     if url.query().is_some() || url.fragment().is_some() {
         return bad("this URL has more than a path".to_owned(), "what follows the path is said by the backend file");

@@ -196,7 +196,7 @@ impl RequestTemplate {
         }
         let body_scope = VariableScope::new("the body of a backend's request", [request, upstream]);
         let body = fields.required("body").and_then(|n| compiler.compile(n, &body_scope));
-        let merge_adjacent = fields.list("join").iter().filter_map(|n| MergeAdjacent::parse(n, cx)).collect();
+        let merge_adjacent = fields.list("merge_adjacent").iter().filter_map(|n| MergeAdjacent::parse(n, cx)).collect();
         let capabilities = Capabilities::default().with_overrides(&fields, cx);
         fields.finish();
         let models = models.and_then(|n| models_plan(n, cx));
@@ -220,7 +220,7 @@ impl RequestTemplate {
 
 impl MergeAdjacent {
     fn parse(node: &Node, cx: LoadContext) -> Option<MergeAdjacent> {
-        let fields = FieldReader::of(node, "`join:`", cx)?;
+        let fields = FieldReader::of(node, "`merge_adjacent:`", cx)?;
         let (at, list) = (fields.required_text("at"), fields.required_text("list"));
         let (by, only) = (fields.text("by").map(str::to_owned), fields.text("only").map(str::to_owned));
         fields.finish();

@@ -32,7 +32,7 @@ named_enum! {
     /// The system and developer messages that lead a conversation: as they are, or as one.
     pub enum SystemMessages {
         Separate = "separate",
-        Merge = "merged",
+        Merge = "merge",
     }
 }
 
@@ -64,7 +64,7 @@ pub struct FieldEdits {
 }
 
 /// Fields that a request depends on: by default rejected, not dropped.
-const REJECTED_BY_DEFAULT: &[&str] = &["n", "format", "tools", "previous"];
+const REJECTED_BY_DEFAULT: &[&str] = &["n", "format", "tools", "previous_response_id"];
 
 impl Default for Capabilities {
     fn default() -> Self {
@@ -90,11 +90,11 @@ pub const OPTIONAL_FIELDS: &[&str] = &[
     "top_p",
     "stop",
     "seed",
-    "effort",
-    "parallel",
+    "reasoning_effort",
+    "parallel_tool_calls",
     "metadata",
     "user",
-    "previous",
+    "previous_response_id",
     "tool_choice",
     "format",
     "tools",
@@ -133,7 +133,7 @@ impl Capabilities {
         if let Some(mode) = fields.get("stream").and_then(|n| cx.one_of(n, StreamMode::NAMES)) {
             capabilities.stream = StreamMode::from_name(mode).unwrap_or(capabilities.stream);
         }
-        if let Some(word) = fields.get("instructions").and_then(|n| cx.one_of(n, SystemMessages::NAMES)) {
+        if let Some(word) = fields.get("system_messages").and_then(|n| cx.one_of(n, SystemMessages::NAMES)) {
             capabilities.system_messages = SystemMessages::from_name(word).unwrap_or(capabilities.system_messages);
         }
         if let Some(word) = fields.get("unknown_fields").and_then(|n| cx.one_of(n, ON_UNSUPPORTED)) {
@@ -154,9 +154,15 @@ impl Capabilities {
                 set(&mut capabilities.tools, &entry.key, action);
             }
         }
-        parse_actions(&mut capabilities.content_parts, fields.map("parts"), CONTENT_PART_KINDS, ON_UNSUPPORTED, cx);
-        if fields.get("text_only").is_some() {
-            let roles = fields.list("text_only").iter().filter_map(|n| text_of(n, cx));
+        parse_actions(
+            &mut capabilities.content_parts,
+            fields.map("content_parts"),
+            CONTENT_PART_KINDS,
+            ON_UNSUPPORTED,
+            cx,
+        );
+        if fields.get("text_only_roles").is_some() {
+            let roles = fields.list("text_only_roles").iter().filter_map(|n| text_of(n, cx));
             capabilities.text_only_roles = roles.map(str::to_owned).collect();
         }
         for entry in fields.map("unsupported") {

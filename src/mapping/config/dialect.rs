@@ -150,9 +150,9 @@ pub fn compile(
     fields.get("dialect");
     let tables = Tables::parse(fields.map("tables"), cx).with_shared(context.shared_tables);
     let mut fragments = Fragments::default();
-    fragments.add(fields.map("parts"));
+    fragments.add(fields.map("fragments"));
     fragments.add(context.shared_fragments);
-    let (custom, settings) = (fields.map("own_policies"), fields.map("policies"));
+    let (custom, settings) = (fields.map("custom_policies"), fields.map("policies"));
     let resolved = match policies {
         Some(policies) => policies.clone(),
         None => {

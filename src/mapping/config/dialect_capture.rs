@@ -33,10 +33,10 @@ impl CapturePlan {
             return Some(CapturePlan { first_sequence: None, rules, extra_frames: Vec::new() });
         };
         let fields = FieldReader::of(node, "`capture:`", cx)?;
-        let event_name = fields.get("key").and_then(|n| Selector::parse(text_of(n, cx)?, n.span, cx));
-        let first_sequence = fields.int("first");
+        let event_name = fields.get("event_name").and_then(|n| Selector::parse(text_of(n, cx)?, n.span, cx));
+        let first_sequence = fields.int("first_sequence");
         let mut extra_frames = Vec::new();
-        for node in fields.list("also") {
+        for node in fields.list("extra_frames") {
             if let Some(name) = text_of(node, cx) {
                 extra_frames.push((Arc::from(name), schema(node, name)));
             }

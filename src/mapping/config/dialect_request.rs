@@ -21,11 +21,11 @@ named_enum! {
         Object = "object",
         Array = "array",
         /// An array with something in it.
-        List = "list",
+        NonEmptyArray = "non_empty_array",
     }
 }
 
-/// A member that the endpoint does not support: `name: message`, or `name: { message, code, unless: [values] }`.
+/// A member that the endpoint does not support: `name: message`, or `name: { message, code, allowed_values: [values] }`.
 #[derive(Debug)]
 pub struct RejectedField {
     pub selector: Selector,
@@ -48,7 +48,7 @@ impl RejectedField {
         let fields = FieldReader::of(node, "a refused member", cx)?;
         let message = fields.required_text("message");
         let code = fields.text("code").map(str::to_owned);
-        let allowed_values = fields.list("unless").iter().map(constant).collect();
+        let allowed_values = fields.list("allowed_values").iter().map(constant).collect();
         fields.finish();
         Some(RejectedField { selector, message: message?.to_owned(), code, allowed_values })
     }
@@ -82,7 +82,7 @@ impl RequestPlan {
             }
         }
         let mut rejected_fields = Vec::new();
-        for entry in fields.map("refused") {
+        for entry in fields.map("rejected_fields") {
             let path = if Selector::looks_like(&entry.key) { entry.key.clone() } else { format!("$.{}", entry.key) };
             if let Some(at) = Selector::parse(&path, entry.key_span, cx) {
                 rejected_fields.extend(RejectedField::parse(at, &entry.value, cx));

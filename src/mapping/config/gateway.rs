@@ -174,7 +174,7 @@ pub fn parse(node: &Node, known: &KnownNames, cx: LoadContext) -> Option<Gateway
         example: fields.get("example").and_then(|n| example(n, cx)),
         limits: fields.get("limits").map(|n| limits(n, cx)).unwrap_or_default(),
         keepalive: fields.get("keepalive").map(|n| Keepalive::parse(n, cx)).unwrap_or_default(),
-        api_keys: fields.list("keys").iter().filter_map(|n| client_key(n, cx)).collect(),
+        api_keys: fields.list("api_keys").iter().filter_map(|n| client_key(n, cx)).collect(),
         auth: fields
             .get("auth")
             .and_then(|n| cx.one_of(n, Auth::NAMES))
@@ -186,7 +186,7 @@ pub fn parse(node: &Node, known: &KnownNames, cx: LoadContext) -> Option<Gateway
         pinned_spans: PinnedSpans {
             listen: node.get("listen").map(|n| n.span),
             admin: node.get("admin").map(|n| n.span),
-            api_keys: node.get("keys").map(|n| n.span),
+            api_keys: node.get("api_keys").map(|n| n.span),
             auth: node.get("auth").map(|n| n.span),
         },
         headers: fields.get("headers").map(|n| header_names(n, cx)).unwrap_or_default(),
@@ -230,7 +230,7 @@ pub fn parse(node: &Node, known: &KnownNames, cx: LoadContext) -> Option<Gateway
         let message = format!("no route serves `{text}`");
         cx.unknown(Code::UnknownReference, path.span, message, text, plan.routes.iter().map(|r| r.path.as_str()));
     }
-    for node in fields.list("pages") {
+    for node in fields.list("static_routes") {
         plan.static_routes.extend(StaticRoute::parse(node, known, cx));
     }
     fields.finish();

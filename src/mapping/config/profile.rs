@@ -22,7 +22,7 @@ impl<'n> Profile<'n> {
             name,
             policies: fields.map("policies"),
             environment: fields.map("environment"),
-            rename_fields: fields.map("names"),
+            rename_fields: fields.map("rename_fields"),
             patch: fields.map("patch"),
         };
         fields.finish();

@@ -91,7 +91,7 @@ impl Keepalive {
                 None => {}
             }
         }
-        if let Some(inner) = fields.get("unless").and_then(|n| FieldReader::of(n, "`unless:`", cx)) {
+        if let Some(inner) = fields.get("disable_for").and_then(|n| FieldReader::of(n, "`disable_for:`", cx)) {
             keepalive.header = inner.text("header").map(str::to_ascii_lowercase);
             keepalive.query = inner.text("query").map(str::to_owned);
             let words = inner.list("user_agents").iter().filter_map(|n| text_of(n, cx));

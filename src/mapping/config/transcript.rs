@@ -1,5 +1,5 @@
 //! A transcript: a recorded turn, one JSON object per line. The first line names the backend file that decodes it. Each
-//! other line is `raw` (an event), `end` (the end marker of the framing) or `cut` (the connection was lost), with `at`
+//! other line is `raw` (an event), `end` (the end marker of the framing) or `disconnect` (the connection was lost), with `at`
 //! in milliseconds after the request. After the last line the backend has closed the connection.
 
 use crate::diagnostics::{Code, Diagnostic, FileId, Span, did_you_mean};
@@ -36,7 +36,7 @@ pub fn parse(name: &str, file: FileId, text: &str, cx: LoadContext) -> Option<Tr
     let mut lines = text_lines(text).filter(|(_, line)| !line.trim().is_empty());
     let bad = |start: usize, end: usize, why: String| {
         cx.add(Diagnostic::new(Code::BadTranscript, Span::new(file, start, end), why).help(
-            "first `{\"transcript\":\"BACKEND\"}`, then `{\"at\":12,\"raw\":{…}}`, `{\"end\":true}` or `{\"cut\":\"why\"}`",
+            "first `{\"transcript\":\"BACKEND\"}`, then `{\"at\":12,\"raw\":{…}}`, `{\"end\":true}` or `{\"disconnect\":\"why\"}`",
         ));
     };
     // Parses a line. Reports a JSON error at its position.
@@ -76,7 +76,7 @@ pub fn parse(name: &str, file: FileId, text: &str, cx: LoadContext) -> Option<Tr
     valid.then(|| Transcript { name: name.to_owned(), backend, backend_span, lines: parsed })
 }
 
-const MEMBERS: &[&str] = &["at", "raw", "end", "cut"];
+const MEMBERS: &[&str] = &["at", "raw", "end", "disconnect"];
 
 fn parse_line(tree: &Tree) -> Result<TranscriptLine, String> {
     let members: Vec<&str> = tree.as_map().into_iter().flatten().map(|(key, _)| &**key).collect();
@@ -88,11 +88,11 @@ fn parse_line(tree: &Tree) -> Result<TranscriptLine, String> {
         None => 0,
         Some(at) => at.as_u64().ok_or("`at` is a whole number of milliseconds, 0 or more")?,
     };
-    let event = match (tree.get("raw"), tree.get("end"), tree.get("cut")) {
+    let event = match (tree.get("raw"), tree.get("end"), tree.get("disconnect")) {
         (Some(raw), None, None) => RecordedEvent::Raw(raw.clone()),
         (None, Some(_), None) => RecordedEvent::End,
         (None, None, Some(why)) => RecordedEvent::Disconnect(why.as_str().unwrap_or("connection lost").to_owned()),
-        _ => return Err("a line has exactly one of `raw`, `end` and `cut`".into()),
+        _ => return Err("a line has exactly one of `raw`, `end` and `disconnect`".into()),
     };
     Ok(TranscriptLine { at_ms, event })
 }

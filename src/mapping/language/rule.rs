@@ -152,9 +152,9 @@ impl Rule {
                 Diagnostic::new(
                     Code::UnknownKey,
                     entry.key_span,
-                    "`event:` needs `key:`, the selector of an event's name",
+                    "`event:` needs `event_name:`, the selector of an event's name",
                 )
-                .help("write `key: $.type` (or where the name stands) beside `rules:`"),
+                .help("write `event_name: $.type` (or where the name stands) beside `rules:`"),
             );
         }
         let event_span = fields.entry("event").map_or(node.span, |entry| entry.key_span);

@@ -20,7 +20,7 @@
 //!
 //! ## Mend
 //!
-//! Take it out, or set it for the dialect that was meant. A policy that a dialect declares itself (`own_policies:`) is read as
+//! Take it out, or set it for the dialect that was meant. A policy that a dialect declares itself (`custom_policies:`) is read as
 //! `policy.NAME` by its frames; one that nothing reads can go.
 
 use super::LintContext;
@@ -49,7 +49,7 @@ pub(super) fn check(context: &LintContext) {
     for node in &context.files.dialects {
         let Some(name) = node.get("dialect").and_then(Node::as_text) else { continue };
         let has_effect = |policy: &str| all_reads.iter().any(|s| s.dialect.name == name && s.has_effect(policy));
-        let custom = node.get("own_policies").and_then(Node::as_map).unwrap_or(&[]);
+        let custom = node.get("custom_policies").and_then(Node::as_map).unwrap_or(&[]);
         for entry in custom.iter().filter(|entry| !has_effect(&entry.key)) {
             report(context, entry.key_span, &entry.key, &format!("in `{name}`"));
         }
@@ -213,8 +213,8 @@ impl DialectReads<'_> {
 fn names_read_by(node: &Node, context: &LintContext) -> HashSet<String> {
     // The names of loop variables over items: `$each: turn.items, as: i`.
     let mut items: HashSet<String> = HashSet::from(["item".to_owned()]);
-    let fragments = context.files.shared.as_ref().and_then(|n| n.get("parts"));
-    let sections = ["parts", "stream", "body", "errors"].iter().filter_map(|key| node.get(key));
+    let fragments = context.files.shared.as_ref().and_then(|n| n.get("fragments"));
+    let sections = ["fragments", "stream", "body", "errors"].iter().filter_map(|key| node.get(key));
     let nodes: Vec<&Node> = sections.chain(fragments).collect();
     for node in &nodes {
         collect_item_names(node, &mut items);

@@ -9,7 +9,7 @@
 //! ## Example
 //!
 //! ```yaml
-//! key: $.type
+//! event_name: $.type
 //! rules:
 //!   - event: ping
 //!     where: { $.type: pong }

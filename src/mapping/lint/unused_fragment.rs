@@ -8,7 +8,7 @@
 //! ## Example
 //!
 //! ```yaml
-//! parts:
+//! fragments:
 //!   usage: { read: "{{ usage.input }}" }
 //!   old_usage: { input: "{{ usage.input }}" }
 //! ```
@@ -87,7 +87,7 @@ impl<'n> FileDefinitions<'n> {
         let mut file = FileDefinitions { defined: Vec::new(), rest: Vec::new() };
         for entry in node.as_map().unwrap_or(&[]) {
             match entry.key.as_str() {
-                "parts" => file.define(DefinitionKind::Fragment, &entry.value),
+                "fragments" => file.define(DefinitionKind::Fragment, &entry.value),
                 "tables" => file.define(DefinitionKind::Table, &entry.value),
                 "request" => {
                     for entry in entry.value.as_map().unwrap_or(&[]) {

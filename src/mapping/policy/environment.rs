@@ -4,6 +4,7 @@ use super::owners::DialectIndex;
 use super::resolve::{AllowedValues, ResolvedPolicies, SetBy, Setting};
 use crate::diagnostics::{Code, Diagnostic, did_you_mean, or_list};
 use crate::domain::Finish;
+use crate::domain::policy::canonical;
 use crate::mapping::source::field_reader::{LoadContext, text_of};
 use crate::mapping::source::yaml::{Entry, Node};
 use std::fmt;
@@ -111,6 +112,7 @@ struct InvalidValue {
 }
 
 fn parse_value(name: &str, text: &str, base: &ResolvedPolicies) -> Result<String, InvalidValue> {
+    let text = canonical(name, text);
     match base.allowed(name) {
         Some(AllowedValues::FinishList) => {
             let read = |word: &str| {

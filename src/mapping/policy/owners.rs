@@ -24,7 +24,7 @@ impl<'d> DialectIndex<'d> {
         let mut declarations = Vec::new();
         for node in nodes {
             let Some(dialect) = node.get("dialect").and_then(Node::as_text) else { continue };
-            let entries = node.get("own_policies").and_then(Node::as_map).unwrap_or(&[]);
+            let entries = node.get("custom_policies").and_then(Node::as_map).unwrap_or(&[]);
             declarations.extend(entries.iter().map(|e| Declaration { dialect, policy: &e.key, values: &e.value }));
         }
         DialectIndex { names, declarations }

@@ -3,7 +3,7 @@
 
 use super::owners::DialectIndex;
 use crate::diagnostics::{Code, Diagnostic, Span};
-use crate::domain::policy::BUILT_IN;
+use crate::domain::policy::{BUILT_IN, canonical};
 use crate::domain::{Finish, Policies};
 use crate::mapping::language::field::scalar_text;
 use crate::mapping::source::field_reader::{LoadContext, constant};
@@ -191,7 +191,7 @@ impl ResolvedPolicies {
             Some(AllowedValues::OneOf(values)) => {
                 let written = scalar_text(&constant(node));
                 let shown = written.as_ref().map_or(node.type_name().to_owned(), |word| format!("`{word}`"));
-                let word = written.unwrap_or_default();
+                let word = canonical(name, &written.unwrap_or_default()).to_owned();
                 if !values.contains(&word) {
                     let message = format!("`{name}` cannot be {shown}");
                     cx.unknown(Code::BadPolicyValue, node.span, message, &word, values.iter().map(String::as_str));

@@ -84,7 +84,7 @@ fn parse_path(path: &str) -> Vec<PathStep> {
 fn resolve_directives<'n>(node: &'n Node, file: &'n Node, depth_left: usize) -> Option<&'n Node> {
     let depth_left = depth_left.checked_sub(1)?;
     if let Some(name) = node.get("$use").and_then(Node::as_text) {
-        return resolve_directives(file.get("parts")?.get(name)?, file, depth_left);
+        return resolve_directives(file.get("fragments")?.get(name)?, file, depth_left);
     }
     if node.get("$if").is_some() {
         return resolve_directives(node.get("then")?, file, depth_left);

@@ -48,7 +48,7 @@ pub fn influencing_policies<'r>(
         &frame.content;
     let reads = VariablesRead::of(frame.when.as_ref(), skeleton);
     // Policies for JSON bodies do not influence the frames of a stream.
-    for spec in BUILT_IN.iter().filter(|spec| !spec.name.starts_with("stream2json.")) {
+    for spec in BUILT_IN.iter().filter(|spec| !spec.name.starts_with("aggregate.")) {
         let is_implicit = match spec.effect {
             PolicyEffect::Variables(variables) => reads.all().any(|read| variables.iter().any(|v| overlaps(read, v))),
             PolicyEffect::Moments(moments) => moments.contains(&moment),

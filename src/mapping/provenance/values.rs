@@ -57,7 +57,7 @@ impl DialectSources {
                 Cow::Owned(patched)
             }
         };
-        let renames = of_profile("names").and_then(Node::as_map).unwrap_or_default();
+        let renames = of_profile("rename_fields").and_then(Node::as_map).unwrap_or_default();
         let policies = &dialect.resolved.policies.values;
         Some(DialectLocator { node, patch, renames, shared: self.shared.as_ref(), policies })
     }
@@ -205,7 +205,7 @@ impl DialectLocator<'_> {
 
     fn fragment(&self, node: &Node) -> Option<&Entry> {
         let name = node.get("$use")?.as_text()?;
-        self.definition("parts", name)
+        self.definition("fragments", name)
     }
 
     /// A definition of the dialect, or else of shared.yaml.

@@ -95,8 +95,11 @@ impl MappingFiles {
     /// Suppresses errors about names that a misspelled section would define, such as `parts:`. The unknown key is
     /// reported, and that is enough.
     pub fn suppress_consequences(&self, cx: LoadContext) {
-        let sections =
-            [("parts", Code::UnknownFragment), ("tables", Code::UnknownTable), ("own_policies", Code::UnknownPolicy)];
+        let sections = [
+            ("fragments", Code::UnknownFragment),
+            ("tables", Code::UnknownTable),
+            ("custom_policies", Code::UnknownPolicy),
+        ];
         for node in self.shared.iter().chain(&self.dialects).chain(&self.backends) {
             for (key, code) in sections {
                 if node.misspells(key) {

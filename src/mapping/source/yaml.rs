@@ -62,7 +62,7 @@ impl Node {
     /// The entry of a key, or of a misspelling of it.
     pub fn entry_or_typo(&self, key: &str) -> Option<&Entry> {
         let entries = self.as_map()?;
-        // `policies` is not a misspelling of `own_policies`.
+        // `policies` is not a misspelling of `custom_policies`.
         let is_typo = |e: &&Entry| e.key.len().abs_diff(key.len()) <= 2 && did_you_mean(&e.key, [key]).is_some();
         entries.iter().find(|e| e.key == key).or_else(|| entries.iter().find(is_typo))
     }
@@ -97,7 +97,7 @@ const MAX_REPLAYED: usize = 4_000;
 pub fn parse(file: FileId, text: &str, findings: &Findings) -> Option<Node> {
     let options = serde_yaml::options! {
         strict_booleans: true,
-        // `when: !turn.cut` would be a tag. The author meant `not turn.cut`.
+        // `when: !turn.truncated` would be a tag. The author meant `not turn.truncated`.
         reject_unsupported_tags: true,
         with_snippet: false,
         alias_limits: serde_yaml::alias_limits! { max_total_replayed_events: MAX_REPLAYED },

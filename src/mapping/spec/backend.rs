@@ -25,8 +25,8 @@ pub struct Backend {
     pub events: Option<Events>,
     /// Tables, by name; those of shared.yaml come after.
     pub tables: Option<Map<Table>>,
-    /// Named parts: skeletons for `$use`. Those of shared.yaml come after.
-    pub parts: Option<Map<Skeleton>>,
+    /// Named fragments: skeletons for `$use`. Those of shared.yaml come after.
+    pub fragments: Option<Map<Skeleton>>,
 }
 
 /// Where a backend lists its models.
@@ -56,7 +56,7 @@ pub struct Ask {
     /// The body, which sees `request` and `upstream.stream`.
     pub body: Skeleton,
     /// What skeletons cannot say: neighbours in a list of the body that become one.
-    pub join: Option<List<Join>>,
+    pub merge_adjacent: Option<List<Join>>,
     #[schemars(flatten)]
     pub capabilities: Capabilities,
 }
@@ -83,7 +83,7 @@ pub struct Events {
     #[schemars(schema_with = "framing")]
     pub framing: Generated,
     /// Where an event's name stands; rules may then say `event: NAME`.
-    pub key: Option<Selector>,
+    pub event_name: Option<Selector>,
     /// What becomes of an event that no rule knows.
     #[schemars(extend("default" = Unmatched::Warn.name()))]
     pub unmatched: Option<NameOf<Unmatched>>,

@@ -17,21 +17,21 @@ pub struct Capabilities {
     /// Role to role, in messages: `{ developer: system }`.
     #[schemars(default, schema_with = "role_map", title = "role to role")]
     pub role_map: Generated,
-    /// `merged`: the system and developer messages that lead become one.
+    /// `merge`: the system and developer messages that lead become one.
     #[schemars(extend("default" = SystemMessages::Separate.name()))]
-    pub instructions: Option<NameOf<SystemMessages>>,
+    pub system_messages: Option<NameOf<SystemMessages>>,
     /// What becomes of tools, by kind (`custom`, `other`) or by the client's own word for a type. A custom tool may `wrap`:
     /// it travels as a function with one text argument, and its calls come back as custom calls. Default: `wrap` for custom
     /// tools, `drop` for others.
     #[schemars(default, schema_with = "tools")]
     pub tools: Generated,
     /// What becomes of content parts, by kind. Default: `forward`.
-    #[schemars(default, schema_with = "parts")]
-    pub parts: Generated,
+    #[schemars(default, schema_with = "content_parts")]
+    pub content_parts: Generated,
     /// Roles whose messages may hold nothing but text: other parts are dropped and named.
-    pub text_only: Option<List<String>>,
+    pub text_only_roles: Option<List<String>>,
     /// What becomes of a scalar that the body does not read, when it asks for something. `format: as_tool` makes the format
-    /// a tool's arguments and its call the answer. Default: `reject` for `n`, `format`, `tools` and `previous`, else `drop`.
+    /// a tool's arguments and its call the answer. Default: `reject` for `n`, `format`, `tools` and `previous_response_id`, else `drop`.
     #[schemars(default, schema_with = "unsupported")]
     pub unsupported: Generated,
     /// What becomes of members of the client's body that neither its dialect nor the body reads.
@@ -70,7 +70,7 @@ fn role_map(generator: &mut SchemaGenerator) -> Schema {
     or_null(closed(ROLES.iter().map(|from| ((*from).to_owned(), role.clone())).collect()))
 }
 
-fn parts(_: &mut SchemaGenerator) -> Schema {
+fn content_parts(_: &mut SchemaGenerator) -> Schema {
     or_null(closed(
         CONTENT_PART_KINDS.iter().map(|kind| ((*kind).to_owned(), one_of(ON_UNSUPPORTED).to_value())).collect(),
     ))

@@ -30,11 +30,11 @@ pub struct Dialect {
     pub policies: Generated,
     /// Policies of this dialect's own: a name and its values, the default first. Expressions read them as `policy.NAME`.
     #[schemars(default, schema_with = "policies::declared", title = "name to list of values")]
-    pub own_policies: Generated,
+    pub custom_policies: Generated,
     /// Tables, by name; those of shared.yaml come after.
     pub tables: Option<Map<Table>>,
-    /// Named parts: skeletons for `$use`. Those of shared.yaml come after.
-    pub parts: Option<Map<Skeleton>>,
+    /// Named fragments: skeletons for `$use`. Those of shared.yaml come after.
+    pub fragments: Option<Map<Skeleton>>,
     /// What a client that streams is told.
     pub stream: Stream,
     /// How its own frames are read back, for `reframe validate`.
@@ -53,7 +53,7 @@ pub struct Request {
     /// What must be there: selector to kind. Checked first; else 400.
     pub required: Option<BySelector<NameOf<RequiredType>>>,
     /// What is refused when it is there and not null: selector, or a member's name, to the message.
-    pub refused: Option<Map<Refused>>,
+    pub rejected_fields: Option<Map<Refused>>,
     #[schemars(flatten)]
     pub scalars: Scalars,
     /// Named rules that emit content parts, for `use:`.
@@ -102,7 +102,7 @@ pub struct RefusedMap {
     /// The code of the error.
     pub code: Option<String>,
     /// Values that ask for nothing, and so are no reason to refuse.
-    pub unless: Option<List<Anything>>,
+    pub allowed_values: Option<List<Anything>>,
 }
 
 /// How a dialect's own frames are read back, for `reframe validate`.
@@ -110,12 +110,12 @@ pub struct RefusedMap {
 #[schemars(deny_unknown_fields, transform = event_rules_need_a_name_selector)]
 pub struct Capture {
     /// A selector: where a frame's name stands. Rules may then say `event: NAME`.
-    pub key: Option<Selector>,
+    pub event_name: Option<Selector>,
     /// The number of a stream's first frame, where frames are numbered.
     #[schemars(range(min = 0))]
-    pub first: Option<i64>,
+    pub first_sequence: Option<i64>,
     /// Frames that this set never sends and others do.
-    pub also: Option<List<String>>,
+    pub extra_frames: Option<List<String>>,
     /// Rules that emit observations.
     pub rules: List<NamedRule<Observation>>,
 }

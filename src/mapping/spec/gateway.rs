@@ -35,7 +35,7 @@ pub struct Gateway {
     /// What clients of some names get at every route: the first rule whose word is in the `User-Agent`.
     pub by_user_agent: Option<List<AgentRule>>,
     /// Answers that need no backend.
-    pub pages: Option<List<Page>>,
+    pub static_routes: Option<List<Page>>,
     /// How much is allowed.
     pub limits: Option<Limits>,
     /// How long things may take; what is late is a `timeout`.
@@ -44,7 +44,7 @@ pub struct Gateway {
     pub keepalive: Option<Keepalive>,
     /// The keys that clients may show as `Authorization: Bearer KEY`. A key that is not set is none; without any, only this
     /// machine may ask.
-    pub keys: Option<List<ClientKey>>,
+    pub api_keys: Option<List<ClientKey>>,
     /// `keys`: a client shows one of them. `none`: anybody may ask, from anywhere.
     #[schemars(extend("default" = Auth::Keys.name()))]
     pub auth: Option<NameOf<Auth>>,
@@ -80,7 +80,7 @@ pub struct Backend {
     /// Where it is: scheme, host and path. The paths of the backend file come behind it.
     pub url: Option<String>,
     /// The key that it is shown.
-    pub key: Option<KeySource>,
+    pub api_key: Option<KeySource>,
     /// As those of the gateway, for this backend.
     pub timeouts: Option<Timeouts>,
     /// Link-local and metadata addresses that are meant; all others of that kind are refused.
@@ -220,7 +220,7 @@ pub struct Keepalive {
     #[schemars(extend("default" = Comment::default().comment))]
     pub comment: Option<Line>,
     /// Who does not want it.
-    pub unless: Option<Unless>,
+    pub disable_for: Option<Unless>,
 }
 
 /// Who does not want comments.

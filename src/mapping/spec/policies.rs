@@ -1,7 +1,7 @@
 //! Schemas for policies in dialects, profiles and routes, generated from the list of built-in policies.
 
 use super::notation::{one_of, or_null};
-use crate::domain::policy::{BUILT_IN, PolicySpec};
+use crate::domain::policy::{ALIASES, BUILT_IN, PolicySpec};
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
 
@@ -21,7 +21,7 @@ pub fn of_profile(_: &mut SchemaGenerator) -> Schema {
     or_null(json_schema!({ "properties": properties, "additionalProperties": by_dialect(custom_value()) }))
 }
 
-/// `own_policies:`: a name and its values, the default first.
+/// `custom_policies:`: a name and its values, the default first.
 pub fn declared(_: &mut SchemaGenerator) -> Schema {
     let names: Vec<&str> = BUILT_IN.iter().map(|p| p.name).collect();
     let values = json!({ "type": "array", "minItems": 1, "items": custom_value() });
@@ -31,7 +31,7 @@ pub fn declared(_: &mut SchemaGenerator) -> Schema {
 /// A dialect that declares no custom policies can set built-in ones only.
 pub fn custom_policies_are_declared(schema: &mut Schema) {
     let names: Vec<&str> = BUILT_IN.iter().map(|p| p.name).collect();
-    schema.insert("if".to_owned(), json!({ "not": { "required": ["own_policies"] } }));
+    schema.insert("if".to_owned(), json!({ "not": { "required": ["custom_policies"] } }));
     let closed = json!({ "propertyNames": { "enum": names } });
     schema.insert("then".to_owned(), json!({ "properties": { "policies": closed } }));
 }
@@ -49,7 +49,9 @@ fn built_in(schema: impl Fn(&PolicySpec) -> Value) -> Map<String, Value> {
 }
 
 fn value(spec: &PolicySpec) -> Schema {
-    let word = one_of(spec.values);
+    let aliases = ALIASES.iter().filter(|(policy, ..)| *policy == spec.name).map(|(_, alias, _)| *alias);
+    let words: Vec<&str> = spec.values.iter().copied().chain(aliases).collect();
+    let word = one_of(&words);
     if spec.list { json_schema!({ "type": "array", "items": word }) } else { word }
 }
 

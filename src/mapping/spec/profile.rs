@@ -19,7 +19,7 @@ pub struct Profile {
     pub environment: Option<Map<String>>,
     /// Fields that have another name in every frame, body and error of a dialect: dialect, old name, new name. The schemas
     /// must know the new name.
-    pub names: Option<Map<BTreeMap<String, String>>>,
+    pub rename_fields: Option<Map<BTreeMap<String, String>>>,
     /// Changes to a dialect. Maps merge; `$remove` deletes a key, `{ $replace: VALUE }` replaces a map, `{ $add: VALUE }` adds a
     /// key, `{ $before: OTHER, … }` adds an entry before another; any other value replaces what is there.
     pub patch: Option<Map<BTreeMap<String, Anything>>>,

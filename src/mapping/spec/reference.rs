@@ -7,12 +7,12 @@ use std::collections::VecDeque;
 const HEADER: &str = "# Mapping reference
 
 Every key of every mapping file: made by `reframe schema --write` from what `schemas/mapping/` is made from, so do not edit it.
-What the keys are for, by example: [mappings.md](mappings.md).
+What the keys are for, by example: [the chapters](README.md).
 
 ";
 
 /// The guide that explains by example how the fields of an emitted value are set.
-const FIELDS_ANCHOR: &str = "mappings.md#fields-and-conversions";
+const FIELDS_ANCHOR: &str = "rules.md#fields-and-conversions";
 
 pub fn text() -> String {
     let mut reference = Reference::default();

@@ -64,7 +64,7 @@ pub struct Rule<V: Emits + JsonSchema> {
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields, title = "rule", rename = "Named{V}Rule")]
 pub struct NamedRule<V: Emits + JsonSchema> {
-    /// The name of the events, or several; needs `key:` beside `rules:`.
+    /// The name of the events, or several; needs `event_name:` beside `rules:`.
     pub event: Option<List<String>>,
     #[schemars(flatten)]
     pub rule: Rule<V>,
@@ -129,7 +129,7 @@ impl<V: Emits> JsonSchema for Emit<V> {
 /// `event:` in a rule requires the selector of the event name.
 pub fn event_rules_need_a_name_selector(schema: &mut Schema) {
     let nameless = json!({ "properties": { "event": false } });
-    schema.insert("if".to_owned(), json!({ "not": { "required": ["key"] } }));
+    schema.insert("if".to_owned(), json!({ "not": { "required": ["event_name"] } }));
     let rules = json!({ "if": { "type": "array" }, "then": { "items": nameless }, "else": nameless });
     schema.insert("then".to_owned(), json!({ "properties": { "rules": rules } }));
 }

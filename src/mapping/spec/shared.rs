@@ -10,6 +10,6 @@ use schemars::JsonSchema;
 pub struct Shared {
     /// Tables, by name.
     pub tables: Option<Map<Table>>,
-    /// Named parts: skeletons for `$use`.
-    pub parts: Option<Map<Skeleton>>,
+    /// Named fragments: skeletons for `$use`.
+    pub fragments: Option<Map<Skeleton>>,
 }

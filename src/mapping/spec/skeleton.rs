@@ -87,7 +87,7 @@ pub struct If {
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields, title = "$use")]
 pub struct Use {
-    /// The name of the part, below `parts:` of this file or of shared.yaml.
+    /// The name of the part, below `fragments:` of this file or of shared.yaml.
     #[schemars(rename = "$use")]
     pub part: String,
     /// Variables under other names: `{ usage: turn.usage }`.

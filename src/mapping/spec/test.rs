@@ -34,7 +34,7 @@ pub struct Test {
     /// A recorded turn instead; it also names the backend.
     pub transcript: Option<String>,
     /// After these the connection is lost, and why.
-    pub cut: Option<String>,
+    pub disconnect: Option<String>,
     /// What must come of it.
     pub expect: Expect,
 }

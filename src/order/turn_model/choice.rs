@@ -4,7 +4,7 @@
 use super::TurnModel;
 use super::items::{MessageModel, ReasoningModel};
 use crate::domain::MomentKind as M;
-use crate::domain::policy::{CloseItems, EmptyMessageItem, ToolsOverlap};
+use crate::domain::policy::{EmptyMessageItem, ItemsOverlap};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct ChoiceModel {
@@ -50,8 +50,12 @@ impl ChoiceModel {
         let mut steps = Vec::new();
         match self.phase {
             ChoicePhase::Running => {
-                self.content_steps(turn_model, &mut steps);
-                self.reasoning_steps(turn_model, &mut steps);
+                // With `items_overlap: serial`, text and reasoning wait until the call is closed.
+                let serial = turn_model.policies.items_overlap == ItemsOverlap::Serial;
+                if !serial || self.calls == OpenCalls::None {
+                    self.content_steps(turn_model, &mut steps);
+                    self.reasoning_steps(turn_model, &mut steps);
+                }
                 self.call_steps(turn_model, &mut steps);
                 self.close_steps(turn_model, &mut steps);
                 steps.push(self.finish(turn_model));
@@ -64,13 +68,13 @@ impl ChoiceModel {
 
     /// Text, a refusal or an annotation arrives.
     fn content_steps(&self, turn_model: &TurnModel, steps: &mut Transitions) {
-        for (moments, message) in self.message.receive(turn_model.output) {
+        for (moments, message) in self.message.receive(turn_model.output()) {
             steps.push((moments, ChoiceModel { message, ..*self }));
         }
         // With `CloseItems::AtFinish` all content belongs to one message, whatever item the backend assigns it to.
         if self.message == MessageModel::Closed || turn_model.closes_when_complete() {
             let (opening, opened) = self.open_message();
-            for (moments, message) in opened.message.receive(turn_model.output) {
+            for (moments, message) in opened.message.receive(turn_model.output()) {
                 steps.push(([opening.as_slice(), &moments].concat(), ChoiceModel { message, ..opened }));
             }
         }
@@ -92,33 +96,31 @@ impl ChoiceModel {
 
     /// Another kind of item opens: the policy `close_items` decides whether the message closes.
     fn close_message_by_policy(&self, turn_model: &TurnModel) -> (Vec<M>, ChoiceModel) {
-        match turn_model.policies.close_items {
-            CloseItems::WhenComplete => {
-                (self.message.close().to_vec(), ChoiceModel { message: MessageModel::Closed, ..*self })
-            }
-            CloseItems::AtFinish => (Vec::new(), *self),
+        match turn_model.closes_when_complete() {
+            true => (self.message.close().to_vec(), ChoiceModel { message: MessageModel::Closed, ..*self }),
+            false => (Vec::new(), *self),
         }
     }
 
     fn reasoning_steps(&self, turn_model: &TurnModel, steps: &mut Transitions) {
-        for (moments, reasoning) in self.reasoning.receive(turn_model.output) {
+        for (moments, reasoning) in self.reasoning.receive(turn_model.output()) {
             steps.push((moments, ChoiceModel { reasoning, ..*self }));
         }
         let (closing_message, rest) = self.close_message_by_policy(turn_model);
         let opening = [self.reasoning.close(), &closing_message, &[M::ReasoningOpen]].concat();
-        if turn_model.output.encrypted_reasoning {
+        if turn_model.output().encrypted_reasoning {
             steps.push((opening.clone(), ChoiceModel { reasoning: ReasoningModel::Encrypted, ..rest }));
         }
-        for (moments, reasoning) in ReasoningModel::Encrypted.receive(turn_model.output) {
+        for (moments, reasoning) in ReasoningModel::Encrypted.receive(turn_model.output()) {
             steps.push(([opening.as_slice(), &moments].concat(), ChoiceModel { reasoning, ..rest }));
         }
     }
 
     fn call_steps(&self, turn_model: &TurnModel, steps: &mut Transitions) {
-        if !turn_model.output.tools {
+        if !turn_model.output().tools {
             return;
         }
-        if self.calls == OpenCalls::None || turn_model.policies.tools_overlap == ToolsOverlap::Interleaved {
+        if self.calls == OpenCalls::None || turn_model.policies.items_overlap == ItemsOverlap::Interleaved {
             let (ensuring, ensured) = self.ensure_message(turn_model);
             let (closing_message, rest) = ensured.close_message_by_policy(turn_model);
             let moments = [&ensuring, &closing_message, rest.reasoning.close(), &[M::ToolOpen]].concat();
@@ -162,8 +164,8 @@ impl ChoiceModel {
             steps.push((vec![M::ToolArgs, M::ToolClose], closed));
         }
         // A call that was held back opens now; with serial calls only after the open one has closed.
-        let waits = turn_model.policies.tools_overlap == ToolsOverlap::Serial && self.calls != OpenCalls::None;
-        if turn_model.output.tools && !waits {
+        let waits = turn_model.policies.items_overlap != ItemsOverlap::Interleaved && self.calls != OpenCalls::None;
+        if turn_model.output().tools && !waits {
             steps.push((vec![M::ToolOpen, M::ToolClose], *self));
             steps.push((vec![M::ToolOpen, M::ToolArgs, M::ToolClose], *self));
         }

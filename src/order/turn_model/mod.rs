@@ -8,7 +8,7 @@ mod two_choices;
 
 use super::Automaton;
 use super::proof::{Counterexample, MomentNfa};
-use crate::domain::policy::{AggregateUsage, CloseItems, EmptyMessageItem, OnEmpty, UsagePolicy};
+use crate::domain::policy::{AggregateUsage, EmptyMessageItem, OnEmpty, ReasoningPolicy, UsagePolicy};
 use crate::domain::{MomentKind as M, Policies, Scope};
 use choice::ChoiceModel;
 use items::{MessageModel, ReasoningModel};
@@ -92,7 +92,7 @@ impl TurnModel<'_> {
 
     /// True if any turn can emit this moment.
     pub fn can_emit(&self, moment: M) -> bool {
-        let output = self.output;
+        let output = self.output();
         let has_content = output.text || output.refusal || output.annotations;
         match moment {
             M::TurnOpen | M::TurnFinish | M::TurnClose | M::TurnFail | M::TurnEnd => true,
@@ -161,19 +161,19 @@ impl TurnModel<'_> {
             match *item {
                 ItemModel::New => {
                     let empty = self.policies.empty_message_item == EmptyMessageItem::Always;
-                    if empty || self.output.text || self.output.refusal || self.output.annotations {
+                    if empty || self.output().text || self.output().refusal || self.output().annotations {
                         steps.push((vec![M::MessageOpen], ItemModel::Message(MessageModel::Empty)));
                     }
-                    if self.output.summaries || self.output.thoughts || self.output.encrypted_reasoning {
+                    if self.output().summaries || self.output().thoughts || self.output().encrypted_reasoning {
                         steps.push((vec![M::ReasoningOpen], ItemModel::Reasoning(ReasoningModel::Encrypted)));
                     }
-                    if self.output.tools {
+                    if self.output().tools {
                         steps.push((vec![M::ToolOpen], ItemModel::Call));
                     }
                 }
                 ItemModel::Message(message) => {
                     steps.extend(
-                        message.receive(self.output).into_iter().map(|(moments, m)| (moments, ItemModel::Message(m))),
+                        message.receive(self.output()).into_iter().map(|(moments, m)| (moments, ItemModel::Message(m))),
                     );
                     let empty = self.policies.empty_message_item == EmptyMessageItem::Always;
                     if message != MessageModel::Empty || empty {
@@ -183,11 +183,11 @@ impl TurnModel<'_> {
                 ItemModel::Reasoning(reasoning) => {
                     steps.extend(
                         reasoning
-                            .receive(self.output)
+                            .receive(self.output())
                             .into_iter()
                             .map(|(moments, r)| (moments, ItemModel::Reasoning(r))),
                     );
-                    if reasoning != ReasoningModel::Encrypted || self.output.encrypted_reasoning {
+                    if reasoning != ReasoningModel::Encrypted || self.output().encrypted_reasoning {
                         steps.push((reasoning.close().to_vec(), ItemModel::Closed));
                     }
                 }
@@ -203,7 +203,17 @@ impl TurnModel<'_> {
     }
 
     fn closes_when_complete(&self) -> bool {
-        self.policies.close_items == CloseItems::WhenComplete
+        self.policies.closes_when_complete()
+    }
+
+    /// Dropped reasoning has no moments.
+    fn output(&self) -> OutputKinds {
+        match self.policies.reasoning {
+            ReasoningPolicy::Keep => self.output,
+            ReasoningPolicy::Drop => {
+                OutputKinds { summaries: false, thoughts: false, encrypted_reasoning: false, ..self.output }
+            }
+        }
     }
 
     /// The sequences of a completed body without output, if the policy `on_empty` allows one.
@@ -219,7 +229,9 @@ impl TurnModel<'_> {
         let uncounted = vec![M::TurnFinish, M::TurnClose, M::TurnEnd];
         match self.policies.usage {
             UsagePolicy::Zeros | UsagePolicy::Estimate => vec![counted],
-            UsagePolicy::AsReported if self.output.usage || self.policies.aggregate_usage == AggregateUsage::Zeros => {
+            UsagePolicy::AsReported
+                if self.output().usage || self.policies.aggregate_usage == AggregateUsage::Zeros =>
+            {
                 vec![uncounted, counted]
             }
             UsagePolicy::AsReported => vec![uncounted],
@@ -300,10 +312,18 @@ mod tests {
     #[test]
     fn a_policy_changes_which_orders_are_proven() {
         let calls = "(tool.open tool.args* tool.close)* choice.finish";
-        let interleaved = [("tools_overlap", "interleaved")];
+        let interleaved = [("items_overlap", "interleaved")];
         assert_eq!(counterexample(&interleaved, ALL, ChoiceCount::One, Scope::Choice, calls), "tool.open tool.open");
+        let one_at_a_time = "(message.open message.close | reasoning.open reasoning.close | tool.open tool.args* tool.close)* choice.finish";
+        assert_eq!(counterexample(&[], ALL, ChoiceCount::One, Scope::Choice, one_at_a_time), "tool.open message.open");
+        let serial = [("items_overlap", "serial"), ("close_items", "at_finish")];
+        assert_eq!(counterexample(&serial, ALL, ChoiceCount::One, Scope::Choice, one_at_a_time), "");
+        let no_reasoning =
+            "(message.open | message.close | tool.open | tool.args | tool.close | choice.open)* choice.finish";
+        let dropped = [("reasoning", "drop")];
+        assert_eq!(counterexample(&dropped, ALL, ChoiceCount::One, Scope::Choice, no_reasoning), "");
         let items = "(message.open message.close | reasoning.open reasoning.close)* choice.finish";
-        let at_finish = [("terminal_order", "at_end")];
+        let at_finish = [("close_items", "at_finish")];
         assert_eq!(
             counterexample(&at_finish, ALL, ChoiceCount::One, Scope::Choice, items),
             "message.open reasoning.open"
@@ -324,7 +344,7 @@ mod tests {
         assert_eq!(counterexample(&[("usage", "zeros")], TEXT, ChoiceCount::One, Scope::Turn, counted), "");
         assert_eq!(counterexample(&[], TEXT, ChoiceCount::One, Scope::Turn, counted), "turn.finish turn.end");
         let one_message = "message.open message.close choice.finish";
-        let completed = [("empty_message_item", "always"), ("stream2json.on_empty", "completed")];
+        let completed = [("empty_message_item", "always"), ("aggregate.on_empty", "completed")];
         assert_eq!(counterexample(&always, OutputKinds::default(), ChoiceCount::One, Scope::Choice, one_message), "");
         assert_eq!(
             counterexample(&completed, OutputKinds::default(), ChoiceCount::One, Scope::Choice, one_message),

@@ -1,11 +1,11 @@
-"""What the backend accepts. A request is read into an Ask, or refused as OpenAI would refuse it."""
+"""Validates the requests to the mock backend. A request becomes a ParsedRequest, or is rejected as OpenAI would reject it."""
 
 import json
 import re
 from dataclasses import dataclass, field
 
 
-class Refused(Exception):
+class RequestError(Exception):
     def __init__(self, message, param=None, code="invalid_value", status=400, kind="invalid_request_error"):
         super().__init__(message)
         self.status = status
@@ -13,18 +13,18 @@ class Refused(Exception):
 
 
 @dataclass
-class Ask:
-    """What both dialects ask, in one form."""
+class ParsedRequest:
+    """A request, independent of its dialect."""
 
     body: dict
-    told: list = field(default_factory=list)  # system and developer messages, and instructions
-    question: str = ""  # the last thing that the user said
-    results: list = field(default_factory=list)  # (call, what came back), since the question
+    instructions: list = field(default_factory=list)  # system and developer messages, and instructions
+    question: str = ""  # the last user message
+    results: list = field(default_factory=list)  # (call, result), since the question
     tools: dict = field(default_factory=dict)  # name → JSON schema of the arguments
     forced: str | None = None  # the tool that has to be called
     may_call: bool = True
     must_call: bool = False
-    schema: dict | None = None  # of the answer, if it has to be JSON
+    schema: dict | None = None  # of the answer, if it must be JSON
 
 
 @dataclass
@@ -36,7 +36,7 @@ class Call:
 
 # ---- fields
 
-# Those that may be null are apart. Whatever is in neither list is refused: nothing of one dialect may slip into the other.
+# Nullable fields are listed separately. Fields in neither list are rejected, so that no field of one dialect passes as the other.
 CHAT = set("function_call functions messages model parallel_tool_calls prompt_cache_options response_format tool_choice tools user web_search_options".split())
 CHAT_OR_NULL = set(
     "audio frequency_penalty logit_bias logprobs max_completion_tokens max_tokens metadata modalities moderation n prediction presence_penalty"
@@ -52,32 +52,32 @@ RESPONSES_OR_NULL = set(
 
 
 def fields(value, at, plain, nullable=()):
-    """Refuses what is not an object, and fields that are unknown or null and may not be."""
+    """Rejects a value that is not an object, unknown fields, and null in fields that are not nullable."""
     if not isinstance(value, dict):
-        raise Refused(f"Invalid type for '{at or 'body'}': expected an object.", at, "invalid_type")
+        raise RequestError(f"Invalid type for '{at or 'body'}': expected an object.", at, "invalid_type")
     for name, held in value.items():
         where = f"{at}.{name}" if at else name
         if name not in plain and name not in nullable:
-            raise Refused(f"Unknown parameter: '{where}'.", where, "unknown_parameter")
+            raise RequestError(f"Unknown parameter: '{where}'.", where, "unknown_parameter")
         if held is None and name not in nullable:
-            raise Refused(f"Invalid type for '{where}': null is not allowed.", where, "invalid_type")
+            raise RequestError(f"Invalid type for '{where}': null is not allowed.", where, "invalid_type")
 
 
 def need(value, name, kind, at=""):
-    """The field, which has to be there and of this type."""
+    """A required field of this type."""
     where = f"{at}.{name}" if at else name
     if not isinstance(value, dict):
-        raise Refused(f"Invalid type for '{at}': expected an object.", at, "invalid_type")
+        raise RequestError(f"Invalid type for '{at}': expected an object.", at, "invalid_type")
     if name not in value:
-        raise Refused(f"Missing required parameter: '{where}'.", where, "missing_required_parameter")
+        raise RequestError(f"Missing required parameter: '{where}'.", where, "missing_required_parameter")
     if not isinstance(value[name], kind):
-        raise Refused(f"Invalid type for '{where}'.", where, "invalid_type")
+        raise RequestError(f"Invalid type for '{where}'.", where, "invalid_type")
     return value[name]
 
 
 def one_of(value, allowed, at):
     if value not in allowed:
-        raise Refused(f"Invalid value: '{value}'. Supported values are: {', '.join(allowed)}.", at)
+        raise RequestError(f"Invalid value: '{value}'. Supported values are: {', '.join(allowed)}.", at)
     return value
 
 
@@ -86,12 +86,12 @@ def text_of(content, at, allowed):
     if isinstance(content, str):
         return content
     if not isinstance(content, list) or not content:
-        raise Refused(f"Invalid type for '{at}': expected a string or a list of parts.", at, "invalid_type")
+        raise RequestError(f"Invalid type for '{at}': expected a string or a list of parts.", at, "invalid_type")
     texts = []
     for number, part in enumerate(content):
         where = f"{at}[{number}]"
         if not isinstance(part, dict):
-            raise Refused(f"Invalid type for '{where}': expected an object.", where, "invalid_type")
+            raise RequestError(f"Invalid type for '{where}': expected an object.", where, "invalid_type")
         kind = one_of(need(part, "type", str, where), allowed, f"{where}.type")
         if kind.endswith("text"):
             texts.append(need(part, "text", str, where))
@@ -106,36 +106,36 @@ def arguments_of(function, at):
         if not isinstance(json.loads(arguments), dict):
             raise ValueError
     except ValueError:
-        raise Refused(f"'{at}.arguments' is not a JSON object: {arguments!r}", f"{at}.arguments") from None
+        raise RequestError(f"'{at}.arguments' is not a JSON object: {arguments!r}", f"{at}.arguments") from None
     return arguments
 
 
 def tool_name(tool, at):
     name = need(tool, "name", str, at)
     if not re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", name):
-        raise Refused(f"Invalid '{at}.name': {name!r}.", f"{at}.name")
+        raise RequestError(f"Invalid '{at}.name': {name!r}.", f"{at}.name")
     return name
 
 
 def common(body, plain, nullable):
     fields(body, "", plain, nullable)
     if not need(body, "model", str):
-        raise Refused("you must provide a model parameter", "model")
+        raise RequestError("you must provide a model parameter", "model")
     if not isinstance(body.get("stream"), (bool, type(None))):
-        raise Refused("Invalid type for 'stream': expected a boolean.", "stream", "invalid_type")
+        raise RequestError("Invalid type for 'stream': expected a boolean.", "stream", "invalid_type")
     if body.get("stream_options") is not None and not body.get("stream"):
-        raise Refused("The 'stream_options' parameter is only allowed when 'stream' is enabled.", "stream_options")
+        raise RequestError("The 'stream_options' parameter is only allowed when 'stream' is enabled.", "stream_options")
 
 
-def choose(ask, choice, name_of):
+def choose(request, choice, name_of):
     if isinstance(choice, dict):
         one_of(need(choice, "type", str, "tool_choice"), ["function"], "tool_choice.type")
-        ask.forced = name_of(choice)
-        if ask.forced not in ask.tools:
-            raise Refused(f"Tool choice '{ask.forced}' not found in 'tools' parameter.", "tool_choice")
+        request.forced = name_of(choice)
+        if request.forced not in request.tools:
+            raise RequestError(f"Tool choice '{request.forced}' not found in 'tools' parameter.", "tool_choice")
     else:
         one_of(choice, ["none", "auto", "required"], "tool_choice")
-        ask.may_call, ask.must_call = choice != "none", choice == "required"
+        request.may_call, request.must_call = choice != "none", choice == "required"
 
 
 # ---- chat
@@ -143,13 +143,13 @@ def choose(ask, choice, name_of):
 
 def chat(body):
     common(body, CHAT, CHAT_OR_NULL)
-    ask = Ask(body)
-    chat_tools(ask, body)
-    chat_format(ask, body.get("response_format"))
+    request = ParsedRequest(body)
+    chat_tools(request, body)
+    chat_format(request, body.get("response_format"))
 
     messages = need(body, "messages", list)
     if not messages:
-        raise Refused("[] is too short - 'messages'", "messages")
+        raise RequestError("[] is too short - 'messages'", "messages")
     waiting = {}  # calls of the last assistant message that have no result yet
     for number, message in enumerate(messages):
         at = f"messages[{number}]"
@@ -157,31 +157,31 @@ def chat(body):
         role = one_of(need(message, "role", str, at), ["system", "developer", "user", "assistant", "tool"], f"{at}.role")
         if waiting and role != "tool":
             missing = ", ".join(waiting)
-            raise Refused(f"An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. Missing: {missing}", at)
+            raise RequestError(f"An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. Missing: {missing}", at)
         if "tool_call_id" in message and role != "tool":
-            raise Refused(f"Unknown parameter: '{at}.tool_call_id'.", at, "unknown_parameter")
+            raise RequestError(f"Unknown parameter: '{at}.tool_call_id'.", at, "unknown_parameter")
         if "tool_calls" in message and role != "assistant":
-            raise Refused(f"Unknown parameter: '{at}.tool_calls'.", at, "unknown_parameter")
+            raise RequestError(f"Unknown parameter: '{at}.tool_calls'.", at, "unknown_parameter")
 
         if role == "assistant":
             waiting = chat_calls(message, at)
             if message.get("content") is not None:
                 text_of(message["content"], f"{at}.content", ["text", "refusal"])
             elif not waiting and not message.get("refusal"):
-                raise Refused(f"Invalid value for '{at}.content': expected a string, got null.", f"{at}.content")
+                raise RequestError(f"Invalid value for '{at}.content': expected a string, got null.", f"{at}.content")
         elif role == "tool":
             id = need(message, "tool_call_id", str, at)
             if id not in waiting:
-                raise Refused(f"Invalid parameter: messages with role 'tool' must be a response to a preceding message with 'tool_calls' ('{id}').", at)
-            ask.results.append((waiting.pop(id), text_of(message.get("content"), f"{at}.content", ["text"])))
+                raise RequestError(f"Invalid parameter: messages with role 'tool' must be a response to a preceding message with 'tool_calls' ('{id}').", at)
+            request.results.append((waiting.pop(id), text_of(message.get("content"), f"{at}.content", ["text"])))
         elif role == "user":
-            ask.question = text_of(message.get("content"), f"{at}.content", ["text", "image_url", "input_audio", "file"])
-            ask.results = []
+            request.question = text_of(message.get("content"), f"{at}.content", ["text", "image_url", "input_audio", "file"])
+            request.results = []
         else:
-            ask.told.append(text_of(message.get("content"), f"{at}.content", ["text"]))
+            request.instructions.append(text_of(message.get("content"), f"{at}.content", ["text"]))
     if waiting:
-        raise Refused(f"No tool message answers the calls {', '.join(waiting)}.", "messages")
-    return ask
+        raise RequestError(f"No tool message answers the calls {', '.join(waiting)}.", "messages")
+    return request
 
 
 def chat_calls(message, at):
@@ -194,42 +194,42 @@ def chat_calls(message, at):
         fields(function, f"{where}.function", {"name", "arguments"})
         id, name = need(call, "id", str, where), tool_name(function, f"{where}.function")
         if not id or id in calls:
-            raise Refused(f"Invalid '{where}.id': {id!r} is empty or there already.", f"{where}.id")
+            raise RequestError(f"Invalid '{where}.id': {id!r} is empty or there already.", f"{where}.id")
         calls[id] = Call(id, name, arguments_of(function, f"{where}.function"))
     if message.get("tool_calls") == []:
-        raise Refused(f"[] is too short - '{at}.tool_calls'", f"{at}.tool_calls")
+        raise RequestError(f"[] is too short - '{at}.tool_calls'", f"{at}.tool_calls")
     return calls
 
 
-def chat_tools(ask, body):
+def chat_tools(request, body):
     if body.get("tools") == []:
-        raise Refused("[] is too short - 'tools'", "tools")
+        raise RequestError("[] is too short - 'tools'", "tools")
     for number, tool in enumerate(body.get("tools", ())):
         at = f"tools[{number}]"
         fields(tool, at, {"type", "function"})
         one_of(need(tool, "type", str, at), ["function"], f"{at}.type")
         function = need(tool, "function", dict, at)
         fields(function, f"{at}.function", {"name", "description", "parameters"}, {"strict"})
-        ask.tools[tool_name(function, f"{at}.function")] = function.get("parameters", {})
+        request.tools[tool_name(function, f"{at}.function")] = function.get("parameters", {})
     for name in "tool_choice", "parallel_tool_calls":
-        if name in body and not ask.tools:
-            raise Refused(f"'{name}' is only allowed when 'tools' are specified.", name)
-    choose(ask, body.get("tool_choice", "auto"), lambda choice: need(need(choice, "function", dict, "tool_choice"), "name", str, "tool_choice.function"))
+        if name in body and not request.tools:
+            raise RequestError(f"'{name}' is only allowed when 'tools' are specified.", name)
+    choose(request, body.get("tool_choice", "auto"), lambda choice: need(need(choice, "function", dict, "tool_choice"), "name", str, "tool_choice.function"))
 
 
-def chat_format(ask, format):
+def chat_format(request, format):
     if format is None:
         return
     at = "response_format"
     kind = one_of(need(format, "type", str, at), ["text", "json_object", "json_schema"], f"{at}.type")
     fields(format, at, {"type", "json_schema"} if kind == "json_schema" else {"type"})
     if kind == "json_object":
-        ask.schema = {}
+        request.schema = {}
     if kind == "json_schema":
         inner = need(format, "json_schema", dict, at)
         fields(inner, f"{at}.json_schema", {"name", "schema", "description"}, {"strict"})
         tool_name(inner, f"{at}.json_schema")
-        ask.schema = need(inner, "schema", dict, f"{at}.json_schema")
+        request.schema = need(inner, "schema", dict, f"{at}.json_schema")
 
 
 # ---- responses
@@ -237,94 +237,94 @@ def chat_format(ask, format):
 
 def responses(body):
     common(body, RESPONSES, RESPONSES_OR_NULL)
-    ask = Ask(body)
-    responses_tools(ask, body)
-    responses_format(ask, body)
+    request = ParsedRequest(body)
+    responses_tools(request, body)
+    responses_format(request, body)
     for name in "previous_response_id", "conversation":
         if body.get(name) is not None:
-            raise Refused(f"Nothing is kept here: '{name}' is not found.", name, "previous_response_not_found")
+            raise RequestError(f"Nothing is kept here: '{name}' is not found.", name, "previous_response_not_found")
     if (body.get("max_output_tokens") or 16) < 16:
-        raise Refused("Invalid 'max_output_tokens': expected a value >= 16.", "max_output_tokens", "integer_below_min_value")
+        raise RequestError("Invalid 'max_output_tokens': expected a value >= 16.", "max_output_tokens", "integer_below_min_value")
     if body.get("instructions") is not None:
-        ask.told.append(need(body, "instructions", str))
+        request.instructions.append(need(body, "instructions", str))
 
     items = need(body, "input", (str, list))
     if isinstance(items, str):
         items = [{"role": "user", "content": items}]
     if not items:
-        raise Refused("Invalid 'input': empty array.", "input", "empty_array")
+        raise RequestError("Invalid 'input': empty array.", "input", "empty_array")
     calls, answered = {}, set()
     for number, item in enumerate(items):
         at = f"input[{number}]"
         if not isinstance(item, dict):
-            raise Refused(f"Invalid type for '{at}': expected an object.", at, "invalid_type")
+            raise RequestError(f"Invalid type for '{at}': expected an object.", at, "invalid_type")
         kind = item.get("type", "message")
         if kind == "message":
-            responses_message(ask, item, at)
+            responses_message(request, item, at)
         elif kind == "function_call":
             fields(item, at, {"type", "id", "call_id", "name", "arguments", "status"})
             prefix(item, at, "fc")
             id = need(item, "call_id", str, at)
             if not id or id in calls:
-                raise Refused(f"Invalid '{at}.call_id': {id!r} is empty or there already.", f"{at}.call_id")
+                raise RequestError(f"Invalid '{at}.call_id': {id!r} is empty or there already.", f"{at}.call_id")
             calls[id] = Call(id, tool_name(item, at), arguments_of(item, at))
         elif kind == "function_call_output":
             fields(item, at, {"type", "call_id", "output"}, {"id", "status"})
             id = need(item, "call_id", str, at)
             if id not in calls or id in answered:
-                raise Refused(f"No tool call found for function call output with call_id {id}.", "input")
+                raise RequestError(f"No tool call found for function call output with call_id {id}.", "input")
             answered.add(id)
-            ask.results.append((calls[id], text_of(item.get("output"), f"{at}.output", ["input_text", "input_image", "input_file"])))
+            request.results.append((calls[id], text_of(item.get("output"), f"{at}.output", ["input_text", "input_image", "input_file"])))
         elif kind == "reasoning":
             fields(item, at, {"type", "id", "summary", "status", "content"}, {"encrypted_content"})
             need(item, "id", str, at)
             need(item, "summary", list, at)
             prefix(item, at, "rs")
         else:
-            raise Refused(f"Invalid value: '{kind}'.", f"{at}.type")
+            raise RequestError(f"Invalid value: '{kind}'.", f"{at}.type")
     for id in calls:
         if id not in answered:
-            raise Refused(f"No tool output found for function call {id}.", "input")
-    return ask
+            raise RequestError(f"No tool output found for function call {id}.", "input")
+    return request
 
 
-def responses_message(ask, item, at):
+def responses_message(request, item, at):
     fields(item, at, {"type", "role", "content", "id", "status"}, {"phase"})
     role = one_of(need(item, "role", str, at), ["assistant", "system", "developer", "user"], f"{at}.role")
     parts = ["output_text", "refusal"] if role == "assistant" else ["input_text", "input_image", "input_file"]
     text = text_of(item.get("content"), f"{at}.content", parts)
     prefix(item, at, "msg")
     if role == "user":
-        ask.question, ask.results = text, []
+        request.question, request.results = text, []
     elif role != "assistant":
-        ask.told.append(text)
+        request.instructions.append(text)
 
 
 def prefix(item, at, start):
     if not need({"id": start, **item}, "id", str, at).startswith(start):
-        raise Refused(f"Invalid '{at}.id': '{item['id']}'. Expected an ID that begins with '{start}'.", f"{at}.id")
+        raise RequestError(f"Invalid '{at}.id': '{item['id']}'. Expected an ID that begins with '{start}'.", f"{at}.id")
 
 
-def responses_tools(ask, body):
+def responses_tools(request, body):
     for number, tool in enumerate(body.get("tools", ())):
         at = f"tools[{number}]"
         fields(tool, at, {"type", "name"}, {"description", "parameters", "strict"})
         one_of(need(tool, "type", str, at), ["function"], f"{at}.type")
-        ask.tools[tool_name(tool, at)] = tool.get("parameters") or {}
-    choose(ask, body.get("tool_choice", "auto"), lambda choice: need(choice, "name", str, "tool_choice"))
-    if ask.must_call and not ask.tools:
-        raise Refused("Tool choice 'required' must be specified with 'tools' parameter.", "tool_choice")
+        request.tools[tool_name(tool, at)] = tool.get("parameters") or {}
+    choose(request, body.get("tool_choice", "auto"), lambda choice: need(choice, "name", str, "tool_choice"))
+    if request.must_call and not request.tools:
+        raise RequestError("Tool choice 'required' must be specified with 'tools' parameter.", "tool_choice")
 
 
-def responses_format(ask, body):
+def responses_format(request, body):
     text = body.get("text", {})
     fields(text, "text", {"format"}, {"verbosity"})
     format = text.get("format", {"type": "text"})
     at = "text.format"
     kind = one_of(need(format, "type", str, at), ["text", "json_object", "json_schema"], f"{at}.type")
     if kind == "json_object":
-        ask.schema = {}
+        request.schema = {}
     if kind == "json_schema":
         fields(format, at, {"type", "name", "schema", "description"}, {"strict"})
         tool_name(format, at)
-        ask.schema = need(format, "schema", dict, at)
+        request.schema = need(format, "schema", dict, at)

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""A backend that does not care whether a stream was asked for.
+"""A mock backend that supports only one response form, whatever form is requested.
 
-    backend.py --mode sse     answers every request with a stream
-    backend.py --mode json    answers every request with one JSON document
-    backend.py --mode asked   answers as it was asked: what a client may expect
+    backend.py --mode sse         answers every request with a stream
+    backend.py --mode json        answers every request with one JSON document
+    backend.py --mode requested   answers in the requested form, as a correct backend does
 
-It speaks chat and responses, and refuses with 400 what OpenAI would refuse. The answer depends on the question alone:
-a tool if there is one, then what the tool returned; JSON that fits the schema if there is one; else the question again.
-"both" makes two calls, "break" ends the connection half way, "rate limit" is refused with 429.
+It serves chat and responses, and rejects with 400 what OpenAI would reject. The answer depends only on the question:
+a tool call if there is a tool, then the result of the tool; JSON that fits the schema if there is one; else the question.
+"both" makes two calls, "break" ends the connection half way, "rate limit" is rejected with 429.
 """
 
 import argparse
@@ -36,29 +36,29 @@ class Handler(BaseHTTPRequestHandler):
         elif path == "/v1/models/" + MODEL["id"]:
             self.reply(200, MODEL)
         else:
-            self.refuse(accept.Refused(f"Invalid URL (GET {path})", None, "unknown_url", 404))
+            self.reject(accept.RequestError(f"Invalid URL (GET {path})", None, "unknown_url", 404))
 
     def do_POST(self):
         body = self.body()
         path = self.path.partition("?")[0]
         try:
             if path not in ENDPOINTS:
-                raise accept.Refused(f"Invalid URL (POST {path})", None, "unknown_url", 404)
+                raise accept.RequestError(f"Invalid URL (POST {path})", None, "unknown_url", 404)
             read, shape = ENDPOINTS[path]
-            ask = read(self.parsed(body))
-            answer = shape(ask, shapes.answer(ask))
-        except accept.Refused as refused:
-            return self.refuse(refused, body)
-        broken = "break" in ask.question
-        asked = self.server.mode == "asked"
-        if self.server.mode == "sse" or asked and ask.body.get("stream"):
+            request = read(self.parsed(body))
+            answer = shape(request, shapes.answer(request))
+        except accept.RequestError as error:
+            return self.reject(error, body)
+        broken = "break" in request.question
+        as_requested = self.server.mode == "requested"
+        if self.server.mode == "sse" or as_requested and request.body.get("stream"):
             self.stream(list(answer.frames()), broken)
-        elif asked and broken:
-            self.refuse(accept.Refused("The answer broke off.", None, None, 502, "server_error"), body)
+        elif as_requested and broken:
+            self.reject(accept.RequestError("The answer broke off.", None, None, 502, "server_error"), body)
         else:
             self.reply(200, answer.json(), broken)
 
-    # ---- in
+    # ---- requests
 
     def body(self):
         if "chunked" not in self.headers.get("transfer-encoding", ""):
@@ -73,17 +73,17 @@ class Handler(BaseHTTPRequestHandler):
 
     def parsed(self, body):
         if "application/json" not in self.headers.get("content-type", ""):
-            raise accept.Refused("Unsupported content type: expected application/json.", None, "unsupported_content_type")
+            raise accept.RequestError("Unsupported content type: expected application/json.", None, "unsupported_content_type")
         try:
             return json.loads(body)
         except ValueError as error:
-            raise accept.Refused(f"We could not parse the JSON body of your request: {error}", None, None) from None
+            raise accept.RequestError(f"We could not parse the JSON body of your request: {error}", None, None) from None
 
-    # ---- out
+    # ---- responses
 
-    def refuse(self, refused, body=b""):
-        print(f"{self.command} {self.path}: {refused.status} {refused}", body.decode(errors="replace"), file=sys.stderr, flush=True)
-        self.reply(refused.status, refused.body)
+    def reject(self, error, body=b""):
+        print(f"{self.command} {self.path}: {error.status} {error}", body.decode(errors="replace"), file=sys.stderr, flush=True)
+        self.reply(error.status, error.body)
 
     def reply(self, status, document, broken=False):
         body = json.dumps(document, ensure_ascii=False).encode()
@@ -119,14 +119,14 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request, client_address):
-        # A client that leaves early is no news.
+        # Ignores client disconnects.
         if not isinstance(sys.exc_info()[1], ConnectionError):
             super().handle_error(request, client_address)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--mode", choices=["sse", "json", "asked"], required=True)
+    parser.add_argument("--mode", choices=["sse", "json", "requested"], required=True)
     server = Server(("127.0.0.1", 0), Handler)
     server.mode = parser.parse_args().mode
     print(f"listening on http://127.0.0.1:{server.server_port}/v1", flush=True)

@@ -9,14 +9,14 @@ from pydantic_ai.providers.openai import OpenAIProvider
 
 MODEL = "gpt-5.2"
 MODELS = {"chat": OpenAIChatModel, "responses": OpenAIResponsesModel}
-# No retries: an answer that only comes the second time is a failure here.
+# No retries: an answer that succeeds only on the second attempt is a failure.
 SETTINGS = {"api_key": "any-key", "max_retries": 0, "timeout": 20}
 GATEWAYS = ["SSE_RESPONSES", "SSE_CHAT", "JSON_RESPONSES", "JSON_CHAT"]
 
 
 @pytest.fixture(scope="session", autouse=True)
 def loop():
-    """One loop for run_sync and for the streams: a connection that is kept belongs to its loop."""
+    """One loop for run_sync and for the streams, because pooled connections belong to their loop."""
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     yield loop
@@ -25,7 +25,7 @@ def loop():
 
 @functools.cache
 def client_of(kind, base_url):
-    """To make a client takes longer than any test."""
+    """Cached: creating a client takes longer than any test."""
     return kind(base_url=base_url, **SETTINGS)
 
 
@@ -35,13 +35,13 @@ def model_of(dialect, base_url):
 
 @pytest.fixture(scope="session", params=GATEWAYS, ids=lambda name: "over-" + name.lower().replace("_", "-"))
 def gateway(request):
-    """The gateways, each before a backend that knows one form only, and is asked in one dialect only."""
+    """The gateways, each with a backend that supports one response form and one dialect."""
     return os.environ["REFRAME_BRIDGE_" + request.param]
 
 
 @pytest.fixture(params=["responses", "chat"])
 def dialect(request):
-    """What the client speaks, whatever the backend does."""
+    """The dialect of the client, independent of the backend."""
     return request.param
 
 

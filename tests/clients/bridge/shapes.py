@@ -1,11 +1,11 @@
-"""What the backend answers, and how OpenAI writes that down: as JSON and as the frames of a stream, in both dialects."""
+"""The answers of the backend, rendered as OpenAI does: as JSON and as stream frames, in both dialects."""
 
 import json
 import time
 import uuid
 from dataclasses import dataclass, field
 
-from accept import Call, Refused
+from accept import Call, RequestError
 
 CITIES = ["Paris", "London", "Zürich"]
 
@@ -16,40 +16,40 @@ class Answer:
     calls: list = field(default_factory=list)
 
 
-# ---- what is answered
+# ---- answers
 
 
-def answer(ask):
-    """Calls a tool first if there is one, then answers with what came back; without tools it repeats the question."""
-    if "rate limit" in ask.question:
-        raise Refused("Rate limit reached.", None, "rate_limit_exceeded", 429, "rate_limit_error")
-    if ask.schema is None and not ask.results and not ask.tools:
-        told = "".join(f" I was told: {text}" for text in ask.told)
-        return Answer(f"You said: {ask.question}{told}")
+def answer(request):
+    """Calls a tool if there is one, then answers with its result; without tools it repeats the question."""
+    if "rate limit" in request.question:
+        raise RequestError("Rate limit reached.", None, "rate_limit_exceeded", 429, "rate_limit_error")
+    if request.schema is None and not request.results and not request.tools:
+        instructions = "".join(f" Instructions: {text}" for text in request.instructions)
+        return Answer(f"Question: {request.question}{instructions}")
 
-    # pydantic-ai calls the tools through which an answer is given final_result…
-    last = [name for name in ask.tools if name.startswith("final_result")]
-    work = [name for name in ask.tools if name not in last]
-    cities = [city for city in CITIES if city in ask.question] or CITIES[:1]
-    if ask.forced and not ask.results:
-        return calls(ask, ask.forced, cities[:1])
-    if ask.may_call and work and not ask.results:
-        return calls(ask, work[0], cities if "both" in ask.question else cities[:1])
-    if ask.may_call and last:
-        return calls(ask, last[0], cities[:1])
-    if ask.schema is not None:
-        return Answer(compact(sample(ask.schema or {"type": "object"}, cities[0])))
-    said = " and ".join(f"{call.name}({call.arguments}) said: {result}" for call, result in ask.results)
-    return Answer(f"As for {said}." if said else f"You said: {ask.question}")
+    # pydantic-ai names its output tools final_result…
+    last = [name for name in request.tools if name.startswith("final_result")]
+    work = [name for name in request.tools if name not in last]
+    cities = [city for city in CITIES if city in request.question] or CITIES[:1]
+    if request.forced and not request.results:
+        return calls(request, request.forced, cities[:1])
+    if request.may_call and work and not request.results:
+        return calls(request, work[0], cities if "both" in request.question else cities[:1])
+    if request.may_call and last:
+        return calls(request, last[0], cities[:1])
+    if request.schema is not None:
+        return Answer(compact(sample(request.schema or {"type": "object"}, cities[0])))
+    results = " and ".join(f"{call.name}({call.arguments}) returned: {result}" for call, result in request.results)
+    return Answer(f"{results}." if results else f"Question: {request.question}")
 
 
-def calls(ask, name, cities):
-    made = [sample(ask.tools[name], city) for city in cities]
-    return Answer(calls=[Call(new_id("call"), name, compact(arguments)) for arguments in made])
+def calls(request, name, cities):
+    samples = [sample(request.tools[name], city) for city in cities]
+    return Answer(calls=[Call(new_id("call"), name, compact(arguments)) for arguments in samples])
 
 
 def sample(schema, city, root=None):
-    """A value that fits the schema: every text in it is the city, every number 21."""
+    """A value that fits the schema: every string is the city, every number 21."""
     root = root or schema
     if "$ref" in schema:
         return sample(root["$defs"][schema["$ref"].split("/")[-1]], city, root)
@@ -73,8 +73,8 @@ def new_id(prefix):
     return f"{prefix}_{uuid.uuid4().hex}"
 
 
-def pieces(text):
-    """As a model would give it: a few characters at a time, never nothing."""
+def split(text):
+    """Splits a text into deltas of a few characters, none of them empty."""
     return [text[at : at + 7] for at in range(0, len(text), 7)]
 
 
@@ -97,9 +97,9 @@ class Chat:
         },
     }
 
-    def __init__(self, ask, answer):
-        self.ask, self.answer = ask, answer
-        self.head = {"id": f"chatcmpl-{uuid.uuid4().hex}", "created": int(time.time()), "model": ask.body["model"]}
+    def __init__(self, request, answer):
+        self.request, self.answer = request, answer
+        self.head = {"id": f"chatcmpl-{uuid.uuid4().hex}", "created": int(time.time()), "model": request.body["model"]}
         self.tail = {"service_tier": "default", "system_fingerprint": "fp_44709d6fcb"}
         self.finish = "tool_calls" if answer.calls else "stop"
 
@@ -113,9 +113,9 @@ class Chat:
         return {**self.head, "object": "chat.completion", "choices": [choice], "usage": self.usage, **self.tail}
 
     def frames(self):
-        # Who asked for a stream has to ask for the usage too; who did not is told anyway.
-        asked = self.ask.body.get("stream_options") or {}
-        usage = asked.get("include_usage") or not self.ask.body.get("stream")
+        # A stream has usage only if it is requested; if no stream was requested, usage is always sent.
+        options = self.request.body.get("stream_options") or {}
+        usage = options.get("include_usage") or not self.request.body.get("stream")
 
         def chunk(choices, **more):
             empty = {"usage": None} if usage else {}
@@ -126,13 +126,13 @@ class Chat:
             return chunk([{"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}])
 
         yield delta({"role": "assistant", "content": None if self.answer.calls else "", "refusal": None})
-        for piece in pieces(self.answer.text):
-            yield delta({"content": piece})
+        for text in split(self.answer.text):
+            yield delta({"content": text})
         for index, call in enumerate(self.answer.calls):
             function = {"name": call.name, "arguments": ""}
             yield delta({"tool_calls": [{"index": index, "id": call.id, "type": "function", "function": function}]})
-            for piece in pieces(call.arguments):
-                yield delta({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
+            for text in split(call.arguments):
+                yield delta({"tool_calls": [{"index": index, "function": {"arguments": text}}]})
         yield delta({}, self.finish)
         if usage:
             yield chunk([], usage=self.usage)
@@ -153,12 +153,12 @@ class Responses:
         "total_tokens": 18,
     }
 
-    def __init__(self, ask, answer):
+    def __init__(self, request, answer):
         self.answer = answer
         self.items = [self.call(call) for call in answer.calls]
         if answer.text:
             self.items.insert(0, self.message(answer.text))
-        body, self.id, self.created = ask.body, new_id("resp"), int(time.time())
+        body, self.id, self.created = request.body, new_id("resp"), int(time.time())
         reasoning = body.get("reasoning") or {}
         self.echo = {
             "background": body.get("background") or False,
@@ -232,14 +232,14 @@ class Responses:
         yield "response.completed", {"response": self.response(done=True)}
 
     def call_events(self, item, at):
-        for piece in pieces(item["arguments"]):
-            yield "response.function_call_arguments.delta", {**at, "delta": piece}
+        for delta in split(item["arguments"]):
+            yield "response.function_call_arguments.delta", {**at, "delta": delta}
         yield "response.function_call_arguments.done", {**at, "name": item["name"], "arguments": item["arguments"]}
 
     def message_events(self, item, at):
         [part] = item["content"]
         yield "response.content_part.added", {**at, "part": {**part, "text": ""}}
-        for piece in pieces(part["text"]):
-            yield "response.output_text.delta", {**at, "delta": piece, "logprobs": []}
+        for delta in split(part["text"]):
+            yield "response.output_text.delta", {**at, "delta": delta, "logprobs": []}
         yield "response.output_text.done", {**at, "text": part["text"], "logprobs": []}
         yield "response.content_part.done", {**at, "part": part}

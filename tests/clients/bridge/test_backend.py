@@ -1,4 +1,4 @@
-"""The backend refuses what OpenAI refuses, or a test that passes through a gateway would prove little."""
+"""The mock backend rejects what OpenAI rejects, so that a test through a gateway also checks the gateway's requests."""
 
 import openai
 import pytest
@@ -27,7 +27,7 @@ CHAT = {
     "a call without its result": {"messages": [USER, CALLS, USER]},
     "a call at the end": {"messages": [USER, CALLS]},
     "arguments that are no text": {"messages": [USER, {**CALLS, "tool_calls": [{**CALL, "function": {"name": "f", "arguments": {}}}]}, USER]},
-    "nothing said": {"messages": [USER, {"role": "assistant", "content": None}, USER]},
+    "no content": {"messages": [USER, {"role": "assistant", "content": None}, USER]},
     "no calls but a list": {"messages": [USER, {"role": "assistant", "content": "hi", "tool_calls": []}, USER]},
     "a tool of responses": {"messages": [USER], "tools": [TOOL]},
     "no tools but a list": {"messages": [USER], "tools": []},
@@ -61,7 +61,7 @@ RESPONSES = {
     "stream options without a stream": {"input": "hello", "stream_options": {"include_obfuscation": False}},
     "a format of chat": {"input": "hello", "response_format": {"type": "json_object"}},
     "a schema without a name": {"input": "hello", "text": {"format": {"type": "json_schema", "schema": {}}}},
-    "a response that nobody kept": {"input": "hello", "previous_response_id": "resp_1"},
+    "a response that is not stored": {"input": "hello", "previous_response_id": "resp_1"},
 }
 
 GOOD = {
@@ -88,11 +88,11 @@ def post(sse_only):
     [("/chat/completions", body) for body in CHAT.values()] + [("/responses", body) for body in RESPONSES.values()],
     ids=[f"chat: {name}" for name in CHAT] + [f"responses: {name}" for name in RESPONSES],
 )
-def test_refused(post, path, body):
-    with pytest.raises(openai.BadRequestError) as refused:
+def test_rejected(post, path, body):
+    with pytest.raises(openai.BadRequestError) as raised:
         post(path, body)
 
-    assert set(refused.value.body) == {"message", "type", "param", "code"}
+    assert set(raised.value.body) == {"message", "type", "param", "code"}
 
 
 @pytest.mark.parametrize("path, body", [(path, body) for path, bodies in GOOD.items() for body in bodies])

@@ -1,4 +1,4 @@
-"""Clients that ask for one form, before backends that only know the other. Straight to the backend they fail, through the gateway they work."""
+"""Clients that request one response form, with backends that support only the other. Without the gateway they fail, through it they work."""
 
 import asyncio
 
@@ -13,12 +13,12 @@ from pydantic_ai.exceptions import ModelAPIError, UnexpectedModelBehavior
 OLD = pydantic_ai.__version__.startswith("1.")
 
 HELLO = "hello, Zürich 🌍"
-TOLD = "Be short."
-HELLO_ANSWER = f"You said: {HELLO} I was told: {TOLD}"
+INSTRUCTIONS = "Be short."
+HELLO_ANSWER = f"Question: {HELLO} Instructions: {INSTRUCTIONS}"
 WEATHER = "What is the weather in Paris?"
 BOTH = "What is the weather in both Paris and London?"
-FACTS = "Tell me of London."
-MESSAGES = [{"role": "developer", "content": TOLD}, {"role": "user", "content": HELLO}]
+FACTS = "Facts about London, please."
+MESSAGES = [{"role": "developer", "content": INSTRUCTIONS}, {"role": "user", "content": HELLO}]
 
 
 class City(BaseModel):
@@ -69,7 +69,7 @@ def weather_agent(model, cities, **more):
 
 
 @pytest.mark.parametrize("question", [HELLO, WEATHER], ids=["text", "tool"])
-def test_without_the_gateway_run_sync_meets_a_stream_and_fails(dialect, sse_only, question):
+def test_without_the_gateway_run_sync_receives_a_stream_and_fails(dialect, sse_only, question):
     agent = weather_agent(model_of(dialect, sse_only), []) if question == WEATHER else Agent(model_of(dialect, sse_only))
 
     with pytest.raises(Exception) as failed:
@@ -86,7 +86,7 @@ def test_without_the_gateway_run_sync_meets_a_stream_and_fails(dialect, sse_only
         assert "Expected a JSON response, got: 'event: response.created" in str(failed.value)
 
 
-def test_without_the_gateway_run_stream_meets_json_and_fails(dialect, json_only):
+def test_without_the_gateway_run_stream_receives_json_and_fails(dialect, json_only):
     async def main():
         async with Agent(model_of(dialect, json_only)).run_stream(HELLO) as result:
             return await result.get_output()
@@ -95,7 +95,7 @@ def test_without_the_gateway_run_stream_meets_json_and_fails(dialect, json_only)
         asyncio.get_event_loop().run_until_complete(main())
 
 
-def test_without_the_gateway_a_client_that_asks_for_the_right_form_works(sse_only, json_only):
+def test_without_the_gateway_a_client_that_requests_the_right_form_works(sse_only, json_only):
     sse, json = client_of(openai.OpenAI, sse_only), client_of(openai.OpenAI, json_only)
     chunks = list(sse.chat.completions.create(model=MODEL, messages=MESSAGES, stream=True))
     events = list(sse.responses.create(model=MODEL, input=MESSAGES, stream=True))
@@ -112,7 +112,7 @@ def test_without_the_gateway_a_client_that_asks_for_the_right_form_works(sse_onl
 
 
 def test_text(model, run):
-    output, result = run(Agent(model, instructions=TOLD), HELLO)
+    output, result = run(Agent(model, instructions=INSTRUCTIONS), HELLO)
 
     assert output == HELLO_ANSWER
     assert usage_of(result) == (1, 11, 7)
@@ -124,7 +124,7 @@ def test_a_tool_and_its_result(model, run):
     output, result = run(weather_agent(model, cities), WEATHER)
 
     assert cities == ["Paris"]
-    assert output == 'As for get_weather({"city":"Paris"}) said: sunny, 21 °C.'
+    assert output == 'get_weather({"city":"Paris"}) returned: sunny, 21 °C.'
     assert usage_of(result) == (2, 22, 14)
 
 
@@ -133,8 +133,8 @@ def test_two_tools_at_once(model, run):
     output, result = run(weather_agent(model, cities), BOTH)
 
     assert sorted(cities) == ["London", "Paris"]
-    assert 'get_weather({"city":"Paris"}) said: sunny, 21 °C' in output
-    assert 'get_weather({"city":"London"}) said: rainy, 12 °C' in output
+    assert 'get_weather({"city":"Paris"}) returned: sunny, 21 °C' in output
+    assert 'get_weather({"city":"London"}) returned: rainy, 12 °C' in output
     assert usage_of(result)[0] == 2
 
 
@@ -154,20 +154,20 @@ def test_structured_output_after_a_tool(model, run):
     assert usage_of(result)[0] == 2
 
 
-def test_a_conversation_goes_on(model, run):
+def test_a_conversation_continues(model, run):
     cities = []
     agent = weather_agent(model, cities)
     _, first = run(agent, BOTH)
     output, _ = run(agent, WEATHER, message_history=first.all_messages())
 
     assert sorted(cities) == ["London", "Paris", "Paris"]
-    assert output == 'As for get_weather({"city":"Paris"}) said: sunny, 21 °C.'
+    assert output == 'get_weather({"city":"Paris"}) returned: sunny, 21 °C.'
 
 
-def test_text_comes_in_pieces(model):
+def test_text_is_streamed_in_deltas(model):
     async def main():
-        async with Agent(model, instructions=TOLD).run_stream(HELLO) as result:
-            return [piece async for piece in result.stream_text(delta=True, debounce_by=None)]
+        async with Agent(model, instructions=INSTRUCTIONS).run_stream(HELLO) as result:
+            return [delta async for delta in result.stream_text(delta=True, debounce_by=None)]
 
     assert "".join(asyncio.get_event_loop().run_until_complete(main())) == HELLO_ANSWER
 
@@ -179,7 +179,7 @@ TOOL = {"name": "get_weather", "parameters": PARAMETERS, "strict": True}
 
 
 def test_responses_as_json(client):
-    response = client.responses.create(model=MODEL, input=HELLO, instructions=TOLD, stream=False)
+    response = client.responses.create(model=MODEL, input=HELLO, instructions=INSTRUCTIONS, stream=False)
 
     assert response.object == "response" and response.status == "completed"
     assert response.output_text == HELLO_ANSWER
@@ -189,7 +189,7 @@ def test_responses_as_json(client):
 
 
 def test_responses_as_a_stream(client):
-    events = list(client.responses.create(model=MODEL, input=HELLO, instructions=TOLD, stream=True))
+    events = list(client.responses.create(model=MODEL, input=HELLO, instructions=INSTRUCTIONS, stream=True))
     kinds = [event.type for event in events]
 
     assert kinds[:2] == ["response.created", "response.in_progress"]
@@ -223,7 +223,7 @@ def test_chat_as_a_stream(client, usage):
     assert [choice.delta.role for choice in choices if choice.delta.role] == ["assistant"]
     assert "".join(choice.delta.content or "" for choice in choices) == HELLO_ANSWER
     assert [choice.finish_reason for choice in choices if choice.finish_reason] == ["stop"]
-    # The gateway may ask for the usage; who did not must not be told.
+    # The gateway may request the usage; a client that did not request it must not receive it.
     assert [chunk.usage.total_tokens for chunk in chunks if chunk.usage] == ([18] if usage else [])
 
 
@@ -262,10 +262,10 @@ def test_tools_over_chat(client):
         assert len({call.id for call in choice.message.tool_calls}) == 2
 
 
-# ---- when the backend fails
+# ---- backend failures
 
 
-def ask(client, dialect, question, stream):
+def send(client, dialect, question, stream):
     if dialect == "chat":
         answer = client.chat.completions.create(model=MODEL, messages=[{"role": "user", "content": question}], stream=stream)
     else:
@@ -274,29 +274,29 @@ def ask(client, dialect, question, stream):
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["json", "stream"])
-def test_a_refusal_keeps_its_status(client, dialect, stream):
-    with pytest.raises(openai.RateLimitError) as refused:
-        ask(client, dialect, "Please hit the rate limit.", stream)
+def test_an_error_keeps_its_status(client, dialect, stream):
+    with pytest.raises(openai.RateLimitError) as raised:
+        send(client, dialect, "Please hit the rate limit.", stream)
 
-    assert refused.value.code == "rate_limit_exceeded"
+    assert raised.value.code == "rate_limit_exceeded"
 
 
-def test_half_an_answer_is_not_an_answer(client, dialect):
+def test_a_broken_body_is_not_a_success(client, dialect):
     try:
-        answer = ask(client, dialect, "Please break.", stream=False)
+        answer = send(client, dialect, "Please break.", stream=False)
     except openai.APIStatusError as failed:
         assert failed.status_code >= 500
         return
-    assert dialect == "responses", "a chat body has no other way to tell"
+    assert dialect == "responses", "a chat body cannot report it otherwise"
     assert answer.status == "failed"
     assert answer.error.code == "server_error"
-    assert answer.output, "what came before the break is kept"
+    assert answer.output, "the output before the break is kept"
 
 
-def test_half_a_stream_does_not_end_well(client, dialect):
+def test_a_broken_stream_does_not_end_with_success(client, dialect):
     try:
-        events = ask(client, dialect, "Please break.", stream=True)
+        events = send(client, dialect, "Please break.", stream=True)
     except openai.APIError:
         return
-    assert dialect == "responses", "a chat stream has no other way to tell"
+    assert dialect == "responses", "a chat stream cannot report it otherwise"
     assert events[-1].type in ("response.failed", "error")

@@ -1,5 +1,5 @@
 // The docs page in a real browser: node docs.mjs BASE_URL [SCREENSHOT]
-// Operations are listed, "Try it out" answers, and nothing is asked of another host.
+// Operations are listed, "Try it out" works, and nothing is requested from another host.
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 
@@ -13,9 +13,9 @@ const browser = await chromium.launch({
 });
 try {
   const page = await browser.newPage({ viewport: { width: 1280, height: 1000 } });
-  const asked = [];
+  const requested = [];
   const wrong = [];
-  page.on("request", (request) => asked.push(request.url()));
+  page.on("request", (request) => requested.push(request.url()));
   page.on("pageerror", (error) => wrong.push(String(error)));
   page.on("console", (message) => message.type() === "error" && wrong.push(message.text()));
 
@@ -48,8 +48,8 @@ try {
   assert.match(chat.text, /\[DONE\]/);
 
   assert.deepEqual(wrong, [], "the console of the page");
-  const elsewhere = asked.filter((url) => !url.startsWith(base) && !url.startsWith("data:"));
-  assert.deepEqual(elsewhere, [], "asked of another host");
+  const elsewhere = requested.filter((url) => !url.startsWith(base) && !url.startsWith("data:"));
+  assert.deepEqual(elsewhere, [], "requested from another host");
   if (screenshot) {
     await page.evaluate(() => window.scrollTo(0, 0));
     await page.screenshot({ path: screenshot });

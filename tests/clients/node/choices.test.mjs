@@ -6,7 +6,7 @@ import { MODEL, TWO_ANSWERS, choiceFrames, chunksOf, client, create, test, textO
 const two = { messages: TWO_ANSWERS, n: 2 };
 const summary = ({ choices }) => choices.map((c) => [c.index, c.message.role, c.message.content, c.finish_reason]);
 
-test("both choices are whole", async () => {
+test("both choices are complete", async () => {
   const { choices } = await create(two);
   const [first, second] = choices.map((choice) => choice.message.content);
 

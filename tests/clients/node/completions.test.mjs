@@ -1,4 +1,4 @@
-// The legacy completions: the prompt is what the demo is asked.
+// Legacy completions, with the demo's prompts.
 
 import assert from "node:assert/strict";
 import { BREAK, CUT, FAIL, HELLO, MODEL, OpenAI, STORY, client, failure, test } from "./demo.mjs";
@@ -26,7 +26,7 @@ for (const [name, prompt] of Object.entries({ hello, story })) {
     assert.equal(answer.usage.total_tokens, answer.usage.prompt_tokens + answer.usage.completion_tokens);
   });
 
-  test(`${name}: the pieces make the whole answer`, async () => {
+  test(`${name}: the deltas make the complete answer`, async () => {
     const whole = await create({ prompt });
     const chunks = await chunksOf({ prompt });
     const finishes = chunks.map((chunk) => chunk.choices[0].finish_reason);
@@ -36,7 +36,7 @@ for (const [name, prompt] of Object.entries({ hello, story })) {
     assert.deepEqual(new Set(chunks.map((chunk) => chunk.id)).size, 1);
   });
 
-  test(`${name}: usage is the last chunk when asked`, async () => {
+  test(`${name}: usage is the last chunk when requested`, async () => {
     const whole = await create({ prompt });
     const last = (await chunksOf({ prompt, stream_options: { include_usage: true } })).at(-1);
 
@@ -50,7 +50,7 @@ test("the prompt may be a list of one", async () => {
   assert.deepEqual(listed.choices, whole.choices);
 });
 
-test("a cut answer says length", async () => {
+test("a truncated answer has finish reason length", async () => {
   const [choice] = (await create({ prompt: cut })).choices;
 
   assert.ok(choice.text);
@@ -65,6 +65,6 @@ for (const stream of [false, true]) {
   });
 }
 
-test("a stream that breaks throws", async () => {
+test("a broken stream throws", async () => {
   await failure(chunksOf({ prompt: broken }), OpenAI.APIError);
 });

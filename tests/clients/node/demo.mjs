@@ -1,36 +1,36 @@
-// What the embedded demo is asked, the client that asks, and how its streams are read.
+// Prompts for the embedded demo, the client, and helpers to read its streams.
 
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import nodeTest from "node:test";
 
-// The SDK is installed in the cache, not beside this file, so a plain import would not find it.
+// The SDK is installed in the cache, not next to this file, so a plain import would not find it.
 const installed = createRequire(join(process.env.REFRAME_NODE_MODULES, "here"));
 export const { default: OpenAI } = installed("openai");
 
 export const client = new OpenAI({
   baseURL: process.env.REFRAME_BASE_URL,
   apiKey: "any-key",
-  maxRetries: 0, // An answer that only comes the second time is a failure here.
+  maxRetries: 0, // An answer that succeeds only on the second attempt is a failure.
   timeout: 20_000,
 });
 
-// The SDK's own limit ends with the headers; this one also covers a stream that never ends.
+// The SDK's timeout covers only the headers; this one also covers a stream that never ends.
 export const test = (name, body) => nodeTest(name, { timeout: 30_000 }, body);
 
 export const MODEL = "demo";
-const ask = (content) => [{ role: "user", content }];
-export const HELLO = ask("hello");
-export const STORY = ask("Tell me a Story, please.");
-export const TWO_ANSWERS = ask("Give me two answers.");
-export const WEATHER = ask("What is the weather in Paris?");
-export const BOTH = ask("What is the weather in both Paris and London?");
-export const THINK = ask("Think before you answer.");
-export const CUT = ask("Cut the answer off.");
-export const REFUSE = ask("Please refuse.");
-export const FAIL = ask("Please fail before the first word.");
-export const BREAK = ask("Please break after a few words.");
+const user = (content) => [{ role: "user", content }];
+export const HELLO = user("hello");
+export const STORY = user("A Story, please.");
+export const TWO_ANSWERS = user("Give me two answers.");
+export const WEATHER = user("What is the weather in Paris?");
+export const BOTH = user("What is the weather in both Paris and London?");
+export const THINK = user("Think before you answer.");
+export const CUT = user("Cut the answer off.");
+export const REFUSE = user("Please refuse.");
+export const FAIL = user("Please fail before the first word.");
+export const BREAK = user("Please break after a few words.");
 
 export const GET_WEATHER = {
   type: "function",

@@ -1,4 +1,4 @@
-// Answers that do not end as wished: cut, refused, failed at once, broken off; and reasoning.
+// Truncated answers, refusals, failures, broken streams, and reasoning.
 
 import assert from "node:assert/strict";
 import {
@@ -21,7 +21,7 @@ import {
 const ERROR_KEYS = ["code", "message", "param", "type"];
 const helper = (messages) => client.chat.completions.stream({ model: MODEL, messages });
 
-test("a cut answer says length", async () => {
+test("a truncated answer has finish reason length", async () => {
   const [whole] = (await create({ messages: CUT })).choices;
   const [final] = (await helper(CUT).finalChatCompletion()).choices;
 
@@ -61,13 +61,13 @@ for (const stream of [false, true]) {
   });
 }
 
-test("a whole answer that breaks is an error", async () => {
+test("a broken body is an error", async () => {
   const error = await failure(create({ messages: BREAK }), OpenAI.InternalServerError);
 
   assert.deepEqual(Object.keys(error.error).sort(), ERROR_KEYS);
 });
 
-test("a stream that breaks throws after its text", async () => {
+test("a broken stream throws after its text", async () => {
   const chunks = [];
   const reading = async () => {
     for await (const chunk of await create({ messages: BREAK, stream: true })) chunks.push(chunk);

@@ -1,4 +1,4 @@
-// Refusals arrive as openai-node's own exceptions, before any stream begins; and the list of models.
+// Rejected requests raise openai-node's own exceptions before any stream starts; and the list of models.
 
 import assert from "node:assert/strict";
 import { HELLO, MODEL, OpenAI, client, create, failure, test } from "./demo.mjs";

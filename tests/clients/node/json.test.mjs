@@ -1,4 +1,4 @@
-// Whole answers: `stream` is absent.
+// JSON answers: without `stream`.
 
 import assert from "node:assert/strict";
 import { HELLO, MODEL, create, test } from "./demo.mjs";

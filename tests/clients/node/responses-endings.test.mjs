@@ -1,17 +1,17 @@
-// Responses that do not end as wished: incomplete, refused, failed, refused at the door; and reasoning.
+// Incomplete responses, refusals, failures, rejected requests, and reasoning.
 
 import assert from "node:assert/strict";
 import { BREAK, CUT, FAIL, HELLO, OpenAI, REFUSE, THINK, failure, test } from "./demo.mjs";
 import { create, eventsOf, helper, joined } from "./responses.mjs";
 
-const asks = {
+const requests = {
   json: (input) => create({ input }),
   stream: (input) => helper({ input }).finalResponse(),
 };
 
-for (const [form, ask] of Object.entries(asks)) {
-  test(`${form}: a cut answer is incomplete`, async () => {
-    const { status, incomplete_details, output, output_text } = await ask(CUT);
+for (const [form, request] of Object.entries(requests)) {
+  test(`${form}: a truncated answer is incomplete`, async () => {
+    const { status, incomplete_details, output, output_text } = await request(CUT);
 
     assert.equal(status, "incomplete");
     assert.deepEqual(incomplete_details, { reason: "max_output_tokens" });
@@ -19,8 +19,8 @@ for (const [form, ask] of Object.entries(asks)) {
     assert.ok(output_text);
   });
 
-  test(`${form}: a refusal is a part of its own`, async () => {
-    const { status, output, output_text } = await ask(REFUSE);
+  test(`${form}: a refusal is a separate part`, async () => {
+    const { status, output, output_text } = await request(REFUSE);
     const { content } = output[0];
 
     assert.equal(status, "completed");
@@ -30,25 +30,25 @@ for (const [form, ask] of Object.entries(asks)) {
   });
 
   test(`${form}: reasoning comes before the message, and can be sent back`, async () => {
-    const { output, output_text } = await ask(THINK);
+    const { output, output_text } = await request(THINK);
     const [reasoning, message] = output;
-    const { output_text: next } = await ask([...THINK, ...output, ...HELLO]);
+    const { output_text: next } = await request([...THINK, ...output, ...HELLO]);
 
     assert.deepEqual([reasoning.type, message.type], ["reasoning", "message"]);
     assert.deepEqual(reasoning.summary.map((part) => part.type), ["summary_text"]);
     assert.ok(reasoning.summary[0].text && output_text);
-    assert.equal(next, (await ask(HELLO)).output_text);
+    assert.equal(next, (await request(HELLO)).output_text);
   });
 
   test(`${form}: a failure before the first word has its status`, async () => {
-    const error = await failure(ask(FAIL), OpenAI.InternalServerError);
+    const error = await failure(request(FAIL), OpenAI.InternalServerError);
 
     assert.equal(error.status, 503);
     assert.deepEqual(Object.keys(error.error).sort(), ["code", "message", "param", "type"]);
   });
 }
 
-test("a whole answer that breaks says that it failed", async () => {
+test("a broken body has status failed", async () => {
   const answer = await create({ input: BREAK });
 
   assert.equal(answer.status, "failed");
@@ -56,7 +56,7 @@ test("a whole answer that breaks says that it failed", async () => {
   assert.ok(answer.output_text, "what came before the break is kept");
 });
 
-test("a stream that breaks ends with failed", async () => {
+test("a broken stream ends with failed", async () => {
   const events = await eventsOf({ input: BREAK });
   const { type, response } = events.at(-1);
 
@@ -66,8 +66,8 @@ test("a stream that breaks ends with failed", async () => {
   assert.equal(response.error.code, "server_error");
 });
 
-test("the stream helper hands on the failure", async () => {
-  const { status, error } = await asks.stream(BREAK);
+test("the stream helper reports the failure", async () => {
+  const { status, error } = await requests.stream(BREAK);
 
   assert.equal(status, "failed");
   assert.ok(error.message);
@@ -75,8 +75,8 @@ test("the stream helper hands on the failure", async () => {
 
 for (const stream of [false, true]) {
   test(`${stream ? "stream" : "json"}: an earlier response is not found`, async () => {
-    const asking = create({ input: HELLO, previous_response_id: "resp_unknown", stream });
-    const { message, ...others } = (await failure(asking, OpenAI.BadRequestError)).error;
+    const pending = create({ input: HELLO, previous_response_id: "resp_unknown", stream });
+    const { message, ...others } = (await failure(pending, OpenAI.BadRequestError)).error;
 
     assert.ok(message);
     assert.deepEqual(others, {

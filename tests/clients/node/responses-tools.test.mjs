@@ -1,16 +1,16 @@
-// Function calls in the Responses API: asked for, answered and accumulated.
+// Function calls in the Responses API: requested, answered and accumulated.
 
 import assert from "node:assert/strict";
 import { BOTH, LONDON, PARIS, RAINY, SUNNY, WEATHER, test } from "./demo.mjs";
 import { TOOL, create, eventsOf, helper, joined, results, typesOf } from "./responses.mjs";
 
 const tools = [TOOL];
-const asks = {
+const requests = {
   json: (input) => create({ input, tools }),
   stream: (input) => helper({ input, tools }).finalResponse(),
 };
 
-test("a streamed call is opened, then fed arguments", async () => {
+test("a streamed call is opened before its arguments", async () => {
   const events = await eventsOf({ input: WEATHER, tools });
 
   assert.deepEqual(typesOf(events), [
@@ -36,9 +36,9 @@ test("the stream helper shows the arguments as they grow", async () => {
   assert.equal(deltas.at(-1).snapshot, PARIS);
 });
 
-for (const [form, ask] of Object.entries(asks)) {
+for (const [form, request] of Object.entries(requests)) {
   test(`${form}: the answer is one call`, async () => {
-    const { status, output } = await ask(WEATHER);
+    const { status, output } = await request(WEATHER);
     const [{ id, call_id, parsed_arguments, ...call }, ...others] = output;
 
     assert.equal(status, "completed");
@@ -47,17 +47,17 @@ for (const [form, ask] of Object.entries(asks)) {
     assert.deepEqual(others, []);
   });
 
-  test(`${form}: the result is answered with text`, async () => {
-    const { output } = await ask(WEATHER);
-    const answer = await ask([...WEATHER, ...output, ...results(output, SUNNY)]);
+  test(`${form}: the result is followed by text`, async () => {
+    const { output } = await request(WEATHER);
+    const answer = await request([...WEATHER, ...output, ...results(output, SUNNY)]);
 
     assert.deepEqual(answer.output.map((item) => item.type), ["message"]);
     assert.match(answer.output_text, /Paris/);
   });
 
   test(`${form}: two calls are two items, and their results are answered`, async () => {
-    const { output } = await ask(BOTH);
-    const answer = await ask([...BOTH, ...output, ...results(output, SUNNY, RAINY)]);
+    const { output } = await request(BOTH);
+    const answer = await request([...BOTH, ...output, ...results(output, SUNNY, RAINY)]);
 
     assert.deepEqual(
       output.map((item) => [item.type, item.name, item.arguments]),

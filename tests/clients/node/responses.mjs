@@ -1,4 +1,4 @@
-// How the Responses API is asked, and how its streams are read.
+// Requests of the Responses API, and helpers to read its streams.
 
 import { GET_WEATHER, MODEL, client } from "./demo.mjs";
 

@@ -1,4 +1,4 @@
-// Text through the Responses API: whole, as raw events, and by openai-node's own accumulator.
+// Text through the Responses API: as JSON, as raw events, and by openai-node's own accumulator.
 
 import assert from "node:assert/strict";
 import { HELLO, MODEL, STORY, test } from "./demo.mjs";
@@ -70,13 +70,13 @@ for (const [name, input] of Object.entries({ hello: HELLO, story: STORY })) {
     assert.deepEqual([ids.size, items.size], [1, 1]);
   });
 
-  test(`${name}: the pieces make the whole answer`, async () => {
+  test(`${name}: the deltas make the complete answer`, async () => {
     const whole = await create({ input });
 
     assert.equal(joined(await eventsOf({ input }), "output_text"), whole.output_text);
   });
 
-  test(`${name}: the stream helper gives the whole answer`, async () => {
+  test(`${name}: the stream helper gives the complete answer`, async () => {
     const whole = await create({ input });
     const deltas = [];
     const stream = helper({ input }).on("response.output_text.delta", (event) => deltas.push(event));

@@ -26,19 +26,19 @@ for (const [name, messages] of Object.entries({ hello: HELLO, story: STORY })) {
     );
   });
 
-  test(`${name}: the pieces make the whole answer`, async () => {
+  test(`${name}: the deltas make the complete answer`, async () => {
     const whole = await create({ messages });
 
     assert.equal(textOf(choiceFrames(await chunksOf({ messages }))), whole.choices[0].message.content);
   });
 
-  test(`${name}: usage is not sent unasked`, async () => {
+  test(`${name}: usage is not sent unless requested`, async () => {
     const chunks = await chunksOf({ messages });
 
     assert.deepEqual(chunks.filter((c) => "usage" in c || c.choices.length === 0), []);
   });
 
-  test(`${name}: usage is the last chunk when asked`, async () => {
+  test(`${name}: usage is the last chunk when requested`, async () => {
     const whole = await create({ messages });
     const chunks = await chunksOf({ messages, stream_options: { include_usage: true } });
     const last = chunks.pop();
@@ -50,7 +50,7 @@ for (const [name, messages] of Object.entries({ hello: HELLO, story: STORY })) {
     assert.deepEqual([last.choices, last.usage], [[], whole.usage]);
   });
 
-  test(`${name}: the stream helper gives the whole answer`, async () => {
+  test(`${name}: the stream helper gives the complete answer`, async () => {
     const whole = await create({ messages });
     const deltas = [];
     const stream = client.chat.completions

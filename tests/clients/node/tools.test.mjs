@@ -1,4 +1,4 @@
-// Tool calls: asked for, answered, accumulated, and run by the SDK itself.
+// Tool calls: requested, answered, accumulated, and run by the SDK.
 
 import assert from "node:assert/strict";
 import {
@@ -17,8 +17,8 @@ import {
   test,
 } from "./demo.mjs";
 
-const asked = { messages: WEATHER, tools: [GET_WEATHER] };
-const askedForBoth = { messages: BOTH, tools: [GET_WEATHER] };
+const weatherRequest = { messages: WEATHER, tools: [GET_WEATHER] };
+const bothRequest = { messages: BOTH, tools: [GET_WEATHER] };
 
 /** The SDK's own loop, and the arguments of the calls it made. */
 function runTools(messages, stream) {
@@ -32,7 +32,7 @@ function runTools(messages, stream) {
 }
 
 test("the answer is one call", async () => {
-  const { choices } = await create(asked);
+  const { choices } = await create(weatherRequest);
   const { id } = choices[0].message.tool_calls[0];
 
   assert.ok(id);
@@ -51,18 +51,18 @@ test("the answer is one call", async () => {
   ]);
 });
 
-test("a streamed call is named once, then fed arguments", async () => {
-  const deltas = choiceFrames(await chunksOf(asked)).map((frame) => frame.delta);
-  const [role, opening, ...pieces] = deltas.slice(0, -1);
+test("a streamed call is named once, before its arguments", async () => {
+  const deltas = choiceFrames(await chunksOf(weatherRequest)).map((frame) => frame.delta);
+  const [role, opening, ...argumentDeltas] = deltas.slice(0, -1);
   const { id } = opening.tool_calls[0];
-  const texts = pieces.map((piece) => piece.tool_calls[0].function.arguments);
+  const texts = argumentDeltas.map((delta) => delta.tool_calls[0].function.arguments);
 
   assert.equal(role.role, "assistant");
   assert.deepEqual(opening, {
     tool_calls: [{ index: 0, id, type: "function", function: { name: "get_weather", arguments: "" } }],
   });
   assert.deepEqual(
-    pieces,
+    argumentDeltas,
     texts.map((text) => ({ tool_calls: [{ index: 0, function: { arguments: text } }] })),
   );
   assert.ok(texts.length > 1);
@@ -71,7 +71,7 @@ test("a streamed call is named once, then fed arguments", async () => {
 });
 
 test("the stream helper gathers the arguments", async () => {
-  const stream = client.chat.completions.stream({ model: MODEL, ...asked });
+  const stream = client.chat.completions.stream({ model: MODEL, ...weatherRequest });
   const [choice] = (await stream.finalChatCompletion()).choices;
   const [call, ...others] = choice.message.tool_calls;
 
@@ -80,10 +80,10 @@ test("the stream helper gathers the arguments", async () => {
   assert.equal(choice.finish_reason, "tool_calls");
 });
 
-test("the result is answered with text", async () => {
-  const { message } = (await create(asked)).choices[0];
+test("the result is followed by text", async () => {
+  const { message } = (await create(weatherRequest)).choices[0];
   const result = { role: "tool", tool_call_id: message.tool_calls[0].id, content: SUNNY };
-  const [choice] = (await create({ ...asked, messages: [...WEATHER, message, result] })).choices;
+  const [choice] = (await create({ ...weatherRequest, messages: [...WEATHER, message, result] })).choices;
 
   assert.match(choice.message.content, /Paris/);
   assert.equal(choice.message.tool_calls, undefined);
@@ -91,7 +91,7 @@ test("the result is answered with text", async () => {
 });
 
 test("two calls are two entries", async () => {
-  const [choice] = (await create(askedForBoth)).choices;
+  const [choice] = (await create(bothRequest)).choices;
   const calls = choice.message.tool_calls;
 
   assert.deepEqual(
@@ -106,7 +106,7 @@ test("two calls are two entries", async () => {
 });
 
 test("the stream helper gathers two calls", async () => {
-  const stream = client.chat.completions.stream({ model: MODEL, ...askedForBoth });
+  const stream = client.chat.completions.stream({ model: MODEL, ...bothRequest });
   const [choice] = (await stream.finalChatCompletion()).choices;
 
   assert.deepEqual(

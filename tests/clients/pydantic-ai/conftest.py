@@ -10,7 +10,7 @@ from pydantic_ai.providers.openai import OpenAIProvider
 
 @pytest.fixture(scope="session", autouse=True)
 def loop():
-    """One loop for run_sync and for the streams: a connection that is kept belongs to its loop."""
+    """One loop for run_sync and for the streams, because pooled connections belong to their loop."""
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     yield loop
@@ -22,7 +22,7 @@ def model(request):
     client = openai.AsyncOpenAI(
         base_url=os.environ["REFRAME_BASE_URL"],
         api_key="any-key",
-        max_retries=0,  # An answer that only comes the second time is a failure here.
+        max_retries=0,  # An answer that succeeds only on the second attempt is a failure.
         timeout=20,
     )
     return request.param("demo", provider=OpenAIProvider(openai_client=client))
@@ -35,7 +35,7 @@ def agent(model):
 
 @pytest.fixture
 def cities():
-    """The cities that the tool was asked about."""
+    """The cities that the tool was called with."""
     return []
 
 

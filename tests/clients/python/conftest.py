@@ -6,7 +6,7 @@ import pytest
 
 @pytest.fixture(scope="session")
 def settings() -> dict:
-    # No retries: an answer that only comes the second time is a failure here.
+    # No retries: an answer that succeeds only on the second attempt is a failure.
     return {
         "base_url": os.environ["REFRAME_BASE_URL"],
         "api_key": "any-key",

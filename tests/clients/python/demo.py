@@ -1,4 +1,4 @@
-"""What the embedded demo is asked, and how its streams are read."""
+"""Prompts for the embedded demo, and helpers to read its streams."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from openai.types.chat import ChatCompletionChunk
 MODEL = "demo"
 
 
-def ask(text: str) -> list[dict]:
+def user(text: str) -> list[dict]:
     return [{"role": "user", "content": text}]
 
 
-HELLO = ask("hello")
-STORY = ask("Tell me a Story, please.")
-TWO_ANSWERS = ask("Give me two answers.")
-WEATHER = ask("What is the weather in Paris?")
-BOTH = ask("What is the weather in both Paris and London?")
-THINK = ask("Think before you answer.")
-CUT = ask("Cut the answer off.")
-REFUSE = ask("Please refuse.")
-FAIL = ask("Please fail before the first word.")
-BREAK = ask("Please break after a few words.")
+HELLO = user("hello")
+STORY = user("A Story, please.")
+TWO_ANSWERS = user("Give me two answers.")
+WEATHER = user("What is the weather in Paris?")
+BOTH = user("What is the weather in both Paris and London?")
+THINK = user("Think before you answer.")
+CUT = user("Cut the answer off.")
+REFUSE = user("Please refuse.")
+FAIL = user("Please fail before the first word.")
+BREAK = user("Please break after a few words.")
 
 GET_WEATHER = {
     "type": "function",

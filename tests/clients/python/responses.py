@@ -1,4 +1,4 @@
-"""How the Responses API is asked, and how its streams are read."""
+"""Requests of the Responses API, and helpers to read its streams."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from demo import BOTH, BREAK, CUT, GET_WEATHER, HELLO, MODEL, REFUSE, STORY, THI
 
 TOOL = {"type": "function", **GET_WEATHER["function"]}
 
-# What the demo can stream, each with the status it ends with.
+# The streams of the demo, each with its final status.
 TURNS = {
     "hello": ({"input": HELLO}, "completed"),
     "story": ({"input": STORY}, "completed"),
@@ -33,7 +33,7 @@ def events_of(client, input, **more) -> list[ResponseStreamEvent]:
 
 
 def types_of(events: Iterable[ResponseStreamEvent]) -> list[str]:
-    """The types in their order; one delta stands for a run of deltas."""
+    """The types in order, with consecutive deltas merged into one."""
     types = []
     for kind, run in groupby(event.type for event in events):
         types += [kind] if kind.endswith(".delta") else list(run)
@@ -58,8 +58,8 @@ def results(output: Iterable, *texts: str) -> list[dict]:
     ]
 
 
-def told(response: Response) -> dict:
-    """The response as it was on the wire, without what differs from one answer to the next."""
+def comparable(response: Response) -> dict:
+    """The response as sent, without ids and times."""
     body = response.to_dict()
     for key in ("id", "created_at", "completed_at"):
         del body[key]

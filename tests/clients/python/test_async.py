@@ -15,7 +15,7 @@ def run(settings, work):
     return asyncio.run(main())
 
 
-def test_a_stream_makes_the_whole_answer(settings):
+def test_a_stream_makes_the_complete_answer(settings):
     async def work(chat):
         whole = await chat.create(model=MODEL, messages=STORY)
         chunks = [chunk async for chunk in await chat.create(model=MODEL, messages=STORY, stream=True)]

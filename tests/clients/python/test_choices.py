@@ -7,7 +7,7 @@ def two(client, **more):
     return client.chat.completions.create(model=MODEL, messages=TWO_ANSWERS, n=2, **more)
 
 
-def test_both_choices_are_whole(client):
+def test_both_choices_are_complete(client):
     choices = two(client).choices
     first, second = (choice.message.content for choice in choices)
 

@@ -1,4 +1,4 @@
-"""The legacy completions: the prompt is what the demo is asked."""
+"""Legacy completions, with the demo's prompts."""
 
 import asyncio
 
@@ -7,7 +7,7 @@ import pytest
 
 from demo import BREAK, CUT, FAIL, HELLO, MODEL, THINK
 
-HELLO, THINK, CUT, FAIL, BREAK = (ask[0]["content"] for ask in (HELLO, THINK, CUT, FAIL, BREAK))
+HELLO, THINK, CUT, FAIL, BREAK = (message[0]["content"] for message in (HELLO, THINK, CUT, FAIL, BREAK))
 
 
 @pytest.fixture(params=[HELLO, THINK], ids=["hello", "think"])
@@ -73,20 +73,20 @@ def test_frames_are_text_then_a_finish(client, prompt):
     assert finish == {"text": finish["text"], "index": 0, "logprobs": None, "finish_reason": "stop"}
 
 
-def test_the_pieces_make_the_whole_answer(client, prompt):
-    pieces = texts_of(create(client, prompt, stream=True))
+def test_the_deltas_make_the_complete_answer(client, prompt):
+    deltas = texts_of(create(client, prompt, stream=True))
 
-    assert len(pieces) > 2
-    assert "".join(pieces) == create(client, prompt).choices[0].text
+    assert len(deltas) > 2
+    assert "".join(deltas) == create(client, prompt).choices[0].text
 
 
-def test_usage_is_not_sent_unasked(client):
+def test_usage_is_not_sent_unless_requested(client):
     chunks = list(create(client, HELLO, stream=True))
 
     assert [c for c in chunks if "usage" in c.model_fields_set or not c.choices] == []
 
 
-def test_usage_is_the_last_chunk_when_asked(client):
+def test_usage_is_the_last_chunk_when_requested(client):
     whole = create(client, HELLO)
     *others, last = create(client, HELLO, stream=True, stream_options={"include_usage": True})
 
@@ -117,7 +117,7 @@ def test_the_asynchronous_client_reads_the_same(settings, client):
     assert "".join(texts_of(asyncio.run(main()))) == create(client, THINK).choices[0].text
 
 
-def test_a_cut_answer_says_length(client):
+def test_a_truncated_answer_has_finish_reason_length(client):
     [whole] = create(client, CUT).choices
     chunks = list(create(client, CUT, stream=True))
 
@@ -136,12 +136,12 @@ def test_a_failure_before_the_first_word_has_its_status(client, stream):
     assert set(failed.value.body) == {"message", "type", "param", "code"}
 
 
-def test_a_whole_answer_that_breaks_is_an_error(client):
+def test_a_broken_body_is_an_error(client):
     with pytest.raises(openai.InternalServerError):
         create(client, BREAK)
 
 
-def test_a_stream_that_breaks_raises_after_its_text(client):
+def test_a_broken_stream_raises_after_its_text(client):
     chunks = []
     with pytest.raises(openai.APIError) as broken:
         for chunk in create(client, BREAK, stream=True):
@@ -153,7 +153,7 @@ def test_a_stream_that_breaks_raises_after_its_text(client):
 
 @pytest.mark.parametrize("stream", [False, True], ids=["json", "stream"])
 def test_an_unknown_model_is_not_found(client, stream):
-    with pytest.raises(openai.NotFoundError) as refused:
+    with pytest.raises(openai.NotFoundError) as raised:
         client.completions.create(model="nope", prompt=HELLO, stream=stream)
 
-    assert refused.value.code == "model_not_found"
+    assert raised.value.code == "model_not_found"

@@ -1,4 +1,4 @@
-"""Answers that do not end as wished: cut, refused, failed at once, broken off; and reasoning."""
+"""Truncated answers, refusals, failures, broken streams, and reasoning."""
 
 import openai
 import pytest
@@ -10,7 +10,7 @@ def create(client, messages, **more):
     return client.chat.completions.create(model=MODEL, messages=messages, **more)
 
 
-def test_a_cut_answer_says_length(client):
+def test_a_truncated_answer_has_finish_reason_length(client):
     [whole] = create(client, CUT).choices
     *text, finish = choice_frames(create(client, CUT, stream=True))
 
@@ -34,11 +34,11 @@ def test_a_refusal_is_not_content(client):
 
 def test_a_refusal_is_streamed_as_a_refusal(client):
     whole = create(client, REFUSE).choices[0].message
-    role, *pieces, finish = choice_frames(create(client, REFUSE, stream=True))
+    role, *deltas, finish = choice_frames(create(client, REFUSE, stream=True))
 
     assert role["delta"]["role"] == "assistant"
-    assert [set(piece["delta"]) for piece in pieces] == [{"refusal"}] * len(pieces)
-    assert "".join(piece["delta"]["refusal"] for piece in pieces) == whole.refusal
+    assert [set(frame["delta"]) for frame in deltas] == [{"refusal"}] * len(deltas)
+    assert "".join(frame["delta"]["refusal"] for frame in deltas) == whole.refusal
     assert finish["finish_reason"] == "stop"
 
 
@@ -62,14 +62,14 @@ def test_a_failure_before_the_first_word_has_its_status(client, stream):
     assert failed.value.body["message"]
 
 
-def test_a_whole_answer_that_breaks_is_an_error(client):
+def test_a_broken_body_is_an_error(client):
     with pytest.raises(openai.InternalServerError) as broken:
         create(client, BREAK)
 
     assert set(broken.value.body) == {"message", "type", "param", "code"}
 
 
-def test_a_stream_that_breaks_raises_after_its_text(client):
+def test_a_broken_stream_raises_after_its_text(client):
     chunks = []
     with pytest.raises(openai.APIError) as broken:
         for chunk in create(client, BREAK, stream=True):
@@ -84,16 +84,16 @@ def test_a_stream_that_breaks_raises_after_its_text(client):
 
 def test_reasoning_stays_out_of_the_content(client):
     [whole] = create(client, THINK).choices
-    role, *pieces, finish = choice_frames(create(client, THINK, stream=True))
+    role, *deltas, finish = choice_frames(create(client, THINK, stream=True))
     message = whole.message.model_dump(exclude_unset=True)
-    thought = "".join(piece["delta"].get("reasoning_content") or "" for piece in pieces)
+    thought = "".join(frame["delta"].get("reasoning_content") or "" for frame in deltas)
 
     assert role["delta"]["role"] == "assistant"
     assert message["content"]
-    # Chat has no agreed place for reasoning: it may be left out, or be beside the content.
+    # Chat has no standard field for reasoning: it may be omitted, or be next to the content.
     assert set(message) - {"reasoning_content"} == {"role", "content", "refusal"}
     assert (message.get("reasoning_content") or "") == thought
-    assert text_of(pieces) == message["content"]
+    assert text_of(deltas) == message["content"]
     assert (whole.finish_reason, finish["finish_reason"]) == ("stop", "stop")
 
 

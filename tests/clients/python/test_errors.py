@@ -13,26 +13,26 @@ def stream(request):
 
 
 def test_messages_are_required(client, stream):
-    with pytest.raises(openai.BadRequestError) as refused:
+    with pytest.raises(openai.BadRequestError) as raised:
         # `create` would refuse this itself, without asking the server.
         client.post("/chat/completions", cast_to=ChatCompletion, body={"model": MODEL, "stream": stream})
 
-    assert refused.value.body == {
-        "message": refused.value.body["message"],
+    assert raised.value.body == {
+        "message": raised.value.body["message"],
         "type": "invalid_request_error",
         "param": "messages",
         "code": "missing_required_parameter",
     }
-    assert "messages" in refused.value.body["message"]
+    assert "messages" in raised.value.body["message"]
 
 
 def test_an_unknown_model_is_not_found(client, stream):
-    with pytest.raises(openai.NotFoundError) as refused:
+    with pytest.raises(openai.NotFoundError) as raised:
         client.chat.completions.create(model="nope", messages=HELLO, stream=stream)
 
-    assert set(refused.value.body) == {"message", "type", "param", "code"}
-    assert refused.value.code == "model_not_found"
-    assert "nope" in refused.value.body["message"]
+    assert set(raised.value.body) == {"message", "type", "param", "code"}
+    assert raised.value.code == "model_not_found"
+    assert "nope" in raised.value.body["message"]
 
 
 def test_the_demo_model_is_listed(client):

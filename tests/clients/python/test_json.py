@@ -1,4 +1,4 @@
-"""Whole answers: `stream` is absent."""
+"""JSON answers: without `stream`."""
 
 from demo import HELLO, MODEL, STORY
 

@@ -16,7 +16,7 @@ def run(settings, work):
     return asyncio.run(main())
 
 
-def test_a_stream_makes_the_whole_answer(settings):
+def test_a_stream_makes_the_complete_answer(settings):
     async def work(responses):
         whole = await responses.create(model=MODEL, input=THINK)
         stream = await responses.create(model=MODEL, input=THINK, stream=True)
@@ -30,10 +30,10 @@ def test_a_stream_makes_the_whole_answer(settings):
 def test_the_stream_helper_makes_the_round_trip(settings):
     async def work(responses):
         async with responses.stream(model=MODEL, input=WEATHER, tools=[TOOL]) as stream:
-            asked = (await stream.get_final_response()).output
-        conversation = [*WEATHER, *asked, *results(asked, SUNNY)]
+            calls = (await stream.get_final_response()).output
+        conversation = [*WEATHER, *calls, *results(calls, SUNNY)]
         async with responses.stream(model=MODEL, input=conversation, tools=[TOOL]) as stream:
-            return asked, await stream.get_final_response()
+            return calls, await stream.get_final_response()
 
     [call], answer = run(settings, work)
     assert (call.name, call.arguments) == ("get_weather", PARIS)

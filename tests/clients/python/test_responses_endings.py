@@ -1,4 +1,4 @@
-"""Responses that do not end as wished: incomplete, refused, failed, refused at the door; and reasoning."""
+"""Incomplete responses, refusals, failures, rejected requests, and reasoning."""
 
 import openai
 import pytest
@@ -12,7 +12,7 @@ def stream(request):
     return request.param
 
 
-def test_a_cut_answer_is_incomplete(client):
+def test_a_truncated_answer_is_incomplete(client):
     answer = create(client, CUT)
     [message] = answer.output
 
@@ -22,7 +22,7 @@ def test_a_cut_answer_is_incomplete(client):
     assert answer.output_text
 
 
-def test_a_cut_stream_ends_with_incomplete(client):
+def test_a_truncated_stream_ends_with_incomplete(client):
     events = events_of(client, CUT)
 
     assert types_of(events)[-3:] == [
@@ -34,7 +34,7 @@ def test_a_cut_stream_ends_with_incomplete(client):
     assert events[-1].response.output_text == joined(events, "output_text")
 
 
-def test_a_refusal_is_a_part_of_its_own(client):
+def test_a_refusal_is_a_separate_part(client):
     answer = create(client, REFUSE)
     [message] = answer.output
     [part] = message.content
@@ -132,7 +132,7 @@ def test_a_failure_before_the_first_word_has_its_status(client, stream):
     assert failed.value.body["message"]
 
 
-def test_a_whole_answer_that_breaks_says_that_it_failed(client):
+def test_a_broken_body_has_status_failed(client):
     answer = create(client, BREAK)
 
     assert answer.status == "failed"
@@ -140,7 +140,7 @@ def test_a_whole_answer_that_breaks_says_that_it_failed(client):
     assert answer.output_text, "what came before the break is kept"
 
 
-def test_a_stream_that_breaks_ends_with_failed(client):
+def test_a_broken_stream_ends_with_failed(client):
     events = events_of(client, BREAK)
     response = events[-1].response
 
@@ -152,7 +152,7 @@ def test_a_stream_that_breaks_ends_with_failed(client):
     assert response.output_text == joined(events, "output_text")
 
 
-def test_the_stream_helper_hands_on_the_failure(client):
+def test_the_stream_helper_reports_the_failure(client):
     with client.responses.stream(model=MODEL, input=BREAK) as stream:
         events = list(stream)
 
@@ -161,11 +161,11 @@ def test_the_stream_helper_hands_on_the_failure(client):
 
 
 def test_an_earlier_response_is_not_found(client, stream):
-    with pytest.raises(openai.BadRequestError) as refused:
+    with pytest.raises(openai.BadRequestError) as raised:
         create(client, HELLO, previous_response_id="resp_unknown", stream=stream)
 
-    assert refused.value.body == {
-        "message": refused.value.body["message"],
+    assert raised.value.body == {
+        "message": raised.value.body["message"],
         "type": "invalid_request_error",
         "param": "previous_response_id",
         "code": "previous_response_not_found",
@@ -173,9 +173,9 @@ def test_an_earlier_response_is_not_found(client, stream):
 
 
 def test_an_unknown_model_is_not_found(client, stream):
-    with pytest.raises(openai.NotFoundError) as refused:
+    with pytest.raises(openai.NotFoundError) as raised:
         client.responses.create(model="nope", input=HELLO, stream=stream)
 
-    assert set(refused.value.body) == {"message", "type", "param", "code"}
-    assert refused.value.code == "model_not_found"
-    assert "nope" in refused.value.body["message"]
+    assert set(raised.value.body) == {"message", "type", "param", "code"}
+    assert raised.value.code == "model_not_found"
+    assert "nope" in raised.value.body["message"]

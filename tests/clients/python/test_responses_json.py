@@ -1,11 +1,11 @@
-"""Whole answers of the Responses API: `stream` is absent."""
+"""JSON answers of the Responses API: without `stream`."""
 
 import pytest
 
 from demo import HELLO, MODEL, THINK
-from responses import TOOL, create, told
+from responses import TOOL, create, comparable
 
-# Every answer has all of them, null or not.
+# Every answer has all of these keys; some may be null.
 ENVELOPE = """
     id object created_at completed_at status error incomplete_details model output usage
     previous_response_id instructions tools tool_choice parallel_tool_calls max_tool_calls
@@ -58,7 +58,7 @@ def test_the_envelope_is_complete(client):
     answer = create(client, "hello").to_dict()
 
     assert [key for key in ENVELOPE if key not in answer] == []
-    # The SDK makes it out of the items; sent, it would stand in the way.
+    # The SDK computes it from the items; a sent value would conflict.
     assert "output_text" not in answer
 
 
@@ -130,7 +130,7 @@ def test_two_answers_differ_only_in_ids_and_times(client):
 
     assert first.id != second.id
     assert first.output[0].id != second.output[0].id
-    assert told(first) == told(second)
+    assert comparable(first) == comparable(second)
 
 
 def test_stream_false_is_the_same_as_no_stream(client):

@@ -1,11 +1,11 @@
-"""What holds in every Responses stream, whatever the answer is."""
+"""Invariants of every Responses stream."""
 
 import pytest
 
-from responses import TURNS, create, events_of, of_item, told
+from responses import TURNS, create, events_of, of_item, comparable
 
 LIFECYCLE = ("response.created", "response.in_progress")
-# For each sort of delta: the event that ends it, and the field of that event with the whole.
+# For each kind of delta: the event that ends it, and the field of that event with the complete value.
 ENDS = {
     "response.output_text.delta": ("response.output_text.done", "text"),
     "response.refusal.delta": ("response.refusal.done", "refusal"),
@@ -32,7 +32,7 @@ def events(turn):
 
 @pytest.fixture
 def items(events):
-    """The events of each item; the item is the place in the list."""
+    """The events of each item, by output index."""
     indexes = {event.output_index for event in events if hasattr(event, "output_index")}
     assert indexes == set(range(len(indexes)))
     return [of_item(events, index) for index in sorted(indexes)]
@@ -59,7 +59,7 @@ def test_every_event_is_of_the_same_response(events):
     assert responses[0].id.startswith("resp_")
 
 
-def test_it_begins_empty(events):
+def test_it_starts_empty(events):
     for kind, event in zip(LIFECYCLE, events):
         response = event.response.to_dict()
         assert event.type == kind
@@ -89,14 +89,14 @@ def test_an_item_keeps_its_ids(events, items):
         assert len({(s.id, s.type, getattr(s, "call_id", None)) for s in states}) == 1
 
 
-def test_the_pieces_make_the_whole(turn, items):
+def test_the_deltas_make_the_complete_text(turn, items):
     _, status, _ = turn
     for item_events in items:
         for kind, (end, field) in ENDS.items():
-            pieces = [event.delta for event in item_events if event.type == kind]
+            deltas = [event.delta for event in item_events if event.type == kind]
             wholes = [getattr(event, field) for event in item_events if event.type == end]
-            if pieces and status != "failed":
-                assert wholes == ["".join(pieces)]
+            if deltas and status != "failed":
+                assert wholes == ["".join(deltas)]
 
 
 def test_the_output_is_the_items_as_they_were_closed(turn, items):
@@ -111,7 +111,7 @@ def test_the_output_is_the_items_as_they_were_closed(turn, items):
 
 
 @pytest.mark.parametrize("name", [name for name, (_, status) in TURNS.items() if status != "failed"])
-def test_the_whole_answer_is_the_same(client, name):
+def test_the_json_answer_is_the_same(client, name):
     params, _ = TURNS[name]
 
-    assert told(events_of(client, **params)[-1].response) == told(create(client, **params))
+    assert comparable(events_of(client, **params)[-1].response) == comparable(create(client, **params))

@@ -3,7 +3,7 @@
 import json
 
 from demo import HELLO, MODEL, STORY
-from responses import create, events_of, joined, told, types_of
+from responses import create, events_of, joined, comparable, types_of
 
 
 def test_the_events_come_in_order(client):
@@ -20,7 +20,7 @@ def test_the_events_come_in_order(client):
     ]
 
 
-def test_the_message_fills_from_empty_to_whole(client):
+def test_the_message_grows_from_empty_to_complete(client):
     text = create(client, HELLO).output_text
     _, _, added, part_added, *deltas, text_done, part_done, done, _ = [
         event.to_dict() for event in events_of(client, HELLO)
@@ -49,10 +49,10 @@ def test_the_message_fills_from_empty_to_whole(client):
         assert {key: event[key] for key in place} == place
 
 
-def test_a_story_comes_in_many_pieces(client):
-    pieces = [e for e in events_of(client, STORY) if e.type == "response.output_text.delta"]
+def test_a_story_is_streamed_in_many_deltas(client):
+    deltas = [e for e in events_of(client, STORY) if e.type == "response.output_text.delta"]
 
-    assert len(pieces) >= 5
+    assert len(deltas) >= 5
 
 
 def test_an_event_is_named_as_its_data_is(client):
@@ -65,7 +65,7 @@ def test_an_event_is_named_as_its_data_is(client):
 
     assert content_type.startswith("text/event-stream")
     assert rest == ""
-    # A final `[DONE]` is allowed: the published text has none, the open specification asks for it.
+    # A final `[DONE]` is allowed: OpenAI's documentation has none, the open specification requires it.
     if frames[-1] == ["data: [DONE]"]:
         frames.pop()
     for frame in frames:
@@ -75,7 +75,7 @@ def test_an_event_is_named_as_its_data_is(client):
     assert frames[-1][0] == "event: response.completed"
 
 
-def test_the_stream_helper_gives_the_whole_answer(client):
+def test_the_stream_helper_gives_the_complete_answer(client):
     whole = create(client, HELLO)
     with client.responses.stream(model=MODEL, input=HELLO) as stream:
         events = list(stream)
@@ -90,5 +90,5 @@ def test_the_stream_helper_gives_the_whole_answer(client):
     assert [e.text for e in events if e.type == "response.output_text.done"] == [whole.output_text]
 
 
-def test_the_last_event_holds_what_the_whole_answer_does(client):
-    assert told(events_of(client, HELLO)[-1].response) == told(create(client, HELLO))
+def test_the_last_event_equals_the_json_answer(client):
+    assert comparable(events_of(client, HELLO)[-1].response) == comparable(create(client, HELLO))

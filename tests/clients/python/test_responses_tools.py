@@ -1,4 +1,4 @@
-"""Function calls in the Responses API: asked for, answered, accumulated and parsed."""
+"""Function calls in the Responses API: requested, answered, accumulated and parsed."""
 
 import openai
 import pytest
@@ -37,7 +37,7 @@ def test_the_answer_is_one_call(client):
     assert call.id.startswith("fc_")
 
 
-def test_a_streamed_call_is_opened_then_fed_arguments(client):
+def test_a_streamed_call_is_opened_before_its_arguments(client):
     events = events_of(client, WEATHER, tools=[TOOL])
     _, _, added, *deltas, arguments_done, item_done, _ = [event.to_dict() for event in events]
     item = added["item"]
@@ -72,9 +72,9 @@ def test_the_stream_helper_gathers_the_arguments(client):
     assert (call.type, call.name, call.arguments) == ("function_call", "get_weather", PARIS)
 
 
-def test_the_result_is_answered_with_text(client):
-    asked = create(client, WEATHER, tools=[TOOL]).output
-    answer = create(client, [*WEATHER, *asked, *results(asked, SUNNY)], tools=[TOOL])
+def test_the_result_is_followed_by_text(client):
+    calls = create(client, WEATHER, tools=[TOOL]).output
+    answer = create(client, [*WEATHER, *calls, *results(calls, SUNNY)], tools=[TOOL])
 
     assert answer.status == "completed"
     assert [item.type for item in answer.output] == ["message"]
@@ -83,8 +83,8 @@ def test_the_result_is_answered_with_text(client):
 
 def test_the_round_trip_works_with_streams_alone(client):
     with client.responses.stream(model=MODEL, input=WEATHER, tools=[TOOL]) as stream:
-        asked = stream.get_final_response().output
-    conversation = [*WEATHER, *asked, *results(asked, SUNNY)]
+        calls = stream.get_final_response().output
+    conversation = [*WEATHER, *calls, *results(calls, SUNNY)]
     with client.responses.stream(model=MODEL, input=conversation, tools=[TOOL]) as stream:
         answer = stream.get_final_response()
 
@@ -113,15 +113,15 @@ def test_two_streamed_calls_do_not_mix(client):
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["json", "stream"])
-def test_two_results_are_answered_with_text(client, stream):
-    def ask(input):
+def test_two_results_are_followed_by_text(client, stream):
+    def send(input):
         if not stream:
             return create(client, input, tools=[TOOL])
         with client.responses.stream(model=MODEL, input=input, tools=[TOOL]) as events:
             return events.get_final_response()
 
-    asked = ask(BOTH).output
-    answer = ask([*BOTH, *asked, *results(asked, SUNNY, RAINY)])
+    calls = send(BOTH).output
+    answer = send([*BOTH, *calls, *results(calls, SUNNY, RAINY)])
 
     assert [item.type for item in answer.output] == ["message"]
     assert answer.output_text

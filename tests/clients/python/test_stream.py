@@ -43,26 +43,26 @@ def test_every_chunk_is_of_the_same_answer(client, messages):
     assert chunks[0].id.startswith("chatcmpl-")
 
 
-def test_the_pieces_make_the_whole_answer(client, messages):
+def test_the_deltas_make_the_complete_answer(client, messages):
     whole = client.chat.completions.create(model=MODEL, messages=messages)
 
     assert text_of(choice_frames(chunks_of(client, messages))) == whole.choices[0].message.content
 
 
-def test_a_story_comes_in_many_pieces(client):
-    pieces = [f for f in choice_frames(chunks_of(client, STORY)) if f["delta"].get("content")]
+def test_a_story_is_streamed_in_many_deltas(client):
+    deltas = [f for f in choice_frames(chunks_of(client, STORY)) if f["delta"].get("content")]
 
-    assert len(pieces) >= 5
+    assert len(deltas) >= 5
 
 
-def test_usage_is_not_sent_unasked(client, messages):
+def test_usage_is_not_sent_unless_requested(client, messages):
     chunks = chunks_of(client, messages)
 
     assert [c for c in chunks if "usage" in c.model_fields_set] == []
     assert [c for c in chunks if not c.choices] == []
 
 
-def test_usage_is_the_last_chunk_when_asked(client, messages):
+def test_usage_is_the_last_chunk_when_requested(client, messages):
     whole = client.chat.completions.create(model=MODEL, messages=messages)
     *others, last = chunks_of(client, messages, stream_options={"include_usage": True})
 
@@ -85,7 +85,7 @@ def test_the_wire_is_data_lines_that_end_with_done(client):
     assert lines[-1] == "data: [DONE]"
 
 
-def test_the_stream_helper_gives_the_whole_answer(client, messages):
+def test_the_stream_helper_gives_the_complete_answer(client, messages):
     whole = client.chat.completions.create(model=MODEL, messages=messages)
     with client.chat.completions.stream(
         model=MODEL, messages=messages, stream_options={"include_usage": True}

@@ -1,4 +1,4 @@
-"""Tool calls: asked for, answered, and accumulated."""
+"""Tool calls: requested, answered, and accumulated."""
 
 import openai
 from pydantic import BaseModel
@@ -48,7 +48,7 @@ def test_the_answer_is_one_call(client):
 
 
 def test_a_streamed_call_is_named_once_then_fed_arguments(client):
-    role, opening, *pieces, finish = choice_frames(weather(client, stream=True))
+    role, opening, *deltas, finish = choice_frames(weather(client, stream=True))
 
     assert role["delta"]["role"] == "assistant"
     [call] = opening["delta"]["tool_calls"]
@@ -62,8 +62,8 @@ def test_a_streamed_call_is_named_once_then_fed_arguments(client):
             }
         ]
     }
-    arguments = [piece["delta"]["tool_calls"][0]["function"]["arguments"] for piece in pieces]
-    assert [piece["delta"] for piece in pieces] == [
+    arguments = [frame["delta"]["tool_calls"][0]["function"]["arguments"] for frame in deltas]
+    assert [frame["delta"] for frame in deltas] == [
         {"tool_calls": [{"index": 0, "function": {"arguments": text}}]} for text in arguments
     ]
     assert len(arguments) > 1
@@ -83,9 +83,9 @@ def test_the_stream_helper_gathers_the_arguments(client):
     assert (choice.message.content or None, choice.finish_reason) == (None, "tool_calls")
 
 
-def test_the_result_is_answered_with_text(client):
-    asked = weather(client).choices[0].message.model_dump(exclude_unset=True)
-    [choice] = weather(client, with_results(WEATHER, asked, SUNNY)).choices
+def test_the_result_is_followed_by_text(client):
+    message = weather(client).choices[0].message.model_dump(exclude_unset=True)
+    [choice] = weather(client, with_results(WEATHER, message, SUNNY)).choices
 
     assert "Paris" in choice.message.content
     assert choice.message.model_dump(exclude_unset=True) == {
@@ -98,8 +98,8 @@ def test_the_result_is_answered_with_text(client):
 
 def test_the_round_trip_works_with_streams_alone(client):
     with client.chat.completions.stream(model=MODEL, messages=WEATHER, tools=[GET_WEATHER]) as stream:
-        asked = stream.get_final_completion().choices[0].message
-    call = asked.tool_calls[0]
+        message = stream.get_final_completion().choices[0].message
+    call = message.tool_calls[0]
     conversation = with_results(
         WEATHER,
         {
@@ -142,8 +142,8 @@ def test_two_calls_are_two_entries(client):
 
 
 def test_two_streamed_calls_come_one_after_the_other(client):
-    _, *pieces, finish = choice_frames(weather(client, BOTH, stream=True))
-    fragments = [call for piece in pieces for call in piece["delta"]["tool_calls"]]
+    _, *deltas, finish = choice_frames(weather(client, BOTH, stream=True))
+    fragments = [call for frame in deltas for call in frame["delta"]["tool_calls"]]
     indexes = [fragment["index"] for fragment in fragments]
 
     # openai-python takes a call as finished when the next index appears.
@@ -170,9 +170,9 @@ def test_the_stream_helper_gathers_two_calls(client):
     assert [c.function.arguments for c in choice.message.tool_calls] == [PARIS, LONDON]
 
 
-def test_two_results_are_answered_with_text(client):
-    asked = weather(client, BOTH).choices[0].message.model_dump(exclude_unset=True)
-    [choice] = weather(client, with_results(BOTH, asked, SUNNY, RAINY)).choices
+def test_two_results_are_followed_by_text(client):
+    message = weather(client, BOTH).choices[0].message.model_dump(exclude_unset=True)
+    [choice] = weather(client, with_results(BOTH, message, SUNNY, RAINY)).choices
 
     assert choice.message.content
     assert choice.message.tool_calls is None
