@@ -6,13 +6,13 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use divan::{AllocProfiler, Bencher, black_box};
-use reframe::domain::{Delta, Event, Tree};
-use reframe::engine::pipeline::{Pipeline, RenderMode, ResponseMode, TurnSpec};
-use reframe::engine::request;
-use reframe::mapping::config::gateway::Validation;
-use reframe::mapping::{Plan, load};
-use reframe::reload::embedded;
-use reframe::turn::Ids;
+use reframe::testing::domain::{Delta, Event, Tree};
+use reframe::testing::engine::pipeline::{Pipeline, RenderMode, ResponseMode, TurnSpec};
+use reframe::testing::engine::request;
+use reframe::testing::mapping::config::gateway::Validation;
+use reframe::testing::mapping::{Plan, load};
+use reframe::testing::reload::embedded;
+use reframe::testing::turn::Ids;
 use reframe_json::Limits;
 use std::sync::{Arc, LazyLock};
 

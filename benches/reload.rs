@@ -3,9 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use divan::{Bencher, black_box};
-use reframe::mapping::{Overrides, Plan, SourceFile, load, load_with};
-use reframe::reload::{Base, Layers, embedded, read_set};
-use reframe::verify;
+use reframe::testing::mapping::{Overrides, Plan, SourceFile, load, load_with};
+use reframe::testing::reload::{Base, Layers, embedded, read_set};
+use reframe::testing::verify;
 use std::sync::LazyLock;
 
 static FILES: LazyLock<Vec<SourceFile>> = LazyLock::new(embedded::files);

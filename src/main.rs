@@ -1,3 +1,3 @@
 fn main() -> std::process::ExitCode {
-    reframe::cli::run()
+    reframe::run()
 }

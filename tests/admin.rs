@@ -215,13 +215,13 @@ fn a_set_that_loses_its_schemas_is_rejected() {
     let (status, response) = reload_expecting(&admin, "refused");
     assert_eq!(status, 422);
     let message = &response["refused"]["diagnostics"][0]["message"];
-    assert_eq!(message, "the set had schemas of its own, and has none any more");
+    assert_eq!(message, "the set had its own schemas, and they are missing now");
     #[cfg(unix)]
     {
         std::os::unix::fs::symlink("nowhere", dir.path("schemas")).unwrap();
         let (_, response) = reload_expecting(&admin, "refused");
         let reason = response["refused"]["reason"].as_str().unwrap();
-        assert!(reason.contains("it is a link to nothing"), "{reason}");
+        assert!(reason.contains("it is a dangling symlink"), "{reason}");
         fs::remove_file(dir.path("schemas")).unwrap();
     }
     fs::rename(dir.path("elsewhere"), dir.path("schemas")).unwrap();

@@ -6,10 +6,10 @@
 mod replay;
 
 use proptest::prelude::*;
-use reframe::domain::{StreamEnd, Tree};
-use reframe::mapping::config::backend::Framing;
-use reframe::mapping::config::transcript::{RecordedEvent, Transcript, TranscriptLine};
-use reframe::upstream::decode::{Decoder, DecoderOutput, EventTooLarge};
+use reframe::testing::domain::{StreamEnd, Tree};
+use reframe::testing::mapping::config::backend::Framing;
+use reframe::testing::mapping::config::transcript::{RecordedEvent, Transcript, TranscriptLine};
+use reframe::testing::upstream::decode::{Decoder, DecoderOutput, EventTooLarge};
 use replay::LoadedSet;
 use std::path::Path;
 use std::sync::OnceLock;

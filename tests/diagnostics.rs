@@ -7,10 +7,10 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use reframe::cli::check;
-use reframe::diagnostics::{Code, CodePage, FileId, Findings, Phase};
-use reframe::mapping::source::yaml;
-use reframe::reload::{Base, Layers};
+use reframe::testing::cli::check;
+use reframe::testing::diagnostics::{Code, CodePage, FileId, Findings, Phase};
+use reframe::testing::mapping::source::yaml;
+use reframe::testing::reload::{Base, Layers};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -357,7 +357,7 @@ fn a_file_of_two_mebibytes_is_not_read() {
     let (text, code) = check::report(&layers_with(folder.path()), false);
     let path = format!("{}/dialects/big.yaml", folder.path().display());
     let expected = format!(
-        "error[RF004]: {path} has 2097152 bytes, and at most 1048576 are read\n--> {path}\n\n\
+        "error[RF004]: {path} has 2097152 bytes; the limit is 1048576\n--> {path}\n\n\
          the set cannot be read: 1 error, 0 warnings\n"
     );
     assert_eq!((findings(&text), code), (expected, 2));

@@ -11,21 +11,23 @@ mod parrot_client;
 mod replay;
 
 use parrot_client::Server;
-use reframe::diagnostics::{FileId, Findings, render_all};
-use reframe::domain::emit::{DELTA_KINDS, EVENTS, FORMAT, ITEMS, OBSERVATIONS, PARTS, SCALARS, TOOL_CHOICE, TOOLS};
-use reframe::domain::policy::BUILT_IN;
-use reframe::domain::variables::RecordType;
-use reframe::domain::{FaultKind, Finish, MomentKind, StreamFormat, Tree};
-use reframe::mapping::config::backend::{Framing, Transport, Unmatched};
-use reframe::mapping::config::capabilities::{OnUnsupported, StreamMode, SystemMessages};
-use reframe::mapping::config::dialect_request::RequiredType;
-use reframe::mapping::config::gateway::Auth;
-use reframe::mapping::config::gateway::Validation;
-use reframe::mapping::language::field::Conversion;
-use reframe::mapping::source::yaml;
-use reframe::mapping::{SourceFile, load};
-use reframe::reload::{Base, Layers, embedded, generation};
-use reframe::verify;
+use reframe::testing::diagnostics::{FileId, Findings, render_all};
+use reframe::testing::domain::emit::{
+    DELTA_KINDS, EVENTS, FORMAT, ITEMS, OBSERVATIONS, PARTS, SCALARS, TOOL_CHOICE, TOOLS,
+};
+use reframe::testing::domain::policy::BUILT_IN;
+use reframe::testing::domain::variables::RecordType;
+use reframe::testing::domain::{FaultKind, Finish, MomentKind, StreamFormat, Tree};
+use reframe::testing::mapping::config::backend::{Framing, Transport, Unmatched};
+use reframe::testing::mapping::config::capabilities::{OnUnsupported, StreamMode, SystemMessages};
+use reframe::testing::mapping::config::dialect_request::RequiredType;
+use reframe::testing::mapping::config::gateway::Auth;
+use reframe::testing::mapping::config::gateway::Validation;
+use reframe::testing::mapping::language::field::Conversion;
+use reframe::testing::mapping::source::yaml;
+use reframe::testing::mapping::{SourceFile, load};
+use reframe::testing::reload::{Base, Layers, embedded, generation};
+use reframe::testing::verify;
 use replay::LoadedSet;
 use std::collections::HashSet;
 use std::fs;
@@ -200,7 +202,8 @@ fn the_edits_in_the_readme_work_as_described() {
         let chat = files.iter_mut().find(|f| f.name == "dialects/chat.yaml").unwrap();
         assert!(chat.text.contains(from), "{from}");
         chat.text = chat.text.replace(from, to).into();
-        generation::build(&files, 2, None, &reframe::mapping::Overrides::default()).map_err(|error| error.summary())
+        generation::build(&files, 2, None, &reframe::testing::mapping::Overrides::default())
+            .map_err(|error| error.summary())
     };
     assert!(edit("chatcmpl-", "hello-").is_ok());
     let rejected = edit("choice.refusal", "choice.refusl").unwrap_err();

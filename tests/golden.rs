@@ -9,7 +9,7 @@
 #[path = "support/replay.rs"]
 mod replay;
 
-use reframe::engine::pipeline::RenderMode;
+use reframe::testing::engine::pipeline::RenderMode;
 use replay::{LoadedSet, StreamOutput};
 use std::fs;
 use std::path::{Path, PathBuf};

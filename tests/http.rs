@@ -506,7 +506,7 @@ fn a_port_in_use_is_reported_with_help() {
     assert_eq!((exit.code, exit.stdout.as_str()), (Some(2), ""));
     let lines: Vec<&str> = exit.stderr.lines().collect();
     assert!(lines[0].starts_with(&format!("error: cannot listen on {addr}: ")), "{lines:?}");
-    let help = "help: choose another place with --listen 127.0.0.1:0 or PORT=0, which picks a free port";
+    let help = "help: choose another address with --listen 127.0.0.1:0 or PORT=0, which picks a free port";
     assert_eq!(lines[1..], [help]);
 }
 

@@ -19,8 +19,8 @@ mod turn_model;
 
 use events::Output;
 use proptest::prelude::*;
-use reframe::domain::{Delta, Event, FaultKind, Moment, MomentKind, Policies};
-use reframe::turn::{Ids, Turn};
+use reframe::testing::domain::{Delta, Event, FaultKind, Moment, MomentKind, Policies};
+use reframe::testing::turn::{Ids, Turn};
 
 fn cases() -> u32 {
     std::env::var("LAWS_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(400)

@@ -6,12 +6,12 @@
 #[path = "support/docs.rs"]
 mod docs;
 
-use reframe::diagnostics::{Code, Diagnostic, FileId, Findings};
-use reframe::domain::Tree;
-use reframe::mapping::source::{field_reader, yaml};
-use reframe::mapping::spec::{FILE_KINDS, FileKind};
-use reframe::mapping::{Overrides, Plan, SourceFile, load, load_with};
-use reframe::reload::{Base, Layers, embedded};
+use reframe::testing::diagnostics::{Code, Diagnostic, FileId, Findings};
+use reframe::testing::domain::Tree;
+use reframe::testing::mapping::source::{field_reader, yaml};
+use reframe::testing::mapping::spec::{FILE_KINDS, FileKind};
+use reframe::testing::mapping::{Overrides, Plan, SourceFile, load, load_with};
+use reframe::testing::reload::{Base, Layers, embedded};
 use reframe_json::{Schema, SchemaSet};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

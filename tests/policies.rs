@@ -8,9 +8,9 @@
 #[path = "support/replay.rs"]
 mod replay;
 
-use reframe::domain::policy::BUILT_IN;
-use reframe::mapping::SourceFile;
-use reframe::reload::embedded;
+use reframe::testing::domain::policy::BUILT_IN;
+use reframe::testing::mapping::SourceFile;
+use reframe::testing::reload::embedded;
 use replay::LoadedSet;
 use std::fs;
 use std::path::Path;
@@ -80,7 +80,7 @@ fn output(set: &LoadedSet, dialect: &str, profile: &str, case: &str) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/transcripts").join(case);
     let transcript = replay::transcript(&folder.join("events.jsonl"));
     let requests = replay::requests(&folder.join("request.json"));
-    let plain = reframe::domain::Tree::parse(br#"{"model":"m","stream":true,"input":"hi"}"#).unwrap();
+    let plain = reframe::testing::domain::Tree::parse(br#"{"model":"m","stream":true,"input":"hi"}"#).unwrap();
     let body = requests.get(dialect).unwrap_or(&plain);
     let stream = set.stream(&transcript, dialect, profile, body).text();
     format!("{stream}---\n{}", set.body(&transcript, dialect, profile, body))

@@ -9,12 +9,12 @@
 #[path = "support/replay.rs"]
 mod replay;
 
-use reframe::domain::{Fault, Tree};
-use reframe::engine::request;
-use reframe::mapping::SourceFile;
-use reframe::reload::embedded;
-use reframe::upstream::build_request::prepare;
-use reframe::upstream::secrets::Secret;
+use reframe::testing::domain::{Fault, Tree};
+use reframe::testing::engine::request;
+use reframe::testing::mapping::SourceFile;
+use reframe::testing::reload::embedded;
+use reframe::testing::upstream::build_request::prepare;
+use reframe::testing::upstream::secrets::Secret;
 use replay::LoadedSet;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -6,7 +6,7 @@
 #[path = "support/replay.rs"]
 mod replay;
 
-use reframe::domain::{FrameBody, Tree};
+use reframe::testing::domain::{FrameBody, Tree};
 use replay::LoadedSet;
 use std::path::Path;
 use std::sync::OnceLock;
@@ -14,9 +14,9 @@ use std::sync::OnceLock;
 fn set() -> &'static LoadedSet {
     static SET: OnceLock<LoadedSet> = OnceLock::new();
     SET.get_or_init(|| {
-        let mut files = reframe::reload::embedded::files();
+        let mut files = reframe::testing::reload::embedded::files();
         let policy_b = "profile: policy-b\npolicies: { usage: zeros }\n";
-        files.push(reframe::mapping::SourceFile {
+        files.push(reframe::testing::mapping::SourceFile {
             name: "profiles/policy-b.yaml".into(),
             shown: "policy-b.yaml".into(),
             text: policy_b.into(),

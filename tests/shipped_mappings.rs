@@ -3,11 +3,11 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use reframe::diagnostics::render_all;
-use reframe::domain::policy::BUILT_IN;
-use reframe::mapping::{Overrides, Plan, SourceFile, load, load_with};
-use reframe::reload::embedded;
-use reframe::verify;
+use reframe::testing::diagnostics::render_all;
+use reframe::testing::domain::policy::BUILT_IN;
+use reframe::testing::mapping::{Overrides, Plan, SourceFile, load, load_with};
+use reframe::testing::reload::embedded;
+use reframe::testing::verify;
 use std::sync::OnceLock;
 use std::thread;
 

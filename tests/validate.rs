@@ -2,11 +2,11 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use reframe::capture::{ValidationReport, fit, read, validate};
-use reframe::diagnostics::render_all;
-use reframe::mapping::config::dialect::DialectPlan;
-use reframe::mapping::{Plan, SourceFile, load};
-use reframe::reload::embedded;
+use reframe::testing::capture::{ValidationReport, fit, read, validate};
+use reframe::testing::diagnostics::render_all;
+use reframe::testing::mapping::config::dialect::DialectPlan;
+use reframe::testing::mapping::{Plan, SourceFile, load};
+use reframe::testing::reload::embedded;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -14,14 +14,15 @@ use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// YAML files say how a backend's events become the frames that a client expects.
+/// An LLM gateway programmed in YAML: mapping files translate any backend's stream into exactly what OpenAI-compatible
+/// clients expect.
 #[derive(Parser)]
 #[command(name = "reframe", version, about, max_term_width = 100)]
 struct Args {
     /// The mapping set to use instead of the embedded one [default: ./mappings if it has a gateway.yaml]
     #[arg(long, global = true, value_name = "DIR")]
     mappings: Option<PathBuf>,
-    /// Lay the files of this folder over the set; may be given more than once
+    /// Add the files of this folder to the set, replacing files of the same name; can be repeated
     #[arg(long, global = true, value_name = "DIR")]
     add: Vec<PathBuf>,
     #[command(flatten)]
@@ -32,17 +33,17 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Serve clients (the default)
+    /// Start the gateway (the default)
     Serve,
-    /// Say what is wrong with the mappings
+    /// Check the mappings and report all problems
     Check(check::CheckArgs),
-    /// Run the *.test.yaml files that stand beside the mappings
+    /// Run the *.test.yaml files of the set
     Test(test::TestArgs),
-    /// Show, event by event, what a dialect makes of a transcript
+    /// Show, event by event, how a dialect translates a transcript or a test
     Explain(explain::ExplainArgs),
-    /// The OpenAPI document of the set
+    /// Print or write the OpenAPI document of the set
     Openapi(openapi::OpenapiArgs),
-    /// Say whether a captured body or stream is what a client of a dialect expects
+    /// Check whether a captured body or stream conforms to a dialect
     Validate(validate::ValidateArgs),
     /// Print the JSON Schema of a kind of mapping file, for editors; without a kind, list the kinds
     Schema(schema::SchemaArgs),
@@ -116,7 +117,7 @@ fn print_report(text: &str, code: u8) -> u8 {
     let mut out = std::io::stdout();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            eprintln!("error: cannot write what was found: {error}");
+            eprintln!("error: cannot write the report: {error}");
             EXIT_ERROR
         }
         Ok(()) | Err(_) => code,

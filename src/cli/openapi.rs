@@ -15,10 +15,10 @@ pub struct OpenapiArgs {
     /// Write the file instead of printing the document
     #[arg(long, conflicts_with = "check")]
     write: bool,
-    /// Say whether the file is current
+    /// Check whether the file is current
     #[arg(long)]
     check: bool,
-    /// The file
+    /// The file to write or check
     #[arg(long, value_name = "PATH", default_value = "openapi/openapi.json")]
     file: PathBuf,
 }
@@ -39,11 +39,11 @@ pub fn run(args: &OpenapiArgs, layers: Layers, overrides: Overrides) -> u8 {
         return match fs::read_to_string(&args.file) {
             Ok(written) if written == text => EXIT_OK,
             Ok(_) => {
-                eprintln!("{shown} is not what the mappings say any more; `reframe openapi --write` writes it");
+                eprintln!("{shown} is stale; run `reframe openapi --write`");
                 EXIT_FINDINGS
             }
             Err(error) => {
-                eprintln!("error: {shown}: {error}\nhelp: `reframe openapi --write` writes it");
+                eprintln!("error: {shown}: {error}\nhelp: run `reframe openapi --write`");
                 EXIT_ERROR
             }
         };

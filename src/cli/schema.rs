@@ -16,7 +16,7 @@ pub struct SchemaArgs {
     /// Write schemas/mapping/KIND.json (without KIND all of them, and docs/mappings/reference.md)
     #[arg(long, conflicts_with = "check")]
     write: bool,
-    /// Say which of these files are not what --write would write
+    /// Check whether these files are current
     #[arg(long)]
     check: bool,
 }
@@ -81,7 +81,7 @@ fn check(generated_files: &[GeneratedFile]) -> u8 {
     if stale.is_empty() {
         return EXIT_OK;
     }
-    println!("`reframe schema --write` writes them");
+    println!("run `reframe schema --write`");
     EXIT_FINDINGS
 }
 

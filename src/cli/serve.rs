@@ -21,17 +21,17 @@ use std::time::Duration;
 
 #[derive(Args, Default)]
 pub struct ServeArgs {
-    /// Where to listen: HOST:PORT, port 0 picks one [default: 127.0.0.1:$PORT, else what gateway.yaml says]
+    /// Listen address, HOST:PORT; port 0 picks a free port [default: 127.0.0.1:$PORT, else `listen` in gateway.yaml]
     #[arg(long, global = true, value_name = "ADDR")]
     listen: Option<String>,
-    /// Also listen here, on this machine, for those who run the gateway: reload, status, metrics. The token that they show
-    /// is in REFRAME_ADMIN_TOKEN
+    /// Address of the admin listener, which must be local: reload, status, metrics. Its bearer token is in
+    /// REFRAME_ADMIN_TOKEN
     #[arg(long, global = true, value_name = "ADDR")]
     admin: Option<String>,
-    /// Send every model to one backend: the name of a backend file and a base URL. Its key is in REFRAME_BACKEND_KEY
+    /// Send every model to one backend: the name of a backend file and a base URL. Its API key is in REFRAME_BACKEND_KEY
     #[arg(long, global = true, value_name = "NAME=URL")]
     backend: Option<String>,
-    /// The profile of every route
+    /// Use this profile for every route
     #[arg(long, global = true, value_name = "NAME")]
     profile: Option<String>,
 }
@@ -67,7 +67,7 @@ pub fn run(layers: Layers, overrides: Overrides) -> u8 {
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
-            eprintln!("error: no runtime: {error}");
+            eprintln!("error: cannot start the async runtime: {error}");
             return EXIT_ERROR;
         }
     };
@@ -94,7 +94,7 @@ async fn serve(reloader: Arc<Reloader>, hangups: HangupSignals) -> u8 {
         Ok(listener) => listener,
         Err(error) => {
             eprintln!("error: cannot listen on {addr}: {error}");
-            eprintln!("help: choose another place with --listen 127.0.0.1:0 or PORT=0, which picks a free port");
+            eprintln!("help: choose another address with --listen 127.0.0.1:0 or PORT=0, which picks a free port");
             return EXIT_ERROR;
         }
     };
@@ -105,15 +105,15 @@ async fn serve(reloader: Arc<Reloader>, hangups: HangupSignals) -> u8 {
     app_state.client_pool.keys.seal(secret_sources(gateway));
     let remote_allowed = gateway.auth == Auth::None || auth::has_api_key(gateway, &app_state.client_pool.keys);
     if !remote_allowed && !listener.local_addr().ip().is_loopback() {
-        eprintln!("error: {addr} can be reached from elsewhere, and no key is asked for");
-        eprintln!("help: set REFRAME_API_KEY, or say `auth: none` in gateway.yaml if anybody may ask");
+        eprintln!("error: {addr} is not a local address and no API key is configured");
+        eprintln!("help: set REFRAME_API_KEY, or set `auth: none` in gateway.yaml to accept requests without a key");
         return EXIT_ERROR;
     }
     for backend in &gateway.backends {
         let source = backend.address.as_ref().and_then(|address| address.api_key.as_ref());
         if let Some(source) = source.filter(|source| app_state.client_pool.keys.get(source).is_none()) {
             let why = app_state.client_pool.keys.missing_reason(source);
-            tracing::warn!(backend = backend.name, why, "the backend's key is missing");
+            tracing::warn!(backend = backend.name, why, "the API key of the backend is missing");
         }
     }
     let admin = match Admin::bind(gateway, &app_state.client_pool.keys).await {
@@ -131,7 +131,7 @@ async fn serve(reloader: Arc<Reloader>, hangups: HangupSignals) -> u8 {
         match FolderWatcher::start(move || watched.layers().folders(), move || drop(changed.reload(Cause::Watch))) {
             Ok(watch) => Some(watch),
             Err(error) => {
-                tracing::warn!(error, "the mappings are not watched");
+                tracing::warn!(error, "cannot watch the mappings; changes need SIGHUP or POST /admin/reload");
                 None
             }
         };
@@ -149,7 +149,7 @@ async fn serve(reloader: Arc<Reloader>, hangups: HangupSignals) -> u8 {
     let _ = io::stdout().write_all(banner(&reloader, listener.local_addr(), admin_addr).as_bytes());
     tokio::select! {
         () = listener.serve(Gateway::new(reloader, app_state), stop, DRAIN) => {}
-        () = stop_now => tracing::info!("told to stop again, dropping what still runs"),
+        () = stop_now => tracing::info!("second stop signal, dropping the turns in flight"),
     }
     EXIT_OK
 }
@@ -201,7 +201,7 @@ impl HangupSignals {
 
     async fn reload(self, reloader: Arc<Reloader>) {
         let Ok(mut signals) = self.0 else {
-            tracing::warn!("SIGHUP cannot be heard");
+            tracing::warn!("cannot handle SIGHUP");
             return;
         };
         while signals.recv().await.is_some() {
@@ -209,7 +209,7 @@ impl HangupSignals {
             let reload = tokio::task::spawn_blocking(move || match reloader.reload(Cause::Signal) {
                 // The other outcomes are logged by the reloader.
                 ReloadOutcome::Unchanged(now) => {
-                    tracing::info!("generation {} stays: its files have not changed", now.number);
+                    tracing::info!("generation {} unchanged: its files have not changed", now.number);
                 }
                 ReloadOutcome::Applied(_) | ReloadOutcome::Rejected(_) => {}
             });
@@ -241,7 +241,7 @@ fn stop_signal(times: usize) -> impl Future<Output = ()> {
     let terminate = signal(SignalKind::terminate());
     async move {
         let (Ok(mut interrupt), Ok(mut terminate)) = (interrupt, terminate) else {
-            tracing::warn!("signals cannot be heard, so only a kill stops the server");
+            tracing::warn!("cannot handle SIGINT and SIGTERM; only SIGKILL stops the server");
             return std::future::pending().await;
         };
         for _ in 0..times {

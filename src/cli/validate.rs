@@ -15,15 +15,15 @@ use std::path::{Path, PathBuf};
 
 #[derive(Args)]
 pub struct ValidateArgs {
-    /// A body or a stream, as it was captured; `-` or nothing reads the standard input
+    /// A captured body or stream; `-` or nothing reads standard input
     file: Option<PathBuf>,
-    /// The dialect it is in [default: the one that fits best]
+    /// The dialect of the capture [default: the best match]
     #[arg(long)]
     dialect: Option<String>,
-    /// A profile to lay over the dialect
+    /// The profile to apply to the dialect
     #[arg(long)]
     profile: Option<String>,
-    /// How to print what is found
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Human)]
     format: Format,
 }
@@ -60,7 +60,7 @@ fn validate(args: &ValidateArgs, layers: &Layers) -> Result<(String, u8), String
         Ok(capture) => {
             let dialect = best(&dialects, &capture).ok_or_else(|| {
                 let known = or_list(dialects.iter().map(|d| d.name.as_str()));
-                format!("error: {shown}: no dialect of this set fits; name one with --dialect: {known}")
+                format!("error: {shown}: no dialect of this set matches; select one with --dialect: {known}")
             })?;
             (capture::validate(dialect, &capture), Some(dialect))
         }
@@ -89,7 +89,7 @@ fn input(file: Option<&Path>) -> Result<(String, Vec<u8>), String> {
         }
         None => {
             let mut bytes = Vec::new();
-            io::stdin().read_to_end(&mut bytes).map_err(|e| format!("error: the standard input: {e}"))?;
+            io::stdin().read_to_end(&mut bytes).map_err(|e| format!("error: standard input: {e}"))?;
             Ok(("stdin".to_owned(), bytes))
         }
     }
@@ -106,9 +106,9 @@ fn dialects<'p>(args: &ValidateArgs, plan: &'p Plan) -> Result<Vec<&'p DialectPl
     let found: Vec<&DialectPlan> = names.into_iter().filter(requested).filter_map(with).collect();
     match (&args.dialect, &args.profile) {
         _ if !found.is_empty() => Ok(found),
-        (Some(dialect), None) => Err(format!("error: no dialect `{dialect}`; there is {known}")),
+        (Some(dialect), None) => Err(format!("error: no dialect `{dialect}`; known dialects: {known}")),
         (Some(dialect), Some(profile)) => {
-            Err(format!("error: no dialect `{dialect}` with profile `{profile}`; there is {known}"))
+            Err(format!("error: no dialect `{dialect}` with profile `{profile}`; known dialects: {known}"))
         }
         (None, Some(profile)) => Err(format!("error: no profile `{profile}`")),
         (None, None) => Err("error: this set has no dialect".to_owned()),
@@ -129,8 +129,8 @@ fn human(shown: &str, verdict: &ValidationReport, dialect: Option<&DialectPlan>)
     for Finding { line, text: sentence, more } in &verdict.findings {
         let more = match more {
             0 => String::new(),
-            1 => " (and once more)".to_owned(),
-            n => format!(" (and {n} times more)"),
+            1 => " (and 1 more)".to_owned(),
+            n => format!(" (and {n} more)"),
         };
         text.push_str(&format!("{shown}:{line}: {sentence}{more}\n"));
     }

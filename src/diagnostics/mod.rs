@@ -16,7 +16,7 @@ pub use dedupe::dedupe;
 pub use docs::CodePage;
 pub use json::diagnostic_json;
 pub use phase::Phase;
-pub use render::{render_all, render_one, visible_span};
+pub use render::{render_all, visible_span};
 pub use span::{FileId, Source, SourceLocation, Sources, Span};
 pub use suggest::{describe_known, did_you_mean, likely_typo, or_list};
 

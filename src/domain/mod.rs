@@ -42,8 +42,10 @@ macro_rules! named_enum {
     }) => {
         $(#[doc = $description])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[allow(dead_code, reason = "some values are only named in YAML expressions")]
         $vis enum $name { $($(#[doc = $value_description])* $variant),* }
 
+        #[allow(dead_code, reason = "not every enum needs every function")]
         impl $name {
             pub const ALL: &'static [$name] = &[$($name::$variant),*];
             pub const NAMES: &'static [&'static str] = &[$($value),*];

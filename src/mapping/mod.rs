@@ -12,4 +12,3 @@ pub mod spec;
 
 pub use config::overrides::Overrides;
 pub use load::{LoadOutcome, Plan, SourceFile, load, load_with};
-pub use policy::environment::Environment;

@@ -48,7 +48,7 @@ pub fn document(plan: &Plan, generation: Option<&GenerationInfo>, operational: &
     }
     let mut info = vec![
         ("title", Tree::from("Reframe")),
-        ("description", Tree::from("What this gateway speaks, made from its active mappings.")),
+        ("description", Tree::from("The API of this gateway, generated from its active mappings.")),
         ("version", Tree::from(env!("CARGO_PKG_VERSION"))),
     ];
     if let Some(generation) = generation {
@@ -107,7 +107,7 @@ fn operation(gateway: &GatewayPlan, route: &RoutePlan, dialect: &DialectPlan, co
         (content_type, Tree::map([("schema", stream)])),
     ];
     let mut answer = vec![
-        ("description", Tree::from("The answer: JSON, or a stream when the request asks for one.")),
+        ("description", Tree::from("The response: JSON, or a stream if the request has `stream: true`.")),
         ("headers", gateway_headers(gateway)),
     ];
     answer.push(("content", Tree::map(content)));
@@ -143,7 +143,7 @@ fn parameter(choice: &HeaderChoice) -> Tree {
     Tree::map([
         ("name", Tree::from(choice.header.as_str())),
         ("in", Tree::from("header")),
-        ("description", Tree::from(format!("Chooses the policy `{}`.", choice.policy))),
+        ("description", Tree::from(format!("Selects the value of the policy `{}`.", choice.policy))),
         ("required", Tree::from(false)),
         ("schema", Tree::map([("type", Tree::from("string")), ("enum", Tree::from(words))])),
     ])
@@ -159,7 +159,7 @@ fn stream(dialect: &DialectPlan, components: &mut Components) -> Tree {
             kinds.push((frame.name.to_string(), schema));
         }
     }
-    let description = "The data of each event is one of these; a last event may say, in plain text, that it is over.";
+    let description = "The data of each event is one of these; a final event may be plain text.";
     Tree::map([
         ("description", Tree::from(description)),
         ("oneOf", Tree::from(kinds.into_iter().map(|(_, schema)| schema).collect::<Vec<_>>())),
@@ -173,7 +173,7 @@ fn static_route(
     components: &mut Components,
 ) -> Tree {
     let answer = Tree::map([
-        ("description", Tree::from("What the gateway knows.")),
+        ("description", Tree::from("A response from the gateway's configuration.")),
         ("headers", gateway_headers(gateway)),
         (
             "content",
@@ -185,7 +185,7 @@ fn static_route(
     responses.extend(errors(gateway, dialect, codes, components));
     let mut members = vec![
         ("operationId", Tree::from(operation_id(&route.method, &route.path))),
-        ("summary", Tree::from("What the gateway knows, from its mappings")),
+        ("summary", Tree::from("Static route of the gateway")),
         ("tags", Tree::from(vec![Tree::from("models")])),
     ];
     if route.prefix().is_some() {
@@ -209,24 +209,24 @@ fn metrics() -> Tree {
     ]);
     Tree::map([
         ("operationId", Tree::from("metrics")),
-        ("summary", Tree::from("What was counted, for Prometheus")),
+        ("summary", Tree::from("Metrics for Prometheus")),
         ("tags", Tree::from(vec![Tree::from("operations")])),
         ("responses", Tree::map([("200", answer)])),
     ])
 }
 
-const UNAUTHORIZED: (&str, &str) = ("401", "No key, or one that is not known.");
-const UNKNOWN: (&str, &str) = ("404", "There is no such model.");
+const UNAUTHORIZED: (&str, &str) = ("401", "The API key is missing or unknown.");
+const UNKNOWN: (&str, &str) = ("404", "Unknown model.");
 const ROUTE_ERRORS: &[(&str, &str)] = &[
-    ("400", "The request is not right; `param` names the member."),
+    ("400", "Invalid request; `param` names the field."),
     UNAUTHORIZED,
     UNKNOWN,
-    ("413", "The body is too large."),
-    ("429", "The backend asks to wait."),
-    ("500", "The gateway failed, or what it would have said breaks its schema."),
-    ("502", "The backend failed, or ended in the middle."),
-    ("503", "Too much is under way."),
-    ("504", "The backend was too slow."),
+    ("413", "The request body is too large."),
+    ("429", "The backend's rate limit is reached."),
+    ("500", "The gateway failed, or its response violates its schema."),
+    ("502", "The backend failed, or its response was incomplete."),
+    ("503", "The concurrency limit is reached."),
+    ("504", "The backend timed out."),
 ];
 
 fn errors(
@@ -239,7 +239,7 @@ fn errors(
     let one = |(code, description): &(&str, &str)| {
         let mut headers = gateway_headers(gateway);
         if matches!(*code, "429" | "503") {
-            headers.insert("retry-after", header("Seconds to wait.", "integer"));
+            headers.insert("retry-after", header("Seconds to wait before a retry.", "integer"));
         }
         let content = Tree::map([("application/json", Tree::map([("schema", schema.clone())]))]);
         let response =
@@ -251,12 +251,15 @@ fn errors(
 
 fn gateway_headers(gateway: &GatewayPlan) -> Tree {
     let names = &gateway.headers;
-    let mut headers = Tree::map([(names.request_id.clone(), header("The name of this answer in the log.", "string"))]);
+    let mut headers = Tree::map([(names.request_id.clone(), header("The id of this request in the log.", "string"))]);
     if let Some(name) = &names.elapsed_ms {
-        headers.insert(name.clone(), header("Milliseconds until the head left.", "integer"));
+        headers.insert(name.clone(), header("Milliseconds until the response headers were sent.", "integer"));
     }
     if let Some(name) = &names.dropped {
-        headers.insert(name.clone(), header("What of the request did not reach the backend.", "string"));
+        headers.insert(
+            name.clone(),
+            header("Request fields that were dropped because the backend does not support them.", "string"),
+        );
     }
     headers
 }

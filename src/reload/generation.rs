@@ -97,7 +97,7 @@ impl SetError {
     /// One line for the log: `1 error in dialects/chat.yaml (RF104 at 10:69): no variable …`.
     pub fn summary(&self) -> String {
         let count = self.diagnostics.len();
-        let Some(first) = self.diagnostics.first() else { return "no reason was found".into() };
+        let Some(first) = self.diagnostics.first() else { return "no diagnostics".into() };
         let errors = if count == 1 { "1 error".into() } else { format!("{count} errors, the first") };
         let (code, message) = (first.code.as_str(), &first.message);
         // An error of the set as a whole has no file.
@@ -143,8 +143,8 @@ pub fn check_own_schemas(files: &[SourceFile], now: &Generation) -> Option<SetEr
     if !had || files.iter().any(|f| own(&f.name, &f.shown)) {
         return None;
     }
-    let message = "the set had schemas of its own, and has none any more";
-    let help = "put the folder schemas/ back, or restart to go on with those in the binary";
+    let message = "the set had its own schemas, and they are missing now";
+    let help = "restore the folder schemas/, or restart to use the embedded schemas";
     let diagnostic = Diagnostic::new(Code::Unreadable, Span::NOWHERE, message).help(help);
     Some(SetError { diagnostics: vec![diagnostic], sources: Arc::default() })
 }

@@ -8,8 +8,7 @@ pub mod set_reader;
 mod status;
 pub mod watcher;
 
-pub use generation::{Generation, InFlight, SetError};
+pub use generation::{Generation, InFlight};
 pub use pinned::NeedsRestart;
 pub use reloader::{Cause, RejectedSet, ReloadOutcome, Reloader, read_set};
-pub use set_reader::{Base, Layers, ReadError};
-pub use status::ReloadCounts;
+pub use set_reader::{Base, Layers};

@@ -38,7 +38,7 @@ impl fmt::Display for NeedsRestart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let NeedsRestart { setting, location, running, configured } = self;
         let at = location.as_ref().map_or(String::new(), |l| format!(" at {l}"));
-        write!(f, "`{setting}`{at} is {configured} in the file and stays {running} until a restart")
+        write!(f, "`{setting}`{at} is {configured} in the file and remains {running} until a restart")
     }
 }
 

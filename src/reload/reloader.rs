@@ -116,7 +116,7 @@ impl Reloader {
         let hash = generation::hash(&files);
         if hash == now.hash {
             if self.history().record_unchanged(cause) {
-                tracing::info!(%cause, "generation {} stays: its files are as they were", now.number);
+                tracing::info!(%cause, "generation {} unchanged: the bad edit was reverted", now.number);
             }
             return ReloadOutcome::Unchanged(now);
         }
@@ -142,13 +142,13 @@ impl Reloader {
         let on_older_generations = self.history().record_applied(&next);
         let stay = match on_older_generations {
             0 => String::new(),
-            1 => "; 1 running turn stays on the generation it began with".to_owned(),
-            n => format!("; {n} running turns stay on the generation they began with"),
+            1 => "; 1 turn in flight stays on its generation".to_owned(),
+            n => format!("; {n} turns in flight stay on their generations"),
         };
-        tracing::info!(%cause, took_ms = next.duration_ms, "generation {number} applied: {changed}{stay}");
+        tracing::info!(%cause, duration_ms = next.duration_ms, "generation {number} applied: {changed}{stay}");
         next.log_warnings();
         for need in &next.needs_restart {
-            tracing::warn!("generation {number} leaves out what is read at the start only: {need}");
+            tracing::warn!("generation {number} does not apply a setting that needs a restart: {need}");
         }
         ReloadOutcome::Applied(next)
     }
@@ -162,7 +162,7 @@ impl Reloader {
         let now = self.current();
         let see = now.plan.gateway.status_path().map_or(String::new(), |path| format!("; see {path}"));
         let (number, error) = (now.number, &rejected.error);
-        tracing::warn!(%cause, "reload refused, still on generation {number}: {}{see}", error.summary());
+        tracing::warn!(%cause, "reload rejected, still on generation {number}: {}{see}", error.summary());
         let _ = writeln!(io::stderr(), "{}", error.render(false));
         ReloadOutcome::Rejected(rejected)
     }
@@ -207,8 +207,8 @@ pub fn read_set(layers: &Layers) -> Result<Vec<SourceFile>, SetError> {
         }
     }
     if !agreed {
-        let message = "the files of the set change while they are read";
-        let diagnostic = Diagnostic::new(Code::Unreadable, Span::NOWHERE, message).help("they are read again soon");
+        let message = "the files of the set changed while they were read";
+        let diagnostic = Diagnostic::new(Code::Unreadable, Span::NOWHERE, message).help("they will be read again soon");
         return Err(SetError { diagnostics: vec![diagnostic], sources: Arc::default() });
     }
     last.map_err(|errors| {

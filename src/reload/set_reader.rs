@@ -354,9 +354,9 @@ impl FolderKind {
 impl ReadError {
     fn io(path: &Path, error: &io::Error) -> ReadError {
         let message = match error.kind() {
-            io::ErrorKind::NotFound if path.is_symlink() => "it is a link to nothing".to_owned(),
-            io::ErrorKind::NotFound => "there is no such file or folder".to_owned(),
-            io::ErrorKind::PermissionDenied => "permission is denied".to_owned(),
+            io::ErrorKind::NotFound if path.is_symlink() => "it is a dangling symlink".to_owned(),
+            io::ErrorKind::NotFound => "no such file or folder".to_owned(),
+            io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
             io::ErrorKind::NotADirectory => "it is not a folder".to_owned(),
             _ => error.to_string(),
         };
@@ -369,11 +369,11 @@ impl fmt::Display for ReadError {
         match self {
             ReadError::Io { path, message } => write!(out, "cannot read {path}: {message}"),
             ReadError::TooBig { path, bytes, limit } => {
-                write!(out, "{path} has {bytes} bytes, and at most {limit} are read")
+                write!(out, "{path} has {bytes} bytes; the limit is {limit}")
             }
             ReadError::NotUtf8 { path, line, .. } => write!(out, "{path} is not UTF-8 text: see line {line}"),
             ReadError::TooMany { limit } => {
-                write!(out, "the set has more files than the {limit} that are read")
+                write!(out, "the set has more than {limit} files")
             }
         }
     }
@@ -598,11 +598,11 @@ mod tests {
         let mut messages: Vec<_> = errors.iter().map(|one| tree.relative(&one.to_string())).collect();
         messages.sort();
         let expected = [
-            "cannot read absent: there is no such file or folder",
-            "cannot read mappings/dialects/lost.yaml: it is a link to nothing",
+            "cannot read absent: no such file or folder",
+            "cannot read mappings/dialects/lost.yaml: it is a dangling symlink",
             "cannot read mappings/shared.yaml: it is not a folder",
             "mappings/dialects/latin.yaml is not UTF-8 text: see line 1",
-            "mappings/gateway.yaml has 1048577 bytes, and at most 1048576 are read",
+            "mappings/gateway.yaml has 1048577 bytes; the limit is 1048576",
         ];
         assert_eq!(messages, expected);
     }
@@ -615,7 +615,7 @@ mod tests {
         }
         let errors = tree.layers("mappings", &[]).read(&[]).unwrap_err();
         assert_eq!(errors, [ReadError::TooMany { limit: 2_000 }]);
-        let message = "the set has more files than the 2000 that are read";
+        let message = "the set has more than 2000 files";
         assert_eq!(errors[0].to_string(), message);
     }
 

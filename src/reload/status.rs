@@ -113,7 +113,7 @@ impl Reloader {
         let turns: usize = live.iter().map(|g| g.turns_in_flight()).sum();
         let last_rejected = history.rejected.as_ref().map_or(Tree::Null, |(_, rejected)| {
             let mut tree = rejected_tree(rejected);
-            tree.insert("mended_at", history.resolved_at.map_or(Tree::Null, |at| Tree::from(format_time(at))));
+            tree.insert("resolved_at", history.resolved_at.map_or(Tree::Null, |at| Tree::from(format_time(at))));
             tree
         });
         let is_rejected = history.unresolved().is_some();
@@ -121,17 +121,17 @@ impl Reloader {
             ("version", Tree::from(version)),
             ("started_at", Tree::from(format_time(history.started))),
             // Whether the files on disk are the ones in use.
-            ("files", Tree::from(if is_rejected { "refused" } else { "applied" })),
+            ("config_state", Tree::from(if is_rejected { "rejected" } else { "applied" })),
             ("generation", generation_details(&current)),
-            ("last_refused", last_rejected),
+            ("last_rejected", last_rejected),
             ("needs_restart", needs_restart_tree(&current.needs_restart)),
-            ("turns", Tree::from(turns as i64)),
+            ("turns_in_flight", Tree::from(turns as i64)),
             ("generations", Tree::from(generations)),
             (
                 "reloads",
                 Tree::map([
                     ("applied", Tree::from(applied as i64)),
-                    ("refused", Tree::from(rejected as i64)),
+                    ("rejected", Tree::from(rejected as i64)),
                     ("unchanged", Tree::from(unchanged as i64)),
                 ]),
             ),
@@ -144,7 +144,7 @@ impl ReloadOutcome {
         match self {
             ReloadOutcome::Applied(_) => "applied",
             ReloadOutcome::Unchanged(_) => "unchanged",
-            ReloadOutcome::Rejected(_) => "refused",
+            ReloadOutcome::Rejected(_) => "rejected",
         }
     }
 
@@ -156,7 +156,7 @@ impl ReloadOutcome {
             ReloadOutcome::Applied(generation) | ReloadOutcome::Unchanged(generation) => {
                 tree.insert("needs_restart", needs_restart_tree(&generation.needs_restart));
             }
-            ReloadOutcome::Rejected(rejected) => tree.insert("refused", rejected_tree(rejected)),
+            ReloadOutcome::Rejected(rejected) => tree.insert("rejected", rejected_tree(rejected)),
         }
         tree
     }
@@ -167,14 +167,14 @@ fn generation_summary(generation: &Generation) -> Tree {
         ("number", Tree::from(generation.number as i64)),
         ("hash", Tree::from(generation.digest.as_str())),
         ("applied_at", Tree::from(format_time(generation.applied_at))),
-        ("turns", Tree::from(generation.turns_in_flight() as i64)),
+        ("turns_in_flight", Tree::from(generation.turns_in_flight() as i64)),
     ])
 }
 
 fn generation_details(generation: &Generation) -> Tree {
     let mut tree = generation_summary(generation);
     tree.insert("cause", Tree::from(generation.cause.name()));
-    tree.insert("took_ms", Tree::from(generation.duration_ms as i64));
+    tree.insert("duration_ms", Tree::from(generation.duration_ms as i64));
     let sources = &generation.plan.sources;
     let files = sources.iter().map(|(_, s)| Tree::from(s.shown.as_str())).collect::<Vec<_>>();
     tree.insert("files", Tree::from(files));
@@ -186,10 +186,10 @@ fn rejected_tree(rejected: &RejectedSet) -> Tree {
     let error = &rejected.error;
     let errors = error.diagnostics.iter().filter(|d| d.severity() == Severity::Error).count();
     Tree::map([
-        ("at", Tree::from(format_time(rejected.rejected_at))),
+        ("rejected_at", Tree::from(format_time(rejected.rejected_at))),
         ("cause", Tree::from(rejected.cause.name())),
         ("hash", rejected.digest.as_deref().map_or(Tree::Null, Tree::from)),
-        ("took_ms", Tree::from(rejected.duration_ms as i64)),
+        ("duration_ms", Tree::from(rejected.duration_ms as i64)),
         ("reason", Tree::from(error.summary())),
         ("errors", Tree::from(errors as i64)),
         ("diagnostics", diagnostics_tree(&error.diagnostics, &error.sources)),
@@ -208,10 +208,10 @@ fn diagnostics_tree(diagnostics: &[Diagnostic], sources: &Sources) -> Tree {
 fn needs_restart_tree(needs: &[NeedsRestart]) -> Tree {
     let entry = |need: &NeedsRestart| {
         Tree::map([
-            ("what", Tree::from(need.setting.as_str())),
-            ("place", need.location.as_deref().map_or(Tree::Null, Tree::from)),
+            ("setting", Tree::from(need.setting.as_str())),
+            ("location", need.location.as_deref().map_or(Tree::Null, Tree::from)),
             ("running", Tree::from(need.running.as_str())),
-            ("wanted", Tree::from(need.configured.as_str())),
+            ("configured", Tree::from(need.configured.as_str())),
         ])
     };
     Tree::from(needs.iter().map(entry).collect::<Vec<_>>())

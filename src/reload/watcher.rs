@@ -228,7 +228,7 @@ impl<F: Fn() -> Vec<PathBuf>> FolderScanner<F> {
             Some(_) if self.has_warned => {}
             Some(error) => {
                 self.has_warned = true;
-                warn!(%error, every = ?POLL_INTERVAL, "cannot watch all folders, looking at them from time to time");
+                warn!(%error, every = ?POLL_INTERVAL, "cannot watch all folders, falling back to polling");
             }
         }
     }

@@ -1,8 +1,8 @@
 //! How a turn ends: the finish of each choice, the end of the stream, or a fault. No moment follows.
 
 use super::{OnMoment, Turn};
-use crate::domain::policy::{AggregateUsage, OnEmpty, OnPartial, UsagePolicy};
-use crate::domain::{Fault, FaultKind, Finish, ItemState, Moment, MomentKind, Usage};
+use crate::domain::policy::OnEmpty;
+use crate::domain::{Fault, FaultKind, Finish, ItemState, Moment, MomentKind};
 
 impl Turn {
     pub(super) fn finish(&mut self, choice: Option<usize>, reason: Finish, on_moment: &mut OnMoment) {
@@ -106,89 +106,5 @@ impl Turn {
         on_moment(&self.state, &Moment::turn(MomentKind::TurnClose));
         self.ended = true;
         on_moment(&self.state, &Moment::turn(MomentKind::TurnEnd));
-    }
-
-    fn final_usage(&self) -> Option<Usage> {
-        let reported = self.usage.is_known().then_some(self.usage);
-        match self.policies.usage {
-            UsagePolicy::AsReported if self.aggregated && self.policies.aggregate_usage == AggregateUsage::Zeros => {
-                Some(reported.unwrap_or(Usage::ZERO))
-            }
-            UsagePolicy::AsReported => reported,
-            UsagePolicy::Zeros => Some(reported.unwrap_or(Usage::ZERO)),
-            UsagePolicy::Estimate => Some(reported.unwrap_or_else(|| self.estimate_usage())),
-        }
-    }
-
-    /// A coarse estimate: four characters per token.
-    fn estimate_usage(&self) -> Usage {
-        let tokens = |chars: usize| chars.div_ceil(4) as u64;
-        let output: usize = self
-            .state
-            .items
-            .iter()
-            .map(|i| {
-                let texts = i.parts.iter().chain(&i.summaries).map(|p| p.text.chars().count()).sum::<usize>();
-                texts + i.arguments.chars().count()
-            })
-            .sum();
-        let (input, output) = (tokens(self.request_chars), tokens(output));
-        Usage { input: Some(input), output: Some(output), total: Some(input + output), ..Usage::ZERO }
-    }
-
-    /// Ends the turn with a fault. Moments that were already emitted stay valid.
-    pub fn fail(&mut self, fault: Fault, on_moment: &mut OnMoment) {
-        if self.ended {
-            self.late_events += 1;
-            return;
-        }
-        if self.headers_sent && !self.opened && !self.ensure_choice(0, on_moment) {
-            return;
-        }
-        let incomplete = self.policies.on_partial == OnPartial::Incomplete && !self.truncating;
-        if self.single_body && self.opened && fault.is_partial() && incomplete {
-            self.truncate(on_moment);
-            return;
-        }
-        if self.usage.is_known() || self.aggregated {
-            self.state.usage = self.final_usage();
-        }
-        for item in self.state.items.iter_mut().filter(|i| i.state == ItemState::Open) {
-            item.state = ItemState::Failed;
-        }
-        self.state.ended = Some(self.state.created + self.state.elapsed_ms / 1000);
-        self.state.error = Some(fault);
-        self.ended = true;
-        on_moment(&self.state, &Moment::turn(MomentKind::TurnFail));
-    }
-
-    /// Fails the turn because a frame violates its schema or order. This applies even while the end of the turn is being
-    /// emitted: a client that gets neither an end nor a failure would take a partial response for a complete one.
-    pub fn fail_on_violation(&mut self, fault: Fault, on_moment: &mut OnMoment) {
-        if self.state.error.is_some() {
-            return;
-        }
-        self.ended = false;
-        self.fail(fault, on_moment);
-    }
-
-    /// Ends the turn as if the backend had reached its token limit: the content so far is kept, and each open choice
-    /// finishes with `length`.
-    pub fn truncate(&mut self, on_moment: &mut OnMoment) {
-        if self.ended || self.choices.is_empty() {
-            return;
-        }
-        self.truncating = true;
-        self.finish(None, Finish::Length, on_moment);
-        while !self.ended && self.choices.len() < self.requested_choices {
-            let next = self.choices.len();
-            if !self.ensure_choice(next, on_moment) {
-                return;
-            }
-            self.finish(Some(next), Finish::Length, on_moment);
-        }
-        if !self.ended {
-            self.end(on_moment);
-        }
     }
 }

@@ -1,8 +1,8 @@
 //! Message items: text, refusals, annotations and log-probabilities.
 
-use super::{OnMoment, TextKind, TextTarget, Turn, deltas, ids};
-use crate::domain::policy::{EmptyMessageItem, IdsPolicy, OutputIndex};
-use crate::domain::{Delta, Item, ItemKind, ItemState, Moment, MomentKind, Part, PartKind, Tree};
+use super::{OnMoment, TextKind, TextTarget, Turn, deltas};
+use crate::domain::policy::EmptyMessageItem;
+use crate::domain::{Delta, ItemKind, ItemState, Moment, MomentKind, Part, PartKind, Tree};
 
 impl Turn {
     pub(super) fn text(
@@ -174,45 +174,5 @@ impl Turn {
             None => &mut self.first_logprobs,
         };
         *pending = value;
-    }
-
-    /// `backend_key` becomes the item's id under the policy `ids: backend`.
-    pub(super) fn add_item(&mut self, choice: usize, kind: ItemKind, backend_key: Option<&str>) -> usize {
-        let position = self.state.items.len();
-        let is_call = |i: &&Item| i.choice == choice && i.is_call();
-        let same = |i: &&Item| i.choice == choice && i.kind == kind;
-        let calls = self.state.items.iter().filter(is_call).count();
-        let call = matches!(kind, ItemKind::Function | ItemKind::Custom);
-        let index = match self.policies.output_index {
-            OutputIndex::Position => position,
-            OutputIndex::Choice => choice,
-            OutputIndex::MessageFirst => match kind {
-                ItemKind::Message => 0,
-                ItemKind::Function | ItemKind::Custom => 1 + calls,
-                ItemKind::Reasoning => position,
-            },
-        };
-        let ordinal = if call { calls } else { self.state.items.iter().filter(same).count() };
-        // A bare number is an index, not an id.
-        let usable = |n: &&str| ids::is_usable_id(n) && !n.bytes().all(|b| b.is_ascii_digit());
-        let backend_id = backend_key.filter(|_| self.policies.ids == IdsPolicy::Backend).filter(usable);
-        let backend_id = backend_id.filter(|n| !self.state.items.iter().any(|i| i.id == **n)).map(str::to_owned);
-        let own_id = self.ids.next();
-        self.choices[choice].dropped_reasoning = None;
-        self.state.items.push(Item {
-            id: backend_id.unwrap_or(own_id),
-            choice,
-            kind,
-            state: ItemState::Open,
-            index,
-            ordinal,
-            parts: Vec::new(),
-            summaries: Vec::new(),
-            encrypted: None,
-            call_id: String::new(),
-            name: String::new(),
-            arguments: String::new(),
-        });
-        position
     }
 }

@@ -4,11 +4,14 @@
 
 mod choice_state;
 mod deltas;
+mod failure;
 mod finish;
 mod ids;
+mod items;
 mod messages;
 mod reasoning;
 mod tool_calls;
+mod usage;
 
 pub use ids::Ids;
 

@@ -142,7 +142,7 @@ fn start_http(
             Some(key) => Some(key),
             None => {
                 let (name, why) = (&backend.name, client_pool.keys.missing_reason(source));
-                tracing::error!(backend = name, why, "the backend's key is missing");
+                tracing::error!(backend = name, why, "the API key of the backend is missing");
                 return Err(Fault::new(FaultKind::Internal, format!("the key of the backend `{name}` is missing")));
             }
         },

@@ -318,8 +318,8 @@ fn a_non_local_address_requires_a_key() {
         let launch = Launch::new().args(["serve", "--listen", addr]);
         let exit = key.into_iter().fold(launch, |launch, key| launch.env("REFRAME_API_KEY", key)).run_with_timeout();
         let expected = format!(
-            "error: {addr} can be reached from elsewhere, and no key is asked for\n\
-             help: set REFRAME_API_KEY, or say `auth: none` in gateway.yaml if anybody may ask\n"
+            "error: {addr} is not a local address and no API key is configured\n\
+             help: set REFRAME_API_KEY, or set `auth: none` in gateway.yaml to accept requests without a key\n"
         );
         assert_eq!((exit.code, exit.stdout.as_str(), exit.stderr), (Some(2), "", expected));
     }

@@ -1,7 +1,7 @@
 //! The invariants of a legacy completions stream, checked on its frames.
 
 use crate::events::Output;
-use reframe::domain::{FrameBody, Tree};
+use reframe::testing::domain::{FrameBody, Tree};
 use std::collections::BTreeMap;
 
 pub fn assert_invariants(output: &Output) {

@@ -5,13 +5,13 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
-use reframe::domain::{
+use reframe::testing::domain::{
     CallKind, Delta, Event, Fault, FaultKind, Finish, Merge, ReasoningKind, StreamEnd, Tree, TurnRequest, Usage,
 };
-use reframe::engine::pipeline::{Pipeline, ResponseMode, TurnSpec};
-use reframe::engine::sse;
-use reframe::mapping::config::gateway::Validation;
-use reframe::turn::Ids;
+use reframe::testing::engine::pipeline::{Pipeline, ResponseMode, TurnSpec};
+use reframe::testing::engine::sse;
+use reframe::testing::mapping::config::gateway::Validation;
+use reframe::testing::turn::Ids;
 use std::sync::{Arc, OnceLock};
 
 #[derive(Clone, Debug)]
@@ -133,7 +133,7 @@ impl Output {
         profile: &str,
         script: &Script,
         response_mode: ResponseMode,
-    ) -> (Pipeline, Vec<reframe::domain::Frame>) {
+    ) -> (Pipeline, Vec<reframe::testing::domain::Frame>) {
         let mut view = TurnRequest::minimal("asked", response_mode == ResponseMode::Stream).view;
         view.insert("n", Tree::from(script.n as i64));
         view.insert("usage", Tree::from(script.usage));

@@ -3,12 +3,12 @@
 use crate::events::Script;
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
-use reframe::domain::policy::{BUILT_IN, ItemsOverlap, ReasoningPolicy};
-use reframe::domain::{
+use reframe::testing::domain::policy::{BUILT_IN, ItemsOverlap, ReasoningPolicy};
+use reframe::testing::domain::{
     Event, Fault, FaultKind, Moment, MomentKind, Policies, ReasoningKind, Scope, StreamEnd, ToolAliases,
 };
-use reframe::order::turn_model::{ChoiceCount, OutputKinds, TurnModel};
-use reframe::turn::{Ids, Turn};
+use reframe::testing::order::turn_model::{ChoiceCount, OutputKinds, TurnModel};
+use reframe::testing::turn::{Ids, Turn};
 
 /// The conditions of a turn besides the backend's events.
 #[derive(Clone, Debug)]

@@ -2,17 +2,17 @@
 
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use reframe::diagnostics::{Findings, Sources, render_all};
-use reframe::domain::{Frame, StreamEnd, Tree};
-use reframe::engine::pipeline::{Observer, Pipeline, RenderMode, ResponseMode, TraceEvent, TurnSpec};
-use reframe::engine::{encode, request, sse};
-use reframe::mapping::config::gateway::Validation;
-use reframe::mapping::config::transcript;
-use reframe::mapping::config::transcript::{RecordedEvent, Transcript};
-use reframe::mapping::source::field_reader::LoadContext;
-use reframe::mapping::{Plan, load};
-use reframe::reload::embedded;
-use reframe::turn::Ids;
+use reframe::testing::diagnostics::{Findings, Sources, render_all};
+use reframe::testing::domain::{Frame, StreamEnd, Tree};
+use reframe::testing::engine::pipeline::{Observer, Pipeline, RenderMode, ResponseMode, TraceEvent, TurnSpec};
+use reframe::testing::engine::{encode, request, sse};
+use reframe::testing::mapping::config::gateway::Validation;
+use reframe::testing::mapping::config::transcript;
+use reframe::testing::mapping::config::transcript::{RecordedEvent, Transcript};
+use reframe::testing::mapping::source::field_reader::LoadContext;
+use reframe::testing::mapping::{Plan, load};
+use reframe::testing::reload::embedded;
+use reframe::testing::turn::Ids;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -44,12 +44,12 @@ impl StreamOutput {
     }
 
     pub fn data(&self) -> Vec<&Tree> {
-        let data = |f: &'_ Frame| matches!(f.body, reframe::domain::FrameBody::Data(_));
+        let data = |f: &'_ Frame| matches!(f.body, reframe::testing::domain::FrameBody::Data(_));
         self.frames
             .iter()
             .filter(|f| data(f))
             .map(|f| match &f.body {
-                reframe::domain::FrameBody::Data(tree) => tree,
+                reframe::testing::domain::FrameBody::Data(tree) => tree,
                 _ => unreachable!(),
             })
             .collect()
@@ -61,7 +61,7 @@ impl LoadedSet {
         LoadedSet::of(&embedded::files())
     }
 
-    pub fn of(files: &[reframe::mapping::SourceFile]) -> LoadedSet {
+    pub fn of(files: &[reframe::testing::mapping::SourceFile]) -> LoadedSet {
         let loaded = load(files);
         let Some(plan) = loaded.plan else { panic!("{}", render_all(&loaded.diagnostics, &loaded.sources, false)) };
         LoadedSet { plan }

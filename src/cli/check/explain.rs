@@ -13,7 +13,7 @@ pub fn run(code: &str) -> u8 {
             let known = || Code::ALL.iter().map(|known| known.as_str());
             let meant = did_you_mean(&full(code), known()).map(|code| format!("did you mean {code}? "));
             let meant = meant.unwrap_or_default();
-            eprintln!("error: there is no code `{code}`; {meant}`reframe check --explain` lists them all");
+            eprintln!("error: unknown code `{code}`; {meant}`reframe check --explain` lists all codes");
             EXIT_ERROR
         }
     }

@@ -64,7 +64,7 @@ pub fn summary_line(report: &CheckReport) -> String {
 fn explain_hint(report: &CheckReport) -> String {
     let of = |severity| report.findings.iter().find(|d| d.severity() == severity);
     match of(Severity::Error).or_else(|| of(Severity::Warning)) {
-        Some(first) => format!("`reframe check --explain {}` says more\n", first.code.as_str()),
+        Some(first) => format!("run `reframe check --explain {}` for details\n", first.code.as_str()),
         None => String::new(),
     }
 }

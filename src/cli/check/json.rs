@@ -8,17 +8,20 @@ pub fn print(report: &CheckReport) -> String {
     let phases = phases::phase_results(report).into_iter().map(|result| {
         let [errors, warnings, notes] = result.found;
         json!({
-            "phase": result.phase.as_str(), "state": result.state.as_str(), "says": result.summary(),
+            "phase": result.phase.as_str(), "state": result.state.as_str(), "summary": result.summary(),
             "errors": errors, "warnings": warnings, "notes": notes,
         })
     });
     let losses = report.losses.iter().map(|loss| {
-        let unsupported: Vec<Value> =
-            loss.unsupported_fields.iter().map(|(name, fate)| json!({ "name": name, "fate": fate.name() })).collect();
+        let unsupported: Vec<Value> = loss
+            .unsupported_fields
+            .iter()
+            .map(|(name, handling)| json!({ "name": name, "action": handling.name() }))
+            .collect();
         let client = Some(loss.client.trim_start()).filter(|client| !client.is_empty());
         json!({
-            "backend": loss.backend, "dialect": loss.dialect, "profile": loss.profile, "whose": client,
-            "lost": loss.lost, "of_a_request": unsupported,
+            "backend": loss.backend, "dialect": loss.dialect, "profile": loss.profile, "applies_to": client,
+            "lost": loss.lost, "request_fields": unsupported,
         })
     });
     let document = json!({

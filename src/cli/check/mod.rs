@@ -22,24 +22,24 @@ use std::sync::Arc;
 
 #[derive(Args)]
 pub struct CheckArgs {
-    /// How to print what is found
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Human)]
     format: Format,
-    /// Warnings count as errors; notes never do
+    /// Treat warnings as errors; notes are never errors
     #[arg(long)]
     deny_warnings: bool,
-    /// Say what a code means and how it is mended, and check nothing; without a code, list them all
+    /// Explain a diagnostic code and how to fix it, without checking; without a code, list all codes
     #[arg(long, value_name = "CODE", num_args = 0..=1, default_missing_value = "")]
     explain: Option<String>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Format {
-    /// For people
+    /// Text for a terminal
     Human,
-    /// One JSON document: docs/check.md describes it
+    /// One JSON document, described in docs/check.md
     Json,
-    /// Annotations on a pull request, as GitHub's runners read them
+    /// Workflow commands: annotations on a GitHub pull request
     Github,
     /// SARIF 2.1.0, for code scanning
     Sarif,

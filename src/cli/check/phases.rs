@@ -30,7 +30,7 @@ impl PhaseState {
             PhaseState::Passed => "passed",
             PhaseState::Warned => "warned",
             PhaseState::Failed => "failed",
-            PhaseState::Partial => "in_part",
+            PhaseState::Partial => "partial",
             PhaseState::NotReached => "not_reached",
         }
     }
@@ -53,13 +53,13 @@ impl PhaseResult {
         match (self.state, self.phase) {
             // The number of passed tests is known even if some were suppressed.
             (PhaseState::Partial, Phase::Test) if !self.what.is_empty() => self.what.clone(),
-            (PhaseState::Partial, _) => "only in part".to_owned(),
+            (PhaseState::Partial, _) => "partially checked".to_owned(),
             (PhaseState::NotReached, _) => "not reached".to_owned(),
             // `what` already has the number of failures.
             (PhaseState::Passed | PhaseState::Warned | PhaseState::Failed, Phase::Test) => self.what.clone(),
             (PhaseState::Passed | PhaseState::Warned | PhaseState::Failed, _) => {
                 match (found.is_empty(), self.what.is_empty()) {
-                    (true, true) => "nothing found".to_owned(),
+                    (true, true) => "no findings".to_owned(),
                     (true, false) => self.what.clone(),
                     (false, true) => found.join(", "),
                     (false, false) => format!("{} in {}", found.join(", "), self.what),
@@ -120,7 +120,7 @@ fn what(phase: Phase, report: &CheckReport) -> String {
         (Phase::Test, Reached::Plan(verification)) => {
             let (passed, failed) = verification.tested.unwrap_or_default();
             let wrong = report.findings.iter().filter(|d| report.phase(d) == Phase::Test).count() - failed;
-            let more = [(failed, "failed"), (verification.duplicates, "wait"), (wrong, "cannot be run")]
+            let more = [(failed, "failed"), (verification.duplicates, "suppressed"), (wrong, "cannot be run")]
                 .into_iter()
                 .filter(|(n, _)| *n > 0);
             more.fold(format!("{passed} passed"), |text, (n, what)| format!("{text}, {n} {what}"))

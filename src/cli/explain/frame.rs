@@ -25,8 +25,8 @@ pub fn explain(
     let frames = data_frames(trace);
     let Some(one) = frames.get(wanted) else {
         return Err(match frames.len() {
-            0 => format!("error: no frame {wanted}: there are none"),
-            count => format!("error: no frame {wanted}: there are {count}, from 0 to {}", count - 1),
+            0 => format!("error: no frame {wanted}: the turn has no frames"),
+            count => format!("error: no frame {wanted}: the turn has {count}, from 0 to {}", count - 1),
         });
     };
     let dialect = &*test_turn.dialect;
@@ -36,7 +36,7 @@ pub fn explain(
     report.line(format!("frame {wanted} of {}: {} in {}{profile}", frames.len(), one.frame.name, dialect.name));
     match one.raw {
         Some(raw) => report.section(format!("raw event {}: {}", raw.number, raw.name), raw.data.as_ref().map(pretty)),
-        None => report.section("raw event: none, for the backend had ended".into(), None),
+        None => report.section("raw event: none, the backend stream had ended".into(), None),
     }
     if let Some((event, rule)) = one.event {
         report.section(format!("event: {event}"), None);
@@ -103,13 +103,13 @@ fn variables(test_turn: &TestTurn, one: &FrameTrace, plan: &FramePlan, seq: u64)
 fn policies(resolved: &ResolvedPolicies, plan: &FramePlan, one: &FrameTrace, sources: &Sources) -> Vec<Vec<String>> {
     let rows = influencing_policies(resolved, plan, one.frame.moment).into_iter().map(|d| {
         let how = match d.kind {
-            InfluenceKind::When => "is asked by when:",
-            InfluenceKind::Shape => "is asked by the skeleton",
-            InfluenceKind::Implicit => "is behind what it tells",
+            InfluenceKind::When => "read by `when:`",
+            InfluenceKind::Shape => "read by the skeleton",
+            InfluenceKind::Implicit => "affects its values",
         };
         let by = match d.setting {
             Some(setting) => format!("set at {}", sources.show(setting.span)),
-            None => "its default".to_owned(),
+            None => "default".to_owned(),
         };
         vec![d.name, if d.value.is_empty() { "\"\"".into() } else { d.value }, how.to_owned(), by]
     });
@@ -120,13 +120,9 @@ fn schema(plan: Option<&FramePlan>, data: &Tree) -> String {
     match plan.and_then(|p| p.schema.as_ref()) {
         None => "schema: none".to_owned(),
         Some(named) => match named.schema.check(data) {
-            Ok(()) => format!("schema: {}, holds", named.name),
+            Ok(()) => format!("schema: {}, valid", named.name),
             Err(violation) => {
-                format!(
-                    "schema: {}, does not hold: {}",
-                    named.name,
-                    schema_message::describe_with_value(&violation, data)
-                )
+                format!("schema: {}, violated: {}", named.name, schema_message::describe_with_value(&violation, data))
             }
         },
     }

@@ -53,13 +53,13 @@ impl<'p> ExplainInput<'p> {
             }
             if given.contains(".test.yaml") {
                 let known: Vec<&str> = suites.iter().map(|s| s.file.as_str()).collect();
-                return Err(format!("error: no test stands at {given}; the test files are {}", name_list(&known)));
+                return Err(format!("error: no test at {given}; the test files are {}", name_list(&known)));
             }
         }
         let target = find_target(args, plan)?;
         let transcript = transcript(given, plan)?;
         let backend = plan.backend(&transcript.backend).ok_or_else(|| {
-            format!("error: the transcript names the backend `{}`, which is not in this set", transcript.backend)
+            format!("error: the transcript is for the backend `{}`, which is not in this set", transcript.backend)
         })?;
         let test_turn = TestTurn {
             backend: backend.clone(),
@@ -92,12 +92,12 @@ fn test_input<'p>(case: &TestCase, args: &ExplainArgs, plan: &'p Plan) -> Result
         _ => find_target(args, plan)?,
     };
     if case.given.is_empty() {
-        return Err(format!("error: the test \"{}\" plays nothing: it only reads a request", case.name));
+        return Err(format!("error: the test \"{}\" has no events: it only parses a request", case.name));
     }
     let request = match &case.request {
         None => TurnRequest::minimal("test", true),
         Some(body) => request::read_tree(&target.dialect.request, body)
-            .map_err(|fault| format!("error: the test \"{}\" refuses its request: {}", case.name, fault.message))?,
+            .map_err(|fault| format!("error: the test \"{}\" rejects its request: {}", case.name, fault.message))?,
     };
     let test_turn = TestTurn {
         backend: case.backend.clone(),
@@ -129,7 +129,7 @@ fn find_target<'p>(args: &ExplainArgs, plan: &'p Plan) -> Result<Target<'p>, Str
     let without_route = plan.dialect(name, args.profile.as_deref());
     without_route.map(|dialect| Target::of_dialect(dialect, TargetScope::NoRoute)).ok_or_else(|| {
         let profile = args.profile.as_deref().map(|p| format!(" with profile `{p}`")).unwrap_or_default();
-        format!("error: no dialect `{name}`{profile}; there is {}", or_list(known))
+        format!("error: no dialect `{name}`{profile}; known dialects: {}", or_list(known))
     })
 }
 

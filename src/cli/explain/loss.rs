@@ -24,7 +24,7 @@ pub fn of_turn(test_turn: &TestTurn, trace: &[TraceEntry], late: u64) -> String 
     for one in trace {
         match one {
             TraceEntry::Dropped(why, _) => counts.add(0, format!("dropped: {why}")),
-            TraceEntry::NotUnderstood(what) => counts.add(1, format!("not understood: {what}")),
+            TraceEntry::NotUnderstood(what) => counts.add(1, format!("not recognized: {what}")),
             TraceEntry::Moment(moment, _) => {
                 counts.moment(without_frame.take());
                 without_frame = Some(moment.kind);
@@ -35,11 +35,11 @@ pub fn of_turn(test_turn: &TestTurn, trace: &[TraceEntry], late: u64) -> String 
     }
     counts.moment(without_frame);
     if late > 0 {
-        counts.rows.push((2, "came too late".to_owned(), late as usize));
+        counts.rows.push((2, "arrived after the end".to_owned(), late as usize));
     }
     counts.rows.sort_by_key(|(order, ..)| *order);
     if counts.rows.is_empty() {
-        text.push_str("  everything is told\n");
+        text.push_str("  nothing is lost\n");
     }
     for (_, what, count) in &counts.rows {
         text.push_str(&format!("  {count:>4}  {what}\n"));
@@ -72,9 +72,9 @@ impl LossCounts {
     fn moment(&mut self, moment: Option<MomentKind>) {
         let Some(moment) = moment else { return };
         if carries_content(moment) {
-            self.add(3, format!("not told: {}", moment.name()));
+            self.add(3, format!("not sent: {}", moment.name()));
         } else {
-            self.add(4, format!("without a frame of its own: {}", moment.name()));
+            self.add(4, format!("without its own frame: {}", moment.name()));
         }
     }
 }

@@ -24,24 +24,24 @@ pub struct ExplainArgs {
     /// name, or FILE.test.yaml:LINE)
     #[arg(value_name = "TRANSCRIPT|TEST", required_unless_present_any = ["policies", "loss"])]
     given: Option<String>,
-    /// The dialect to explain it in [default: the one that the test names]
+    /// The dialect to translate into [default: the one that the test names]
     #[arg(long, value_name = "DIALECT", conflicts_with = "route")]
     to: Option<String>,
-    /// A profile to lay over the dialect
+    /// The profile to apply to the dialect
     #[arg(long)]
     profile: Option<String>,
     #[command(flatten)]
     client: ClientArgs,
-    /// Say which policies hold, and which file and line, variable or header set each
+    /// Show the effective policies, and which file and line, variable or header set each
     #[arg(long)]
     policies: bool,
-    /// Everything about one frame, by its number in the table
+    /// Show everything about one frame, by its number in the table
     #[arg(long, value_name = "N")]
     frame: Option<usize>,
-    /// What the backend can say and the dialect cannot, and what of this transcript was not told
+    /// Show what the backend can send and the dialect cannot, and what of this transcript was not sent
     #[arg(long)]
     loss: bool,
-    /// The JSON answer to the same events
+    /// Show the JSON response to the same events
     #[arg(long)]
     body: bool,
 }
@@ -102,7 +102,7 @@ fn explain(args: &ExplainArgs, layers: &Layers, overrides: &Overrides) -> Result
             Err(fault) => {
                 let code = if fault.kind == FaultKind::Violation { EXIT_FINDINGS } else { EXIT_OK };
                 let why = fault_message(&fault, &trace);
-                (format!("no body, but a fault: {why} ({}, {})\n", fault.kind.name(), fault.status()), code)
+                (format!("no body: the turn failed: {why} ({}, {})\n", fault.kind.name(), fault.status()), code)
             }
         });
     }

@@ -12,13 +12,13 @@ use clap::Args;
 /// The client to explain.
 #[derive(Args)]
 pub struct ClientArgs {
-    /// The route that it asks: "POST /path", or the path alone
+    /// The route of the client: "POST /path", or only the path
     #[arg(long, value_name = "ENDPOINT")]
     pub route: Option<String>,
-    /// A header that it sends; may be given more than once
+    /// A header of the client; can be repeated
     #[arg(long = "header", value_name = "NAME=VALUE")]
     headers: Vec<String>,
-    /// Its user agent
+    /// The user agent of the client
     #[arg(long, value_name = "TEXT")]
     user_agent: Option<String>,
 }
@@ -31,7 +31,7 @@ impl ClientArgs {
             (None, [_, ..], _) => "--header",
             (None, [], Some(_)) => "--user-agent",
         };
-        Err(format!("error: {flag} speaks to a route: name one with --route, in place of --to"))
+        Err(format!("error: {flag} requires a route: use --route instead of --to"))
     }
 }
 
@@ -61,7 +61,7 @@ impl<'p> Client<'p> {
     pub fn variant(&self) -> Result<&'p RouteVariant, String> {
         match self.route.variants.select(|name| self.header(name)) {
             Some(Ok(variant)) => Ok(variant),
-            Some(Err(refused)) => Err(format!("error: the client is refused: {}", refused.fault.message)),
+            Some(Err(refused)) => Err(format!("error: the request is rejected: {}", refused.fault.message)),
             None => Err("error: the route has no dialect".to_owned()),
         }
     }
@@ -76,25 +76,25 @@ impl<'p> Client<'p> {
             (None, Some(_)) => "",
         };
         let (dialect_name, place) = (dialect_name(&variant.plan, profile_source), plan.sources.show(route.span));
-        let mut text = format!("{} {} speaks {dialect_name}: {place}\n", route.method, route.path);
+        let mut text = format!("{} {} serves {dialect_name}: {place}\n", route.method, route.path);
         let choices = route.variants.choices(|name| self.header(name));
         for (name, value) in &self.headers {
             let why = match choices.iter().find(|c| c.header == *name) {
                 _ if name == USER_AGENT => match rule {
-                    Some(rule) => format!("is known by the rule at {}", plan.sources.show(rule.span)),
-                    None => "is known by no rule".to_owned(),
+                    Some(rule) => format!("matches the rule at {}", plan.sources.show(rule.span)),
+                    None => "matches no rule".to_owned(),
                 },
                 Some(choice) if value.is_empty() => {
-                    format!("says nothing: it is empty, and may choose `{}`", choice.policy)
+                    format!("is empty and has no effect (it may select `{}`)", choice.policy)
                 }
-                Some(choice) => format!("chooses `{}`", choice.policy),
-                None => "changes nothing: this route does not allow it".to_owned(),
+                Some(choice) => format!("selects `{}`", choice.policy),
+                None => "has no effect: the route does not allow it".to_owned(),
             };
             text.push_str(&format!("`{name}: {value}` {why}\n"));
         }
         text.push_str(&format!("\n{}", table(&variant.resolved, &plan.sources)));
         if !choices.is_empty() {
-            text.push_str(&format!("\na client may choose\n{}", offered(choices, &plan.sources)));
+            text.push_str(&format!("\nclients may select\n{}", offered(choices, &plan.sources)));
         }
         Ok(text)
     }
@@ -109,9 +109,9 @@ impl<'p> Client<'p> {
 /// The policies of the dialect that is explained.
 pub fn describe_target(target: &Target, sources: &Sources) -> String {
     let at = match target.scope {
-        TargetScope::Route(route) => format!(", as at {} {}", route.method, route.path),
-        TargetScope::NoRoute => ", which no route speaks".to_owned(),
-        TargetScope::Files => ", as the files have it".to_owned(),
+        TargetScope::Route(route) => format!(", as served at {} {}", route.method, route.path),
+        TargetScope::NoRoute => ", which no route serves".to_owned(),
+        TargetScope::Files => ", as defined in its files".to_owned(),
     };
     format!("{}{at}\n\n{}", dialect_name(target.dialect, ""), table(target.resolved, sources))
 }
@@ -123,11 +123,14 @@ fn find<'p>(endpoint: &str, routes: &'p [RoutePlan]) -> Result<&'p RoutePlan, St
         [route] => Ok(route),
         [] => {
             let known: Vec<String> = routes.iter().map(shown).collect();
-            Err(format!("error: no route serves `{endpoint}`; there is {}", or_list(known.iter().map(String::as_str))))
+            Err(format!(
+                "error: no route serves `{endpoint}`; known routes: {}",
+                or_list(known.iter().map(String::as_str))
+            ))
         }
         several => {
             let known: Vec<String> = several.iter().map(|r| shown(r)).collect();
-            Err(format!("error: several routes serve `{endpoint}`: say {}", or_list(known.iter().map(String::as_str))))
+            Err(format!("error: several routes serve `{endpoint}`: use {}", or_list(known.iter().map(String::as_str))))
         }
     }
 }
@@ -142,13 +145,15 @@ fn dialect_name(dialect: &DialectPlan, profile_source: &str) -> String {
 
 /// Each policy with its value and where it was set. The last setting wins.
 fn table(resolved: &ResolvedPolicies, sources: &Sources) -> String {
-    let mut rows = vec![["policy", "value", "set by", "over"].map(str::to_owned)];
+    let mut rows = vec![["policy", "value", "set by", "overrides"].map(str::to_owned)];
     for name in resolved.names() {
         let mut settings = resolved.settings.iter().rev().filter(|s| s.name == name);
         let own = resolved.custom.iter().any(|p| p.name == name);
         let (value, by) = match settings.next() {
             Some(setting) => (setting.value.clone(), set_by(setting, sources)),
-            None => (default(resolved, &name), if own { "the dialect's own default" } else { "built in" }.to_owned()),
+            None => {
+                (default(resolved, &name), if own { "default of the dialect" } else { "built-in default" }.to_owned())
+            }
         };
         let over: Vec<String> = settings.map(|s| format!("{} {}", set_by(s, sources), quoted(&s.value))).collect();
         let mut lines = wrapped(quoted(&value)).into_iter();
@@ -159,7 +164,7 @@ fn table(resolved: &ResolvedPolicies, sources: &Sources) -> String {
 }
 
 fn offered(choices: &[HeaderChoice], sources: &Sources) -> String {
-    let mut rows = vec![["header", "policy", "words", "allowed by"].map(str::to_owned)];
+    let mut rows = vec![["header", "policy", "values", "allowed by"].map(str::to_owned)];
     let words = |choice: &HeaderChoice| or_list(choice.words.iter().map(String::as_str));
     rows.extend(choices.iter().map(|c| [c.header.clone(), c.policy.clone(), words(c), sources.show(c.span)]));
     aligned(&rows)

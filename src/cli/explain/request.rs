@@ -24,7 +24,7 @@ pub fn explain(given: &str, plan: &Plan) -> Result<Option<String>, String> {
             let near = did_you_mean(given, transcripts.iter().copied().chain(tests));
             let near = near.map_or(String::new(), |n| format!("did you mean `{n}`? "));
             let known = if transcripts.is_empty() { "none".to_owned() } else { transcripts.join(", ") };
-            let message = format!("error: no transcript or test is called `{given}`, and no file");
+            let message = format!("error: no transcript, test or file is named `{given}`");
             Err(format!("{message}\nhelp: {near}the set has the transcripts {known}"))
         }
     }
@@ -34,13 +34,13 @@ fn explain_request(case: &TestCase) -> Option<String> {
     let dialect = case.dialect.as_ref()?;
     let test_turn = match case.test_turn() {
         Ok(test_turn) => test_turn?,
-        Err(fault) => return Some(format!("`{}` refuses this request: {}\n", dialect.name, fault_summary(&fault))),
+        Err(fault) => return Some(format!("`{}` rejects this request: {}\n", dialect.name, fault_summary(&fault))),
     };
-    let mut text = format!("`{}` reads this request as\n{}\n", dialect.name, test_turn.request.view.to_json_pretty());
+    let mut text = format!("`{}` parses this request as\n{}\n", dialect.name, test_turn.request.view.to_json_pretty());
     if let Some(script) = &case.script {
         text.push_str(&match script_step::select_transcript(script, &test_turn.request) {
             Ok((transcript, _)) => format!("\nthe script `{}` plays `{}`\n", script.name, transcript.name),
-            Err(fault) => format!("\nthe script `{}` plays nothing: {}\n", script.name, fault_summary(&fault)),
+            Err(fault) => format!("\nthe script `{}` plays no transcript: {}\n", script.name, fault_summary(&fault)),
         });
     }
     Some(text)

@@ -80,10 +80,10 @@ impl Rows<'_> {
                 self.next.rule = self.sources.show_short(*rule);
                 self.push_note(format!("dropped: {why}"));
             }
-            TraceEntry::NotUnderstood(what) => self.push_note(format!("not understood: {what}")),
+            TraceEntry::NotUnderstood(what) => self.push_note(format!("not recognized: {what}")),
             TraceEntry::Late => {
                 self.next.moment = "–".into();
-                self.push_note("dropped: it came too late".into());
+                self.push_note("dropped: arrived after the end".into());
             }
             TraceEntry::Moment(moment, _) => {
                 self.flush_moment();
@@ -105,7 +105,7 @@ impl Rows<'_> {
             TraceEntry::Violation(violation) => {
                 let template = Some(violation.template()).filter(|span| *span != Span::NOWHERE);
                 let rule = template.map_or(String::new(), |span| self.sources.show_short(span));
-                self.row(format!("breach: {}", violation.message()), rule, String::new());
+                self.row(format!("violation: {}", violation.message()), rule, String::new());
             }
         }
     }
@@ -195,7 +195,7 @@ fn words<'d>(policies: impl Iterator<Item = &'d PolicyInfluence<'d>>) -> String 
     words.join(" ")
 }
 
-/// `7 frames · schema ok · order ok · usage 58+15 · finish tool_calls (the backend said stop)`
+/// `7 frames · schema ok · order ok · usage 58+15 · finish tool_calls (backend: stop)`
 pub fn summary(pipeline: &Pipeline, trace: &[TraceEntry]) -> String {
     let state = pipeline.state();
     let frames =
@@ -204,8 +204,8 @@ pub fn summary(pipeline: &Pipeline, trace: &[TraceEntry]) -> String {
     let mut parts = vec![count_noun(frames, "frame")];
     parts.push(match violations {
         0 => "schema ok".to_owned(),
-        1 => "1 breach".to_owned(),
-        many => format!("{many} breaches"),
+        1 => "1 violation".to_owned(),
+        many => format!("{many} violations"),
     });
     match &state.error {
         Some(fault) => parts.push(format!("failed: {}", fault.message)),
@@ -227,5 +227,5 @@ fn other_finish(trace: &[TraceEntry], won: &str) -> String {
         TraceEntry::Event(event, _) => event.strip_prefix("finish "),
         _ => None,
     });
-    reported.filter(|s| *s != won).map_or(String::new(), |s| format!(" (the backend said {s})"))
+    reported.filter(|s| *s != won).map_or(String::new(), |s| format!(" (backend: {s})"))
 }

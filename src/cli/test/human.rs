@@ -8,7 +8,7 @@ use crate::verify::ValueSource;
 
 pub fn report(report: &TestReport, layers: &Layers) -> String {
     if report.files.is_empty() {
-        return "no tests: they stand beside a mapping, in NAME.test.yaml\n".into();
+        return "no tests: tests of a mapping are in NAME.test.yaml next to it\n".into();
     }
     let width = report.files.iter().map(|f| f.shown.chars().count()).max().unwrap_or(0);
     let mut text = String::new();
@@ -51,7 +51,7 @@ pub fn failure_lines(test: &TestRun, sources: &Sources, layers: &Layers) -> Vec<
             lines.push(made_by(source, sources));
         }
     }
-    lines.extend(command(test, sources, layers).map(|command| format!("look closer: {command}")));
+    lines.extend(command(test, sources, layers).map(|command| format!("for details: {command}")));
     lines
 }
 

@@ -19,16 +19,16 @@ use std::time::{Duration, Instant};
 
 #[derive(Args)]
 pub struct TestArgs {
-    /// Run only the tests whose file or name holds one of these words
+    /// Run only the tests with one of these words in their file or name
     #[arg(value_name = "FILTER")]
     filters: Vec<String>,
-    /// Run them again whenever a file changes
+    /// Run the tests again whenever a file changes
     #[arg(long)]
     watch: bool,
-    /// How to print what came of them
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Human)]
     format: Format,
-    /// Write a JUnit report to this file as well
+    /// Also write a JUnit report to this file
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
 }
@@ -88,10 +88,7 @@ fn run_once(args: &TestArgs, layers: &Layers, files: &[SourceFile]) -> u8 {
     };
     let run = TestReport::of(&verify::suites(&plan), &args.filters, plan.sources.clone());
     if run.files.is_empty() && !args.filters.is_empty() {
-        eprintln!(
-            "error: no test has {} in its file or name",
-            crate::diagnostics::or_list(args.filters.iter().map(|f| f.as_str()))
-        );
+        eprintln!("error: no test matches {}", crate::diagnostics::or_list(args.filters.iter().map(|f| f.as_str())));
         return EXIT_ERROR;
     }
     if let Some(file) = &args.junit

@@ -64,7 +64,7 @@ async fn watch(args: &TestArgs, layers: &Layers) -> u8 {
                     EXIT_ERROR
                 }
             };
-            eprintln!("watching; Ctrl-C ends");
+            eprintln!("watching; press Ctrl-C to stop");
         }
         match events.recv().await {
             Some(WatchEvent::Changed) => {}

@@ -63,10 +63,6 @@ impl<'a> Value<'a> {
         }
     }
 
-    pub fn is_null(&self) -> bool {
-        matches!(self, Value::Null | Value::Tree(Tree::Null))
-    }
-
     /// As in Jinja: null, false, 0, "" and empty lists are false.
     pub fn is_truthy(&self) -> bool {
         match self {

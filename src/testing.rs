@@ -1,0 +1,114 @@
+//! What the integration tests and benches use of the library, by module. Not a public API: it changes without notice.
+
+pub mod capture {
+    pub use crate::capture::{ValidationReport, fit, read, validate};
+}
+pub mod cli {
+    pub mod check {
+        pub use crate::cli::check::report;
+    }
+}
+pub mod diagnostics {
+    pub use crate::diagnostics::{Code, CodePage, Diagnostic, FileId, Findings, Phase, Sources, render_all};
+}
+pub mod domain {
+    pub use crate::domain::{
+        CallKind, Delta, Event, Fault, FaultKind, Finish, Frame, FrameBody, Merge, Moment, MomentKind, Policies,
+        ReasoningKind, Scope, StreamEnd, StreamFormat, ToolAliases, Tree, TurnRequest, Usage,
+    };
+    pub mod emit {
+        pub use crate::domain::emit::{
+            DELTA_KINDS, EVENTS, FORMAT, ITEMS, OBSERVATIONS, PARTS, SCALARS, TOOL_CHOICE, TOOLS,
+        };
+    }
+    pub mod policy {
+        pub use crate::domain::policy::{BUILT_IN, ItemsOverlap, ReasoningPolicy};
+    }
+    pub mod variables {
+        pub use crate::domain::variables::RecordType;
+    }
+}
+pub mod engine {
+    pub mod encode {
+        pub use crate::engine::encode::error;
+    }
+    pub mod pipeline {
+        pub use crate::engine::pipeline::{Observer, Pipeline, RenderMode, ResponseMode, TraceEvent, TurnSpec};
+    }
+    pub mod request {
+        pub use crate::engine::request::{read, read_tree};
+    }
+    pub mod sse {
+        pub use crate::engine::sse::write;
+    }
+}
+pub mod mapping {
+    pub use crate::mapping::{Overrides, Plan, SourceFile, load, load_with};
+    pub mod config {
+        pub mod backend {
+            pub use crate::mapping::config::backend::{Framing, Transport, Unmatched};
+        }
+        pub mod capabilities {
+            pub use crate::mapping::config::capabilities::{OnUnsupported, StreamMode, SystemMessages};
+        }
+        pub mod dialect {
+            pub use crate::mapping::config::dialect::DialectPlan;
+        }
+        pub mod dialect_request {
+            pub use crate::mapping::config::dialect_request::RequiredType;
+        }
+        pub mod gateway {
+            pub use crate::mapping::config::gateway::{Auth, Validation};
+        }
+        pub mod transcript {
+            pub use crate::mapping::config::transcript::{RecordedEvent, Transcript, TranscriptLine, parse};
+        }
+    }
+    pub mod language {
+        pub mod field {
+            pub use crate::mapping::language::field::Conversion;
+        }
+    }
+    pub mod source {
+        pub mod field_reader {
+            pub use crate::mapping::source::field_reader::{LoadContext, constant};
+        }
+        pub mod yaml {
+            pub use crate::mapping::source::yaml::parse;
+        }
+    }
+    pub mod spec {
+        pub use crate::mapping::spec::{FILE_KINDS, FileKind};
+    }
+}
+pub mod order {
+    pub mod turn_model {
+        pub use crate::order::turn_model::{ChoiceCount, OutputKinds, TurnModel};
+    }
+}
+pub mod reload {
+    pub use crate::reload::{Base, Layers, read_set};
+    pub mod embedded {
+        pub use crate::reload::embedded::files;
+    }
+    pub mod generation {
+        pub use crate::reload::generation::build;
+    }
+}
+pub mod turn {
+    pub use crate::turn::{Ids, Turn};
+}
+pub mod upstream {
+    pub mod build_request {
+        pub use crate::upstream::build_request::prepare;
+    }
+    pub mod decode {
+        pub use crate::upstream::decode::{Decoder, DecoderOutput, EventTooLarge};
+    }
+    pub mod secrets {
+        pub use crate::upstream::secrets::Secret;
+    }
+}
+pub mod verify {
+    pub use crate::verify::{SuiteReport, findings, run_all};
+}

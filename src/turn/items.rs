@@ -1,0 +1,47 @@
+//! Adds items to the output of a turn: their ids, their output index (policy `output_index`) and their ordinal.
+
+use super::{Turn, ids};
+use crate::domain::policy::{IdsPolicy, OutputIndex};
+use crate::domain::{Item, ItemKind, ItemState};
+
+impl Turn {
+    /// `backend_key` becomes the item's id under the policy `ids: backend`.
+    pub(super) fn add_item(&mut self, choice: usize, kind: ItemKind, backend_key: Option<&str>) -> usize {
+        let position = self.state.items.len();
+        let is_call = |i: &&Item| i.choice == choice && i.is_call();
+        let same = |i: &&Item| i.choice == choice && i.kind == kind;
+        let calls = self.state.items.iter().filter(is_call).count();
+        let call = matches!(kind, ItemKind::Function | ItemKind::Custom);
+        let index = match self.policies.output_index {
+            OutputIndex::Position => position,
+            OutputIndex::Choice => choice,
+            OutputIndex::MessageFirst => match kind {
+                ItemKind::Message => 0,
+                ItemKind::Function | ItemKind::Custom => 1 + calls,
+                ItemKind::Reasoning => position,
+            },
+        };
+        let ordinal = if call { calls } else { self.state.items.iter().filter(same).count() };
+        // A bare number is an index, not an id.
+        let usable = |n: &&str| ids::is_usable_id(n) && !n.bytes().all(|b| b.is_ascii_digit());
+        let backend_id = backend_key.filter(|_| self.policies.ids == IdsPolicy::Backend).filter(usable);
+        let backend_id = backend_id.filter(|n| !self.state.items.iter().any(|i| i.id == **n)).map(str::to_owned);
+        let own_id = self.ids.next();
+        self.choices[choice].dropped_reasoning = None;
+        self.state.items.push(Item {
+            id: backend_id.unwrap_or(own_id),
+            choice,
+            kind,
+            state: ItemState::Open,
+            index,
+            ordinal,
+            parts: Vec::new(),
+            summaries: Vec::new(),
+            encrypted: None,
+            call_id: String::new(),
+            name: String::new(),
+            arguments: String::new(),
+        });
+        position
+    }
+}
