@@ -1,7 +1,7 @@
 //! The cost of a frame: `cargo bench`. Only ratios within one run are meaningful.
 //!
-//! Each sample is one more text delta in an open turn, from the event (or the backend's JSON, or its bytes) to the bytes
-//! sent to the client, including validation of schema and order.
+//! Each sample is one more text delta in an open turn, from the event (or the backend's JSON, or its bytes) to the
+//! bytes sent to the client, including validation of schema and order.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 

@@ -1,3 +1,5 @@
+//! The `reframe` binary.
+
 fn main() -> std::process::ExitCode {
     reframe::run()
 }

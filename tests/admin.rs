@@ -55,15 +55,18 @@ fn the_admin_listener_requires_its_own_token_and_a_local_address() {
         exit.stderr
     };
     let output = start_and_fail(serve());
-    assert!(output.contains("needs a token, and the environment has no REFRAME_ADMIN_TOKEN"), "{output}");
+    assert!(
+        output.contains("needs a token, but the environment variable REFRAME_ADMIN_TOKEN is not set or empty"),
+        "{output}"
+    );
     let output = start_and_fail(serve().env("REFRAME_ADMIN_TOKEN", ""));
     assert!(output.contains("needs a token"), "{output}");
     let output = start_and_fail(serve().env("REFRAME_ADMIN_TOKEN", "same").env("REFRAME_API_KEY", "same"));
-    assert!(output.contains("is also a client's key"), "{output}");
+    assert!(output.contains("is also a client API key"), "{output}");
     assert!(!output.contains("same\n") && !output.contains("`same`"), "{output}");
     let exit = serve().args(["--admin", "0.0.0.0:0"]).env("REFRAME_ADMIN_TOKEN", TOKEN).run_with_timeout();
     assert_eq!(exit.code, Some(2));
-    assert!(exit.stderr.contains("it listens on this machine only"), "{}", exit.stderr);
+    assert!(exit.stderr.contains("it must listen on a loopback address"), "{}", exit.stderr);
 }
 
 #[test]
@@ -96,9 +99,9 @@ fn a_reload_returns_its_outcome() {
 
     let bad = edited(&small_dialect(3), "{{ fault.message }}", "{{ fault.mesage }}");
     dir.save(DIALECT, &bad);
-    let (status, response) = reload_expecting(&admin, "refused");
+    let (status, response) = reload_expecting(&admin, "rejected");
     assert_eq!((status, &response["generation"]["number"]), (422, &json!(2)));
-    let finding = &response["refused"]["diagnostics"][0];
+    let finding = &response["rejected"]["diagnostics"][0];
     let (line, column) = location(&bad, "fault.mesage");
     assert_eq!(finding["code"], "RF104");
     assert_eq!(finding["file"], dir.path(DIALECT).display().to_string());
@@ -114,32 +117,33 @@ fn a_rejection_is_in_the_log_the_status_and_a_metric_until_it_is_resolved() {
     let good = dir.read(DIALECT);
     let bad = edited(&good, "turn.end: {", "turn.ends: {");
     dir.save(DIALECT, &bad);
-    server.wait_for_log("reload refused, still on generation 1: 1 error in ");
+    server.wait_for_log("reload rejected, still on generation 1: 1 error in ");
     let (line, column) = location(&bad, "turn.ends");
     let path = dir.path(DIALECT).display().to_string();
     server.wait_for_log(&format!("--> {path}:{line}:{column}"));
 
     // /status is also available on the client listener.
     for status in [admin.status(), server.fetch(Request::get("/status")).json()] {
-        assert_eq!(status["files"], "refused");
-        let rejected = &status["last_refused"];
+        assert_eq!(status["config_state"], "rejected");
+        let rejected = &status["last_rejected"];
         assert_eq!(rejected["diagnostics"][0]["line"], line);
-        assert_eq!(rejected["mended_at"], Value::Null);
+        assert_eq!(rejected["resolved_at"], Value::Null);
         let reason = rejected["reason"].as_str().unwrap();
         assert!(reason.contains(&format!("RF122 at {line}:{column}")), "{reason}");
     }
     let metrics = admin.metrics();
-    let response = format!("reload_refused{{code=\"RF122\",file=\"{path}\",line=\"{line}\",column=\"{column}\"}} 1\n");
+    let response =
+        format!("reframe_config_rejected{{code=\"RF122\",file=\"{path}\",line=\"{line}\",column=\"{column}\"}} 1\n");
     assert!(metrics.contains(&response), "{metrics}");
-    assert!(metrics.contains("reloads_total{outcome=\"refused\"} 1\n"), "{metrics}");
-    assert!(metrics.contains("\ngeneration 1\n"), "{metrics}");
+    assert!(metrics.contains("reframe_config_reloads_total{outcome=\"rejected\"} 1\n"), "{metrics}");
+    assert!(metrics.contains("\nreframe_config_generation 1\n"), "{metrics}");
 
     dir.save(DIALECT, &good);
-    eventually("it is mended", || (admin.status()["files"] == "applied").then_some(()));
+    eventually("the rejection is resolved", || (admin.status()["config_state"] == "applied").then_some(()));
     let status = admin.status();
-    assert!(status["last_refused"]["mended_at"].is_string(), "{status}");
+    assert!(status["last_rejected"]["resolved_at"].is_string(), "{status}");
     assert_eq!(status["generation"]["number"], 1);
-    assert!(!admin.metrics().contains("reload_refused{"), "{}", admin.metrics());
+    assert!(!admin.metrics().contains("reframe_config_rejected{"), "{}", admin.metrics());
 }
 
 #[cfg(unix)]
@@ -147,7 +151,7 @@ fn a_rejection_is_in_the_log_the_status_and_a_metric_until_it_is_resolved() {
 fn sighup_reloads_and_logs_it() {
     let (dir, server) = server_with_admin();
     server.sighup();
-    server.wait_for_log("generation 1 stays: its files have not changed");
+    server.wait_for_log("generation 1 unchanged: its files have not changed");
     // A set that the watcher already rejected is reported again on SIGHUP.
     dir.save(DIALECT, "dialect: [");
     server.wait_for_log("cause=watch");
@@ -181,9 +185,9 @@ fn sighup_during_start_does_not_kill_the_process() {
 fn reverting_a_bad_edit_is_reported() {
     let (dir, server) = server_with_admin();
     dir.save(DIALECT, "dialect: [");
-    server.wait_for_log("reload refused");
+    server.wait_for_log("reload rejected");
     dir.save(DIALECT, &small_dialect(1));
-    server.wait_for_log("generation 1 stays: its files are as they were");
+    server.wait_for_log("generation 1 unchanged: the bad edit was reverted");
 }
 
 #[test]
@@ -194,14 +198,14 @@ fn invalid_utf8_is_reported_once_with_its_location() {
     fs::create_dir_all(file.parent().unwrap()).unwrap();
     fs::write(&file, b"profile: latin\n# caf\xe9\n").unwrap();
     server.wait_for_log(&format!("(RF001 at 2:6): {} is not UTF-8 text", file.display()));
-    let finding = admin.status()["last_refused"]["diagnostics"][0].clone();
+    let finding = admin.status()["last_rejected"]["diagnostics"][0].clone();
     assert_eq!((&finding["line"], &finding["column"]), (&json!(2), &json!(6)));
     assert!(admin.metrics().contains("line=\"2\",column=\"6\"} 1\n"), "{}", admin.metrics());
     for number in 0..3 {
         dir.write("mappings/scratch.txt", &number.to_string());
         std::thread::sleep(std::time::Duration::from_millis(60));
     }
-    assert_eq!(admin.status()["reloads"]["refused"], 1);
+    assert_eq!(admin.status()["reloads"]["rejected"], 1);
 }
 
 #[test]
@@ -212,15 +216,15 @@ fn a_set_that_loses_its_schemas_is_rejected() {
     let server = serve().arg("--mappings").arg(dir.path("mappings")).with_admin().start();
     let admin = server.admin();
     fs::rename(dir.path("schemas"), dir.path("elsewhere")).unwrap();
-    let (status, response) = reload_expecting(&admin, "refused");
+    let (status, response) = reload_expecting(&admin, "rejected");
     assert_eq!(status, 422);
-    let message = &response["refused"]["diagnostics"][0]["message"];
+    let message = &response["rejected"]["diagnostics"][0]["message"];
     assert_eq!(message, "the set had its own schemas, and they are missing now");
     #[cfg(unix)]
     {
         std::os::unix::fs::symlink("nowhere", dir.path("schemas")).unwrap();
-        let (_, response) = reload_expecting(&admin, "refused");
-        let reason = response["refused"]["reason"].as_str().unwrap();
+        let (_, response) = reload_expecting(&admin, "rejected");
+        let reason = response["rejected"]["reason"].as_str().unwrap();
         assert!(reason.contains("it is a dangling symlink"), "{reason}");
         fs::remove_file(dir.path("schemas")).unwrap();
     }
@@ -244,7 +248,7 @@ fn the_status_lists_generations_files_and_turns_in_flight() {
     for file in expected {
         assert!(files.contains(&dir.path(&format!("mappings/{file}")).display().to_string().as_str()), "{files:?}");
     }
-    assert_eq!((&generation["cause"], &status["turns"]), (&json!("start"), &json!(0)));
+    assert_eq!((&generation["cause"], &status["turns_in_flight"]), (&json!("start"), &json!(0)));
 
     let mut first = server.stream(chat("Hello!"));
     first.next().unwrap();
@@ -254,17 +258,17 @@ fn the_status_lists_generations_files_and_turns_in_flight() {
     second.next().unwrap();
     let turns = |status: &Value| -> Vec<(u64, u64)> {
         let all = status["generations"].as_array().unwrap().iter();
-        all.map(|g| (g["number"].as_u64().unwrap(), g["turns"].as_u64().unwrap())).collect()
+        all.map(|g| (g["number"].as_u64().unwrap(), g["turns_in_flight"].as_u64().unwrap())).collect()
     };
     assert_eq!(turns(&admin.status()), [(1, 1), (2, 1)]);
-    assert!(server.log().contains("1 running turn stays on the generation it began with"), "{}", server.log());
-    assert!(admin.metrics().contains("\ngenerations 2\n"));
+    assert!(server.log().contains("1 turn in flight stays on its generation"), "{}", server.log());
+    assert!(admin.metrics().contains("\nreframe_config_generations_in_memory 2\n"));
 
     first.rest();
     eventually("the first generation is freed", || (turns(&admin.status()) == [(2, 1)]).then_some(()));
     drop(second);
     eventually("nothing runs", || (turns(&admin.status()) == [(2, 0)]).then_some(()));
-    assert!(admin.metrics().contains("\ngenerations 1\n"));
+    assert!(admin.metrics().contains("\nreframe_config_generations_in_memory 1\n"));
 }
 
 #[test]
@@ -329,9 +333,9 @@ fn sockets_and_keys_need_a_restart_and_other_changes_are_applied() {
     );
     let (line, column) = location(&next, "\"127.0.0.1:1\"");
     let location = format!("{}:{line}:{column}", dir.path(GATEWAY).display());
-    assert_eq!(response["needs_restart"][0]["place"], location.as_str());
+    assert_eq!(response["needs_restart"][0]["location"], location.as_str());
     assert_eq!(admin.status()["needs_restart"], response["needs_restart"]);
-    server.wait_for_log("leaves out what is read at the start only: `listen` at ");
+    server.wait_for_log("does not apply a setting that needs a restart: `listen` at ");
 
     // The route is changed, the keys are not.
     let there = |key: &str| {
@@ -394,7 +398,7 @@ fn a_backend_key_is_sent_only_to_its_configured_host() {
     let (_, response) = reload_expecting(&admin, "applied");
     assert_eq!(
         restart_entry(&response["needs_restart"][0]),
-        ("backends.far.key", "the variable FIRST", "the variable SECOND")
+        ("backends.far.api_key", "the variable FIRST", "the variable SECOND")
     );
     assert_eq!(server.fetch(chat("Hello!")).status(), 200);
     assert_eq!(last_authorization(&first).as_deref(), Some("Bearer first-key"));
@@ -405,7 +409,7 @@ fn a_backend_key_is_sent_only_to_its_configured_host() {
     assert_eq!(restart_entry(&response["needs_restart"][0]).1, "without a key");
     assert_eq!(server.fetch(chat("Hello!")).status(), 500);
     assert_eq!(second.requests().len(), 0);
-    server.wait_for_log("SECOND was not read at the start: restart the gateway");
+    server.wait_for_log("SECOND was not read at startup; restart the gateway");
 
     // Another host with a key that was loaded at start: applied, because addresses are reloaded.
     dir.save(GATEWAY, &gateway(&second.url(), "FIRST"));
@@ -460,7 +464,7 @@ fn mark(server: &Server) -> String {
 
 fn restart_entry(response: &Value) -> (&str, &str, &str) {
     let text = |key: &str| response[key].as_str().unwrap();
-    (text("what"), text("running"), text("wanted"))
+    (text("setting"), text("running"), text("configured"))
 }
 
 fn is_time(value: &Value) -> bool {

@@ -24,9 +24,9 @@ const NOT_ONE_MISTAKE: &[&str] = &[
     "an-order-that-a-transcript-violates",
     "nothing-is-wrong",
     "old-keys-and-values",
-    "what-a-client-is-not-told-by-its-own-choice",
-    "what-a-dialect-cannot-say",
-    "what-is-meant-is-not-warned-of",
+    "losses-selected-by-the-client",
+    "losses-of-a-dialect",
+    "intended-settings-without-warnings",
 ];
 
 #[test]
@@ -123,7 +123,7 @@ fn every_format_reports_the_same_findings() {
         "windows-line-ends",
         "an-empty-transcript",
         "a-broken-gateway",
-        "a-schema-that-lets-anything-pass",
+        "a-schema-that-accepts-anything",
         "not-utf-8",
         "nothing-is-wrong",
     ] {
@@ -179,7 +179,7 @@ fn a_location_in_an_embedded_file_is_in_the_text() {
         String::from_utf8(output.unwrap().stdout).unwrap()
     };
     let github = output("github");
-    assert!(github.starts_with("::error title=RF107::no part is called `openai_error`%0A"), "{github}");
+    assert!(github.starts_with("::error title=RF107::unknown fragment `openai_error`%0A"), "{github}");
     assert!(github.contains("%0Ain (embedded) mappings/dialects/chat.yaml:"), "{github}");
     let result = &parsed(&output("sarif"))["runs"][0]["results"][0];
     let expected = serde_json::json!([{ "physicalLocation": { "artifactLocation": { "uri": "own/shared.yaml" } } }]);
@@ -198,7 +198,7 @@ fn every_documented_fix_works() {
     let mut wrong = Vec::new();
     for code in Code::ALL {
         let page = CodePage::of(*code);
-        let blocks = ["Example", "Mend"].map(|name| block(page.section(name).unwrap()));
+        let blocks = ["Example", "Fix"].map(|name| block(page.section(name).unwrap()));
         let [Some(example), Some(fix)] = blocks else { continue };
         tried += 1;
         let shows = |case: &PathBuf| expected(case).contains(&format!("[{}]", code.as_str()));
@@ -253,10 +253,9 @@ fn the_list_of_diagnostics_is_current() {
 
 fn reference() -> String {
     let mut text = String::from(
-        "# Diagnostics\n\nEverything that `reframe check` can find. `reframe check --explain CODE` prints the same pages, without \
-         \"What is printed\". \
-         A code is never used again for something else.\nMade from `src/diag/pages/`, the lints in `src/mapping/lint/` \
-         and `tests/diagnostics/`: do not edit.\n\n| code | severity | phase | about |\n|---|---|---|---|\n",
+        "# Diagnostics\n\nAll diagnostics of `reframe check`. `reframe check --explain CODE` prints the same pages, without \
+         the output.\nA code is never reused. Generated from `src/diagnostics/docs/`, the lints in `src/mapping/lint/` and\n\
+         `tests/diagnostics/`; do not edit.\n\n| code | severity | phase | meaning |\n|---|---|---|---|\n",
     );
     for code in Code::ALL {
         let (name, severity, phase) = (code.as_str(), code.severity().as_str(), code.phase().as_str());
@@ -266,13 +265,13 @@ fn reference() -> String {
     for code in Code::ALL {
         let page = CodePage::of(*code);
         text.push_str(&format!("\n## {}\n\n{}\n", code.as_str(), page.sentence()));
-        for name in ["Why", "Example", "Mend"] {
+        for name in ["Why", "Example", "Fix"] {
             let section = page.section(name).unwrap();
             let gap = if section.starts_with("```") { "\n\n" } else { " " };
             text.push_str(&format!("\n**{name}:**{gap}{section}\n"));
         }
         if let Some(output) = simplest(&page) {
-            text.push_str(&format!("\n**What is printed:**\n\n```text\n{output}\n```\n"));
+            text.push_str(&format!("\n**Output:**\n\n```text\n{output}\n```\n"));
         }
     }
     let chapters = [
@@ -449,7 +448,7 @@ fn phase(line: &str) -> Option<(char, &str)> {
 
 /// Removes the lines of the phases and the hint at `--explain`.
 fn findings(text: &str) -> String {
-    let more = |line: &str| line.starts_with("`reframe check --explain ");
+    let more = |line: &str| line.starts_with("run `reframe check --explain ");
     text.split_inclusive('\n').filter(|line| phase(line).is_none() && !more(line)).collect()
 }
 

@@ -93,7 +93,7 @@ fn the_parrot_client_is_served_by_both_backends() {
     let body = server.post("/parrot", r#"{"bird":"polly","ask":"Hello, Polly!"}"#);
     assert_eq!((body.status, body.content_type.as_str()), (200, "application/json"));
     let body = parse(&body.body);
-    let perches = r#"[{"perch":0,"said":"Hello, sailor!","muttered":"A visitor.","tricks":[],"why":"done"}]"#;
+    let perches = r#"[{"perch":0,"speech":"Hello, sailor!","muttered":"A visitor.","tricks":[],"why":"done"}]"#;
     assert_eq!(body.get("perches"), Some(&parse(perches)));
     assert_eq!(body.get("seeds"), Some(&parse(r#"{"eaten":3,"dropped":9}"#)));
 
@@ -208,7 +208,7 @@ fn the_edits_in_the_readme_work_as_described() {
     assert!(edit("chatcmpl-", "hello-").is_ok());
     let rejected = edit("choice.refusal", "choice.refusl").unwrap_err();
     assert!(rejected.starts_with("1 error in ") && rejected.contains("RF104"), "{rejected}");
-    assert!(rejected.ends_with("no variable `choice.refusl` in the body"), "{rejected}");
+    assert!(rejected.ends_with("unknown variable `choice.refusl` in the body"), "{rejected}");
 }
 
 /// The first block of `docs/check.md` is the actual output for a mistake in the shipped set.
@@ -367,7 +367,7 @@ stream:
   framing: { event: "tide.{{ frame }}", data: json }
   frames:
     turn.open:
-      rise: { data: { asked: "{{ request.last_user_text }}" } }
+      rise: { data: { question: "{{ request.last_user_text }}" } }
     text.delta:
       word: { data: { at: "{{ item.index }}", v: "{{ text }}" } }
     tool.close:
@@ -381,7 +381,7 @@ stream:
   order:
     turn: turn.open turn.close turn.end
     item: text.delta+ | tool.close
-body: { said: "{{ turn.choices[0].text }}", calls: { $each: turn.items, as: item, where: item.kind == 'function', do: { $use: call } } }
+body: { text: "{{ turn.choices[0].text }}", calls: { $each: turn.items, as: item, where: item.kind == 'function', do: { $use: call } } }
 errors: { why: "{{ fault.message }}" }
 "#,
     ),
@@ -415,7 +415,7 @@ fn a_new_backend_and_a_new_dialect_need_only_yaml() {
     assert_eq!(
         stream,
         r#"event: tide.rise
-data: {"asked":"What do you see?"}
+data: {"question":"What do you see?"}
 
 event: tide.word
 data: {"at":0,"v":"Look"}
@@ -441,7 +441,7 @@ data: over
     assert_eq!(
         body,
         parse(
-            r#"{"said":"Lookagain","calls":[{"ref":"t1","fn":"look","input":"{\"far\":1.0}","at":1},{"ref":"t2","fn":"listen","input":"{}","at":3}]}"#
+            r#"{"text":"Lookagain","calls":[{"ref":"t1","fn":"look","input":"{\"far\":1.0}","at":1},{"ref":"t2","fn":"listen","input":"{}","at":3}]}"#
         )
     );
     assert_eq!(set.body(&wave, "tide", "plain", &parse("{}")), "HTTP 400\n{\n  \"why\": \"`q` is required\"\n}\n");

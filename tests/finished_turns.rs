@@ -46,7 +46,7 @@ fn an_open_connection_after_the_finish_is_not_waited_for() {
     let started = Instant::now();
     assert_complete(&gateway);
     // Five seconds each, because usage may still arrive.
-    assert_within("two answers whose line stays open", started.elapsed(), Duration::from_secs(11));
+    assert_within("two responses with an open connection", started.elapsed(), Duration::from_secs(11));
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn a_web_page_of_another_origin_cannot_use_an_unauthenticated_gateway() {
     let foreign = from("https://evil.example");
     assert_eq!((foreign.status(), foreign.json()["error"]["code"].as_str()), (401, Some("invalid_api_key")));
     assert_eq!(from("http://localhost.evil.example").status(), 401);
-    assert_eq!(from("null").status(), 401, "a page in a box may be anybody's");
+    assert_eq!(from("null").status(), 401, "sandboxed iframes are untrusted");
     for own in ["http://localhost:3000", "http://127.0.0.1", "http://[::1]:8080", "app://obsidian.md"] {
         assert_eq!(from(own).status(), 200, "{own}");
     }

@@ -1,5 +1,6 @@
 //! Golden transcripts: `tests/transcripts/BACKEND/CASE/` holds `events.jsonl`, `request.json` (one body per dialect) and
-//! the output of each dialect: `chat.sse`, `chat.json`; with another profile `chat@PROFILE.sse`.
+//! the output of each dialect: `chat.sse`, `chat.json`; with another profile `chat@PROFILE.sse`. A prefix such as `a03-` or
+//! `b063-` is the number of the case and has no other meaning; `matrix-` cases exist for every backend.
 //!
 //! A new case needs no compilation. `UPDATE_GOLDEN=1 cargo test --test golden` writes files that are missing or differ:
 //! review the diff before you commit it.
@@ -35,7 +36,7 @@ fn every_transcript_gives_its_golden_output() {
     let mut compared = 0;
     for case in cases() {
         let readme = fs::read_to_string(case.join("README.md")).unwrap_or_else(|_| {
-            wrong.push(format!("{}: a case has a README.md that says what it shows", case.display()));
+            wrong.push(format!("{}: a case needs a README.md that describes it", case.display()));
             String::new()
         });
         let transcript = replay::transcript(&case.join("events.jsonl"));

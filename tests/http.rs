@@ -60,7 +60,7 @@ fn every_response_has_a_unique_request_id() {
         chat("Hello!").into(),
         chat("Hello!").streamed().into(),
         chat("Hello!").with("n", 3).streamed().into(),
-        chat("Hello!").with("model", "nobody").into(),
+        chat("Hello!").with("model", "unknown").into(),
         Request::post(""),
         Request::get("/v1/models"),
         Request::get("/nowhere"),
@@ -167,7 +167,7 @@ fn a_tool_call_in_a_body_has_complete_arguments() {
 #[test]
 fn more_choices_than_recorded_are_rejected() {
     let rejected = error_body(400, chat("Hello!").with("n", 3));
-    let message = "the demo has recorded at most two answers at once";
+    let message = "the demo supports at most two choices";
     assert_eq!(rejected, envelope(message, json!("n"), json!("unsupported_parameter")));
 }
 
@@ -202,8 +202,8 @@ fn messages_that_are_not_an_array_or_empty_are_rejected() {
 
 #[test]
 fn an_unknown_model_is_not_found() {
-    let rejected = error_body(404, chat("Hello!").with("model", "nobody"));
-    assert_eq!(rejected, envelope("the model `nobody` does not exist", json!("model"), json!("model_not_found")));
+    let rejected = error_body(404, chat("Hello!").with("model", "unknown"));
+    assert_eq!(rejected, envelope("the model `unknown` does not exist", json!("model"), json!("model_not_found")));
 }
 
 #[test]
@@ -242,7 +242,7 @@ fn an_error_before_the_first_frame_has_an_http_status_even_for_a_stream() {
         (chat("Hello!").with("n", 3), 400),
         (chat("Hello!").with("temperature", "hot"), 400),
         (chat("Hello!").with("messages", json!([])), 400),
-        (chat("Hello!").with("model", "nobody"), 404),
+        (chat("Hello!").with("model", "unknown"), 404),
     ] {
         assert_eq!(error_body(status, request.clone().streamed()), error_body(status, request));
     }
@@ -251,7 +251,7 @@ fn an_error_before_the_first_frame_has_an_http_status_even_for_a_stream() {
 #[test]
 fn an_unknown_path_is_not_found() {
     for path in ["/", "/v1", "/v1/chat", "/v1/chat/completions/", "/v1/models/", "//v1/models"] {
-        let message = format!("there is nothing at {path}");
+        let message = format!("unknown endpoint: {path}");
         let rejected = error_body(404, Request::get(path));
         assert_eq!(rejected, envelope(&message, Value::Null, json!("unknown_url")));
     }
@@ -268,7 +268,7 @@ fn a_wrong_method_gets_the_allowed_methods() {
     ] {
         let reply = demo.fetch(Request::new(method, path));
         assert_eq!((reply.status(), reply.header("allow")), (405, Some(allowed)));
-        assert_eq!(reply.json(), envelope(&format!("{path} does not take {method}"), Value::Null, Value::Null));
+        assert_eq!(reply.json(), envelope(&format!("{path} does not allow {method}"), Value::Null, Value::Null));
     }
 }
 
@@ -368,20 +368,20 @@ fn a_frame_is_sent_as_soon_as_it_is_ready() {
         let late = late.unwrap_or_else(|| panic!("frame {number} came before its event"));
         assert_within(&format!("frame {number}, event to client"), late, Duration::from_millis(50));
     }
-    println!("{} frames in {} pieces", frames.len(), reply.chunks.len());
+    println!("{} frames in {} chunks", frames.len(), reply.chunks.len());
     assert!(reply.chunks.len() > 2, "all at once");
 }
 
 #[test]
 fn a_client_disconnect_during_a_stream_frees_its_slot() {
     let server = single_slot_server();
-    let mut stream = server.stream(chat("Tell me a story."));
+    let mut stream = server.stream(chat("A story, please."));
     assert!(stream.next().is_some());
 
     let rejected = server.fetch(chat("Hello!").streamed());
     assert_eq!((rejected.status(), rejected.header("retry-after")), (503, Some("1")));
     let error = json!({
-        "message": "1 turns are under way, which is all that is allowed",
+        "message": "concurrency limit reached (1 requests in flight)",
         "type": "server_error",
         "param": null,
         "code": "overloaded",
@@ -390,23 +390,23 @@ fn a_client_disconnect_during_a_stream_frees_its_slot() {
 
     let closed = Instant::now();
     drop(stream);
-    eventually("a place is free", || (server.fetch(chat("Hello!").streamed()).status() == 200).then_some(()));
-    assert_within("client gone to place free", closed.elapsed(), Duration::from_millis(250));
+    eventually("a slot is free", || (server.fetch(chat("Hello!").streamed()).status() == 200).then_some(()));
+    assert_within("disconnect to free slot", closed.elapsed(), Duration::from_millis(250));
 }
 
 #[test]
 fn a_client_disconnect_before_the_body_frees_its_slot() {
     let server = single_slot_server();
     let mut client = server.client();
-    client.send(&chat("Tell me a story.").into());
+    client.send(&chat("A story, please.").into());
     // Checked by the metric: a chat request could take the slot itself.
-    eventually("the place is taken", || {
-        server.fetch(Request::get("/metrics")).text().contains("\nturns 1\n").then_some(())
+    eventually("the slot is taken", || {
+        server.fetch(Request::get("/metrics")).text().contains("\nreframe_turns_in_flight 1\n").then_some(())
     });
     let closed = Instant::now();
     drop(client);
-    eventually("a place is free", || (server.fetch(chat("Hello!")).status() == 200).then_some(()));
-    assert_within("client gone to place free", closed.elapsed(), Duration::from_millis(250));
+    eventually("a slot is free", || (server.fetch(chat("Hello!")).status() == 200).then_some(()));
+    assert_within("disconnect to free slot", closed.elapsed(), Duration::from_millis(250));
 }
 
 #[test]
@@ -446,8 +446,7 @@ fn a_backend_failure_before_the_first_event_is_an_http_error() {
 fn a_backend_disconnect_ends_the_stream_with_an_error_and_no_done() {
     let word = r#"{"at":0,"raw":{"model":"demo","choices":[{"index":0,"delta":{"content":"Hel"}}]}}"#;
     let server = server_playing(&[word, r#"{"at":9,"disconnect":"power"}"#]);
-    let error =
-        json!({ "message": "the backend was lost: power", "type": "server_error", "param": null, "code": null });
+    let error = json!({ "message": "the connection to the backend was lost: power", "type": "server_error", "param": null, "code": null });
 
     let stream: Vec<Value> = server.fetch(chat("Hello!").streamed()).frames().iter().map(|f| f.json()).collect();
     let contents: Vec<&Value> = stream.iter().map(|frame| &frame["choices"][0]["delta"]["content"]).collect();
@@ -480,22 +479,22 @@ fn an_idle_server_stops_immediately() {
     let signalled = Instant::now();
     server.terminate();
     assert_eq!(server.wait().code(), Some(0));
-    assert_within("told to exit", signalled.elapsed(), Duration::from_millis(100));
+    assert_within("signal to exit", signalled.elapsed(), Duration::from_millis(100));
     drop(idle);
 }
 
 #[test]
 fn a_second_stop_signal_stops_the_server_immediately() {
     let mut server = single_slot_server();
-    let mut stream = server.stream(chat("Tell me a story."));
+    let mut stream = server.stream(chat("A story, please."));
     assert!(stream.next().is_some());
     server.terminate();
     // Pending signals of the same kind are merged, so wait until the first is handled.
-    eventually("the first is heard", || TcpStream::connect(server.addr()).is_err().then_some(()));
+    eventually("the first signal is handled", || TcpStream::connect(server.addr()).is_err().then_some(()));
     let signalled = Instant::now();
     server.terminate();
     assert_eq!(server.wait().code(), Some(0));
-    assert_within("told twice to exit", signalled.elapsed(), Duration::from_millis(100));
+    assert_within("second signal to exit", signalled.elapsed(), Duration::from_millis(100));
 }
 
 #[test]
@@ -549,7 +548,7 @@ fn mappings_that_do_not_load_are_not_served() {
     dir.write("layer/scripts/demo.yaml", &repo("mappings/scripts/demo.yaml").replace("greeting", "greetin"));
     let exit = serve().add(dir).run();
     assert_eq!((exit.code, exit.stdout.as_str()), (Some(2), ""));
-    assert!(exit.stderr.contains("error[RF020]: no transcript is called `greetin`"), "{}", exit.stderr);
+    assert!(exit.stderr.contains("error[RF020]: unknown transcript `greetin`"), "{}", exit.stderr);
     assert!(exit.stderr.contains("scripts/demo.yaml:19:13"), "{}", exit.stderr);
     assert!(exit.stderr.ends_with("error: the mappings do not load, so there is nothing to serve\n"));
 }

@@ -83,24 +83,24 @@ const COVERAGE: &[(Code, Coverage)] = &[
 /// Cases with a detectable kind of mistake in a place where a schema cannot detect it, with the reason.
 const NOT_DETECTABLE: &[(&str, &str)] = &[
     ("a-default-with-a-typo", "inside an expression"),
-    ("a-replay-without-a-script", "the transport stands in another file"),
-    ("a-row-with-a-typo", "which words a table is asked for stands in an expression"),
-    ("a-script-that-may-have-nothing-to-play", "a schema cannot speak of the last element of a list"),
-    ("a-table-that-gives-a-foreign-word", "which field a table fills stands in another place"),
+    ("a-replay-without-a-script", "the transport is in another file"),
+    ("a-row-with-a-typo", "the keys that a table is looked up with are in an expression"),
+    ("a-script-that-may-have-nothing-to-play", "a schema cannot constrain the last element of an array"),
+    ("a-table-that-gives-a-foreign-word", "the field that a table fills is in another place"),
     ("a-test-that-is-given-nothing", "what is needed depends on what is expected"),
-    ("a-test-of-nobodys-events", "a file in backends/ need not name its own"),
-    ("a-test-with-a-slip-in-a-kind", "below `body:` any map is a value to compare with"),
+    ("a-test-without-a-backend", "a file in backends/ need not name its own"),
+    ("a-test-with-a-typo-in-a-kind", "below `body:` any map is a value to compare with"),
     ("a-typo-in-a-kind-of-value", "any text is a value to compare with; only the loader knows what is near"),
     ("a-typo-in-a-policy-value-of-a-condition", "inside an expression"),
     ("a-word-that-a-variable-never-is", "inside an expression"),
-    ("an-unknown-policy-in-a-route", "which policies a dialect has of its own stands in its file"),
-    ("a-url-with-a-secret-beside-a-mistake", "whether a backend can be asked stands in its file"),
+    ("an-unknown-policy-in-a-route", "the custom policies of a dialect are in its file"),
+    ("a-url-with-a-secret-next-to-a-mistake", "whether a backend has a transport is in its file"),
     ("an-admin-listener-that-others-could-reach", "an address is text"),
-    ("an-own-policy-for-another-dialect", "which policies a dialect has of its own stands in its file"),
-    ("an-own-policy-in-an-environment", "the same"),
+    ("a-custom-policy-for-another-dialect", "the custom policies of a dialect are in its file"),
+    ("a-custom-policy-in-an-environment", "the same"),
     ("an-unknown-policy-in-an-environment", "the same"),
     ("an-unknown-policy-in-an-expression", "inside an expression"),
-    ("an-unknown-policy-of-a-header", "which policies a dialect has of its own stands in its file"),
+    ("an-unknown-policy-of-a-header", "the custom policies of a dialect are in its file"),
 ];
 
 fn root() -> PathBuf {
@@ -206,8 +206,8 @@ fn a_schema_rejects_what_the_loader_rejects_as_far_as_it_can() {
             let must = coverages.contains(&Coverage::Full) && !not_detectable;
             let may = must || coverages.contains(&Coverage::Partial);
             match violation {
-                None if must => wrong.push(format!("{name}/{file}: the loader says {codes:?}, the schema nothing")),
-                Some(why) if !may => wrong.push(format!("{name}/{file}: {codes:?}, but the schema says {why}")),
+                None if must => wrong.push(format!("{name}/{file}: the loader reports {codes:?}, the schema nothing")),
+                Some(why) if !may => wrong.push(format!("{name}/{file}: {codes:?}, but the schema reports {why}")),
                 None | Some(_) => {}
             }
         }
@@ -298,12 +298,12 @@ fn schemas_of_mappings_are_not_served_as_dialect_schemas() {
 
 /// Places where only the loader can decide, because it depends on another place or file.
 const ELSEWHERE: &[(&str, &str)] = &[
-    ("/backends/desk", "whether a backend needs a script stands in its file"),
-    ("/tables/", "which words a table is asked for, and which it may give, stands where it is used"),
-    ("/routes/1/policies", "which policies a dialect has of its own stands in its file"),
+    ("/backends/desk", "whether a backend needs a script is in its file"),
+    ("/tables/", "the allowed keys and values of a table depend on its uses"),
+    ("/routes/1/policies", "the custom policies of a dialect are in its file"),
     ("/by_user_agent/1/policies", "the same"),
-    ("/policies", "beside policies of the dialect's own, any name may be one"),
-    ("/custom_policies", "which of them are set stands elsewhere"),
+    ("/policies", "any name may be a custom policy of the dialect"),
+    ("/custom_policies", "where they are set is elsewhere"),
     ("/patch/", "what a patch may hold depends on what it changes"),
 ];
 
@@ -364,10 +364,10 @@ impl Typo {
         let has_coverage = |wanted: Coverage| codes.iter().any(|code| coverage(code) == wanted);
         match violation {
             None if has_coverage(Coverage::Full) => {
-                Some(format!("{name} {place}: the loader says {codes:?}, the schema nothing"))
+                Some(format!("{name} {place}: the loader reports {codes:?}, the schema nothing"))
             }
             Some(why) if !has_coverage(Coverage::Full) && !has_coverage(Coverage::Partial) => {
-                Some(format!("{name} {place}: {codes:?}, but the schema says {why}"))
+                Some(format!("{name} {place}: {codes:?}, but the schema reports {why}"))
             }
             None | Some(_) => None,
         }

@@ -39,7 +39,7 @@ fn a_stale_file_is_reported() {
     let stale = run(&["openapi", "--check"]);
     assert_eq!(stale.status.code(), Some(1));
     let output = String::from_utf8(stale.stderr).unwrap();
-    assert!(output.contains("`reframe openapi --write` writes it"), "{output}");
+    assert!(output.contains("run `reframe openapi --write`"), "{output}");
 }
 
 #[test]

@@ -20,7 +20,7 @@ use std::sync::OnceLock;
 const CASES: &[(&str, &str, &str, &[&str])] = &[
     ("tool_arguments", "chat", "openai-chat/a08-tool-call", &["incremental", "cumulative"]),
     ("usage", "responses", "openai-chat/matrix-no-usage", &["as_reported", "zeros", "estimate"]),
-    ("usage_stream", "chat", "openai-chat/a04-usage-asked-for", &["requested_only", "never"]),
+    ("usage_stream", "chat", "openai-chat/a04-usage-requested", &["requested_only", "never"]),
     ("usage_stream", "chat", "openai-chat/a03-text", &["requested_only", "always"]),
     ("output_index", "responses", "openai-chat/call-then-text", &["position", "message_first", "choice"]),
     ("items_overlap", "responses", "openai-chat/b004-interleaved-calls", &["interleaved", "serial_tools"]),
@@ -111,7 +111,7 @@ fn every_policy_value_changes_the_output() {
         }
         let default = output(set(), dialect, "openai", case);
         if outputs[0].1 != default {
-            wrong.push(format!("{policy}: `{}` is not what the profile `openai` says", values[0]));
+            wrong.push(format!("{policy}: `{}` is not the value of the profile `openai`", values[0]));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

@@ -53,7 +53,7 @@ fn voice_set() -> TestDir {
     let dir = TestDir::empty();
     let mut routes = String::new();
     for layers in subsets(&["dialect", "profile", "environment", "route"]) {
-        let dialect = if layers.contains(&"dialect") { "said" } else { "bare" };
+        let dialect = if layers.contains(&"dialect") { "set" } else { "bare" };
         let profile: Vec<&str> = layers.iter().copied().filter(|l| ["profile", "environment"].contains(l)).collect();
         let policies = if layers.contains(&"route") { ", policies: { voice: route }" } else { "" };
         let profile = if profile.is_empty() { "none".to_owned() } else { profile.join("-") };
@@ -68,27 +68,27 @@ fn voice_set() -> TestDir {
             "backends: {{ demo: {{ use: replay, script: demo }} }}\n\
              models: [ {{ id: demo, backend: demo }} ]\n\
              routes:\n{routes}  - {{ endpoint: POST /closed, dialect: bare, policies: {{ voice: route }} }}\n\
-             by_user_agent:\n  - {{ match: Parrot, policies: {{ voice: {{ bare: agent, said: agent }} }} }}\n\
+             by_user_agent:\n  - {{ match: Parrot, policies: {{ voice: {{ bare: agent, set: agent }} }} }}\n\
              \x20 - {{ match: owl, profile: swap }}\n"
         ),
     );
     for (name, text) in [
         ("none", ""),
-        ("profile", "policies: { voice: { bare: profile, said: profile } }"),
+        ("profile", "policies: { voice: { bare: profile, set: profile } }"),
         ("environment", "environment: { TEST_VOICE: voice }"),
         (
             "profile-environment",
-            "policies: { voice: { bare: profile, said: profile } }\nenvironment: { TEST_VOICE: voice }",
+            "policies: { voice: { bare: profile, set: profile } }\nenvironment: { TEST_VOICE: voice }",
         ),
         (
             "swap",
-            "policies: { voice: { bare: profile, said: profile } }\npatch: { bare: { body: { by: { $add: swap } } } }",
+            "policies: { voice: { bare: profile, set: profile } }\npatch: { bare: { body: { by: { $add: swap } } } }",
         ),
     ] {
         dir.write(&format!("mappings/profiles/{name}.yaml"), &format!("profile: {name}\n{text}\n"));
     }
     dir.write("mappings/dialects/bare.yaml", &dialect("bare", ""));
-    dir.write("mappings/dialects/said.yaml", &dialect("said", "voice: dialect"));
+    dir.write("mappings/dialects/set.yaml", &dialect("set", "voice: dialect"));
     dir.write("mappings/backends/replay.yaml", &repo("mappings/backends/replay.yaml"));
     dir.write(
         "mappings/backends/tiny.yaml",
@@ -151,7 +151,7 @@ fn a_header_selects_any_value_of_its_policy_and_no_other() {
         (vec![("x-voice", "{{ policy.voice }}")], "{{ policy.voice }}"),
     ] {
         let reply = fetch(&server, "/route", &headers, r#"{"q":"?"}"#);
-        let why = format!("the header `x-voice` cannot be `{shown}`: say {values}");
+        let why = format!("the header `x-voice` cannot be `{shown}`: use {values}");
         assert_eq!((reply.status(), reply.json()), (400, json!({ "why": why, "param": "x-voice", "voice": "route" })));
     }
     let long = fetch(&server, "/route", &[("x-voice", &"v".repeat(500))], r#"{"q":"?"}"#).text();
@@ -196,11 +196,16 @@ fn a_variable_that_is_empty_or_not_set_sets_nothing() {
 fn a_variable_with_an_invalid_value_is_reported_without_the_value() {
     let dir = voice_set();
     // The value is not printed: a wrongly named variable may hold a secret.
-    for (value, near) in [("enviroment", "it is near `environment`"), ("hunter2", "")] {
+    for (value, near) in [("enviroment", "did you mean `environment`?"), ("hunter2", "")] {
         let rejected = serve().in_folder(&dir.path("")).env("TEST_VOICE", value).run_with_timeout();
         assert_eq!(rejected.code, Some(2));
         let output = rejected.stderr;
-        assert!(output.contains("error[RF124]: the variable `TEST_VOICE` says what `voice` cannot be"), "{output}");
+        assert!(
+            output.contains(
+                "error[RF124]: the value of the environment variable `TEST_VOICE` is invalid for the policy `voice`"
+            ),
+            "{output}"
+        );
         assert!(output.contains("mappings/profiles/environment.yaml:2:16"), "{output}");
         assert!(output.contains(near) && !output.contains(value), "{output}");
     }
@@ -249,7 +254,7 @@ fn a_chat_client_can_select_when_usage_is_streamed() {
     };
     assert_eq!((usage(None), usage(Some("always")), usage(Some("never"))), (0, 1, 0));
     let rejected = server.fetch(chat("Hello!").header("x-usage-stream", "sometimes"));
-    let message = "the header `x-usage-stream` cannot be `sometimes`: say requested_only, always or never";
+    let message = "the header `x-usage-stream` cannot be `sometimes`: use requested_only, always or never";
     assert_eq!(rejected.status(), 400);
     let error = json!({ "message": message, "type": "invalid_request_error", "param": "x-usage-stream", "code": "invalid_value" });
     assert_eq!(rejected.json(), json!({ "error": error }));
@@ -280,7 +285,7 @@ fn the_openapi_document_lists_the_policy_headers() {
     let document = server.fetch(Request::get("/openapi.json")).json();
     let parameters = &document["paths"]["/v1/chat/completions"]["post"]["parameters"];
     let schema = json!({ "type": "string", "enum": ["requested_only", "always", "never"] });
-    let description = "Chooses the policy `usage_stream`.";
+    let description = "Selects the value of the policy `usage_stream`.";
     let header = json!({ "name": "x-usage-stream", "in": "header", "description": description, "required": false, "schema": schema });
     assert_eq!(parameters, &json!([header]));
     assert!(document["paths"]["/v1/responses"]["post"].get("parameters").is_none());

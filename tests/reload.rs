@@ -116,7 +116,7 @@ fn a_bad_file_changes_nothing_until_it_is_fixed() {
     assert_eq!(live.normalized_response(), before);
 
     live.save(CHAT, &marked(7));
-    live.wait_for_response("the mended file", |response| response["system_fingerprint"] == "g7");
+    live.wait_for_response("the fixed file", |response| response["system_fingerprint"] == "g7");
 }
 
 #[test]
@@ -125,14 +125,14 @@ fn a_repeated_bad_edit_is_reported_again() {
     let good = live.dir.read(CHAT);
     let bad_edit = edited(&good, "dialect: chat", "dialects: chat");
     live.save(CHAT, &bad_edit);
-    live.server.wait_for_log("reload refused");
+    live.server.wait_for_log("reload rejected");
     // Reading the good file in between is not observable, so the bad one may have to be saved more than once.
-    eventually("it is told again", || {
+    eventually("it is reported again", || {
         live.save(CHAT, &good);
         thread::sleep(Duration::from_millis(200));
         live.save(CHAT, &bad_edit);
         thread::sleep(Duration::from_millis(200));
-        (live.server.log().matches("reload refused").count() > 1).then_some(())
+        (live.server.log().matches("reload rejected").count() > 1).then_some(())
     });
 }
 
@@ -166,16 +166,16 @@ fn no_kind_of_bad_edit_is_applied() {
 #[test]
 fn a_failing_mapping_test_rejects_the_reload() {
     let live = LiveServer::shipped();
-    let test = "tests:\n  - { name: says hello, transcript: greeting, expect: { body: { system_fingerprint: g1 } } }\n";
+    let test = "tests:\n  - { name: greets, transcript: greeting, expect: { body: { system_fingerprint: g1 } } }\n";
     live.save("mappings/dialects/chat.test.yaml", test);
     let log = live.server.wait_for_log("error[RF140]");
-    assert!(log.contains("the test \"says hello\" does not hold"), "{log}");
+    assert!(log.contains("the test \"greets\" failed"), "{log}");
     assert!(log.contains("body.system_fingerprint: expected \"g1\", got null"), "{log}");
     live.save(CHAT, &marked(2));
     live.server.wait_for_log("got \"g2\"");
     assert_eq!(live.response()["system_fingerprint"], Value::Null);
     live.save(CHAT, &marked(1));
-    live.wait_for_response("what the test asks for", |response| response["system_fingerprint"] == "g1");
+    live.wait_for_response("what the test expects", |response| response["system_fingerprint"] == "g1");
 }
 
 // ---- streams in flight
@@ -250,7 +250,7 @@ fn two_hundred_reloads_do_not_affect_sixteen_streams() {
     });
     let (complete, across) = (complete.into_inner(), across.into_inner());
     let generations = generations.into_inner().unwrap().len();
-    println!("{complete} streams, {across} of them across a reload, {generations} generations spoken");
+    println!("{complete} streams, {across} of them across a reload, {generations} generations served");
     assert!(across >= 16 && generations >= 16);
 }
 
@@ -332,7 +332,7 @@ fn a_config_map_swap_is_applied() {
         assert_within("ConfigMap swap to active", swapped.elapsed(), Duration::from_millis(300));
         fs::remove_dir_all(mount.join(old)).unwrap();
     }
-    assert!(!live.server.log().contains("refused"), "{}", live.server.log());
+    assert!(!live.server.log().contains("rejected"), "{}", live.server.log());
 }
 
 #[test]
@@ -457,7 +457,7 @@ const CHUNK: &str = "schemas/chat/chunk.json";
 const GREETING: &str = "mappings/transcripts/greeting.jsonl";
 
 const BAD_EDITS: &[BadEdit] = &[
-    bad_edit(GATEWAY, "routes:", "routes: [", "RF002"),
+    bad_edit(GATEWAY, "\nroutes:", "\nroutes: [", "RF002"),
     bad_edit(GATEWAY, "validation: strict", "validation: strict\nvalidation: strict", "RF003"),
     bad_edit(GATEWAY, "limits:", "limit:", "RF010"),
     bad_edit(GATEWAY, "use: replay, ", "", "RF011"),
@@ -477,7 +477,7 @@ const BAD_EDITS: &[BadEdit] = &[
     bad_edit(BACKEND, "emit: [ start: {", "emit: [ begin: {", "RF120"),
     bad_edit(CHAT, "    refusal.delta:\n", "    refusal.dleta:\n", "RF122"),
     bad_edit(PROFILE, "usage: as_reported", "usages: as_reported", "RF123"),
-    bad_edit(PROFILE, "usage: as_reported", "usage: as_told", "RF124"),
+    bad_edit(PROFILE, "usage: as_reported", "usage: as_sent", "RF124"),
     bad_edit(CHAT, "turn: turn.open (choice.open", "turn: turn.open ((choice.open", "RF125"),
     // A schema is read when a mapping refers to it; the error is reported at the mapping.
     bad_edit(CHUNK, "[\"function\", \"custom\"]", "\"function\"", "RF128"),
@@ -490,7 +490,7 @@ type FileAction = fn(&TestDir);
 /// Bad sets without an error in a line of a file: description, change, restore, and a text of the log.
 const BAD_FILES: &[(&str, FileAction, FileAction, &str)] = &[
     (
-        "the gateway is gone",
+        "gateway.yaml is missing",
         |dir| fs::remove_file(dir.path(GATEWAY)).unwrap(),
         |dir| dir.save(GATEWAY, &repo(GATEWAY)),
         "this set has no gateway.yaml",
@@ -499,7 +499,7 @@ const BAD_FILES: &[(&str, FileAction, FileAction, &str)] = &[
         "a folder has the wrong name",
         |dir| dir.write("mappings/dialect/more.yaml", "dialect: more\n"),
         |dir| fs::remove_dir_all(dir.path("mappings/dialect")).unwrap(),
-        "nobody reads the folder `dialect/`",
+        "unexpected folder `dialect/`",
     ),
     (
         "a file is not text",

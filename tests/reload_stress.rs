@@ -57,7 +57,7 @@ fn reloads_do_not_affect_streams_and_bad_sets_are_never_served() {
                 read_streams(server, over, stats);
             });
         }
-        eventually("all clients read", || (admin.status()["turns"] == load.streams).then_some(()));
+        eventually("all clients are connected", || (admin.status()["turns_in_flight"] == load.streams).then_some(()));
         let memory = server.resident();
         let mut driver = ReloadDriver {
             dir: &dir,
@@ -81,7 +81,7 @@ fn reloads_do_not_affect_streams_and_bad_sets_are_never_served() {
     let (complete, across) = (stats.complete.into_inner(), stats.across.into_inner());
     let generations = stats.marks.into_inner().unwrap().len();
     println!(
-        "{complete} streams, {across} of them across a reload, {generations} generations spoken, {:.1?}",
+        "{complete} streams, {across} of them across a reload, {generations} generations served, {:.1?}",
         started.elapsed()
     );
     assert!(across >= load.streams && generations >= load.by_admin / 20, "{across} {generations}");
@@ -89,8 +89,8 @@ fn reloads_do_not_affect_streams_and_bad_sets_are_never_served() {
     // Without streams only the last generation remains.
     let generation_count = |status: &Value| status["generations"].as_array().unwrap().len();
     eventually("the old generations are freed", || (generation_count(&admin.status()) == 1).then_some(()));
-    assert_eq!(admin.status()["turns"], 0);
-    assert!(admin.metrics().contains("\ngenerations 1\n"));
+    assert_eq!(admin.status()["turns_in_flight"], 0);
+    assert!(admin.metrics().contains("\nreframe_config_generations_in_memory 1\n"));
 }
 
 /// Stops the clients when it is dropped.
@@ -157,8 +157,8 @@ impl ReloadDriver<'_> {
             elapsed.push(started.elapsed());
             match kind {
                 Some(kind) => {
-                    assert_eq!((status, &response["outcome"]), (422, &"refused".into()), "{}: {response}", kind.name);
-                    kind.assert_reported(&response["refused"]);
+                    assert_eq!((status, &response["outcome"]), (422, &"rejected".into()), "{}: {response}", kind.name);
+                    kind.assert_reported(&response["rejected"]);
                     rejected += 1;
                     kind.restore(self.dir, self.good);
                 }
@@ -172,7 +172,7 @@ impl ReloadDriver<'_> {
         }
         elapsed.sort();
         let (median, slowest) = (elapsed[elapsed.len() / 2], elapsed[elapsed.len() - 1]);
-        format!("admin: {applied} applied, {rejected} refused; a reload: median {median:.0?}, slowest {slowest:.0?}")
+        format!("admin: {applied} applied, {rejected} rejected; a reload: median {median:.0?}, slowest {slowest:.0?}")
     }
 
     fn reload_by_watcher(&mut self, times: usize) -> String {
@@ -183,19 +183,21 @@ impl ReloadDriver<'_> {
             let started = Instant::now();
             if number % BAD_RELOAD_INTERVAL == BAD_RELOAD_INTERVAL - 1 {
                 let kind = self.break_set(number / BAD_RELOAD_INTERVAL);
-                let status = eventually("it is refused", || {
+                let status = eventually("the set is rejected", || {
                     let status = self.admin.status();
-                    (status["reloads"]["refused"] != before["reloads"]["refused"]).then_some(status)
+                    (status["reloads"]["rejected"] != before["reloads"]["rejected"]).then_some(status)
                 });
-                assert_eq!(status["last_refused"]["cause"], "watch");
-                kind.assert_reported(&status["last_refused"]);
+                assert_eq!(status["last_rejected"]["cause"], "watch");
+                kind.assert_reported(&status["last_rejected"]);
                 assert_eq!(status["generation"]["hash"], before["generation"]["hash"], "{}", kind.name);
                 rejected += 1;
                 kind.restore(self.dir, self.good);
-                eventually("it is mended", || (self.admin.status()["files"] == "applied").then_some(()));
+                eventually("the rejection is resolved", || {
+                    (self.admin.status()["config_state"] == "applied").then_some(())
+                });
             } else {
                 self.next_good();
-                eventually("it is applied", || {
+                eventually("the set is applied", || {
                     let now = self.admin.status();
                     (now["generation"]["number"] != before["generation"]["number"]).then_some(())
                 });
@@ -208,7 +210,7 @@ impl ReloadDriver<'_> {
         elapsed.sort();
         let (median, slowest) = (elapsed[elapsed.len() / 2], elapsed[elapsed.len() - 1]);
         format!(
-            "watch: {applied} applied, {rejected} refused; save to active: median {median:.0?}, slowest {slowest:.0?}"
+            "watch: {applied} applied, {rejected} rejected; save to active: median {median:.0?}, slowest {slowest:.0?}"
         )
     }
 
@@ -229,7 +231,7 @@ impl ReloadDriver<'_> {
         self.reloads.fetch_add(1, Ordering::SeqCst);
         eventually("the last good set serves", || {
             let status = self.admin.status();
-            (status["files"] == "applied").then_some(())
+            (status["config_state"] == "applied").then_some(())
         });
         assert_eq!(self.server.fetch(chat("Hello!").with("user", "quick")).json()["mark"], format!("g{}", self.good));
     }
@@ -310,22 +312,22 @@ const BAD_SETS: &[BadSet] = &[
     bad_set("a key twice", "RF003", DIALECT, |dir, good| {
         in_dialect(dir, good, "dialect: tiny\n", "dialect: tiny\ndialect: tiny\n");
     }),
-    bad_set("a key that nobody reads", "RF010", DIALECT, |dir, good| in_dialect(dir, good, "errors:", "error:")),
+    bad_set("an unknown key", "RF010", DIALECT, |dir, good| in_dialect(dir, good, "errors:", "error:")),
     bad_set("a missing key", "RF011", DIALECT, |dir, good| in_dialect(dir, good, "  framing: { data: json }\n", "")),
     bad_set("a wrong type", "RF012", DIALECT, |dir, good| {
         in_dialect(dir, good, "    turn.end: {", "    turn.end: [] #")
     }),
-    bad_set("a word that cannot stand here", "RF013", GATEWAY, |dir, _| {
+    bad_set("an invalid value", "RF013", GATEWAY, |dir, _| {
         in_file(dir, GATEWAY, "models:", "validation: strickt\nmodels:");
     }),
     bad_set("a dialect that is not there", "RF020", GATEWAY, |dir, _| {
         in_file(dir, GATEWAY, "dialect: tiny", "dialect: tyni");
     }),
-    bad_set("no selector", "RF101", BACKEND, |dir, _| in_file(dir, BACKEND, "delta: $.say", "delta: \"$.say[\"")),
+    bad_set("no selector", "RF101", BACKEND, |dir, _| in_file(dir, BACKEND, "delta: $.word", "delta: \"$.word[\"")),
     bad_set("no expression", "RF102", DIALECT, |dir, good| {
         in_dialect(dir, good, "{{ fault.message }}", "{{ fault.message + }}");
     }),
-    bad_set("an open hole", "RF103", DIALECT, |dir, good| {
+    bad_set("an unclosed placeholder", "RF103", DIALECT, |dir, good| {
         in_dialect(dir, good, "{{ fault.message }}", "{{ fault.message");
     }),
     bad_set("an unknown variable", "RF104", DIALECT, |dir, good| in_dialect(dir, good, "{{ text }}", "{{ texxt }}")),
@@ -335,7 +337,7 @@ const BAD_SETS: &[BadSet] = &[
     bad_set("an unknown table", "RF106", DIALECT, |dir, good| {
         in_dialect(dir, good, "{{ fault.message }}", "{{ fault.kind | table('kinds') }}");
     }),
-    bad_set("an unknown part", "RF107", DIALECT, |dir, good| {
+    bad_set("an unknown fragment", "RF107", DIALECT, |dir, good| {
         in_dialect(dir, good, "{ error: \"{{ fault.message }}\" }", "{ $use: envelope }");
     }),
     bad_set("an unknown event", "RF120", BACKEND, |dir, _| in_file(dir, BACKEND, "emit: [ text:", "emit: [ txt:")),
@@ -350,10 +352,10 @@ const BAD_SETS: &[BadSet] = &[
         in_file(dir, WORDS, "{\"end\":true}", "{\"ended\":true}");
     }),
     bad_set("a test that fails", "RF140", TEST, |dir, _| {
-        let test = "tests:\n  - { name: it ends, backend: tiny, given: [ { say: a }, { stop: stop } ], expect: { frames: [ text ] } }\n";
+        let test = "tests:\n  - { name: it ends, backend: tiny, given: [ { word: a }, { stop: stop } ], expect: { frames: [ text ] } }\n";
         dir.save(TEST, test);
     }),
-    bad_set("a folder that no set has", "RF001", "more.yaml", |dir, _| {
+    bad_set("an unknown folder", "RF001", "more.yaml", |dir, _| {
         dir.write("mappings/dialect/more.yaml", "dialect: more\n")
     }),
 ];

@@ -115,7 +115,7 @@ fn every_request_gives_its_golden_output() {
     let mut compared = 0;
     for case in cases() {
         let case_file = replay::requests(&case.join("request.json"));
-        let about = case_file["about"].as_str().expect("a case says what it shows");
+        let about = case_file["about"].as_str().expect("a case has a description");
         for backend in BACKENDS {
             compared += 1;
             let path = case.join(format!("{backend}.json"));
@@ -167,7 +167,7 @@ fn with(backend: &str, members: &str) -> (String, String) {
 }
 
 fn unsupported_fault(param: &str, what: &str) -> String {
-    format!("{{\"status\":400,\"param\":\"{param}\",\"message\":\"this backend does not take {what}\"}}")
+    format!("{{\"status\":400,\"param\":\"{param}\",\"message\":\"this backend does not support {what}\"}}")
 }
 
 const HI: &str = r#"{"model":"m","messages":[{"role":"user","content":"hi"}]"#;
@@ -278,7 +278,7 @@ fn content_parts_are_handled_by_kind() {
     let body = r#"{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"see"},{"type":"image_url","image_url":{"url":"http://a.test/b.png"}}]}]}"#;
     let expected = r#"{"model":"m","messages":[{"role":"user","content":"see"}]}"#;
     assert_eq!(sent("blind", body), (expected.to_owned(), r#"["parts.image"]"#.to_owned()));
-    assert_eq!(sent("rejects-images", body).0, unsupported_fault("parts.image", "content of the kind `image`"));
+    assert_eq!(sent("rejects-images", body).0, unsupported_fault("parts.image", "content parts of the type `image`"));
 }
 
 #[test]

@@ -49,18 +49,18 @@ fn strict_stops_the_stream_with_the_dialects_failure() {
     let (last, before) = frames.split_last().unwrap();
     let error: Value = serde_json::from_str(last).unwrap();
     assert_eq!(error["error"]["code"], "schema_violation");
-    assert_eq!(error["error"]["message"], "the frame `text` breaks its schema at /choices/0/delta/content (type)");
-    assert_eq!(before.len(), 2, "the role and the first piece: {before:?}");
+    assert_eq!(error["error"]["message"], "the frame `text` violates its schema at /choices/0/delta/content (type)");
+    assert_eq!(before.len(), 2, "the role and the first delta: {before:?}");
     assert!(!frames.iter().any(|f| f.contains("\"content\":5") || f.contains("after")), "{frames:?}");
-    let log = gateway.wait_for_log("breach id=");
-    let line = log.lines().find(|l| l.contains("breach id=")).unwrap();
+    let log = gateway.wait_for_log("frame violation id=");
+    let line = log.lines().find(|l| l.contains("frame violation id=")).unwrap();
     for known in
         ["frame=\"text\"", "pointer=\"/choices/0/delta/content\"", "keyword=\"type\"", "chat.yaml:", "generation=1"]
     {
         assert!(line.contains(known), "{known} in {line}");
     }
     assert!(!log.contains("secret words") && !log.contains("boom"), "{log}");
-    let counter = "breaches_total{dialect=\"chat\",frame=\"text\",keyword=\"type\"} 1";
+    let counter = "reframe_frame_violations_total{dialect=\"chat\",frame=\"text\",keyword=\"type\"} 1";
     assert!(metrics(&gateway).contains(counter), "{}", metrics(&gateway));
 }
 
@@ -72,8 +72,11 @@ fn strict_turns_the_body_into_an_error() {
     assert_eq!(reply.status(), 500);
     let error = &reply.json()["error"];
     assert_eq!((&error["code"], &error["type"]), (&json!("schema_violation"), &json!("server_error")));
-    assert_eq!(error["message"], "the body of `chat` breaks its schema at /choices/0/message/content (type)");
-    assert!(metrics(&gateway).contains("breaches_total{dialect=\"chat\",frame=\"body\",keyword=\"type\"} 1"));
+    assert_eq!(error["message"], "the body of `chat` violates its schema at /choices/0/message/content (type)");
+    assert!(
+        metrics(&gateway)
+            .contains("reframe_frame_violations_total{dialect=\"chat\",frame=\"body\",keyword=\"type\"} 1")
+    );
 }
 
 #[test]
@@ -93,7 +96,7 @@ fn off_does_not_validate() {
     let backend = backend();
     let (gateway, _dir) = gateway(&backend, "off");
     assert_eq!(fetch(&gateway, false).json()["choices"][0]["message"]["content"], 5);
-    assert!(!metrics(&gateway).contains("breaches_total{"));
+    assert!(!metrics(&gateway).contains("reframe_frame_violations_total{"));
 }
 
 /// A violation that occurs in every response is found at load, so the set is never served.
@@ -175,7 +178,7 @@ fn a_violation_at_the_end_is_a_failure_and_not_a_silent_end() {
     let frames: Vec<String> =
         gateway.fetch(Request::post(body.to_string())).frames().into_iter().map(|f| f.data).collect();
     let last: Value = serde_json::from_str(frames.last().unwrap()).unwrap();
-    assert_eq!(last["error"]["message"], "the frame `usage` breaks its schema at /usage/total_tokens (type)");
+    assert_eq!(last["error"]["message"], "the frame `usage` violates its schema at /usage/total_tokens (type)");
     assert!(!frames.iter().any(|f| f == "[DONE]"), "{frames:?}");
     assert_eq!(fetch(&gateway, false).status(), 500);
 }

@@ -32,7 +32,7 @@ const HARMLESS_EDITS: &[Edit] = &[
     ("backends/codex-app-server.yaml", "default: 502", "default: 500"),
     ("shared.yaml", "invalid: invalid_value", "invalid: nonsense"),
     ("shared.yaml", "else 'server_error'", "else 'api_error'"),
-    ("dialects/responses.yaml", "this gateway stores no responses;", "we keep nothing;"),
+    ("dialects/responses.yaml", "this gateway does not store responses;", "we keep nothing;"),
     ("dialects/responses.yaml", "code: previous_response_not_found", "code: gone"),
     ("dialects/chat.yaml", "text: \"[DONE]\"", "text: \"[OVER]\""),
     ("gateway.yaml", "every: 15s, comment: \"keepalive {now_ms}\"", "every: 5s, comment: still here"),
@@ -42,7 +42,7 @@ const HARMLESS_EDITS: &[Edit] = &[
     ("scripts/demo.yaml", "pace: { fixed: 5 }", "pace: none"),
     ("scripts/demo.yaml", "{ play: greeting }", "{ play: thoughtful }"),
     ("scripts/demo.yaml", "play: story }", "play: greeting }"),
-    ("scripts/demo.yaml", "message: \"the demo has recorded", "message: \"sorry, the demo has recorded"),
+    ("scripts/demo.yaml", "message: \"the demo supports", "message: \"sorry, the demo supports"),
     ("profiles/codex-proxy.yaml", "code: stream_adapter_error", "code: broken"),
 ];
 
@@ -142,7 +142,7 @@ fn changed(file: &str, change: impl Fn(&str) -> String) -> Result<Plan, String> 
 
 fn edited((file, from, to): &Edit) -> Plan {
     let plan = changed(file, |text| {
-        assert!(text.contains(from), "{file} does not say `{from}`");
+        assert!(text.contains(from), "{file} does not contain `{from}`");
         text.replace(from, to)
     });
     plan.unwrap_or_else(|diagnostics| panic!("{file}: {from} → {to}\n{diagnostics}"))
@@ -173,7 +173,7 @@ fn every_shipped_mapping_has_tests() {
         .map(|f| f.name.trim_end_matches(".yaml"))
         .filter(|stem| !plan.tests.iter().any(|t| t.name.trim_end_matches(".test.yaml") == *stem))
         .collect();
-    assert!(untested.is_empty(), "no tests beside {}", untested.join(", "));
+    assert!(untested.is_empty(), "no tests for {}", untested.join(", "));
     assert_eq!(failures(plan), Vec::<String>::new());
 }
 
@@ -184,7 +184,7 @@ fn harmless_edits_pass_the_shipped_tests() {
     let mut files = files.clone();
     for (file, from, to) in HARMLESS_EDITS {
         let found = files.iter_mut().find(|f| f.name == *file).unwrap_or_else(|| panic!("no {file}"));
-        assert!(found.text.contains(from), "{file} does not say `{from}`");
+        assert!(found.text.contains(from), "{file} does not contain `{from}`");
         found.text = found.text.replace(from, to).into();
     }
     let loaded = load_with(&files, Some(earlier), &Overrides::default());
@@ -203,7 +203,7 @@ fn harmless_edits_pass_the_shipped_tests() {
 #[test]
 fn edits_that_break_a_client_fail_the_shipped_tests() {
     let wrong = all(BREAKING_EDITS, |edit| {
-        failures(&edited(edit)).is_empty().then(|| format!("nobody notices {}: {} → {}", edit.0, edit.1, edit.2))
+        failures(&edited(edit)).is_empty().then(|| format!("no test fails for {}: {} → {}", edit.0, edit.1, edit.2))
     });
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// Allowed dependencies between modules.
 const MAY_USE: &[(&str, &[&str])] = &[
@@ -58,6 +59,7 @@ const IMPURE: &[&str] = &[
     "std::net",
     "std::process",
     "std::thread",
+    "tracing",
 ];
 
 /// Words of a dialect or a backend: they belong in YAML, never in Rust.
@@ -83,6 +85,72 @@ const DIALECT_WORDS: &[&str] = &[
     "/v1/responses",
     "invalid_request_error",
 ];
+
+/// Words that plain technical English replaces: CONTRIBUTING.md has the reasons. Compared as whole words, in any case.
+const BANNED_WORDS: &[&str] = &[
+    "asking",
+    "beside",
+    "breach",
+    "breached",
+    "breaches",
+    "culprit",
+    "egress",
+    "hardly meant",
+    "hear",
+    "heard",
+    "hearing",
+    "hears",
+    "ingest",
+    "ingress",
+    "leaves",
+    "manners",
+    "mend",
+    "mended",
+    "mending",
+    "mends",
+    "of one moment",
+    "piece",
+    "pieces",
+    "rehearsal",
+    "rehearse",
+    "rehearsed",
+    "said",
+    "say",
+    "saying",
+    "says",
+    "stand",
+    "stands",
+    "tell",
+    "telling",
+    "tells",
+    "told",
+    "under way",
+    "whence",
+    "who may ask",
+    "whose",
+];
+
+/// Files that name old words on purpose: this list, the changelog, and the table of renamed keys with its fixtures.
+const NAMES_OLD_WORDS: &[&str] = &[
+    "tests/tidy.rs",
+    "CHANGELOG.md",
+    "src/diagnostics/suggest.rs",
+    // A field of the YAML crate's error has such a name.
+    "src/mapping/source/yaml_errors.rs",
+    "tests/diagnostics/old-keys-and-values/",
+    "tests/diagnostics/an-old-key-of-a-test/",
+];
+
+/// Recorded turns and requests, which are data: their texts are what a model or a client wrote.
+const DATA: &[&str] = &[
+    "tests/transcripts/",
+    "tests/requests/",
+    "tests/policies/",
+    "mappings/transcripts/",
+    "examples/parrot/transcripts/",
+];
+
+const TEXT_FILES: &[&str] = &["rs", "md", "yaml", "yml", "toml", "json", "py", "mjs", "txt", "editorconfig"];
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
@@ -122,7 +190,7 @@ fn sources() -> Vec<(String, String, String)> {
 fn dependencies_go_one_way() {
     let mut wrong = Vec::new();
     for (module, shown, code) in sources() {
-        if matches!(module.as_str(), "lib" | "main") {
+        if matches!(module.as_str(), "lib" | "main" | "testing") {
             continue;
         }
         let (_, allowed) = MAY_USE
@@ -188,4 +256,126 @@ fn files_are_small() {
         .map(|(lines, shown)| format!("src/{shown}: {lines} lines of code"))
         .collect();
     assert!(long.is_empty(), "split these:\n{}", long.join("\n"));
+}
+
+/// Every file that git tracks, with its path from the root.
+fn tracked_files() -> Vec<(String, PathBuf)> {
+    let output = Command::new("git").args(["ls-files", "-z"]).current_dir(root()).output();
+    let listed = output.ok().filter(|o| o.status.success()).map(|o| String::from_utf8(o.stdout).unwrap());
+    let names: Vec<String> =
+        listed.iter().flat_map(|l| l.split('\0')).filter(|n| !n.is_empty()).map(str::to_owned).collect();
+    assert!(names.len() > 1000, "git lists only {} files", names.len());
+    names.into_iter().map(|name| (name.clone(), root().join(name))).filter(|(_, path)| path.is_file()).collect()
+}
+
+fn is_text(name: &str) -> bool {
+    let file = name.rsplit('/').next().unwrap();
+    // Scripts have no extension.
+    file.rsplit_once('.').is_none_or(|(_, ending)| TEXT_FILES.contains(&ending))
+}
+
+/// The first banned word of a line, as a whole word. Parts of an identifier (`_`) count as words.
+fn banned_word(line: &str) -> Option<&'static str> {
+    let lower = line.to_lowercase();
+    let inside = |c: char| c.is_alphanumeric();
+    BANNED_WORDS.iter().copied().find(|word| {
+        lower
+            .match_indices(word)
+            .any(|(at, _)| !lower[..at].ends_with(inside) && !lower[at + word.len()..].starts_with(inside))
+    })
+}
+
+#[test]
+fn the_words_of_the_field_are_used() {
+    let mut wrong = Vec::new();
+    for (name, path) in tracked_files() {
+        if !NAMES_OLD_WORDS.iter().chain(DATA).any(|exempt| name.starts_with(exempt)) && banned_word(&name).is_some() {
+            wrong.push(format!("{name}: its name"));
+        }
+        if NAMES_OLD_WORDS.iter().chain(DATA).any(|exempt| name.starts_with(exempt)) || !is_text(&name) {
+            continue;
+        }
+        // Fixtures for invalid UTF-8 are not text.
+        let Ok(text) = fs::read_to_string(&path) else { continue };
+        for (at, line) in text.lines().enumerate() {
+            if let Some(word) = banned_word(line) {
+                wrong.push(format!("{name}:{}: {word}", at + 1));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} lines use a banned word:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn banned_words_are_found_as_whole_words() {
+    assert_eq!(banned_word("What a client is TOLD."), Some("told"));
+    assert_eq!(banned_word("fn tell_client()"), Some("tell"));
+    assert_eq!(banned_word("a stream under way"), Some("under way"));
+    assert_eq!(banned_word("recommended, understands, storytelling"), None);
+}
+
+#[test]
+fn shipped_yaml_fits_in_120_columns() {
+    let shipped =
+        |name: &str| (name.starts_with("mappings/") || name.starts_with("examples/")) && name.ends_with(".yaml");
+    let long: Vec<String> = tracked_files()
+        .into_iter()
+        .filter(|(name, _)| shipped(name))
+        .flat_map(|(name, path)| {
+            let text = fs::read_to_string(path).unwrap();
+            let lines = text.lines().enumerate().filter(|(_, line)| line.chars().count() > 120);
+            lines.map(|(at, _)| format!("{name}:{}", at + 1)).collect::<Vec<_>>()
+        })
+        .collect();
+    assert!(long.is_empty(), "longer than 120 columns:\n{}", long.join("\n"));
+}
+
+/// ARCHITECTURE.md lists every source file, its table of behaviours names files that exist, and so do the tests it cites.
+#[test]
+fn the_architecture_page_is_current() {
+    let page = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let (_, tree) = page.split_once("## The source tree").unwrap();
+    let (tree, rest) = tree.split_once("### Dependencies").unwrap();
+    let mut listed = Vec::new();
+    let mut folder = String::new();
+    for line in tree.lines() {
+        match line.split_whitespace().next() {
+            Some(name) if !line.starts_with(' ') && name.ends_with('/') => folder = name.to_owned(),
+            Some(name) if name.ends_with(".rs") && line.starts_with("  ") => listed.push(format!("{folder}{name}")),
+            Some(name) if name.ends_with(".rs") => listed.push(name.to_owned()),
+            _ => {}
+        }
+    }
+    let mut files: Vec<String> = sources().into_iter().map(|(_, shown, _)| shown).collect();
+    let json = root().join("crates/json/src");
+    let mut crate_files = Vec::new();
+    rust_files(&json, &mut crate_files);
+    files.extend(crate_files.iter().map(|f| f.strip_prefix(root()).unwrap().to_string_lossy().into_owned()));
+    let missing: Vec<&String> = files.iter().filter(|f| !listed.contains(f)).collect();
+    let gone: Vec<&String> = listed.iter().filter(|f| !files.contains(f)).collect();
+    assert!(missing.is_empty() && gone.is_empty(), "not listed: {missing:?}\nnot there: {gone:?}");
+
+    let (_, behaviours) = rest.split_once("## Where do I find").unwrap();
+    let rows: Vec<&str> = behaviours.lines().filter(|l| l.starts_with("| ") && l.contains(".rs")).collect();
+    assert!(rows.len() >= 60, "only {} behaviours", rows.len());
+    for row in rows {
+        let column = row.trim_end_matches(" |").rsplit(" | ").next().unwrap();
+        for name in column.split([',', ' ']).filter(|n| n.ends_with(".rs") && n.contains('/')) {
+            let there = root().join("src").join(name).exists() || root().join(name).exists();
+            assert!(there, "{name} does not exist: {row}");
+        }
+    }
+
+    let (_, invariants) = rest.split_once("## Invariants").unwrap();
+    let mut test_file = String::new();
+    for word in invariants.split("## Where").next().unwrap().split(['`', ' ', ',', ';', '\n']) {
+        if word.starts_with("tests/") && word.ends_with(".rs") {
+            test_file = fs::read_to_string(root().join(word)).unwrap_or_else(|_| panic!("{word} does not exist"));
+        } else if word.len() > 20
+            && word.contains('_')
+            && word.chars().all(|c| c.is_lowercase() || "_0123456789".contains(c))
+        {
+            assert!(test_file.contains(&format!("fn {word}(")), "no test {word}");
+        }
+    }
 }

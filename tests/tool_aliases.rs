@@ -50,7 +50,7 @@ fn a_custom_tool_is_sent_as_a_function_and_returned_as_a_custom_call() {
     let backend = calling_backend();
     let gateway = gateway_for(&backend, "openai-chat");
     let tools = json!([{ "type": "custom", "name": "apply_patch", "description": "Changes files." }]);
-    let request = json!({ "model": "m", "input": "Mend it.", "tools": tools });
+    let request = json!({ "model": "m", "input": "Fix it.", "tools": tools });
     let body = gateway.client().fetch(post("/v1/responses", &request)).json();
     let call = &body["output"][0];
     assert_eq!(
@@ -69,7 +69,7 @@ fn a_wrapped_call_is_streamed_when_its_input_is_complete() {
     let backend = calling_backend();
     let gateway = gateway_for(&backend, "openai-chat");
     let tools = json!([{ "type": "custom", "custom": { "name": "apply_patch" } }]);
-    let messages = json!([{ "role": "user", "content": "Mend it." }]);
+    let messages = json!([{ "role": "user", "content": "Fix it." }]);
     let request = json!({ "model": "m", "stream": true, "messages": messages, "tools": tools });
     let frames = gateway.client().fetch(post("/v1/chat/completions", &request)).frames();
     let (done, chunks) = frames.split_last().unwrap();
@@ -94,7 +94,7 @@ fn the_history_of_a_custom_tool_is_sent_as_a_function() {
     });
     let gateway = gateway_for(&backend, "openai-chat");
     let input = json!([
-        { "role": "user", "content": "Mend it." },
+        { "role": "user", "content": "Fix it." },
         { "type": "custom_tool_call", "call_id": "call_1", "name": "apply_patch", "input": PATCH },
         { "type": "custom_tool_call_output", "call_id": "call_1", "output": "ok" },
     ]);

@@ -156,51 +156,51 @@ fn violations_of_a_chat_stream_are_reported() {
             good().change(1, ",\"logprobs\":null", ""),
             &["3: `logprobs` is missing in `choices[0]`"],
         ),
-        ("extra field", good().change(1, "{\"id\"", "{\"extra\":1,\"id\""), &["3: `extra` does not belong here"]),
+        ("extra field", good().change(1, "{\"id\"", "{\"extra\":1,\"id\""), &["3: `extra` is not allowed here"]),
         (
             "wrong type",
             good().change(1, "1767225600", "\"now\""),
-            &["3: `created` must be of type integer, and is of type string"],
+            &["3: `created` must be of type integer, not string"],
         ),
         (
             "wrong inner type",
             good().change(1, "\"content\":\"Let me look. \"", "\"content\":7"),
-            &["3: `choices[0].delta.content` must be of type null or string, and is of type number"],
+            &["3: `choices[0].delta.content` must be of type null or string, not number"],
         ),
         (
             "wrong constant",
             good().change(1, "chat.completion.chunk", "chat.completion"),
-            &["3: `object` must be \"chat.completion.chunk\", and is \"chat.completion\""],
+            &["3: `object` must be \"chat.completion.chunk\", not \"chat.completion\""],
         ),
         (
             "wrong word",
             good().change(4, "\"finish_reason\":\"tool_calls\"", "\"finish_reason\":\"tools\""),
             &["9: `choices[0].finish_reason` cannot be \"tools\""],
         ),
-        ("not JSON", good().change(1, "{\"id\"", "{id"), &["3: this is not JSON: column 2: expected a key in quotes"]),
+        ("not JSON", good().change(1, "{\"id\"", "{id"), &["3: invalid JSON: column 2: expected a key in quotes"]),
         (
             "arguments before the call",
             good().remove(2),
-            &["5: a piece of arguments of item 0 comes before it is opened"],
+            &["5: a delta of arguments of item 0 comes before it is opened"],
         ),
         (
             "wrong index",
             good().change(3, "\"tool_calls\":[{\"index\":0", "\"tool_calls\":[{\"index\":3"),
-            &["7: a piece of arguments of item 3 comes before it is opened"],
+            &["7: a delta of arguments of item 3 comes before it is opened"],
         ),
         (
             "a call at a wrong index",
             good().change(2, "\"tool_calls\":[{\"index\":0", "\"tool_calls\":[{\"index\":1"),
             &[
-                "5: `call_1` is opened at index 1, and the next free one is 0",
-                "7: a piece of arguments of item 0 comes before it is opened",
+                "5: `call_1` is opened at index 1, but the next free index is 0",
+                "7: a delta of arguments of item 0 comes before it is opened",
             ],
         ),
         ("two finishes", good().duplicate(4, 5), &["11: choice 0 is finished a second time (first on line 9)"]),
         (
             "content after the finish",
             good().move_event(1, 4),
-            &["9: a piece of text comes after choice 0 was finished on line 7"],
+            &["9: a delta of text comes after choice 0 was finished on line 7"],
         ),
         ("no finish", good().remove(4), &["11: choice 0 is never finished"]),
         ("no terminator", good().remove(6), &["11: the stream stops without its terminator, `[DONE]`"]),
@@ -210,23 +210,23 @@ fn violations_of_a_chat_stream_are_reported() {
             good().duplicate(5, 7),
             &["15: a frame comes after the terminator on line 13"],
         ),
-        ("two usages", good().duplicate(5, 6), &["13: the usage is told a second time (first on line 11)"]),
+        ("two usages", good().duplicate(5, 6), &["13: the usage is reported a second time (first on line 11)"]),
         (
             "changed id",
             good().change(3, "chatcmpl-1", "chatcmpl-2"),
-            &["7: the id of the answer is `chatcmpl-2` here, and was `chatcmpl-1` on line 1"],
+            &["7: the id of the response is `chatcmpl-2` here, but was `chatcmpl-1` on line 1"],
         ),
         (
             "changed model",
             good().change(3, "up-model", "other-model"),
-            &["7: the model of the answer is `other-model` here, and was `up-model` on line 1"],
+            &["7: the model of the response is `other-model` here, but was `up-model` on line 1"],
         ),
         (
             "two roles",
             good().change(1, "\"delta\":{", "\"delta\":{\"role\":\"assistant\","),
-            &["3: choice 0 begins a second time (first on line 1)"],
+            &["3: choice 0 starts a second time (first on line 1)"],
         ),
-        ("no role", good().remove(0), &["1: a piece of text comes before choice 0 has begun"]),
+        ("no role", good().remove(0), &["1: a delta of text comes before choice 0 has started"]),
         (
             "mixed",
             good().change(2, "\"delta\":{", "\"delta\":{\"content\":\"x\","),
@@ -251,7 +251,7 @@ fn violations_of_a_completions_stream_are_reported() {
         (
             "wrong type",
             good().change(0, "\"index\":0", "\"index\":\"0\""),
-            &["1: `choices[0].index` must be of type integer, and is of type string"],
+            &["1: `choices[0].index` must be of type integer, not string"],
         ),
         (
             "two finishes",
@@ -261,14 +261,14 @@ fn violations_of_a_completions_stream_are_reported() {
         (
             "content after the finish",
             good().move_event(0, finish),
-            &["5: a piece of text comes after choice 0 was finished on line 3"],
+            &["5: a delta of text comes after choice 0 was finished on line 3"],
         ),
         ("no finish", good().remove(finish), &["7: choice 0 is never finished"]),
         ("no terminator", good().remove(good().0.len() - 1), &["7: the stream stops without its terminator, `[DONE]`"]),
         (
             "changed id",
             good().change(finish, "cmpl-1", "cmpl-2"),
-            &["5: the id of the answer is `cmpl-2` here, and was `cmpl-1` on line 1"],
+            &["5: the id of the response is `cmpl-2` here, but was `cmpl-1` on line 1"],
         ),
     ];
     assert_findings("completions", "openai", mutations);
@@ -287,61 +287,61 @@ fn violations_of_a_responses_stream_are_reported() {
             good().change(4, ",\"content_index\":0", ""),
             &[
                 "14: `content_index` is missing",
-                "17: the whole of part 0 (text) of `msg_2` has 13 characters more than its pieces (+3)",
+                "17: the complete value of part 0 (text) of `msg_2` has 13 characters more than its deltas (+3)",
             ],
         ),
         (
             "extra field",
             good().change(4, "\"content_index\"", "\"extra\":{},\"content_index\""),
-            &["14: `extra` does not belong here"],
+            &["14: `extra` is not allowed here"],
         ),
         (
             "wrong type",
             good().change(9, "\"output_index\":1", "\"output_index\":\"1\""),
-            &["29: `output_index` must be of type integer, and is of type string"],
+            &["29: `output_index` must be of type integer, not string"],
         ),
         (
             "extra field in the envelope",
             good().change(12, "\"object\":\"response\"", "\"object\":\"response\",\"x\":1"),
-            &["38: `x` does not belong in `response`"],
+            &["38: `x` is not allowed in `response`"],
         ),
         (
             "gap in the numbers",
             good().change(4, "\"sequence_number\":4", "\"sequence_number\":5"),
             &[
-                "14: this frame has the number 5, and the one before it has 3",
-                "17: this frame has the number 5, and the one before it has 5",
+                "14: this frame has the sequence number 5, but the previous one has 3",
+                "17: this frame has the sequence number 5, but the previous one has 5",
             ],
         ),
         (
             "wrong first number",
             Stream(good().0[..1].to_vec()).change(0, "\"sequence_number\":0", "\"sequence_number\":1"),
             &[
-                "2: the first frame has the number 1, and not 0",
-                "2: the stream stops before the frame that ends the answer",
+                "2: the first frame has the sequence number 1, not 0",
+                "2: the stream stops before the frame that ends the response",
                 "2: the stream stops without its terminator, `[DONE]`",
             ],
         ),
         (
             "delta before its item",
             good().move_event(4, 2).renumbered(),
-            &["8: a piece of text of `msg_2` comes before it is opened"],
+            &["8: a delta of text of `msg_2` comes before it is opened"],
         ),
         (
             "delta before its part",
             good().move_event(4, 3).renumbered(),
-            &["11: a piece of part 0 (text) of `msg_2` comes before the part is opened"],
+            &["11: a delta of part 0 (text) of `msg_2` comes before the part is opened"],
         ),
         (
             "arguments before their item",
             good().move_event(9, 8).renumbered(),
-            &["26: a piece of arguments of `fc_3` comes before it is opened"],
+            &["26: a delta of arguments of `fc_3` comes before it is opened"],
         ),
         ("item never closed", good().remove(7).renumbered(), &["8: `msg_2` is opened here and never closed"]),
         (
             "part never closed",
             good().remove(6).renumbered(),
-            &["20: `msg_2` is closed, and part 0 (text) (opened on line 11) is not"],
+            &["20: `msg_2` is closed, but part 0 (text) (opened on line 11) is not"],
         ),
         ("call never closed", good().remove(11).renumbered(), &["26: `fc_3` is opened here and never closed"]),
         (
@@ -360,99 +360,99 @@ fn violations_of_a_responses_stream_are_reported() {
             "delta after the item was closed",
             good().move_event(4, 7).renumbered(),
             &[
-                "14: the whole of part 0 (text) of `msg_2` has 13 characters more than its pieces (+2)",
-                "23: a piece of part 0 (text) of `msg_2` comes after the item was closed on line 20",
+                "14: the complete value of part 0 (text) of `msg_2` has 13 characters more than its deltas (+2)",
+                "23: a delta of part 0 (text) of `msg_2` comes after the item was closed on line 20",
             ],
         ),
         (
             "delta after the whole",
             good().move_event(4, 5).renumbered(),
             &[
-                "14: the whole of part 0 (text) of `msg_2` has 13 characters more than its pieces",
-                "17: a piece of part 0 (text) of `msg_2` comes after the whole was told on line 14",
+                "14: the complete value of part 0 (text) of `msg_2` has 13 characters more than its deltas",
+                "17: a delta of part 0 (text) of `msg_2` comes after the complete value on line 14",
             ],
         ),
-        ("no end", good().remove(12), &["37: the stream stops before the frame that ends the answer"]),
+        ("no end", good().remove(12), &["37: the stream stops before the frame that ends the response"]),
         ("no terminator", good().remove(13), &["38: the stream stops without its terminator, `[DONE]`"]),
         (
             "changed id",
             good().change(12, "\"id\":\"resp_1\"", "\"id\":\"resp_2\""),
-            &["38: the id of the answer is `resp_2` here, and was `resp_1` on line 2"],
+            &["38: the id of the response is `resp_2` here, but was `resp_1` on line 2"],
         ),
         (
             "changed item id at the end",
             good().change(11, "\"id\":\"fc_3\"", "\"id\":\"fc_4\""),
-            &["35: `fc_4` is named here, and item 1 is `fc_3` (opened on line 26) (+1)"],
+            &["35: the id is `fc_4` here, but item 1 is `fc_3` (opened on line 26) (+1)"],
         ),
         (
             "changed call id",
             good().change(11, "\"call_1\"", "\"call_2\""),
-            &["35: the call of `fc_3` is `call_2` here, and was `call_1` on line 26"],
+            &["35: the call of `fc_3` is `call_2` here, but was `call_1` on line 26"],
         ),
         (
             "wrong output_index",
             good().change(9, "\"output_index\":1", "\"output_index\":0"),
-            &["29: `fc_3` is at index 0 here, and was opened at index 1 on line 26"],
+            &["29: `fc_3` is at index 0 here, but was opened at index 1 on line 26"],
         ),
         (
             "wrong output_index when opened",
             good().change(8, "\"output_index\":1", "\"output_index\":2"),
             &[
-                "26: `fc_3` is opened at index 2, and the next free one is 1",
-                "29: `fc_3` is at index 1 here, and was opened at index 2 on line 26 (+4)",
+                "26: `fc_3` is opened at index 2, but the next free index is 1",
+                "29: `fc_3` is at index 1 here, but was opened at index 2 on line 26 (+4)",
             ],
         ),
         (
             "wrong item_id",
             good().change(9, "\"item_id\":\"fc_3\"", "\"item_id\":\"fc_9\""),
-            &["29: `fc_9` is named here, and item 1 is `fc_3` (opened on line 26)"],
+            &["29: the id is `fc_9` here, but item 1 is `fc_3` (opened on line 26)"],
         ),
         (
             "the id of another item",
             good().change(9, "\"item_id\":\"fc_3\"", "\"item_id\":\"msg_2\""),
             &[
-                "29: `msg_2` is at index 1 here, and was opened at index 0 on line 8",
-                "29: a piece of the arguments of `msg_2` comes after the item was closed on line 23",
-                "32: the whole of the arguments of `fc_3` has 7 characters more than its pieces (+2)",
+                "29: `msg_2` is at index 1 here, but was opened at index 0 on line 8",
+                "29: a delta of the arguments of `msg_2` comes after the item was closed on line 23",
+                "32: the complete value of the arguments of `fc_3` has 7 characters more than its deltas (+2)",
             ],
         ),
         (
-            "text is not its pieces",
+            "text differs from its deltas",
             good().change(4, "Let me look. ", "Let me loop. "),
-            &["17: the whole of part 0 (text) of `msg_2` differs from its pieces from character 11 on (+3)"],
+            &["17: the complete value of part 0 (text) of `msg_2` differs from its deltas from character 11 on (+3)"],
         ),
         (
             "text done differs",
             good().change(5, "Let me look. ", "Let me look"),
-            &["17: the whole of part 0 (text) of `msg_2` has 2 characters fewer than its pieces"],
+            &["17: the complete value of part 0 (text) of `msg_2` has 2 characters fewer than its deltas"],
         ),
         (
-            "arguments are not their pieces",
+            "arguments differ from their deltas",
             good().change(10, "{\\\"a\\\":1}", "{\\\"a\\\":12}"),
-            &["32: the whole of the arguments of `fc_3` differs from its pieces from character 7 on"],
+            &["32: the complete value of the arguments of `fc_3` differs from its deltas from character 7 on"],
         ),
         (
-            "the end tells another text",
+            "the final event has another text",
             good().change(12, "Let me look. ", "Let me look. Now."),
-            &["38: the whole of part 0 (text) of `msg_2` has 4 characters more than its pieces"],
+            &["38: the complete value of part 0 (text) of `msg_2` has 4 characters more than its deltas"],
         ),
         (
             "an item is missing from the end",
             missing_item(good()),
-            &["38: `fc_3`, opened on line 26, is missing from the end"],
+            &["38: `fc_3`, opened on line 26, is missing from the final frame"],
         ),
         (
             "an unknown frame",
             good().change(3, "\"type\":\"response.content_part.added\"", "\"type\":\"response.content_part.add\""),
             &[
-                "11: this dialect has no frame called `response.content_part.add` (did you mean `response.content_part.added`?)",
-                "14: a piece of part 0 (text) of `msg_2` comes before the part is opened",
+                "11: this dialect has no frame `response.content_part.add` (did you mean `response.content_part.added`?)",
+                "14: a delta of part 0 (text) of `msg_2` comes before the part is opened",
             ],
         ),
         (
             "the event has another name",
             good().change(8, &format!("event: {added}"), "event: response.created"),
-            &["26: the event is called `response.created`, and its data is a `response.output_item.added`"],
+            &["26: the event name is `response.created`, but the data requires `response.output_item.added`"],
         ),
         (
             "no event line",
@@ -462,9 +462,9 @@ fn violations_of_a_responses_stream_are_reported() {
         (
             "created twice",
             good().duplicate(0, 1).renumbered(),
-            &["5: the answer begins a second time (first on line 2)"],
+            &["5: the response starts a second time (first on line 2)"],
         ),
-        ("no created", good().remove(0).renumbered(), &["5: an item comes before the answer has begun"]),
+        ("no created", good().remove(0).renumbered(), &["5: an item comes before the response has started"]),
     ];
     assert_findings("responses", "openai", mutations);
 }
@@ -487,23 +487,23 @@ fn refusals_thoughts_and_summaries_equal_their_deltas() {
     let mutations: &[Mutation] = &[
         (
             "summary",
-            summary().change(5, "answer.", "ask."),
-            &["20: the whole of part 0 (summary) of `rs_2` differs from its pieces from character 8 on (+3)"],
+            summary().change(5, "answer.", "add."),
+            &["20: the complete value of part 0 (summary) of `rs_2` differs from its deltas from character 8 on (+3)"],
         ),
         (
             "summary part never opened",
             summary().remove(3).renumbered(),
-            &["11: a piece of part 0 (summary) of `rs_2` comes before the part is opened"],
+            &["11: a delta of part 0 (summary) of `rs_2` comes before the part is opened"],
         ),
         (
             "thought",
             thought().remove(5).renumbered(),
-            &["17: the whole of part 0 (thought) of `rs_2` has 4 characters more than its pieces (+3)"],
+            &["17: the complete value of part 0 (thought) of `rs_2` has 4 characters more than its deltas (+3)"],
         ),
         (
             "refusal",
             refusal().change(delta, "\"delta\":\"", "\"delta\":\"Oh. "),
-            &["17: the whole of part 0 (refusal) of `msg_2` differs from its pieces from character 1 on (+3)"],
+            &["17: the complete value of part 0 (refusal) of `msg_2` differs from its deltas from character 1 on (+3)"],
         ),
         (
             "text in a part of refusal",
@@ -513,8 +513,8 @@ fn refusals_thoughts_and_summaries_equal_their_deltas() {
                 "\"type\":\"response.output_text.delta\",\"logprobs\":[]",
             ),
             &[
-                "14: a piece of part 0 (text) of `msg_2` comes before the part is opened",
-                "17: the whole of part 0 (refusal) of `msg_2` has 2 characters more than its pieces (+3)",
+                "14: a delta of part 0 (text) of `msg_2` comes before the part is opened",
+                "17: the complete value of part 0 (refusal) of `msg_2` has 2 characters more than its deltas (+3)",
             ],
         ),
     ];
@@ -530,14 +530,14 @@ fn a_profile_has_its_own_rules() {
             "numbers begin elsewhere",
             good().renumbered(),
             &[
-                "2: the first frame has the number 0, and not 1",
+                "2: the first frame has the sequence number 0, not 1",
                 "2: `sequence_number`: 0 is less than the minimum of 1",
             ],
         ),
         (
             "arguments",
             good().change(2, "{\\\"a\\\":1}", "{}"),
-            &["14: the whole of the arguments of `call_1` differs from its pieces from character 2 on (+2)"],
+            &["14: the complete value of the arguments of `call_1` differs from its deltas from character 2 on (+2)"],
         ),
         (
             "the message is never closed",
@@ -547,12 +547,12 @@ fn a_profile_has_its_own_rules() {
         (
             "the answer changes its id",
             good().change(4, "resp_1", "resp_2"),
-            &["14: the id of the answer is `resp_2` here, and was `resp_1` on line 2"],
+            &["14: the id of the response is `resp_2` here, but was `resp_1` on line 2"],
         ),
         (
             "a bare terminator",
             good().change(7, "event: done\n", ""),
-            &["22: `[DONE]` is an event called `done` in this dialect"],
+            &["22: `[DONE]` has the event name `done` in this dialect"],
         ),
     ];
     assert_findings("responses", "codex-proxy", mutations);
@@ -568,7 +568,7 @@ fn violations_of_a_body_have_the_line_of_the_value() {
         (
             "wrong type",
             body.replace("\"created\": 1767225600", "\"created\": \"now\""),
-            &["4: `created` must be of type integer, and is of type string"],
+            &["4: `created` must be of type integer, not string"],
         ),
         (
             "missing field",
@@ -578,9 +578,9 @@ fn violations_of_a_body_have_the_line_of_the_value() {
         (
             "extra field",
             body.replacen("\"role\":", "\"rule\": 1,\n        \"role\":", 1),
-            &["10: `rule` does not belong in `choices[0].message`"],
+            &["10: `rule` is not allowed in `choices[0].message`"],
         ),
-        ("two calls of one id", body.replace("call_0", "call_1"), &["1: two items are called `call_1`"]),
+        ("two calls of one id", body.replace("call_0", "call_1"), &["1: two items have the id `call_1`"]),
         (
             "no finish",
             body.replace("\"finish_reason\": \"tool_calls\"", "\"finish_reason\": null"),
@@ -635,9 +635,8 @@ fn reframe_validate_reads_a_file_and_detects_its_dialect() {
 #[test]
 fn reframe_validate_reads_stdin_and_prints_text_or_json() {
     let broken = golden(CHAT).replace("\"up-model\",\"system", "\"up-model\",\"extra\":1,\"system");
-    let sentence = "`extra` does not belong here";
-    let human =
-        format!("stdin:1: {sentence} (and 5 times more)\nstdin: 7 frames, dialect chat, profile openai: 1 finding\n");
+    let sentence = "`extra` is not allowed here";
+    let human = format!("stdin:1: {sentence} (and 5 more)\nstdin: 7 frames, dialect chat, profile openai: 1 finding\n");
     assert_eq!(run_validate(&[], broken.as_bytes()), (human.clone(), String::new(), 1));
     assert_eq!(run_validate(&["-"], broken.as_bytes()), (human, String::new(), 1));
     let json = format!("{{\"file\":\"stdin\",\"line\":1,\"message\":\"{sentence}\",\"more\":5}}\n");
@@ -657,13 +656,14 @@ fn unreadable_input_is_reported() {
     let neither = "error: stdin is neither JSON nor an event stream: no line begins with `data:`\n";
     assert_eq!(error_of(&[], b"hello"), neither);
     assert_eq!(error_of(&[], b"data: {}\n\n\xff"), "error: stdin:3: this is not UTF-8\n");
-    let fits = "error: stdin: no dialect of this set fits; name one with --dialect: chat, completions or responses\n";
+    let fits =
+        "error: stdin: no dialect of this set matches; select one with --dialect: chat, completions or responses\n";
     assert_eq!(error_of(&[], b"{\"hello\": 1}"), fits);
-    let dialect = "error: no dialect `chap`; there is chat, completions or responses\n";
+    let dialect = "error: no dialect `chap`; known dialects: chat, completions or responses\n";
     assert_eq!(error_of(&["--dialect", "chap", CHAT], b""), dialect);
-    assert_eq!(error_of(&["--profile", "nobody", CHAT], b""), "error: no profile `nobody`\n");
+    assert_eq!(error_of(&["--profile", "unknown", CHAT], b""), "error: no profile `unknown`\n");
     let broken = run_validate(&[], b"{\n  \"id\": 1,\n  oops\n}");
-    let printed = "stdin:3: this is not JSON: expected a key in quotes\nstdin: a body: 1 finding\n";
+    let printed = "stdin:3: invalid JSON: expected a key in quotes\nstdin: a body: 1 finding\n";
     assert_eq!(broken, (printed.to_owned(), String::new(), 1));
 }
 
@@ -674,14 +674,14 @@ fn line_endings_and_curl_headers_are_accepted() {
     let head = "HTTP/1.1 100 Continue\n\nHTTP/1.1 200 OK\ncontent-type: text/event-stream\n\n";
     assert_eq!(findings(chat, &format!("{head}{}", golden(CHAT))), [""; 0]);
     let broken = format!("{head}{}", Stream::of(CHAT).change(3, "chatcmpl-1", "chatcmpl-2").text());
-    let expected = ["12: the id of the answer is `chatcmpl-2` here, and was `chatcmpl-1` on line 6"];
+    let expected = ["12: the id of the response is `chatcmpl-2` here, but was `chatcmpl-1` on line 6"];
     for text in [broken.clone(), broken.replace('\n', "\r\n"), broken.replace('\n', "\r"), format!("\u{feff}{broken}")]
     {
         assert_eq!(findings(chat, &text), expected);
     }
     let body = golden("openai-responses/matrix-text/chat.json").replace("1767225600", "null");
     let found = findings(chat, &format!("HTTP/1.1 200 OK\n\n{body}").replace('\n', "\r\n"));
-    assert_eq!(found, ["6: `created` must be of type integer, and is of type null"]);
+    assert_eq!(found, ["6: `created` must be of type integer, not null"]);
     // Comments are ignored, data may have several lines, and the last event needs no empty line.
     let comments = format!(": ping\n\n{}", golden(CHAT).replace("data: {", "data:\ndata: {"));
     assert_eq!(findings(chat, comments.trim_end()), [""; 0]);
@@ -750,10 +750,10 @@ capture:
     assert_eq!(findings(drum, good), [""; 0]);
     let broken = good.replace("\"at\":1", "\"at\":3").replace("tata", "tatam").replacen("\"tap\"", "\"tip\"", 1);
     let expected = [
-        "1: this dialect has no frame called `tip` (did you mean `tap`?)",
-        "2: this frame has the number 3, and the one before it has 0",
-        "3: this frame has the number 2, and the one before it has 3",
-        "3: the whole of the text of choice 0 has 3 characters more than its pieces",
+        "1: this dialect has no frame `tip` (did you mean `tap`?)",
+        "2: this frame has the sequence number 3, but the previous one has 0",
+        "3: this frame has the sequence number 2, but the previous one has 3",
+        "3: the complete value of the text of choice 0 has 3 characters more than its deltas",
     ];
     assert_eq!(findings(drum, &broken), expected);
     let best = plan.dialects().max_by_key(|d| fit(d, &read(good).unwrap())).unwrap();

@@ -114,7 +114,8 @@ impl Items {
             None => {
                 if let Some(index) = item_ref.index.filter(|i| *i != before) {
                     let item = item_ref.show();
-                    findings.add(line, format!("{item} is opened at index {index}, and the next free one is {before}"));
+                    findings
+                        .add(line, format!("{item} is opened at index {index}, but the next free index is {before}"));
                 }
                 let at = self.add(item_ref, line);
                 self.facts(at, e, line, findings);
@@ -138,28 +139,28 @@ impl Items {
         let delta = e.take("text");
         let kind =
             e.fields.iter().find(|(n, _)| *n == "kind").and_then(|(_, v)| v.as_str()).unwrap_or("text").to_owned();
-        let Some((owner, at)) = self.find_owner(&mut e, line, &format!("a piece of {kind}"), findings) else { return };
+        let Some((owner, at)) = self.find_owner(&mut e, line, &format!("a delta of {kind}"), findings) else { return };
         let accumulator = &mut self.accumulators[at];
         if let Owner::Item(item) = owner {
             let item = &self.all[item];
             let of = format!("{} of {}", describe_part(accumulator), item.show());
             if let Some(closed) = item.closed {
-                findings.add(line, format!("a piece of {of} comes after the item was closed on line {closed}"));
+                findings.add(line, format!("a delta of {of} comes after the item was closed on line {closed}"));
             } else if let Some(first_line) = accumulator.whole.or(accumulator.closed) {
-                findings.add(line, format!("a piece of {of} comes after the whole was told on line {first_line}"));
+                findings.add(line, format!("a delta of {of} comes after the complete value on line {first_line}"));
             } else if accumulator.part.is_some()
                 && accumulator.opened.is_none()
                 && part_framing == PartFraming::Explicit
                 && item.line != line
             {
-                findings.add(line, format!("a piece of {of} comes before the part is opened"));
+                findings.add(line, format!("a delta of {of} comes before the part is opened"));
             }
             if accumulator.opened.is_none() {
                 accumulator.opened = Some(line);
                 accumulator.implicit = true;
             }
         } else if let Some(first_line) = accumulator.whole {
-            findings.add(line, format!("a piece of {kind} comes after the whole was told on line {first_line}"));
+            findings.add(line, format!("a delta of {kind} comes after the complete value on line {first_line}"));
         }
         match delta {
             Some(Tree::SurrogateString(_)) => accumulator.has_partial_char = true,
@@ -172,7 +173,7 @@ impl Items {
         // Text of a kind that the mapping does not know is not tracked.
         let is_known_kind = e.fields.iter().any(|(name, _)| *name == "kind");
         let Some(text) = e.take("text").filter(|_| is_known_kind) else { return };
-        let Some((owner, at)) = self.find_owner(&mut e, line, "a whole", findings) else { return };
+        let Some((owner, at)) = self.find_owner(&mut e, line, "the complete value", findings) else { return };
         let accumulator = &mut self.accumulators[at];
         let of = match owner {
             Owner::Item(item) => self.all[item].show(),
@@ -182,7 +183,11 @@ impl Items {
         if let Some(whole) = whole {
             findings.add(
                 line,
-                format!("the whole of {} of {of} {}", describe_part(accumulator), difference(whole, &accumulator.text)),
+                format!(
+                    "the complete value of {} of {of} {}",
+                    describe_part(accumulator),
+                    difference(whole, &accumulator.text)
+                ),
             );
         }
         accumulator.whole.get_or_insert(line);
@@ -193,7 +198,7 @@ impl Items {
         let accumulator = &mut self.accumulators[accumulator];
         let (item, what) = (self.all[at].show(), describe_part(accumulator));
         match (accumulator.opened, accumulator.closed) {
-            (None, _) => findings.add(line, format!("{what} of {item} is closed, and was never opened")),
+            (None, _) => findings.add(line, format!("{what} of {item} is closed but was never opened")),
             (_, Some(first)) => {
                 findings.add(line, format!("{what} of {item} is closed a second time (first on line {first})"));
             }
@@ -217,7 +222,7 @@ impl Items {
                     for accumulator in self.accumulators.iter().filter(is_open) {
                         let since = accumulator.opened.unwrap_or(line);
                         let what = describe_part(accumulator);
-                        findings.add(line, format!("{item} is closed, and {what} (opened on line {since}) is not"));
+                        findings.add(line, format!("{item} is closed, but {what} (opened on line {since}) is not"));
                     }
                 }
                 self.all[at].closed = Some(line);
@@ -232,7 +237,7 @@ impl Items {
         let at = match self.lookup(&item_ref) {
             Some(_) => self.find(item_ref, line, "the end", findings),
             None => {
-                findings.add(line, format!("{} is told here, and was never opened", item_ref.show()));
+                findings.add(line, format!("{} is listed here but was never opened", item_ref.show()));
                 let at = self.add(item_ref, line);
                 self.all[at].closed = Some(line);
                 // An item that was never opened has no deltas either; one finding is enough.
@@ -248,14 +253,14 @@ impl Items {
     pub fn list(&mut self, mut e: Emission, line: usize, findings: &mut FindingList) {
         let item_ref = ItemRef::take(&mut e);
         if item_ref.id.is_some() && self.all.iter().any(|i| i.id == item_ref.id) {
-            findings.add(line, format!("two items are called {}", item_ref.show()));
+            findings.add(line, format!("two items have the id {}", item_ref.show()));
         }
         self.add(item_ref, line);
     }
 
     pub fn missing_from_the_end(&self, line: usize, findings: &mut FindingList) {
         for item in self.all.iter().filter(|i| !i.in_final_list) {
-            let text = format!("{}, opened on line {}, is missing from the end", item.show(), item.line);
+            let text = format!("{}, opened on line {}, is missing from the final frame", item.show(), item.line);
             findings.add(line, text);
         }
     }
@@ -298,7 +303,7 @@ impl Items {
                 let first_line = item.line;
                 findings.add(
                     line,
-                    format!("`{id}` is named here, and item {index} is `{known}` (opened on line {first_line})"),
+                    format!("the id is `{id}` here, but item {index} is `{known}` (opened on line {first_line})"),
                 );
             }
             (Some(id), None) => item.id = Some(id.clone()),
@@ -306,7 +311,7 @@ impl Items {
         }
         match (item_ref.index, item.index) {
             (Some(index), Some(known)) if index != known => {
-                let text = format!("{} is at index {index} here, and was opened at index {known}", item.show());
+                let text = format!("{} is at index {index} here, but was opened at index {known}", item.show());
                 findings.add(line, format!("{text} on line {}", item.line));
             }
             (Some(index), None) => item.index = Some(index),
@@ -323,7 +328,7 @@ impl Items {
             match item.facts.iter().find(|(n, ..)| *n == name) {
                 Some((_, known, first_line)) if *known != value => {
                     let text =
-                        format!("the {name} of {shown} is `{value}` here, and was `{known}` on line {first_line}");
+                        format!("the {name} of {shown} is `{value}` here, but was `{known}` on line {first_line}");
                     findings.add(line, text);
                 }
                 Some(_) => {}
@@ -400,9 +405,9 @@ fn difference(whole: &str, deltas: &str) -> String {
     let same = whole.chars().zip(deltas.chars()).take_while(|(a, b)| a == b).count();
     let (whole_chars, delta_chars) = (whole.chars().count(), deltas.chars().count());
     match (same == whole_chars, same == delta_chars) {
-        (_, true) => format!("has {} more than its pieces", characters(whole_chars - delta_chars)),
-        (true, false) => format!("has {} fewer than its pieces", characters(delta_chars - whole_chars)),
-        (false, false) => format!("differs from its pieces from character {} on", same + 1),
+        (_, true) => format!("has {} more than its deltas", characters(whole_chars - delta_chars)),
+        (true, false) => format!("has {} fewer than its deltas", characters(delta_chars - whole_chars)),
+        (false, false) => format!("differs from its deltas from character {} on", same + 1),
     }
 }
 

@@ -98,7 +98,7 @@ pub fn validate(dialect: &DialectPlan, capture: &Capture) -> ValidationReport {
                 }
                 match &captured.data {
                     Ok(data) => frame(&shapes, &mut stream_rules, data, captured, &mut findings),
-                    Err(why) => findings.add(line, format!("this is not JSON: {why}")),
+                    Err(why) => findings.add(line, format!("invalid JSON: {why}")),
                 }
             }
             stream_rules.finish(*last, |moment| shapes.terminator(moment), &mut findings);

@@ -54,10 +54,9 @@ pub fn read(text: &str) -> Result<Capture, ReadError> {
     match Tree::parse(body.as_bytes()) {
         Ok(tree) => Ok(Capture::Body { tree, text: body, line: start + 1 }),
         Err(_) if Tree::parse(rest[first].as_bytes()).is_ok() => Ok(ndjson(rest, skipped)),
-        Err(error) => Err(ReadError::InvalidJson {
-            line: start + error.line,
-            why: format!("this is not JSON: {}", error.message),
-        }),
+        Err(error) => {
+            Err(ReadError::InvalidJson { line: start + error.line, why: format!("invalid JSON: {}", error.message) })
+        }
     }
 }
 

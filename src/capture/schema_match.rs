@@ -83,25 +83,25 @@ impl<'p> DialectShapes<'p> {
         if same.any(|t| t.event == captured.event.as_deref()) {
             return Some(Ok(()));
         }
-        let expected = expected.map_or("has no event name".to_owned(), |e| format!("is an event called `{e}`"));
+        let expected = expected.map_or("has no event name".to_owned(), |e| format!("has the event name `{e}`"));
         Some(Err(format!("`{}` {expected} in this dialect", captured.text.trim())))
     }
 
     pub fn frame(&self, data: &Tree, event: Option<&str>) -> Vec<FrameProblem> {
         let other = |text: String| vec![FrameProblem::Other(text)];
         if data.as_map().is_none() {
-            return other(format!("a frame is an object, and this is of type {}", data.type_name()));
+            return other(format!("a frame must be an object, not of type {}", data.type_name()));
         }
         let mut candidates: Vec<&FrameShape> = self.frames.iter().collect();
         if let Some(member) = self.name_member {
             let Some(name) = data.get(member).and_then(Tree::as_str) else {
-                return other(format!("`{member}` is missing, which says what the frame is"));
+                return other(format!("`{member}`, the name of the frame, is missing"));
             };
             candidates.retain(|shape| shape.name == name);
             if candidates.is_empty() {
                 let known = self.frames.iter().map(|s| s.name);
                 let near = did_you_mean(name, known).map(|n| format!(" (did you mean `{n}`?)")).unwrap_or_default();
-                return other(format!("this dialect has no frame called `{name}`{near}"));
+                return other(format!("this dialect has no frame `{name}`{near}"));
             }
         }
         let mut problems = Vec::new();
@@ -112,7 +112,7 @@ impl<'p> DialectShapes<'p> {
             // A dialect without event names ignores them.
             Some(None) | None => {}
             Some(Some(expected)) => problems.push(FrameProblem::Other(match event {
-                Some(event) => format!("the event is called `{event}`, and its data is a `{expected}`"),
+                Some(event) => format!("the event name is `{event}`, but the data requires `{expected}`"),
                 None => "there is no `event:` line before the data".to_owned(),
             })),
         }
@@ -176,7 +176,10 @@ impl<'p> DialectShapes<'p> {
 fn name_member(skeleton: &Skeleton) -> Option<&str> {
     let Skeleton::Map(entries) = skeleton else { return None };
     let is_frame = |path: &[Arc<str>]| path.len() == 1 && &*path[0] == "frame";
-    let is_name = |s: &Skeleton| matches!(s, Skeleton::Placeholder { expression: Expression::Variable(path), .. } if is_frame(&path.0));
+    let is_name = |s: &Skeleton| match s {
+        Skeleton::Placeholder { expression: Expression::Variable(path), .. } => is_frame(&path.0),
+        _ => false,
+    };
     entries.iter().find(|(_, s)| is_name(s)).map(|(key, _)| &**key)
 }
 

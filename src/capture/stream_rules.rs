@@ -93,7 +93,7 @@ impl<'p> StreamRules<'p> {
     ) {
         let outcome = self.end.map(|(_, outcome)| outcome);
         if outcome.is_none() && self.emits("end") {
-            findings.add(last, "the stream stops before the frame that ends the answer");
+            findings.add(last, "the stream stops before the frame that ends the response");
         }
         if outcome != Some(StreamOutcome::Failed) {
             let open = self.choices.iter().filter(|(_, c)| c.finished_at.is_none());
@@ -127,7 +127,7 @@ impl<'p> StreamRules<'p> {
                 let known = self.choices.entry(choice).or_default();
                 if let Some(first) = known.started_at {
                     findings
-                        .add(line, format!("{} begins a second time (first on line {first})", self.subject(choice)));
+                        .add(line, format!("{} starts a second time (first on line {first})", self.subject(choice)));
                 } else {
                     known.started_at = Some(line);
                 }
@@ -139,7 +139,7 @@ impl<'p> StreamRules<'p> {
             "open_part" => self.items.open_part(e, line, findings),
             "delta" => {
                 let kind = e.fields.iter().find(|(n, _)| *n == "kind").and_then(|(_, v)| v.as_str());
-                let what = format!("a piece of {}", kind.unwrap_or("text"));
+                let what = format!("a delta of {}", kind.unwrap_or("text"));
                 self.check_choice_is_open(choice, &what, line, findings);
                 self.items.delta(e, line, part_framing, findings);
             }
@@ -156,7 +156,7 @@ impl<'p> StreamRules<'p> {
             }
             "usage" => {
                 if let Some(first) = self.usage {
-                    findings.add(line, format!("the usage is told a second time (first on line {first})"));
+                    findings.add(line, format!("the usage is reported a second time (first on line {first})"));
                 }
                 self.usage.get_or_insert(line);
             }
@@ -179,7 +179,7 @@ impl<'p> StreamRules<'p> {
                 Some((_, known, first_line)) if *known != value => {
                     findings.add(
                         line,
-                        format!("the {name} of the answer is `{value}` here, and was `{known}` on line {first_line}"),
+                        format!("the {name} of the response is `{value}` here, but was `{known}` on line {first_line}"),
                     );
                 }
                 Some(_) => {}
@@ -192,10 +192,13 @@ impl<'p> StreamRules<'p> {
         let Some(value) = value else { return };
         match (self.last_sequence, self.plan.first_sequence) {
             (Some(before), _) if value != before + 1 => {
-                findings.add(line, format!("this frame has the number {value}, and the one before it has {before}"));
+                findings.add(
+                    line,
+                    format!("this frame has the sequence number {value}, but the previous one has {before}"),
+                );
             }
             (None, Some(first)) if value != first => {
-                findings.add(line, format!("the first frame has the number {value}, and not {first}"));
+                findings.add(line, format!("the first frame has the sequence number {value}, not {first}"));
             }
             (Some(_) | None, _) => {}
         }
@@ -210,13 +213,13 @@ impl<'p> StreamRules<'p> {
         if let Some(finished_at) = known.finished_at {
             findings.add(line, format!("{what} comes after choice {choice} was finished on line {finished_at}"));
         } else if has_start && known.started_at.is_none() {
-            findings.add(line, format!("{what} comes before {subject} has begun"));
+            findings.add(line, format!("{what} comes before {subject} has started"));
             known.started_at = Some(line);
         }
     }
 
     /// A dialect that never finishes choices has only one, the response.
     fn subject(&self, choice: i64) -> String {
-        if self.emits("finish") { format!("choice {choice}") } else { "the answer".to_owned() }
+        if self.emits("finish") { format!("choice {choice}") } else { "the response".to_owned() }
     }
 }

@@ -17,7 +17,7 @@ use std::process::ExitCode;
 /// An LLM gateway programmed in YAML: mapping files translate any backend's stream into exactly what OpenAI-compatible
 /// clients expect.
 #[derive(Parser)]
-#[command(name = "reframe", version, about, max_term_width = 100)]
+#[command(name = "reframe", version, max_term_width = 100)]
 struct Args {
     /// The mapping set to use instead of the embedded one [default: ./mappings if it has a gateway.yaml]
     #[arg(long, global = true, value_name = "DIR")]

@@ -28,7 +28,8 @@ pub struct ServeArgs {
     /// REFRAME_ADMIN_TOKEN
     #[arg(long, global = true, value_name = "ADDR")]
     admin: Option<String>,
-    /// Send every model to one backend: the name of a backend file and a base URL. Its API key is in REFRAME_BACKEND_KEY
+    /// Send every model to one backend: the name of a backend file and a base URL. Its API key is in
+    /// REFRAME_BACKEND_KEY
     #[arg(long, global = true, value_name = "NAME=URL")]
     backend: Option<String>,
     /// Use this profile for every route

@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     /// The sections of a page, in order.
-    const SECTIONS: &[&str] = &["Why", "Example", "Mend"];
+    const SECTIONS: &[&str] = &["Why", "Example", "Fix"];
 
     #[test]
     fn every_page_has_the_summary_of_its_code_and_all_sections() {
@@ -111,7 +111,7 @@ mod tests {
             let (first, rest) = page.sentence().split_at(1);
             let sentence = first.to_lowercase() + rest.trim_end_matches('.');
             if sentence != code.about() {
-                wrong.push(format!("{}: `{sentence}`, and not `{}`", code.as_str(), code.about()));
+                wrong.push(format!("{}: `{sentence}`, not `{}`", code.as_str(), code.about()));
             }
             let found: Vec<&str> = page.text.lines().filter_map(|line| line.strip_prefix("## ")).collect();
             if found != SECTIONS {

@@ -14,9 +14,8 @@ pub fn merge_consequences(found: Vec<Diagnostic>, sources: &Sources) -> Vec<Diag
                     let on_line = sources.location(d.span).line == line && d.span.file == diagnostic.span.file;
                     !(d.code == Code::WrongType && on_line)
                 });
-                let label = format!("beside `{key}:`, and not below it");
-                merged
-                    .push(diagnostic.label(label).help(format!("what belongs to `{key}:` is indented deeper than it")));
+                let label = format!("on the same level as `{key}:`, not below it");
+                merged.push(diagnostic.label(label).help(format!("to put it below `{key}:`, indent it deeper")));
             }
             None => merged.push(diagnostic),
         }

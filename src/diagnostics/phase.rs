@@ -28,9 +28,9 @@ impl Phase {
             Phase::Parse => "parse",
             Phase::Compile => "compile",
             Phase::Lint => "lint",
-            Phase::Verify => "prove",
+            Phase::Verify => "verify",
             Phase::Test => "test",
-            Phase::Replay => "rehearse",
+            Phase::Replay => "replay",
         }
     }
 }

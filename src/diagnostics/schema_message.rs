@@ -1,7 +1,6 @@
 //! Schema violations as plain sentences.
 
-use crate::domain::Tree;
-use reframe_json::SchemaViolation;
+use reframe_json::{SchemaViolation, Tree};
 
 pub fn describe(violation: &SchemaViolation, tree: &Tree) -> String {
     let path = dotted_path(&violation.pointer);
@@ -11,7 +10,7 @@ pub fn describe(violation: &SchemaViolation, tree: &Tree) -> String {
         "required" => format!("{} is missing{location}", quoted_names(&violation.message, '"')),
         "additionalProperties" | "unevaluatedProperties" => {
             format!(
-                "{} does not belong{}",
+                "{} is not allowed{}",
                 quoted_names(&violation.message, '\''),
                 if path.is_empty() { " here" } else { &location }
             )
@@ -20,7 +19,7 @@ pub fn describe(violation: &SchemaViolation, tree: &Tree) -> String {
             let found = value_at(tree, &violation.pointer).map_or("nothing", Tree::type_name);
             let expected = violation.message.rsplit_once(" of type").map_or("", |(_, e)| e.trim_start_matches('s'));
             format!(
-                "{} must be of type {}, and is of type {found}",
+                "{} must be of type {}, not {found}",
                 subject(),
                 expected.trim().replace('"', "").replace(", ", " or ")
             )
@@ -28,7 +27,7 @@ pub fn describe(violation: &SchemaViolation, tree: &Tree) -> String {
         "const" => {
             let expected = violation.message.trim_end_matches(" was expected");
             let found = value_at(tree, &violation.pointer).map(Tree::to_json).unwrap_or_default();
-            format!("{} must be {expected}, and is {}", subject(), truncate(&found))
+            format!("{} must be {expected}, not {}", subject(), truncate(&found))
         }
         // Which alternative was meant is unknown, so the message only reports that none matches.
         "anyOf" | "oneOf" => {

@@ -11,6 +11,7 @@ const FOREIGN_NAMES: &[(&str, &[&str])] = &[
     // Earlier names of keys.
     ("parts", &["fragments", "content_parts"]),
     ("own_policies", &["custom_policies"]),
+    ("as_asked", &["as_requested"]),
     ("names", &["rename_fields"]),
     ("pages", &["static_routes"]),
     ("keys", &["api_keys"]),
@@ -104,8 +105,8 @@ pub fn likely_typo<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> 
 pub fn describe_known<'k>(known: impl IntoIterator<Item = &'k str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     match known.as_slice() {
-        [] => "there is none yet".to_owned(),
-        [one] => format!("there is only `{one}`"),
+        [] => "none is defined".to_owned(),
+        [one] => format!("the only one is `{one}`"),
         many => format!("one of {}", or_list(many.iter().copied())),
     }
 }

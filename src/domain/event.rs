@@ -1,3 +1,5 @@
+//! Events: what a backend did, in the gateway's own closed vocabulary.
+
 use super::{Fault, Finish, Merge, Tree, Usage, named_enum};
 use reframe_json::SurrogateString;
 

@@ -1,15 +1,17 @@
+//! Faults: what went wrong, with its kind, HTTP status and `param`; and the redactor for API keys in messages.
+
 use super::named_enum;
 
 named_enum! {
-    /// What went wrong, in our words. A dialect turns a kind into its own type and code by tables.
+    /// The kind of an error. Dialects map it to their own error types and codes with tables.
     pub enum FaultKind {
-        /// The body is not JSON.
+        /// The request body is not JSON.
         NotJson = "not_json",
-        /// A field that must be there is not.
+        /// A required field is missing.
         Missing = "missing",
-        /// A field of the wrong type, or a value that is not allowed.
+        /// A field has the wrong type or a value that is not allowed.
         Invalid = "invalid",
-        /// Understood, but not offered by this route or backend.
+        /// The route or the backend does not support the request.
         Unsupported = "unsupported",
         TooLarge = "too_large",
         MediaType = "media_type",
@@ -18,18 +20,18 @@ named_enum! {
         WrongMethod = "wrong_method",
         Unauthorized = "unauthorized",
         Overloaded = "overloaded",
-        /// The backend said no, in its own words.
+        /// The backend reported an error.
         Backend = "backend",
         /// The backend could not be reached.
         Unreachable = "unreachable",
-        /// The backend ended without a word.
+        /// The backend ended without any output.
         Empty = "empty",
-        /// The backend ended in the middle.
+        /// The backend's stream ended before the response was complete.
         Truncated = "truncated",
-        /// What the backend sent cannot be read.
+        /// The backend's output cannot be decoded.
         Garbled = "garbled",
         Timeout = "timeout",
-        /// A frame of ours broke its schema or its order.
+        /// A frame violates its schema or order.
         Violation = "violation",
         Internal = "internal",
     }

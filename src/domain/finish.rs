@@ -1,7 +1,9 @@
+//! Finish reasons of a choice.
+
 use super::named_enum;
 
 named_enum! {
-    /// Why a choice ended. Dialects turn these into their own words by a table.
+    /// The finish reason of a choice. Dialects map it to their own names with a table.
     pub enum Finish {
         Stop = "stop",
         Length = "length",

@@ -1,3 +1,5 @@
+//! Frames: one unit sent to the client, and its format on the wire.
+
 use super::{MomentKind, Tree, named_enum};
 use std::sync::Arc;
 
@@ -22,7 +24,7 @@ pub enum FrameBody {
 }
 
 named_enum! {
-    /// How frames become bytes.
+    /// The format of a response stream.
     pub enum StreamFormat {
         Sse = "sse",
         Ndjson = "ndjson",

@@ -1,59 +1,61 @@
+//! Moments: the points in the lifecycle of a turn at which a client may need a frame.
+
 use super::{Tree, named_enum};
 
 named_enum! {
-    /// A point in the life of the turn at which a client may have to be told something.
+    /// A point in a turn at which frames can be sent to the client.
     pub enum MomentKind {
-        /// The first thing to tell has come.
+        /// The turn opens, before its first output.
         TurnOpen = "turn.open",
         /// All choices have finished and the backend has ended.
         TurnFinish = "turn.finish",
         /// The turn is complete, usage included.
         TurnClose = "turn.close",
-        /// Instead of all that would have come: a fault after the first moment, or a breach. Nothing follows it.
+        /// A fault after the first moment, or a violation of a schema or order. It replaces all further moments.
         TurnFail = "turn.fail",
-        /// The place for a terminator.
+        /// The end of the stream, for a terminator.
         TurnEnd = "turn.end",
-        /// An answer begins; those with lower numbers first.
+        /// A choice opens, in order of index.
         ChoiceOpen = "choice.open",
-        /// Once for each choice, after its items.
+        /// A choice finishes, after its items.
         ChoiceFinish = "choice.finish",
-        /// Text or a refusal begins.
+        /// A message opens, for text or a refusal.
         MessageOpen = "message.open",
-        /// Another item begins, or the choice finishes.
+        /// A message closes, because it is complete, another item opens, or the choice finishes.
         MessageClose = "message.close",
-        /// A part of a message begins: text or refusal.
+        /// A part of a message opens: text or a refusal.
         PartOpen = "part.open",
-        /// A part of a message is complete.
+        /// A part of a message closes.
         PartClose = "part.close",
-        /// A piece of text, never empty.
+        /// A text delta, never empty.
         TextDelta = "text.delta",
-        /// A piece of a refusal.
+        /// A refusal delta, never empty.
         RefusalDelta = "refusal.delta",
-        /// An annotation of a part.
+        /// An annotation of a text part.
         Annotation = "annotation",
-        /// Thoughts begin.
+        /// Reasoning opens.
         ReasoningOpen = "reasoning.open",
-        /// Thoughts end.
+        /// Reasoning closes.
         ReasoningClose = "reasoning.close",
-        /// A summary of thoughts begins.
+        /// A reasoning summary opens.
         SummaryOpen = "summary.open",
-        /// A piece of a summary of thoughts.
+        /// A delta of a reasoning summary, never empty.
         SummaryDelta = "summary.delta",
-        /// A summary of thoughts is complete.
+        /// A reasoning summary closes.
         SummaryClose = "summary.close",
-        /// Raw thoughts begin.
+        /// Raw reasoning text opens.
         ThoughtOpen = "thought.open",
-        /// A piece of raw thoughts.
+        /// A delta of raw reasoning text, never empty.
         ThoughtDelta = "thought.delta",
-        /// Raw thoughts are complete.
+        /// Raw reasoning text closes.
         ThoughtClose = "thought.close",
-        /// A call whose name is known.
+        /// A tool call opens; its name is known.
         ToolOpen = "tool.open",
-        /// A piece of its arguments, never empty; by the policy `tool_arguments`, or all so far.
+        /// An argument delta, never empty; by the policy `tool_arguments`, all arguments so far.
         ToolArgs = "tool.args",
-        /// The call is complete.
+        /// A tool call closes.
         ToolClose = "tool.close",
-        /// The usage, if there is one (policy `usage`).
+        /// The usage of the turn, if known (policy `usage`).
         Usage = "usage",
     }
 }
@@ -67,7 +69,7 @@ impl MomentKind {
 }
 
 named_enum! {
-    /// What an order is about: the whole turn, one choice, or one item.
+    /// The scope of an order: the whole turn, one choice, or one item.
     pub enum Scope {
         Turn = "turn",
         Choice = "choice",

@@ -70,7 +70,7 @@ named_enum! {
     pub enum ItemState {
         Open = "open",
         Done = "done",
-        /// The answer was cut short inside this item.
+        /// The response was truncated in this item.
         Truncated = "truncated",
         Failed = "failed",
     }

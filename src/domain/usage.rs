@@ -1,7 +1,9 @@
+//! Token usage.
+
 use super::named_enum;
 
 named_enum! {
-    /// How a later report of usage joins an earlier one.
+    /// How a later usage report is combined with an earlier one.
     pub enum Merge {
         Replace = "replace",
         Add = "add",

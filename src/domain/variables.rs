@@ -1,4 +1,5 @@
-//! The variables that expressions can read, and their types. `check` reads this table; `engine/render` provides the values.
+//! The variables that expressions can read, and their types. `check` reads this table; `engine/render` provides the
+//! values.
 
 use super::emit::ANNOTATION_KINDS;
 use super::{FaultKind, Finish, ItemKind, ItemState, MomentKind, PartKind};

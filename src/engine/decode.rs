@@ -31,13 +31,13 @@ pub fn decode_event(backend: &BackendPlan, raw: &Tree) -> DecodedEvent {
     if let Some(mismatch) = output.mismatches.first() {
         decoded.not_understood = Some(format!("`{}` {}", mismatch.param, mismatch.message));
     } else if let Some(unknown) = output.unknown.first() {
-        decoded.not_understood = Some(format!("no rule knows `{unknown}`"));
+        decoded.not_understood = Some(format!("no rule matches `{unknown}`"));
     } else if !output.matched {
         match backend.unmatched {
-            Unmatched::Warn => decoded.not_understood = Some("no rule knows this event".into()),
-            Unmatched::Drop => decoded.dropped = Some(("no rule knows this event".into(), backend.span)),
+            Unmatched::Warn => decoded.not_understood = Some("no rule matches this event".into()),
+            Unmatched::Drop => decoded.dropped = Some(("no rule matches this event".into(), backend.span)),
             Unmatched::Fail => {
-                let message = "the backend sent an event that its mapping does not know";
+                let message = "the backend sent an event that no rule of its mapping matches";
                 decoded.events.push((fault(message.into()), backend.span));
             }
         }

@@ -55,7 +55,7 @@ impl FieldMapping {
                 }
                 // A request is complete: no other half of a surrogate pair can follow.
                 let looked_up = match looked_up {
-                    Tree::SurrogateString(torn) if !self.lenient => Tree::from(torn.to_string_lossy()),
+                    Tree::SurrogateString(string) if !self.lenient => Tree::from(string.to_string_lossy()),
                     other => other,
                 };
                 if !self.lenient && self.field.field_type == FieldType::Text && looked_up.as_str().is_none() {
@@ -76,8 +76,8 @@ impl Conversion {
                 other => Tree::from(other.to_json()),
             }),
             Conversion::Json => {
-                let text = node.as_str().ok_or("must be text that holds JSON")?;
-                Tree::parse(text.as_bytes()).map_err(|_| "must be text that holds JSON".to_owned())
+                let text = node.as_str().ok_or("must be a string that contains JSON")?;
+                Tree::parse(text.as_bytes()).map_err(|_| "must be a string that contains JSON".to_owned())
             }
             Conversion::Not => Ok(Tree::from(!node.as_bool().unwrap_or(false))),
             Conversion::Lower => Ok(node.as_str().map_or(node.clone(), |t| Tree::from(t.to_lowercase()))),

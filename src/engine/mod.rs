@@ -1,5 +1,6 @@
 //! Plan + raw events → frames. Run time only; pure: no IO, no clock, no randomness.
 
+mod body;
 pub mod decode;
 pub mod encode;
 pub mod fields;
@@ -13,4 +14,5 @@ pub mod rules;
 pub mod script_step;
 pub mod select;
 pub mod sse;
+pub mod validation;
 pub mod variant;

@@ -2,12 +2,12 @@
 //!
 //! The caller (`server`, `verify`, `cli`) pushes upstream events and writes the output. It owns clock and sockets.
 
-pub use super::frames::Violation;
 pub use super::observer::{Observer, TraceEvent, ViolationDetails};
+pub use super::validation::Violation;
 
+use super::decode;
 use super::frames::{FrameOutput, FrameProducer};
-use super::{decode, encode};
-use crate::domain::policy::{OnEmpty, OnIdle, OnMalformed, OnPartial, StreamStart};
+use crate::domain::policy::{OnIdle, OnMalformed, StreamStart};
 use crate::domain::{
     Event, Fault, FaultKind, Frame, Policies, Redactor, StreamEnd, ToolAliases, Tree, TurnRequest, TurnState,
 };
@@ -22,8 +22,8 @@ use std::sync::Arc;
 /// One turn, from the backend's events to the client's frames.
 pub struct Pipeline {
     backend: Arc<BackendPlan>,
-    turn: Turn,
-    producer: FrameProducer,
+    pub(super) turn: Turn,
+    pub(super) producer: FrameProducer,
     /// The backend sent a start event.
     has_started: bool,
     /// The fault behind a truncated response. The client sees only that the response was truncated.
@@ -55,6 +55,8 @@ pub struct PipelineOutput {
     pub frames: Vec<Frame>,
     /// No output follows: the upstream request may be dropped.
     pub is_over: bool,
+    /// What the rules could not read of the raw event, for the log: the core itself writes none.
+    pub not_understood: Option<String>,
 }
 
 /// The inputs of a pipeline.
@@ -145,14 +147,13 @@ impl Pipeline {
             self.producer.trace(TraceEvent::Dropped(why, *rule));
         }
         if let Some(what) = &decoded.not_understood {
-            tracing::warn!(backend = self.backend.name, what, "a backend event was not fully understood");
             self.producer.trace(TraceEvent::NotUnderstood(what));
         }
         for (event, rule) in decoded.events {
             self.producer.trace(TraceEvent::Event(&event, rule));
             self.advance(event, now_ms);
         }
-        self.take_output()
+        PipelineOutput { not_understood: decoded.not_understood, ..self.take_output() }
     }
 
     /// Call at the end of the upstream response. Emits the end of the turn, or the fault.
@@ -160,14 +161,14 @@ impl Pipeline {
         let event = match how {
             // Not the empty response of the policy `on_empty`: this one was started and never finished.
             StreamEnd::Marker | StreamEnd::Eof if self.has_started && !self.turn.is_open() => Event::Fault {
-                fault: Fault::new(FaultKind::Empty, "the backend began an answer and said nothing"),
+                fault: Fault::new(FaultKind::Empty, "the backend started a response but sent no content"),
                 is_final: true,
             },
             // Both complete the turn after the last finish, and truncate it before.
             StreamEnd::Marker | StreamEnd::Eof => Event::End,
             StreamEnd::Disconnected(_) if self.turn.is_finished() => Event::End,
             StreamEnd::Disconnected(why) => Event::Fault {
-                fault: Fault::new(FaultKind::Truncated, format!("the backend was lost: {why}")),
+                fault: Fault::new(FaultKind::Truncated, format!("the connection to the backend was lost: {why}")),
                 is_final: true,
             },
         };
@@ -238,7 +239,7 @@ impl Pipeline {
         match self.policies().on_malformed {
             OnMalformed::Skip => PipelineOutput { is_over: self.turn.is_over(), ..PipelineOutput::default() },
             OnMalformed::Fail => {
-                let message = format!("a piece of the backend's answer cannot be read: {why}");
+                let message = format!("an event of the backend cannot be parsed: {why}");
                 self.fail(Fault::new(FaultKind::Garbled, message), now_ms)
             }
         }
@@ -260,7 +261,7 @@ impl Pipeline {
         self.take_output()
     }
 
-    fn policies(&self) -> &Policies {
+    pub(super) fn policies(&self) -> &Policies {
         &self.producer.dialect.resolved.policies
     }
 
@@ -305,33 +306,6 @@ impl Pipeline {
         &self.producer.violations
     }
 
-    /// The JSON body, once the turn is over; `Err` if the turn failed and the policies want an HTTP error.
-    pub fn body(&mut self) -> Result<Tree, Fault> {
-        if let Some(fault) = self.fault() {
-            let policies = self.policies();
-            let has_body = match fault.kind {
-                FaultKind::Empty => match policies.on_empty {
-                    OnEmpty::Failed => true,
-                    // A response that started and has no content is a partial response.
-                    OnEmpty::Completed => policies.on_partial == OnPartial::Failed,
-                    OnEmpty::Error => false,
-                },
-                _ => fault.is_partial() && self.turn.is_open() && policies.on_partial == OnPartial::Failed,
-            };
-            if !has_body {
-                return Err(fault.clone());
-            }
-        }
-        let dialect = self.producer.dialect.clone();
-        let body = encode::body(&dialect, self.turn.state(), &self.producer.request)
-            .map_err(|e| Fault::new(FaultKind::Internal, format!("the body of `{}` failed: {e}", dialect.name)))?;
-        let what = format!("the body of `{}`", dialect.name);
-        let plan = &dialect.body;
-        self.producer.check_schema(&body, plan.schema.as_ref(), &what, "body", (plan.span, &plan.location))?;
-        self.producer.trace(TraceEvent::Body(&body, plan.span));
-        Ok(body)
-    }
-
     fn advance(&mut self, event: Event, now_ms: u64) {
         let event = match (event, &self.redactor) {
             (Event::Fault { fault, is_final }, Some(redactor)) => {
@@ -367,7 +341,7 @@ impl Pipeline {
         match event {
             Event::Fault { fault, is_final: true } if unfinished => Some(fault.clone()),
             Event::End if unfinished => {
-                Some(Fault::new(FaultKind::Truncated, "the backend's answer ended in the middle"))
+                Some(Fault::new(FaultKind::Truncated, "the backend's response ended before it was complete"))
             }
             _ => None,
         }
@@ -379,7 +353,7 @@ impl Pipeline {
             FrameOutput::Frames(frames) => std::mem::take(frames),
             FrameOutput::Bytes(_) => Vec::new(),
         };
-        PipelineOutput { frames, is_over: self.turn.is_over() }
+        PipelineOutput { frames, is_over: self.turn.is_over(), not_understood: None }
     }
 }
 

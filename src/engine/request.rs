@@ -89,7 +89,7 @@ fn emissions(rules: &RuleSet, body: &Tree) -> Result<Vec<Emission>, Fault> {
         return Err(Fault::new(FaultKind::Unsupported, message));
     }
     if let Some(param) = unknown.into_iter().next() {
-        let message = format!("`{param}` is of a kind that this endpoint does not take");
+        let message = format!("`{param}` has a type that this endpoint does not support");
         return Err(Fault::new(FaultKind::Invalid, message).param(param));
     }
     Ok(emissions)

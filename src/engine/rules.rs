@@ -112,11 +112,11 @@ impl RuleSet {
             return Err(Mismatch { param: path, message });
         }
         if let Some(unknown) = output.unknown.into_iter().next() {
-            return Err(Mismatch { param: unknown, message: "is of a kind that is not supported here".into() });
+            return Err(Mismatch { param: unknown, message: "has a type that is not supported here".into() });
         }
         if !output.matched && node.as_list().is_none_or(|l| !l.is_empty()) {
             let found = node.type_name();
-            return Err(Mismatch { param: path, message: format!("cannot be read: no rule takes this {found}") });
+            return Err(Mismatch { param: path, message: format!("is not supported: no rule matches this {found}") });
         }
         let parts = output.emissions.into_iter().map(|e| {
             let fields = e.fields.into_iter().map(|(k, v)| (Arc::from(k), v));

@@ -12,7 +12,10 @@ pub fn select_transcript(script: &ScriptPlan, request: &TurnRequest) -> Result<(
     for step in &script.steps {
         let matches = match &step.when {
             Some(when) => is_true(when, &scope, &script.pool).map_err(|e| {
-                Fault::new(FaultKind::Internal, format!("a step of the script `{}` failed: {e}", script.name))
+                Fault::new(
+                    FaultKind::Internal,
+                    format!("a step of the script `{}` could not be evaluated: {e}", script.name),
+                )
             })?,
             None => true,
         };
@@ -26,5 +29,5 @@ pub fn select_transcript(script: &ScriptPlan, request: &TurnRequest) -> Result<(
             }
         };
     }
-    Err(Fault::new(FaultKind::Internal, format!("no step of the script `{}` holds", script.name)))
+    Err(Fault::new(FaultKind::Internal, format!("no step of the script `{}` matches the request", script.name)))
 }

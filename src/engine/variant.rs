@@ -73,7 +73,7 @@ impl HeaderChoice {
         found.map(Some).ok_or_else(|| {
             let words = or_list(self.words.iter().map(String::as_str));
             let message =
-                format!("the header `{}` cannot be `{}`: say {words}", self.header, truncate_for_message(text));
+                format!("the header `{}` cannot be `{}`: use {words}", self.header, truncate_for_message(text));
             Fault::new(FaultKind::Invalid, message).param(&self.header)
         })
     }

@@ -104,7 +104,7 @@ pub fn load_with(files: &[SourceFile], previous: Option<&Plan>, overrides: &Over
     let failed = diagnostics.iter().any(|d| d.severity() == Severity::Error);
     // Suppress lint warnings while there are errors.
     diagnostics.retain(|d| !failed || !lint::is_lint(d.code));
-    debug_assert!(failed || plan.is_some(), "there is no plan, and nobody said why");
+    debug_assert!(failed || plan.is_some(), "a load without a plan must report an error");
     LoadOutcome { plan: plan.filter(|_| !failed), diagnostics, sources }
 }
 
@@ -144,7 +144,7 @@ fn compile(
         .collect();
     for transcript in &files.transcripts {
         if !files.names("backend").contains(&transcript.backend.as_str()) {
-            let message = format!("no backend file says `backend: {}`", transcript.backend);
+            let message = format!("no backend file defines `backend: {}`", transcript.backend);
             let known = files.names("backend");
             cx.unknown(Code::UnknownReference, transcript.backend_span, message, &transcript.backend, known);
         }
@@ -174,7 +174,7 @@ fn compile(
         if !files.unreadable.gateway {
             cx.add(
                 Diagnostic::new(Code::Unreadable, Span::NOWHERE, "this set has no gateway.yaml")
-                    .help("write one, or lay the folder over the embedded set with `--add`"),
+                    .help("create one, or add this folder on top of the embedded set with `--add`"),
             );
         }
         return None;
@@ -227,7 +227,7 @@ fn check_unique_names(nodes: &[Node], key: &'static str, cx: LoadContext) {
     for name in nodes.iter().filter_map(|n| n.get(key)) {
         let Some(text) = name.as_text() else { continue };
         match seen.iter().find(|(n, _)| *n == text) {
-            Some((_, first)) => cx.duplicate(name.span, format!("two files say `{key}: {text}`"), *first),
+            Some((_, first)) => cx.duplicate(name.span, format!("two files define `{key}: {text}`"), *first),
             None => seen.push((text, name.span)),
         }
     }

@@ -62,7 +62,9 @@ impl Automaton {
                 follow: parser.follow,
                 nullable: expression.nullable,
             }),
-            Some((at, extra)) => Err(OrderError::Syntax { at: *at, why: format!("this `{extra}` closes nothing") }),
+            Some((at, extra)) => {
+                Err(OrderError::Syntax { at: *at, why: format!("this `{extra}` has no matching `(`") })
+            }
         }
     }
 
@@ -161,7 +163,7 @@ impl<'t> Parser<'t> {
     fn atom(&mut self) -> Result<SubExpression, OrderError> {
         let syntax_error = |at: usize, why: String| OrderError::Syntax { at, why };
         let here = self.tokens.get(self.at).map_or(self.end, |(at, _)| *at);
-        let token = self.peek().ok_or_else(|| syntax_error(here, "something is missing at the end".into()))?;
+        let token = self.peek().ok_or_else(|| syntax_error(here, "a moment or `(` is missing at the end".into()))?;
         self.at += 1;
         if token == "(" {
             let inner = self.alternatives()?;
@@ -172,11 +174,11 @@ impl<'t> Parser<'t> {
             return Ok(inner);
         }
         if "|*?+)".contains(token) {
-            return Err(syntax_error(here, format!("this `{token}` has nothing before it")));
+            return Err(syntax_error(here, format!("this `{token}` has no operand before it")));
         }
         let moment = MomentKind::from_name(token).ok_or_else(|| OrderError::UnknownMoment(token.to_owned()))?;
         if self.symbols.len() == MAX_POSITIONS {
-            return Err(syntax_error(here, format!("more than {MAX_POSITIONS} moments")));
+            return Err(syntax_error(here, format!("an order can contain at most {MAX_POSITIONS} moments")));
         }
         let bit = 1 << self.symbols.len();
         self.symbols.push(moment);

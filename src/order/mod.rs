@@ -1,5 +1,5 @@
-//! The order of moments in a stream: the automaton of an `order:` expression, the check of a live stream, and the static
-//! verification that no turn can violate the order.
+//! The order of moments in a stream: the automaton of an `order:` expression, the check of a live stream, and the
+//! static verification that no turn can violate the order.
 
 pub mod automaton;
 pub mod proof;

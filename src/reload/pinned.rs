@@ -98,7 +98,7 @@ impl PinnedSettings {
             // A key is never sent to another host than before: such a backend has no key until the restart.
             let before = pinned.and_then(|k| k.key.clone());
             let running = before.as_ref().map_or("without a key".to_owned(), describe);
-            need(&format!("backends.{}.key", backend.name), Some(backend.span), running, describe(&source));
+            need(&format!("backends.{}.api_key", backend.name), Some(backend.span), running, describe(&source));
             if let (Some(address), Some(before)) = (&mut backend.address, before) {
                 address.api_key = Some(before);
             }

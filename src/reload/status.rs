@@ -10,7 +10,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// What the reloader remembers besides the current generation.
 pub struct History {
     started: SystemTime,
-    /// Every generation that may still have turns in flight. The references are weak: a generation without turns is freed.
+    /// Every generation that may still have turns in flight. Weak references, so that a generation without turns is
+    /// freed.
     generations: Vec<Weak<Generation>>,
     /// The last rejected set, and the hash of its texts or, if they cannot be read, of its error messages.
     rejected: Option<(u64, Arc<RejectedSet>)>,

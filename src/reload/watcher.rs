@@ -667,7 +667,7 @@ mod tests {
                 move || {
                     calls.fetch_add(1, Ordering::SeqCst);
                     let text = fs::read_to_string(&file).unwrap_or_default();
-                    assert!(text != "panic", "as asked");
+                    assert!(text != "panic", "a panic on request");
                     let _ = sender.send(text);
                 }
             };

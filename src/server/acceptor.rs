@@ -64,13 +64,13 @@ impl Acceptor {
                 }
                 // Only that client has disconnected. Each such error consumes a client, so the loop cannot spin.
                 Err(error) if concerns_one_client(&error) => {
-                    debug!(%error, "a client left before it was accepted");
+                    debug!(%error, "a client disconnected before it was accepted");
                 }
                 Err(error) => {
                     let now = Instant::now();
                     let pause = self.backoff.increase(now);
                     if self.failing.begins(now) {
-                        warn!(%error, ?pause, "cannot accept connections, trying again");
+                        warn!(%error, ?pause, "cannot accept connections, retrying");
                     }
                 }
             }
@@ -83,7 +83,7 @@ impl Acceptor {
         }
         if self.full.begins(Instant::now()) {
             let connections = self.listener.limits.max_connections;
-            warn!(connections, "all connections are taken, new clients wait");
+            warn!(connections, "connection limit reached, new clients wait");
         }
         match Arc::clone(&self.slots).acquire_owned().await {
             Ok(slot) => slot,

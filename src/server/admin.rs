@@ -32,22 +32,22 @@ impl Admin {
         // A separate keyring: a backend that names the same source must not get the token.
         let admin_keys = Keyring::default();
         let Some(token) = admin_keys.get(&plan.token) else {
-            let why = format!("the admin listener needs a token, and {}", admin_keys.missing_reason(&plan.token));
-            return Err(error(why, "callers show it as `Authorization: Bearer TOKEN`"));
+            let why = format!("the admin listener needs a token, but {}", admin_keys.missing_reason(&plan.token));
+            return Err(error(why, "callers send it as `Authorization: Bearer TOKEN`"));
         };
         // API keys are shared with clients, who must not get admin access.
         let clients = gateway.api_keys.iter().filter_map(|key| keys.get(&key.secret));
         if clients.fold(false, |same, key| same | key.matches(token.expose().as_bytes())) {
-            let why = "the token of the admin listener is also a client's key".to_owned();
-            return Err(error(why, "give it a token of its own"));
+            let why = "the token of the admin listener is also a client API key".to_owned();
+            return Err(error(why, "use a separate token"));
         }
         let listen = &plan.listen;
         let listener = Listener::bind(listen)
             .await
-            .map_err(|cause| error(format!("cannot listen on {listen}: {cause}"), "choose another place"))?;
+            .map_err(|cause| error(format!("cannot listen on {listen}: {cause}"), "choose another address"))?;
         if !listener.local_addr().ip().is_loopback() {
-            let why = format!("the admin listener would be reached from elsewhere at {listen}");
-            return Err(error(why, "it listens on this machine only: 127.0.0.1:PORT"));
+            let why = format!("the admin listener would accept connections from other hosts at {listen}");
+            return Err(error(why, "it must listen on a loopback address: 127.0.0.1:PORT"));
         }
         Ok(Some((listener, token)))
     }
@@ -71,7 +71,7 @@ impl Endpoint for Admin {
 impl Admin {
     async fn respond(&self, request: &Request) -> Response {
         if !super::auth::bearer_token(request.headers()).is_some_and(|token| self.token.matches(token)) {
-            let mut response = error_response(401, "the admin token is needed: `Authorization: Bearer TOKEN`");
+            let mut response = error_response(401, "the admin token is required: `Authorization: Bearer TOKEN`");
             response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"admin\""));
             return response;
         }
@@ -84,7 +84,7 @@ impl Admin {
             "/status" | "/metrics" => method_not_allowed("GET, HEAD"),
             path => error_response(
                 404,
-                &format!("there is nothing at {path}: POST /admin/reload, GET /status, GET /metrics"),
+                &format!("unknown endpoint: {path} (available: POST /admin/reload, GET /status, GET /metrics)"),
             ),
         }
     }
@@ -102,7 +102,7 @@ impl Admin {
             }
             Err(error) => {
                 tracing::error!(%error, "a reload panicked");
-                error_response(500, "the reload failed; the log has more")
+                error_response(500, "the reload failed; see the log")
             }
         }
     }
@@ -113,7 +113,7 @@ fn error_response(status: u16, message: &str) -> Response {
 }
 
 fn method_not_allowed(allowed: &'static str) -> Response {
-    let mut response = error_response(405, &format!("this takes {allowed}"));
+    let mut response = error_response(405, &format!("allowed methods: {allowed}"));
     response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
     response
 }

@@ -31,7 +31,7 @@ struct PublishedDocument {
 
 #[derive(Tags)]
 enum Tag {
-    /// About the gateway itself
+    /// API documentation of the gateway
     #[oai(rename = "operations")]
     Operations,
 }
@@ -40,10 +40,10 @@ enum Tag {
 enum Json {
     #[oai(status = 200, content_type = "application/json")]
     Ok(Binary<Vec<u8>>, #[oai(header = "etag")] String, #[oai(header = "cache-control")] String),
-    /// Nothing has changed
+    /// Not modified
     #[oai(status = 304)]
     NotModified(#[oai(header = "etag")] String),
-    /// There is no such file
+    /// Unknown schema
     #[oai(status = 404)]
     NotFound,
 }
@@ -52,7 +52,7 @@ enum Json {
 enum Yaml {
     #[oai(status = 200, content_type = "application/yaml")]
     Ok(Binary<Vec<u8>>, #[oai(header = "etag")] String, #[oai(header = "cache-control")] String),
-    /// Nothing has changed
+    /// Not modified
     #[oai(status = 304)]
     NotModified(#[oai(header = "etag")] String),
 }
@@ -99,13 +99,13 @@ impl ApiDocsEndpoints {
         }
     }
 
-    /// A schema that what leaves, or what arrives, is checked by
+    /// A JSON schema that requests or responses are validated against
     #[oai(path = "/schemas/:folder/:file", method = "get", operation_id = "schema")]
     async fn schema(
         &self,
         /// The dialect's folder
         folder: Path<String>,
-        /// Such as `body.json`
+        /// For example `body.json`
         file: Path<String>,
         #[oai(name = "if-none-match")] known: Header<Option<String>>,
     ) -> Json {
@@ -121,7 +121,7 @@ impl ApiDocsEndpoints {
         }
     }
 
-    /// This document, to read and to try out
+    /// This document as a web page, with a form to send requests
     #[oai(path = "/docs", method = "get", operation_id = "docs")]
     async fn docs(&self) -> DocsPage {
         let published = self.0.published();

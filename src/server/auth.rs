@@ -25,7 +25,7 @@ pub fn check(gateway: &GatewayPlan, keys: &Keyring, headers: &HeaderMap) -> Resu
         return Ok(());
     }
     let has_key = headers.get(AUTHORIZATION).is_some_and(|v| !v.is_empty());
-    let message = if has_key { "this key is not known" } else { "a key is needed: `Authorization: Bearer KEY`" };
+    let message = if has_key { "invalid API key" } else { "an API key is required: `Authorization: Bearer KEY`" };
     Err(Fault::new(FaultKind::Unauthorized, message))
 }
 

@@ -27,7 +27,7 @@ async fn collect(
     let mut bytes = Vec::new();
     loop {
         let chunk = timeout(idle_timeout, body.next()).await.map_err(|_| {
-            let message = format!("nothing of the body came for {} s", idle_timeout.as_secs());
+            let message = format!("no data of the body was received for {} s", idle_timeout.as_secs());
             Fault { status: Some(408), ..Fault::new(FaultKind::Timeout, message) }
         })?;
         match chunk {

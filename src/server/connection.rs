@@ -72,6 +72,6 @@ pub(super) async fn serve_connection<E: Endpoint + 'static>(
         ended = connection => if let Err(error) = ended {
             debug!(%peer, %error, "connection ended early");
         },
-        () = no_request => debug!(%peer, "no request came, connection closed"),
+        () = no_request => debug!(%peer, "no request was received, connection closed"),
     }
 }

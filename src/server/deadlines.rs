@@ -117,16 +117,16 @@ impl Deadlines {
     fn expired(&mut self, progress: Progress, now: Instant) -> Option<Expired> {
         let [overall, first, idle, keepalive] = self.deadlines(progress).map(|d| d.is_some_and(|d| d <= now));
         let fault = |what: &str, limit: Option<Duration>| {
-            Fault::new(FaultKind::Timeout, format!("{what} in {:?}", limit.unwrap_or_default()))
+            Fault::new(FaultKind::Timeout, format!("{what} {:?}", limit.unwrap_or_default()))
         };
         if overall {
-            return Some(Expired::Overall(fault("the backend did not finish its answer", self.overall)));
+            return Some(Expired::Overall(fault("the backend did not finish its response within", self.overall)));
         }
         if first {
-            return Some(Expired::Idle(fault("the backend did not begin its answer", self.first_event)));
+            return Some(Expired::Idle(fault("the backend did not start its response within", self.first_event)));
         }
         if idle {
-            return Some(Expired::Idle(fault("the backend sent nothing more", self.idle)));
+            return Some(Expired::Idle(fault("the backend sent nothing for", self.idle)));
         }
         if keepalive {
             self.last_sent = now;

@@ -89,7 +89,7 @@ impl Listener {
             while let Some(ended) = running.try_join_next() {
                 log_panic(ended);
             }
-            info!(connections = running.len(), "drain time is over, dropping what still runs");
+            info!(connections = running.len(), "drain timeout reached, closing the remaining connections");
         }
         running.shutdown().await;
     }
@@ -99,7 +99,7 @@ impl Listener {
         // A frame is smaller than a segment: with Nagle's algorithm it would wait for the acknowledgement of the frame
         // before it. This fails only if the peer has disconnected, which the connection is about to notice.
         if let Err(error) = socket.set_nodelay(true) {
-            debug!(%peer, %error, "no TCP_NODELAY");
+            debug!(%peer, %error, "TCP_NODELAY could not be set");
         }
         Ok((socket, peer))
     }
@@ -190,9 +190,9 @@ mod tests {
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn a_half_sent_header_of_a_later_request_is_disconnected() {
         let short = |limits: &mut ConnectionLimits| limits.header_timeout = Duration::from_millis(200);
-        let server = TestServer::run(LONG, short, make_sync(|_| "heard")).await;
+        let server = TestServer::run(LONG, short, make_sync(|_| "served")).await;
         let mut client = server.get();
-        wait_for(&mut client, "heard");
+        wait_for(&mut client, "served");
         client.write_all(b"GET / HTTP/1.1\r\nhost: ").unwrap();
         assert_eq!(client.read(&mut [0; 1]).unwrap(), 0);
     }
@@ -278,7 +278,7 @@ mod tests {
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn a_panic_closes_only_its_connection() {
         let endpoint = make_sync(|request| {
-            assert!(request.uri().path() != "/panic", "as asked");
+            assert!(request.uri().path() != "/panic", "requested by the test");
             "fine"
         });
         let server = TestServer::run(LONG, |_| {}, endpoint).await;
@@ -290,11 +290,11 @@ mod tests {
     async fn assert_is_disconnected(sent: &str) {
         let limit = Duration::from_millis(200);
         let short = |limits: &mut ConnectionLimits| limits.header_timeout = limit;
-        let server = TestServer::run(LONG, short, make_sync(|_| "unheard of")).await;
+        let server = TestServer::run(LONG, short, make_sync(|_| "unexpected")).await;
         let started = Instant::now();
         let mut client = server.send(sent);
         assert_eq!(client.read(&mut [0; 1]).unwrap(), 0);
-        println!("cut after {:?} of {limit:?}", started.elapsed());
+        println!("disconnected after {:?} of {limit:?}", started.elapsed());
         assert!(started.elapsed() >= limit);
     }
 
@@ -356,7 +356,7 @@ mod tests {
         while !String::from_utf8_lossy(&seen).contains(text) {
             let mut part = [0; 1024];
             let length = client.read(&mut part).unwrap();
-            assert!(length > 0, "closed before {text:?} came");
+            assert!(length > 0, "closed before {text:?} was received");
             seen.extend_from_slice(&part[..length]);
         }
     }

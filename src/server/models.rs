@@ -1,6 +1,7 @@
 //! The models that clients may request: those that the gateway names, and those that its backends list.
 
-use crate::mapping::config::gateway::{GatewayPlan, ModelMatch};
+use crate::mapping::config::gateway::GatewayPlan;
+use crate::mapping::config::models::ModelMatch;
 use crate::upstream::{ClientPool, models};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -57,7 +58,7 @@ impl ModelCache {
         let ids = match models::list(client_pool, backend).await {
             Ok(ids) => ids,
             Err(why) => {
-                tracing::warn!(backend = backend.name, why, "the backend's models are not known");
+                tracing::warn!(backend = backend.name, why, "the backend's model list is not available");
                 return Vec::new();
             }
         };

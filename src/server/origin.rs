@@ -21,7 +21,10 @@ pub fn check_origin(headers: &HeaderMap) -> Result<(), Fault> {
     if matches!(name, "localhost" | "127.0.0.1" | "[::1]") {
         return Ok(());
     }
-    Err(Fault::new(FaultKind::Unauthorized, "a web page of another host needs a key: set REFRAME_API_KEY"))
+    Err(Fault::new(
+        FaultKind::Unauthorized,
+        "an API key is required for requests from web pages of other hosts; set REFRAME_API_KEY",
+    ))
 }
 
 /// Without an API key, `/status` and `/metrics` are served only under local hostnames: after DNS rebinding a foreign
@@ -35,7 +38,10 @@ pub fn check_host(gateway: &GatewayPlan, keys: &Keyring, host: Option<&str>) -> 
     if is_local || is_address {
         return Ok(());
     }
-    Err(Fault::new(FaultKind::Unauthorized, "by another name than this machine's a key is needed: set REFRAME_API_KEY"))
+    Err(Fault::new(
+        FaultKind::Unauthorized,
+        "an API key is required when this endpoint is reached through a non-local hostname; set REFRAME_API_KEY",
+    ))
 }
 
 fn without_port(host: &str) -> &str {

@@ -35,14 +35,14 @@ fn render_envelope(dialect: &DialectPlan, fault: &Fault) -> Option<Tree> {
     let envelope = match encode::error(dialect, fault) {
         Ok(envelope) => envelope,
         Err(error) => {
-            tracing::error!(dialect = dialect.name, %error, "the error envelope failed");
+            tracing::error!(dialect = dialect.name, %error, "the error envelope could not be rendered");
             return None;
         }
     };
     match dialect.errors.schema.as_ref().map(|named| named.schema.check(&envelope)) {
         Some(Err(violation)) => {
             let (pointer, keyword, place) = (&violation.pointer, &violation.keyword, &*dialect.errors.location);
-            tracing::error!(dialect = dialect.name, frame = "error", pointer, keyword, place, "breach");
+            tracing::error!(dialect = dialect.name, frame = "error", pointer, keyword, place, "frame violation");
             None
         }
         _ => Some(envelope),

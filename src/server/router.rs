@@ -74,7 +74,7 @@ impl Endpoint for Gateway {
             }
         }
         let (status, generation) = (response.status().as_u16(), generation.number);
-        tracing::info!(%id, %method, path, status, elapsed_ms, generation, "answered");
+        tracing::info!(%id, %method, path, status, elapsed_ms, generation, "responded");
         Ok(response)
     }
 }
@@ -153,7 +153,7 @@ impl Gateway {
     ) -> Response {
         let limits = generation.plan.gateway.limits;
         let Some(slot) = ConcurrencySlot::acquire(&self.turns_in_flight, limits.streams, generation) else {
-            let message = format!("{} turns are under way, which is all that is allowed", limits.streams);
+            let message = format!("concurrency limit reached ({} requests in flight)", limits.streams);
             let fault = Fault { retry_after: Some(1), ..Fault::new(FaultKind::Overloaded, message) };
             return response::fault(Some(&dialect), &fault);
         };
@@ -178,11 +178,11 @@ impl Gateway {
 }
 
 fn unknown_path(dialect: Option<&DialectPlan>, path: &str) -> Response {
-    response::fault(dialect, &Fault::new(FaultKind::UnknownPath, format!("there is nothing at {path}")))
+    response::fault(dialect, &Fault::new(FaultKind::UnknownPath, format!("unknown endpoint: {path}")))
 }
 
 fn method_not_allowed(dialect: Option<&DialectPlan>, path: &str, method: &Method, allowed: &[&str]) -> Response {
-    let message = format!("{path} does not take {method}");
+    let message = format!("{path} does not allow {method}");
     let mut response = response::fault(dialect, &Fault::new(FaultKind::WrongMethod, message));
     if let Ok(value) = allowed.join(", ").parse() {
         response.headers_mut().insert("allow", value);

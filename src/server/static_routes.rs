@@ -58,7 +58,7 @@ pub fn render(
         .with("build", Value::Tree(&build))
         .with("model", Value::Tree(&model));
     let body = render::render(&route.body, &scope, &route.pool)
-        .map_err(|e| Fault::new(FaultKind::Internal, format!("the page failed: {e}")))?;
+        .map_err(|e| Fault::new(FaultKind::Internal, format!("the static route could not be rendered: {e}")))?;
     Ok(response::json(200, &body.unwrap_or_default()))
 }
 

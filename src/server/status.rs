@@ -25,7 +25,7 @@ pub fn metrics(reloader: &Reloader, app_state: &AppState) -> Response {
     metrics.generation.set(reloader.current().number as i64);
     metrics.generations.set(reloader.generations_in_memory() as i64);
     metrics.set_reloads("applied", reloads.applied);
-    metrics.set_reloads("refused", reloads.rejected);
+    metrics.set_reloads("rejected", reloads.rejected);
     metrics.set_reloads("unchanged", reloads.unchanged);
     metrics.set_rejected_config(reloader.current_rejection().as_deref().map(rejected_labels).unwrap_or_default());
     response::text(METRICS_TYPE, metrics.encode())

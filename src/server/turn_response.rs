@@ -167,14 +167,15 @@ impl TurnStream {
 
     fn on_upstream_event(&mut self, event: UpstreamEvent) -> PipelineOutput {
         match event {
-            UpstreamEvent::Raw(raw) => self.pipeline.push(&raw, now_ms()),
+            UpstreamEvent::Raw(raw) => {
+                let output = self.pipeline.push(&raw, now_ms());
+                if let Some(what) = &output.not_understood {
+                    tracing::warn!(id = self.id, backend = self.backend, what, "upstream event not fully understood");
+                }
+                output
+            }
             UpstreamEvent::Malformed(why) => {
-                tracing::warn!(
-                    id = self.id,
-                    backend = self.backend,
-                    why,
-                    "a piece of the backend's answer was skipped"
-                );
+                tracing::warn!(id = self.id, backend = self.backend, why, "malformed upstream event");
                 self.metrics.count_malformed_event(&self.backend);
                 self.pipeline.push_malformed(&why, now_ms())
             }
@@ -194,8 +195,8 @@ impl TurnStream {
         let status = response.status;
         let why = response.text.as_ref().map_or(String::new(), |t| format!(": {t}"));
         let message = match status {
-            300..=399 => format!("the backend answered {status}, a redirect, which is not followed"),
-            _ => format!("the backend answered {status}{why}"),
+            300..=399 => format!("the backend responded with {status}, a redirect, which is not followed"),
+            _ => format!("the backend responded with {status}{why}"),
         };
         let retry_after = response.retry_after;
         let from_status = Fault { status: Some(status), retry_after, ..Fault::new(FaultKind::Backend, message) };
@@ -279,7 +280,7 @@ impl TurnStream {
 
     fn outcome(&self) -> &'static str {
         match self.pipeline.fault() {
-            None if !self.is_over => "gone",
+            None if !self.is_over => "disconnected",
             None if self.pipeline.truncated_by().is_some() => "partial",
             None if self.is_empty() => "empty",
             None => "completed",
@@ -295,7 +296,7 @@ impl Drop for TurnStream {
     /// Logs and counts the turn, however it ended.
     fn drop(&mut self) {
         let duration = self.deadlines.elapsed();
-        let event = if self.pipeline.fault().is_some() { "a turn failed" } else { "a turn was cut short" };
+        let event = if self.pipeline.fault().is_some() { "a turn failed" } else { "a turn was truncated" };
         if let Some(fault) = self.pipeline.fault().or(self.pipeline.truncated_by()) {
             self.metrics.count_fault(&self.backend, fault.kind.name());
             let (kind, status) = (fault.kind.name(), fault.status());
@@ -304,13 +305,19 @@ impl Drop for TurnStream {
         if !self.is_over && self.pipeline.fault().is_none() {
             self.metrics.count_disconnect();
             let duration_ms = duration.as_millis() as u64;
-            tracing::info!(id = self.id, backend = self.backend, stream = self.stream, duration_ms, "the client left");
+            tracing::info!(
+                id = self.id,
+                backend = self.backend,
+                stream = self.stream,
+                duration_ms,
+                "client disconnected"
+            );
         }
         for violation in self.pipeline.violations() {
             self.metrics.count_violation(&self.dialect.name, &violation.frame, &violation.keyword);
             let Violation { frame, pointer, keyword, location: place, reported } = violation;
             let generation = self.generation.number;
-            tracing::error!(id = self.id, frame, pointer, keyword, place, reported, generation, "breach");
+            tracing::error!(id = self.id, frame, pointer, keyword, place, reported, generation, "frame violation");
         }
         self.metrics.count_late_events(self.pipeline.late_events());
         if let (Some(direction), Some(stats)) = (self.conversion(), self.source.stats()) {
@@ -319,7 +326,7 @@ impl Drop for TurnStream {
             let (id, backend, direction) = (&self.id, &self.backend, direction.name());
             let (events, skipped, bytes) = (stats.events, stats.skipped, stats.bytes);
             let duration_ms = duration.as_millis() as u64;
-            tracing::info!(id, backend, direction, outcome, events, skipped, bytes, duration_ms, "bridged");
+            tracing::info!(id, backend, direction, outcome, events, skipped, bytes, duration_ms, "response converted");
         }
     }
 }

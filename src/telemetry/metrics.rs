@@ -6,6 +6,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -115,47 +116,48 @@ fn duration_histogram() -> Histogram {
 
 impl Default for Metrics {
     fn default() -> Self {
-        let mut registry = Registry::default();
+        let mut registry = Registry::with_prefix("reframe");
         let responses = Family::default();
-        registry.register("answers", "Answers, by route and status", responses.clone());
-        let conversions = Family::default();
-        registry.register("bridges", "Streams that became a body, bodies that became a stream", conversions.clone());
-        let conversion_duration = Family::new_with_constructor(duration_histogram as fn() -> Histogram);
-        registry.register("bridge_duration_seconds", "How long a bridged answer took", conversion_duration.clone());
-        let dropped_fields = Family::default();
-        registry.register("dropped_fields", "Fields of requests that a backend does not take", dropped_fields.clone());
-        let malformed_events = Family::default();
-        registry.register(
-            "malformed_events",
-            "Pieces of a backend's answer that cannot be read",
-            malformed_events.clone(),
-        );
-        let faults = Family::default();
-        registry.register("faults", "Turns that failed, by what went wrong", faults.clone());
-        let late_events = Counter::default();
-        registry.register("late_events", "Events that came after their turn was over", late_events.clone());
-        let disconnects = Counter::default();
-        registry.register("clients_gone", "Clients that left before their turn was over", disconnects.clone());
-        let violations = Family::default();
-        registry.register("breaches", "Frames and bodies that broke their schema or their order", violations.clone());
+        registry.register("http_responses", "HTTP responses of routes, by route and status", responses.clone());
         let turns_in_flight = Gauge::default();
-        registry.register("turns", "Turns under way", turns_in_flight.clone());
-        let reloads = Family::default();
-        registry.register("reloads", "Reloads, by what came of them", reloads.clone());
-        let rejected_config = Family::default();
-        registry.register(
-            "reload_refused",
-            "Why the files are not what serves; nothing once they are mended",
-            rejected_config.clone(),
-        );
+        registry.register("turns_in_flight", "Turns in flight", turns_in_flight.clone());
+        let faults = Family::default();
+        let help = "Turns that failed or were truncated, by backend and kind of fault";
+        registry.register("turn_faults", help, faults.clone());
+        let disconnects = Counter::default();
+        let help = "Clients that disconnected before their turn was complete";
+        registry.register("client_disconnects", help, disconnects.clone());
+        let violations = Family::default();
+        let help = "Frames and bodies that violated their schema or their order";
+        registry.register("frame_violations", help, violations.clone());
+        let malformed_events = Family::default();
+        let help = "Upstream events that could not be parsed and were skipped";
+        registry.register("upstream_malformed_events", help, malformed_events.clone());
+        let late_events = Counter::default();
+        let help = "Upstream events that arrived after the end of their turn";
+        registry.register("upstream_late_events", help, late_events.clone());
+        let conversions = Family::default();
+        let help = "Upstream streams aggregated into a body, and upstream bodies sent as a stream";
+        registry.register("response_conversions", help, conversions.clone());
+        let conversion_duration = Family::new_with_constructor(duration_histogram as fn() -> Histogram);
+        let help = "Duration of the turns of converted responses, in seconds";
+        registry.register("response_conversion_duration_seconds", help, conversion_duration.clone());
+        let dropped_fields = Family::default();
+        let help = "Request fields dropped because the backend does not support them";
+        registry.register("request_fields_dropped", help, dropped_fields.clone());
         let generation = Gauge::default();
-        registry.register("generation", "The number of the generation that serves", generation.clone());
+        let help = "Number of the generation that serves new requests";
+        registry.register("config_generation", help, generation.clone());
         let generations = Gauge::default();
-        registry.register(
-            "generations",
-            "Generations in memory: the one that serves, and those with turns",
-            generations.clone(),
-        );
+        let help = "Generations in memory: the current one, and older ones with turns in flight";
+        registry.register("config_generations_in_memory", help, generations.clone());
+        let reloads = Family::default();
+        registry.register("config_reloads", "Reloads, by outcome", reloads.clone());
+        let rejected_config = Family::default();
+        let help = "Diagnostics of the set on disk that was rejected; absent once the files are valid";
+        registry.register("config_rejected", help, rejected_config.clone());
+        let build = Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]);
+        registry.register("build", "Version of the running binary", build);
         Metrics {
             registry,
             responses,

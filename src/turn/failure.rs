@@ -31,8 +31,8 @@ impl Turn {
         on_moment(&self.state, &Moment::turn(MomentKind::TurnFail));
     }
 
-    /// Fails the turn because a frame violates its schema or order. This applies even while the end of the turn is being
-    /// emitted: a client that gets neither an end nor a failure would take a partial response for a complete one.
+    /// Fails the turn because a frame violates its schema or order. This applies even while the end of the turn is
+    /// being emitted: a client that gets neither an end nor a failure would take a partial response for a complete one.
     pub fn fail_on_violation(&mut self, fault: Fault, on_moment: &mut OnMoment) {
         if self.state.error.is_some() {
             return;

@@ -32,7 +32,7 @@ impl Turn {
             self.fail(Fault::new(FaultKind::Backend, message), on_moment);
             return;
         }
-        // Content that waits for a call comes after it.
+        // Content that was held back for an open call follows the call.
         if !self.choices[choice].held_back.is_empty() {
             if !self.close_calls(choice, false, on_moment) {
                 return;
@@ -56,8 +56,8 @@ impl Turn {
         on_moment(&self.state, &Moment::choice(MomentKind::ChoiceFinish, choice));
     }
 
-    /// The finish reason by the policy `finish_precedence`. Some backends report "stop" after tool calls, so calls count
-    /// as a reason of their own.
+    /// The finish reason by the policy `finish_precedence`. Some backends report "stop" after tool calls, so calls
+    /// count as a reason of their own.
     fn resolve_finish(&self, choice: usize, reason: Finish) -> Finish {
         let reason = match reason {
             Finish::ToolCalls if self.has_only_answer_calls(choice) => Finish::Stop,
@@ -86,11 +86,15 @@ impl Turn {
             on_moment(&self.state, &Moment::choice(MomentKind::ChoiceFinish, 0));
         }
         if self.choices.iter().any(|c| !c.finished) {
-            self.fail(Fault::new(FaultKind::Truncated, "the backend's answer ended in the middle"), on_moment);
+            self.fail(
+                Fault::new(FaultKind::Truncated, "the backend's response ended before it was complete"),
+                on_moment,
+            );
             return;
         }
         if self.choices.len() < self.requested_choices {
-            let message = format!("the backend gave {} of {} choices", self.choices.len(), self.requested_choices);
+            let message =
+                format!("the backend returned {} of {} requested choices", self.choices.len(), self.requested_choices);
             self.fail(Fault::new(FaultKind::Truncated, message).param("n"), on_moment);
             return;
         }

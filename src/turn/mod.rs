@@ -1,4 +1,5 @@
-//! Converts a backend's events into moments. `Turn` is the only mutable state of a turn, and it is pure: no I/O, no clock.
+//! Converts a backend's events into moments. `Turn` is the only mutable state of a turn, and it is pure: no I/O, no
+//! clock.
 //!
 //! Each moment is emitted with the state that the client must see at that point: when an item opens, it is still empty.
 
@@ -249,7 +250,8 @@ impl Turn {
     /// Returns false if the index exceeds the limit; the turn has then failed.
     fn ensure_choice(&mut self, choice: usize, on_moment: &mut OnMoment) -> bool {
         if choice >= self.limits.choices {
-            let message = format!("the backend spoke of choice {choice}; at most {} are read", self.limits.choices);
+            let message =
+                format!("the backend sent choice index {choice}; the limit is {} choices", self.limits.choices);
             self.fail(Fault::new(FaultKind::Garbled, message), on_moment);
             return false;
         }
@@ -290,7 +292,7 @@ impl Turn {
     fn charge(&mut self, bytes: usize, on_moment: &mut OnMoment) -> bool {
         self.bytes += bytes;
         if self.bytes > self.limits.bytes || self.state.items.len() >= self.limits.items {
-            let message = "the backend's answer is larger than this gateway keeps";
+            let message = "the backend's response exceeds the size limit of this gateway";
             self.fail(Fault::new(FaultKind::Garbled, message), on_moment);
             return false;
         }

@@ -56,8 +56,8 @@ impl Turn {
         }
     }
 
-    /// Dropped reasoning opens the turn like any other event, and is no item. An id is still taken for it, so that the ids of
-    /// the other items do not depend on this policy.
+    /// Dropped reasoning opens the turn like any other event, and is no item. An id is still taken for it, so that the
+    /// ids of the other items do not depend on this policy.
     fn drop_reasoning(&mut self, choice: usize, key: Option<String>, on_moment: &mut OnMoment) {
         if !self.ensure_choice(choice, on_moment) {
             return;

@@ -1,8 +1,9 @@
 //! Tool calls: which call a delta belongs to, when a call opens, and when it closes.
 //!
-//! A delta belongs to the call with its id; otherwise to the call with its key, unless the delta has a new id; otherwise,
-//! if it has neither, to the last open call; otherwise it starts a new call. A call opens when its name is known. It
-//! closes when the backend closes it, at the finish, or when another call begins and its arguments are complete JSON.
+//! A delta belongs to the call with its id; otherwise to the call with its key, unless the delta has a new id;
+//! otherwise, if it has neither, to the last open call; otherwise it starts a new call. A call opens when its name is
+//! known. It closes when the backend closes it, at the finish, or when another call begins and its arguments are
+//! complete JSON.
 
 use super::{OnMoment, Turn, deltas};
 use crate::domain::policy::{EmptyArguments, ItemsOverlap, ToolArguments};
@@ -245,8 +246,8 @@ impl Turn {
         true
     }
 
-    /// Policy `items_overlap: serial`: whether content has to wait for the open call. A call with complete JSON arguments is
-    /// closed when other content follows.
+    /// Policy `items_overlap: serial`: whether content has to wait for the open call. A call with complete JSON
+    /// arguments is closed when other content follows.
     pub(super) fn must_wait_for_call(&mut self, choice: usize, on_moment: &mut OnMoment) -> bool {
         let finished = self.choices.get(choice).is_none_or(|c| c.finished);
         if self.policies.items_overlap != ItemsOverlap::Serial || finished {

@@ -67,7 +67,7 @@ impl RequestAdapter<'_> {
     /// Applies the action for an unsupported field: drops it, or rejects the request. `param` is the client's name.
     fn drop_or_reject(&mut self, action: OnUnsupported, param: String, what: &str) -> Result<(), Fault> {
         if action == OnUnsupported::Reject {
-            let message = format!("this backend does not take {what}");
+            let message = format!("this backend does not support {what}");
             return Err(Fault::new(FaultKind::Unsupported, message).param(param));
         }
         if !self.dropped.contains(&param) {
@@ -118,7 +118,7 @@ impl RequestAdapter<'_> {
         if !tools.is_empty() {
             // The forced call would keep the model from calling the client's tools.
             let param = self.format_param();
-            let message = format!("this backend does not take `{param}` together with tools");
+            let message = format!("this backend does not support `{param}` together with tools");
             return Err(Fault::new(FaultKind::Unsupported, message).param(param));
         }
         let name = format.get("name").and_then(Tree::as_str).unwrap_or(DEFAULT_ANSWER_TOOL).to_owned();
@@ -216,7 +216,7 @@ impl RequestAdapter<'_> {
                 action => action,
             };
             if action != OnUnsupported::Forward {
-                self.drop_or_reject(action, format!("parts.{kind}"), &format!("content of the kind `{kind}`"))?;
+                self.drop_or_reject(action, format!("parts.{kind}"), &format!("content parts of the type `{kind}`"))?;
                 continue;
             }
             if !matches!(text_field(part, "detail"), "" | "auto") && !self.template.reads.element_field("detail") {

@@ -71,7 +71,7 @@ fn path(template: &RequestTemplate, request: &TurnRequest, upstream: &Tree) -> R
     // URL parsers resolve dot segments, so a model name could change the path.
     let segments = path.split(['?', '#']).next().unwrap_or_default().split('/');
     if segments.into_iter().any(|s| matches!(s, "." | "..")) {
-        let message = format!("`{}` cannot be the name of a model", request.model);
+        let message = format!("`{}` is not a valid model name", request.model);
         return Err(Fault::new(FaultKind::Invalid, message).param("model"));
     }
     Ok(path.to_owned())
@@ -99,7 +99,7 @@ pub fn headers(
         let Some(value) = render::render_if_complete(text, &scope, &template.pool).map_err(internal)? else { continue };
         let text = crate::mapping::language::field::scalar_text(&value).unwrap_or_default();
         let (Ok(name), Ok(mut value)) = (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_str(&text)) else {
-            let message = format!("the header `{name}` cannot hold what the request says");
+            let message = format!("the header `{name}` cannot contain the value from the request");
             return Err(Fault::new(FaultKind::Invalid, message));
         };
         value.set_sensitive(key.is_some_and(|k| text.contains(k.expose())));
@@ -162,7 +162,7 @@ fn apply_field_edits(body: Tree, view: &Tree, edits: &FieldEdits, dropped: &mut 
         }
     }
     if let Some(name) = edits.reject.iter().find(|name| members.iter().any(|(k, _)| **k == ***name)) {
-        let message = format!("this backend does not take `{name}`");
+        let message = format!("this backend does not support `{name}`");
         return Err(Fault::new(FaultKind::Unsupported, message).param(name.as_str()));
     }
     for name in &edits.drop {
@@ -198,5 +198,5 @@ fn render(rendered: Result<Option<Tree>, RenderError>) -> Result<Tree, Fault> {
 }
 
 fn internal(error: RenderError) -> Fault {
-    Fault::new(FaultKind::Internal, format!("the backend's request could not be made: {error}"))
+    Fault::new(FaultKind::Internal, format!("the backend request could not be rendered: {error}"))
 }

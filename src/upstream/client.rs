@@ -68,7 +68,7 @@ impl Resolve for GuardedResolver {
                 resolved.iter().copied().filter(|a| !is_internal(a.ip()) || allowed.contains(&a.ip())).collect();
             if permitted.is_empty() && !resolved.is_empty() {
                 let message =
-                    "the name leads to a link-local or metadata address, which `allow_addresses` does not name";
+                    "the hostname resolves to a link-local or metadata address that is not in `allow_addresses`";
                 return Err(io::Error::new(io::ErrorKind::PermissionDenied, message).into());
             }
             Ok(Box::new(permitted.into_iter()) as Addrs)

@@ -95,7 +95,7 @@ impl HttpSource {
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<UpstreamEvent> {
         loop {
             if let Some(decoded) = self.ready.pop_front() {
-                return Poll::Ready(self.to_upstream_event(decoded));
+                return Poll::Ready(self.on_decoded(decoded));
             }
             match &mut self.state {
                 SourceState::Sending(sent) => match ready!(sent.as_mut().poll(cx)) {
@@ -153,7 +153,7 @@ impl HttpSource {
     fn on_bytes(&mut self, bytes: &[u8]) -> Result<(), Fault> {
         self.stats.bytes += bytes.len() as u64;
         if let Some(limit) = self.size_limits.answer_bytes.filter(|limit| self.stats.bytes > *limit as u64) {
-            return Err(too_large(limit, "the backend's answer"));
+            return Err(too_large(limit, "the backend's response"));
         }
         let SourceState::Reading { reader, .. } = &mut self.state else { return Ok(()) };
         let mut out = Vec::new();
@@ -163,7 +163,7 @@ impl HttpSource {
                 prefix.extend_from_slice(bytes);
                 let Some(framing) = detect_framing(&self.plan, content_type, prefix)? else {
                     return if prefix.len() > self.size_limits.event_bytes {
-                        Err(too_large(self.size_limits.event_bytes, "what the backend sent before its first event"))
+                        Err(too_large(self.size_limits.event_bytes, "the data before the backend's first event"))
                     } else {
                         Ok(())
                     };
@@ -210,7 +210,7 @@ impl HttpSource {
         self.ready.extend(out);
     }
 
-    fn to_upstream_event(&mut self, decoded: DecoderOutput) -> UpstreamEvent {
+    fn on_decoded(&mut self, decoded: DecoderOutput) -> UpstreamEvent {
         match decoded {
             DecoderOutput::Raw(raw) => {
                 self.stats.events += 1;
@@ -222,7 +222,7 @@ impl HttpSource {
                 UpstreamEvent::Malformed(why)
             }
             DecoderOutput::Malformed(why) => {
-                self.fail(Fault::new(FaultKind::Garbled, format!("the backend's answer is not JSON: {why}")))
+                self.fail(Fault::new(FaultKind::Garbled, format!("the backend's response is not valid JSON: {why}")))
             }
         }
     }
@@ -286,7 +286,7 @@ fn detect_framing(plan: &BackendPlan, content_type: &str, prefix: &[u8]) -> Resu
         b'd' | b'e' | b'i' | b'r' | b':' => Ok(Some(Framing::Sse)),
         _ if content_type.contains("event-stream") => Ok(Some(Framing::Sse)),
         _ => {
-            let message = "what the backend sent is neither an event stream nor JSON";
+            let message = "the backend's response is neither an event stream nor JSON";
             Err(Fault::new(FaultKind::Garbled, message))
         }
     }
@@ -333,12 +333,12 @@ fn root_cause(error: &dyn Error) -> String {
 fn send_fault(error: &reqwest::Error) -> Fault {
     let why = root_cause(error);
     if error.is_timeout() {
-        return Fault::new(FaultKind::Timeout, "the backend could not be reached in time");
+        return Fault::new(FaultKind::Timeout, "the connection to the backend timed out");
     }
     let message = if error.is_connect() {
         format!("the backend could not be reached: {why}")
     } else {
-        format!("the backend did not answer: {why}")
+        format!("the backend did not respond: {why}")
     };
     Fault::new(FaultKind::Unreachable, message)
 }

@@ -108,7 +108,7 @@ pub fn start(
             let (transcript, pace) = crate::engine::script_step::select_transcript(script, request)?;
             let rules = plan
                 .backend(&transcript.backend)
-                .ok_or_else(|| Fault::new(FaultKind::Internal, "the transcript's backend is gone"))?;
+                .ok_or_else(|| Fault::new(FaultKind::Internal, "the backend of the transcript does not exist"))?;
             let source = UpstreamSource::Replay(ReplaySource::new(transcript, pace));
             Ok(UpstreamTurn {
                 source,
@@ -121,7 +121,7 @@ pub fn start(
         Transport::Http => start_http(client_pool, plan, backend, request, client),
         Transport::ChildJsonrpc => Err(Fault::new(
             FaultKind::Unreachable,
-            format!("the backend `{}` is not reached by this version", backend.name),
+            format!("the transport of the backend `{}` is not supported by this version", backend.name),
         )),
     }
 }
@@ -143,7 +143,7 @@ fn start_http(
             None => {
                 let (name, why) = (&backend.name, client_pool.keys.missing_reason(source));
                 tracing::error!(backend = name, why, "the API key of the backend is missing");
-                return Err(Fault::new(FaultKind::Internal, format!("the key of the backend `{name}` is missing")));
+                return Err(Fault::new(FaultKind::Internal, format!("the API key of the backend `{name}` is missing")));
             }
         },
     };
@@ -152,8 +152,8 @@ fn start_http(
     let tool_aliases =
         ToolAliases { custom: std::mem::take(&mut prepared.wrapped_tools), answer: prepared.answer_tool.take() };
     let http_client = client_pool.client(address).map_err(|why| {
-        tracing::error!(why, "no connection can be made");
-        Fault::new(FaultKind::Internal, "this gateway cannot open connections")
+        tracing::error!(why, "the HTTP client could not be created");
+        Fault::new(FaultKind::Internal, "the gateway could not create an HTTP client")
     })?;
     let limits = plan.gateway.limits;
     let size_limits =

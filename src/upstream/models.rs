@@ -21,7 +21,7 @@ pub async fn list(client_pool: &ClientPool, backend: &Backend) -> Result<Vec<Str
     let Some(plan) = &template.models else { return Ok(Vec::new()) };
     tokio::time::timeout(LIST_TIMEOUT, fetch(client_pool, address, template, plan))
         .await
-        .map_err(|_| "no answer in time".to_owned())?
+        .map_err(|_| "no response in time".to_owned())?
 }
 
 async fn fetch(
@@ -38,16 +38,16 @@ async fn fetch(
     let sent = client.get(format!("{}{}", address.url, plan.path)).headers(headers).send();
     let mut response = sent.await.map_err(|e| e.without_url().to_string())?;
     if !response.status().is_success() {
-        return Err(format!("it answered {}", response.status()));
+        return Err(format!("the backend responded with {}", response.status()));
     }
     let mut bytes = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(|e| e.without_url().to_string())? {
         bytes.extend_from_slice(&chunk);
         if bytes.len() > MAX_BYTES {
-            return Err(format!("its list is larger than {MAX_BYTES} bytes"));
+            return Err(format!("the model list is larger than {MAX_BYTES} bytes"));
         }
     }
-    let body = Tree::parse(&bytes).map_err(|e| format!("its list is not JSON: {e}"))?;
+    let body = Tree::parse(&bytes).map_err(|e| format!("the model list is not JSON: {e}"))?;
     let ids = plan.ids.many(&Cursor::new(&body));
     let prefix = plan.prefix.as_deref().unwrap_or_default();
     let without_prefix = |id: &str| id.strip_prefix(prefix).unwrap_or(id).to_owned();

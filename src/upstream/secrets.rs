@@ -61,10 +61,10 @@ impl Keyring {
     pub fn missing_reason(&self, source: &SecretSource) -> String {
         let was_read = self.secrets.lock().unwrap_or_else(PoisonError::into_inner).contains_key(source);
         match (source, was_read) {
-            (SecretSource::Env(name), true) => format!("the environment has no {name}"),
-            (SecretSource::File(path), true) => format!("there is no key in {path}"),
-            (SecretSource::Env(name), false) => format!("{name} was not read at the start: restart the gateway"),
-            (SecretSource::File(path), false) => format!("{path} was not read at the start: restart the gateway"),
+            (SecretSource::Env(name), true) => format!("the environment variable {name} is not set or empty"),
+            (SecretSource::File(path), true) => format!("no key could be read from {path}"),
+            (SecretSource::Env(name), false) => format!("{name} was not read at startup; restart the gateway"),
+            (SecretSource::File(path), false) => format!("{path} was not read at startup; restart the gateway"),
         }
     }
 }
@@ -75,7 +75,7 @@ fn read(source: &SecretSource) -> Option<Secret> {
         SecretSource::File(path) => match std::fs::read_to_string(path) {
             Ok(text) => Secret::new(&text),
             Err(error) => {
-                tracing::error!(path, %error, "a key cannot be read");
+                tracing::error!(path, %error, "a key file cannot be read");
                 None
             }
         },

@@ -122,7 +122,7 @@ impl Difference {
                 let mut lines = vec![format!("{}   - expected   + got", self.path)];
                 let more = below.len().saturating_sub(MAX_LINES);
                 lines.extend(below.into_iter().take(MAX_LINES).map(|l| format!("  {}", truncate(&l))));
-                lines.extend((more > 0).then(|| format!("  … and {more} lines more")));
+                lines.extend((more > 0).then(|| format!("  … and {more} more lines")));
                 lines
             }
             DifferenceKind::Names { expected, got } => {

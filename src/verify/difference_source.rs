@@ -125,7 +125,7 @@ pub fn unexpected_fault(fault: &Fault, trace: &[TraceEntry]) -> Difference {
 /// A body is expected, and the turn failed.
 pub fn missing_body(fault: &Fault, trace: &[TraceEntry]) -> Difference {
     let mut difference =
-        Difference::message("body", format!("there is none, but a fault: {}", fault_message(fault, trace)));
+        Difference::message("body", format!("missing, because the turn failed: {}", fault_message(fault, trace)));
     locate_fault(std::slice::from_mut(&mut difference), trace);
     difference
 }

@@ -59,7 +59,7 @@ impl Expectation {
             keys,
         };
         if expect.keys.is_empty() {
-            let message = "`expect:` says nothing, so the test would always hold";
+            let message = "`expect:` is empty, so the test would always pass";
             fields.not_exactly_one(KEYS, Diagnostic::new(Code::MissingKey, entry.key_span, message));
         }
         fields.finish();
@@ -127,7 +127,7 @@ impl Expectation {
                 matcher.compare(Some(&fault_tree(fault)), "fault", MatchMode::Subset, &mut out);
                 difference_source::locate_fault(&mut out[from..], &outcome.trace);
             }
-            (Some(_), None) => out.push(Difference::message("fault", "there is none")),
+            (Some(_), None) => out.push(Difference::message("fault", "missing: the turn did not fail")),
             (None, Some(fault)) if self.expects_frames() && self.body.is_none() => {
                 // The fault is the cause of the other differences.
                 out.insert(0, difference_source::unexpected_fault(fault, &outcome.trace));
@@ -142,7 +142,7 @@ impl Expectation {
 fn frame_checks(fields: &FieldReader, cx: LoadContext) -> Vec<FrameCheck> {
     let nodes = fields.list("where");
     if let Some(entry) = fields.entry("where").filter(|_| nodes.is_empty()) {
-        cx.error(Code::MissingKey, entry.key_span, "`where:` asks nothing");
+        cx.error(Code::MissingKey, entry.key_span, "`where:` is empty");
     }
     nodes.iter().filter_map(|n| FrameCheck::parse(n, cx)).collect()
 }
@@ -154,7 +154,7 @@ impl FrameCheck {
             Some((_, YamlKind::Int(n))) if *n >= 0 => Some(FrameIndex::Nth(*n as usize)),
             Some((node, YamlKind::Text(_))) => cx.one_of(node, &[LAST]).map(|_| FrameIndex::Last),
             Some((node, _)) => {
-                cx.wrong_type(node, "the number of a frame, from 0, or `last`");
+                cx.wrong_type(node, "a frame number, from 0, or `last`");
                 None
             }
             None => None,
@@ -166,8 +166,8 @@ impl FrameCheck {
             paths.extend(selector.zip(matcher));
         }
         if fields.unread().is_empty() && index.is_some() {
-            let message = "`where:` asks nothing of this frame";
-            let help = "say what a JSONPath must find in it: `{ frame: 0, \"$.a\": 1 }`";
+            let message = "`where:` has no condition for this frame";
+            let help = "add what a JSONPath must find in it: `{ frame: 0, \"$.a\": 1 }`";
             cx.add(Diagnostic::new(Code::MissingKey, node.span, message).help(help));
         }
         Some(FrameCheck { index: index?, paths })
@@ -184,7 +184,10 @@ impl FrameCheck {
                 FrameIndex::Last => LAST.to_owned(),
             };
             let count = frames.len();
-            out.push(Difference::message(&format!("frame {index}"), format!("there is none; there are {count}")));
+            out.push(Difference::message(
+                &format!("frame {index}"),
+                format!("missing; the number of frames is {count}"),
+            ));
             return;
         };
         let from = out.len();
@@ -228,8 +231,8 @@ fn set_source(differences: &mut [Difference], at: usize, frame: &FrameTrace) {
 /// For an expected output that does not exist.
 fn missing(what: &str, outcome: &TestOutcome) -> Difference {
     match &outcome.fault {
-        Some(fault) => Difference::message(what, format!("there is none, but a fault: {}", fault.message)),
-        None => Difference::message(what, "there is none"),
+        Some(fault) => Difference::message(what, format!("missing, because the turn failed: {}", fault.message)),
+        None => Difference::message(what, "missing"),
     }
 }
 
@@ -278,7 +281,7 @@ fn frames(items: &[Node], cx: LoadContext) -> Vec<(String, Option<Matcher>)> {
             | YamlKind::Float(_)
             | YamlKind::List(_)
             | YamlKind::Map(_) => {
-                cx.wrong_type(item, "the name of a frame, or `{ NAME: what it holds }`");
+                cx.wrong_type(item, "a frame name, or `{ NAME: data }`");
             }
         }
     }
@@ -296,7 +299,7 @@ fn fault(node: &Node, cx: LoadContext) -> Option<Matcher> {
         members.extend(Matcher::parse(node, cx).map(|matcher| (key.to_owned(), matcher)));
     }
     if members.is_empty() && fields.unread().is_empty() {
-        cx.error(Code::MissingKey, node.span, "`fault:` says nothing of the fault");
+        cx.error(Code::MissingKey, node.span, "`fault:` is empty");
     }
     fields.finish();
     Some(Matcher::Map(members, Vec::new()))

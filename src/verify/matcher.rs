@@ -48,7 +48,7 @@ impl Matcher {
             YamlKind::Map(entries) => {
                 if let Some(special) = entries.iter().find(|e| matches!(e.key.as_str(), IS | EXACTLY)) {
                     if entries.len() > 1 {
-                        let message = format!("`{}` stands alone: it speaks of the whole value", special.key);
+                        let message = format!("`{}` must be the only key: it describes the whole value", special.key);
                         cx.error(Code::UnknownKey, special.key_span, message);
                         return None;
                     }
@@ -210,10 +210,10 @@ pub fn compare_path(
 
 /// A member with a name that really begins with `$` can be expected below `$exactly`.
 fn unknown(entry: &Entry, cx: LoadContext) {
-    let message = format!("`{}` is no word of `expect:`", entry.key);
+    let message = format!("unknown matcher `{}`", entry.key);
     let diagnostic = Diagnostic::new(Code::UnknownKey, entry.key_span, message);
     let near = did_you_mean(&entry.key, [IS, EXACTLY]).map(|near| format!("did you mean `{near}`?"));
-    let help = "there is `$is`, `$exactly` and JSONPath; a member that begins with `$` can stand below `$exactly`";
+    let help = "use `$is`, `$exactly` or a JSONPath; a member that begins with `$` can be written below `$exactly`";
     cx.add(near.into_iter().fold(diagnostic, Diagnostic::label).help(help));
 }
 

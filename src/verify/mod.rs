@@ -144,7 +144,7 @@ fn failure(case: &TestCase, plan: &Plan) -> Option<Failure> {
     let source = location.or_else(|| first.source.as_ref().map(|s| s.span));
     let source = source.map_or(String::new(), |span| format!(" (made by {})", plan.sources.show_short(span)));
     let reason = violation.map_or_else(|| first.brief(), TracedViolation::message);
-    let message = format!("the test \"{}\" does not hold: {reason}{source}", case.name);
+    let message = format!("the test \"{}\" failed: {reason}{source}", case.name);
     let diagnostic = Diagnostic::new(Code::FailedTest, case.span, message);
     let rest: Vec<String> = rest.iter().filter(|_| violation.is_none()).map(Difference::brief).collect();
     let help = |d: Diagnostic| if rest.is_empty() { d } else { d.help(format!("and {}", rest.join("; "))) };

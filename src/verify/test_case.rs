@@ -64,7 +64,7 @@ fn parse_case(file: &str, node: &Node, plan: &Plan, cx: LoadContext) -> Option<T
     references.given.extend(fields.list("given").iter().map(|n| RecordedEvent::Raw(constant(n))));
     if let Some(wanted) = fields.text("transcript") {
         if let Some(entry) = fields.entry("given") {
-            let message = "`given:` beside `transcript:`: a transcript stands in place of given events";
+            let message = "`given:` and `transcript:` cannot be combined: a transcript replaces given events";
             cx.add(Diagnostic::new(Code::UnknownKey, entry.key_span, message).help("keep one of the two"));
             return None;
         }
@@ -121,8 +121,8 @@ impl References<'_> {
             None => String::new(),
         };
         let file = Span::new(self.node.span.file, 0, 0);
-        let message = format!("{message}, and `{word}.test.yaml` is named after it");
-        let help = format!("{meant}{}; or let each test say `{key}: NAME`", describe_known(known));
+        let message = format!("{message} (from the file name `{word}.test.yaml`)");
+        let help = format!("{meant}{}; or add `{key}: NAME` to each test", describe_known(known));
         self.cx.add(Diagnostic::new(Code::UnknownReference, file, message).help(help));
     }
 
@@ -130,7 +130,7 @@ impl References<'_> {
         let transcripts = &self.plan.transcripts;
         let Some(transcript) = transcripts.iter().find(|t| t.name == wanted) else {
             let known = transcripts.iter().map(|t| t.name.as_str());
-            self.unknown("transcript", wanted, format!("no transcript is called `{wanted}`"), known);
+            self.unknown("transcript", wanted, format!("unknown transcript `{wanted}`"), known);
             return None;
         };
         self.given.extend(transcript.lines.iter().map(|l| l.event.clone()));
@@ -144,7 +144,7 @@ impl References<'_> {
             // No events are given, so any backend will do.
             None if self.given.is_empty() => self.plan.backends.first(),
             None => {
-                let message = "this test does not say whose events are given";
+                let message = "this test does not name the backend of its events";
                 self.cx.add(Diagnostic::new(Code::MissingKey, self.at("given"), message).help("add `backend: NAME`"));
                 return None;
             }
@@ -152,7 +152,7 @@ impl References<'_> {
         if found.is_none() {
             let name = self.backend.as_deref().unwrap_or_default();
             let known = self.plan.backends.iter().map(|b| b.name.as_str());
-            self.unknown("backend", name, format!("no backend file says `backend: {name}`"), known);
+            self.unknown("backend", name, format!("no backend file defines `backend: {name}`"), known);
         }
         found.cloned()
     }
@@ -169,7 +169,7 @@ impl References<'_> {
             };
             let of = |d: &'_ Arc<DialectPlan>| if named { d.profile.clone() } else { Some(d.name.clone()) };
             let known: Vec<String> = plan.dialects().filter_map(of).collect();
-            self.unknown(key, word, format!("no {key} is called `{word}`"), known.iter().map(String::as_str));
+            self.unknown(key, word, format!("unknown {key} `{word}`"), known.iter().map(String::as_str));
         }
         found
     }
@@ -179,7 +179,7 @@ impl References<'_> {
         let found = scripts.iter().find(|s| s.name == name).cloned();
         if found.is_none() {
             let known = scripts.iter().map(|s| s.name.as_str());
-            self.unknown("script", name, format!("no script is called `{name}`"), known);
+            self.unknown("script", name, format!("unknown script `{name}`"), known);
         }
         found
     }
@@ -194,16 +194,16 @@ impl TestCase {
             let needs_dialect = matches!(*key, "frames" | "where" | "stream" | "body" | "request" | "plays");
             let (message, help) = match *key {
                 _ if needs_events && self.given.is_empty() => {
-                    (format!("`{key}:` is expected, and nothing is given"), "add `given:` or `transcript:`")
+                    (format!("`{key}:` is expected, but no events are given"), "add `given:` or `transcript:`")
                 }
                 _ if needs_dialect && self.dialect.is_none() => {
-                    (format!("`{key}:` is expected, and no dialect is named"), "add `dialect: NAME`")
+                    (format!("`{key}:` is expected, but no dialect is named"), "add `dialect: NAME`")
                 }
                 "request" if self.request.is_none() => {
-                    (format!("`{key}:` is expected, and none is sent"), "add `request:`, the client's body")
+                    (format!("`{key}:` is expected, but the test sends none"), "add `request:`, the client's body")
                 }
                 "plays" if self.script.is_none() => {
-                    (format!("`{key}:` is expected, and no script is named"), "add `script: NAME`")
+                    (format!("`{key}:` is expected, but no script is named"), "add `script: NAME`")
                 }
                 _ => continue,
             };

@@ -15,9 +15,8 @@ use std::sync::Arc;
 /// Longer transcripts are skipped: they cover no more than shorter ones.
 const MAX_LINES: usize = 64;
 
-const SHAPE_HELP: &str = "a shape is two files: the mapping that makes it and the schema that allows it";
-const ORDER_HELP: &str =
-    "give the moment a place in this order; `reframe check --explain RF203` says how an order is widened";
+const SCHEMA_HELP: &str = "output is defined in two files: the mapping that produces it and the schema that allows it";
+const ORDER_HELP: &str = "add the moment to this order; `reframe check --explain RF203` explains how to widen an order";
 
 pub struct TranscriptReplay {
     /// At most one diagnostic per route and location.
@@ -46,12 +45,12 @@ pub fn replay_transcripts(plan: &Plan) -> TranscriptReplay {
                 let shown = dialect.profile.as_ref().map_or(String::new(), |p| format!(" with the profile `{p}`"));
                 let reason = violation.as_ref().map_or(fault.message, TracedViolation::message);
                 let message = format!(
-                    "played as `{}`{shown}{client}, the transcript `{}` goes wrong: {reason}",
+                    "replayed as `{}`{shown}{client}, the transcript `{}` fails: {reason}",
                     dialect.name, transcript.name
                 );
                 let help = match &violation {
                     Some(TracedViolation::Order(..)) => ORDER_HELP,
-                    Some(TracedViolation::Schema(_)) | None => SHAPE_HELP,
+                    Some(TracedViolation::Schema(_)) | None => SCHEMA_HELP,
                 };
                 found.push(Diagnostic::new(Code::TranscriptFailed, span, message).help(help));
             }
@@ -71,7 +70,7 @@ fn replay(
     mode: ResponseMode,
 ) -> Option<(Fault, Option<TracedViolation>)> {
     let first = FirstViolation::default();
-    let mut view = TurnRequest::minimal("rehearsed", mode == ResponseMode::Stream).view;
+    let mut view = TurnRequest::minimal("replay", mode == ResponseMode::Stream).view;
     view.insert("usage", true.into());
     let request = Arc::new(TurnRequest::new(view));
     let spec = test_turn_spec(plan.backend(&transcript.backend)?, dialect, request, mode);

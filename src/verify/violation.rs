@@ -49,7 +49,7 @@ impl TracedViolation {
 
     pub fn message(&self) -> String {
         match self {
-            TracedViolation::Schema(source) => format!("{} breaks its schema: {}", source.what, source.reason),
+            TracedViolation::Schema(source) => format!("{} violates its schema: {}", source.what, source.reason),
             TracedViolation::Order(message, _) => message.clone(),
         }
     }

@@ -96,7 +96,7 @@ impl<'p> Unsatisfiable<'p> {
         let message = format!("{what} never satisfies its schema{profile}{}: {reason}", self.client);
         let help = match self.source.unknown_member() {
             Some((_, line)) => format!("allow it in schemas/{schema}: {line}"),
-            None => format!("a shape is two files: this mapping, and schemas/{schema} which allows it"),
+            None => format!("output is defined in two files: this mapping, and schemas/{schema}, which must allow it"),
         };
         let help = match &self.others[..] {
             [] => help,

@@ -125,9 +125,9 @@ fn tool_call_deltas_are_joined() {
     let delta = |text: &str| json!({ "type": "response.function_call_arguments.delta", "item_id": "fc_up", "output_index": 0, "delta": text });
     let stream = events(&[created(), added, delta("{\"at\":"), delta("\"sky\"}"), completed()]);
     let reply = openai().fetch(
-        "pieces",
+        "deltas",
         MockResponse::sse_raw(&stream).split(3),
-        dialect_request("responses", "pieces", false),
+        dialect_request("responses", "deltas", false),
     );
     assert_contains(
         &json!([{ "call_id": "call_1", "name": "look", "arguments": "{\"at\":\"sky\"}" }]),

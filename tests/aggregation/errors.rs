@@ -80,7 +80,7 @@ fn a_stream_that_started_without_content_is_not_completed() {
     assert_eq!(chat.status(), 502);
     let reply = openai().fetch("e2-began", answer, dialect_request("responses", "e2-began", false));
     assert_eq!(reply.status(), 502);
-    assert_eq!(reply.json()["error"]["message"], "the backend began an answer and said nothing");
+    assert_eq!(reply.json()["error"]["message"], "the backend started a response but sent no content");
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn timeout() {
             let started = Instant::now();
             let reply = gateway.fetch(model, answer, dialect_request("responses", model, false));
             assert_eq!(reply.status(), 504, "{profile} {model}");
-            let error = json!({ "message": "the backend did not begin its answer in 300ms", "type": "server_error", "param": null, "code": null });
+            let error = json!({ "message": "the backend did not start its response within 300ms", "type": "server_error", "param": null, "code": null });
             assert_eq!(reply.json(), json!({ "error": error }), "{profile} {model}");
             assert!(started.elapsed() >= Duration::from_millis(300));
         }
@@ -128,7 +128,7 @@ fn connection_error() {
             let model = format!("e5-{stream}");
             let reply = gateway.fetch(&model, resets.clone(), dialect_request("responses", &model, stream));
             assert_eq!(reply.status(), 502, "{profile} stream {stream}");
-            assert!(reply.json()["error"]["message"].as_str().unwrap().starts_with("the backend did not answer: "));
+            assert!(reply.json()["error"]["message"].as_str().unwrap().starts_with("the backend did not respond: "));
         }
         let at = format!("openai-responses={}", refusing.url());
         let server = serve().args(["--backend", &at, "--profile", profile]).start();

@@ -15,17 +15,17 @@ fn lines(gateway: &TestGateway) -> Vec<String> {
     let from = gateway.server.log().len();
     gateway.server.fetch(super::support::Request::get("/nowhere"));
     gateway.server.wait_for_log_from(from, "/nowhere");
-    gateway.server.log().lines().filter(|line| line.contains(" bridged ")).map(str::to_owned).collect()
+    gateway.server.log().lines().filter(|line| line.contains(" response converted ")).map(str::to_owned).collect()
 }
 
-const CONVERSIONS: &str = "bridges_total";
+const CONVERSIONS: &str = "reframe_response_conversions_total";
 
 fn conversions(gateway: &TestGateway, direction: &str, outcome: &str) -> f64 {
     gateway.metric(&format!("{CONVERSIONS}{{direction=\"{direction}\",outcome=\"{outcome}\"}}"))
 }
 
 fn duration_count(gateway: &TestGateway, direction: &str) -> f64 {
-    gateway.metric(&format!("bridge_duration_seconds_count{{direction=\"{direction}\"}}"))
+    gateway.metric(&format!("reframe_response_conversion_duration_seconds_count{{direction=\"{direction}\"}}"))
 }
 
 #[test]
@@ -90,10 +90,10 @@ fn each_conversion_is_one_log_line_and_two_metrics() {
         assert_eq!(conversions(&gateway, direction, outcome), count, "{direction} {outcome}");
     }
     assert_eq!((duration_count(&gateway, to_json), duration_count(&gateway, to_stream)), (6.0, 1.0));
-    assert_eq!(gateway.metric("malformed_events_total{backend=\"openai-responses\"}"), 1.0);
+    assert_eq!(gateway.metric("reframe_upstream_malformed_events_total{backend=\"openai-responses\"}"), 1.0);
     let log = gateway.server.log();
-    assert!(!log.contains("Sesame"), "what was said stands in the log:\n{log}");
-    assert!(!log.contains("Speak."), "what was asked stands in the log:\n{log}");
+    assert!(!log.contains("Sesame"), "the response is in the log:\n{log}");
+    assert!(!log.contains("Hello."), "the request is in the log:\n{log}");
 }
 
 #[test]
@@ -105,10 +105,11 @@ fn a_malformed_event_is_logged_without_its_content() {
     let strange = json!({ "type": "response.output_text.delta", "delta": { "Sesame": ["Sesame"] } });
     let stream = event(&created()) + half + &events(&[unknown, strange, completed()]) + "data: \"Sesame\"\n\n";
     let reply = gateway.fetch("m", MockResponse::sse_raw(stream), dialect_request("responses", "m", false));
-    let log = gateway.server.wait_for_log(" answered ");
+    let log = gateway.server.wait_for_log(" responded ");
     println!("{log}");
     let id = reply.header("x-request-id").unwrap();
-    let warned: Vec<&str> = log.lines().filter(|l| l.contains("WARN") && l.contains("was skipped")).collect();
+    let warned: Vec<&str> =
+        log.lines().filter(|l| l.contains("WARN") && l.contains("malformed upstream event")).collect();
     assert_eq!(warned.len(), 1, "{log}");
     assert!(warned[0].contains(id), "{log}");
     assert!(!log.contains("Sesame"), "{log}");
@@ -120,11 +121,13 @@ fn a_client_disconnect_is_counted_as_a_disconnected_conversion() {
     gateway.set_response("left", MockResponse::sse_raw(events(&[created(), text_delta("Sesame")])).stall());
     let mut client = gateway.server.client();
     client.send(&dialect_request("responses", "left", false));
-    super::support::eventually("the backend is asked", || (gateway.requests_for("left").len() == 1).then_some(()));
+    super::support::eventually("the backend receives the request", || {
+        (gateway.requests_for("left").len() == 1).then_some(())
+    });
     std::thread::sleep(std::time::Duration::from_millis(100));
     drop(client);
-    let log = gateway.server.wait_for_log(" bridged ");
-    let line = log.lines().find(|line| line.contains(" bridged ")).unwrap();
-    assert_eq!((field(line, "outcome"), field(line, "events")), ("gone", "2"), "{line}");
-    assert_eq!(conversions(&gateway, "stream_to_json", "gone"), 1.0);
+    let log = gateway.server.wait_for_log(" response converted ");
+    let line = log.lines().find(|line| line.contains(" response converted ")).unwrap();
+    assert_eq!((field(line, "outcome"), field(line, "events")), ("disconnected", "2"), "{line}");
+    assert_eq!(conversions(&gateway, "stream_to_json", "disconnected"), 1.0);
 }

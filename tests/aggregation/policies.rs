@@ -9,9 +9,9 @@ use std::time::Duration;
 
 const PROFILES: [(&str, &str); 5] = [
     ("strict", "aggregate.on_malformed: fail"),
-    ("cut", "aggregate.on_partial: incomplete"),
-    ("refused", "aggregate.on_partial: error"),
-    ("told", "aggregate.on_partial: { responses: failed }, aggregate.on_empty: { responses: failed }"),
+    ("incomplete", "aggregate.on_partial: incomplete"),
+    ("error", "aggregate.on_partial: error"),
+    ("failed", "aggregate.on_partial: { responses: failed }, aggregate.on_empty: { responses: failed }"),
     ("plain", "aggregate.on_malformed: skip"),
 ];
 
@@ -57,11 +57,11 @@ fn partial_responses(model: &str) -> [(&'static TestGateway, &'static str); 2] {
 
 #[test]
 fn partial_incomplete_gives_an_incomplete_response() {
-    for (gateway, of) in partial_responses("p-cut") {
-        let body = gateway.server.fetch(request_on("cut", "responses", "p-cut", false)).json();
+    for (gateway, of) in partial_responses("p-incomplete") {
+        let body = gateway.server.fetch(request_on("incomplete", "responses", "p-incomplete", false)).json();
         let cut = json!({ "status": "incomplete", "incomplete_details": { "reason": "max_output_tokens" }, "error": null, "output": [{ "status": "incomplete", "content": [{ "text": "Half" }] }] });
         assert_contains(&cut, &body);
-        let reply = gateway.server.fetch(request_on("cut", "chat", "p-cut", false));
+        let reply = gateway.server.fetch(request_on("incomplete", "chat", "p-incomplete", false));
         assert_eq!(reply.status(), 200, "{of}");
         assert_contains(
             &json!({ "choices": [{ "message": { "content": "Half" }, "finish_reason": "length" }] }),
@@ -69,9 +69,9 @@ fn partial_incomplete_gives_an_incomplete_response() {
         );
         // The client gets a truncated response; the log has the reason.
         let id = reply.header("x-request-id").unwrap();
-        let log = gateway.server.wait_for_log(&format!("bridged id=\"{id}\""));
+        let log = gateway.server.wait_for_log(&format!("response converted id=\"{id}\""));
         let of_it = |word: &str| log.lines().filter(|l| l.contains(id) && l.contains(word)).count();
-        assert_eq!(of_it("a turn was cut short"), 1, "{log}");
+        assert_eq!(of_it("a turn was truncated"), 1, "{log}");
         assert_eq!(of_it("kind=\"truncated\""), 1, "{log}");
         assert_eq!(of_it("outcome=\"partial\""), 1, "{log}");
     }
@@ -79,11 +79,11 @@ fn partial_incomplete_gives_an_incomplete_response() {
 
 #[test]
 fn partial_error_gives_an_http_error() {
-    for (gateway, of) in partial_responses("p-refused") {
+    for (gateway, of) in partial_responses("p-error") {
         for dialect in ["responses", "chat"] {
-            let reply = gateway.server.fetch(request_on("refused", dialect, "p-refused", false));
+            let reply = gateway.server.fetch(request_on("error", dialect, "p-error", false));
             assert_eq!(reply.status(), 502, "{of} {dialect}");
-            let error = json!({ "message": "the backend's answer ended in the middle", "type": "server_error", "param": null, "code": null });
+            let error = json!({ "message": "the backend's response ended before it was complete", "type": "server_error", "param": null, "code": null });
             assert_eq!(reply.json(), json!({ "error": error }), "{of} {dialect}");
         }
     }
@@ -91,13 +91,13 @@ fn partial_error_gives_an_http_error() {
 
 #[test]
 fn partial_failed_gives_a_failed_body_where_the_dialect_has_one() {
-    for (gateway, of) in partial_responses("p-told") {
-        let body = gateway.server.fetch(request_on("told", "responses", "p-told", false)).json();
+    for (gateway, of) in partial_responses("p-failed") {
+        let body = gateway.server.fetch(request_on("failed", "responses", "p-failed", false)).json();
         assert_contains(
-            &json!({ "status": "failed", "error": { "code": "server_error", "message": "the backend's answer ended in the middle" }, "output": [{ "status": "incomplete", "content": [{ "text": "Half" }] }] }),
+            &json!({ "status": "failed", "error": { "code": "server_error", "message": "the backend's response ended before it was complete" }, "output": [{ "status": "incomplete", "content": [{ "text": "Half" }] }] }),
             &body,
         );
-        assert_eq!(gateway.server.fetch(request_on("told", "chat", "p-told", false)).status(), 502, "{of}");
+        assert_eq!(gateway.server.fetch(request_on("failed", "chat", "p-failed", false)).status(), 502, "{of}");
     }
 }
 
@@ -106,17 +106,17 @@ fn an_idle_backend_is_handled_by_the_same_policies() {
     let gateway = responses_backend();
     gateway.set_response("p-silent", MockResponse::sse_raw(events(&[created(), text_delta("Half")])).stall());
     let fetch = |profile: &str, dialect: &str| gateway.server.fetch(request_on(profile, dialect, "p-silent", false));
-    assert_eq!(fetch("cut", "responses").json()["status"], "incomplete");
-    assert_eq!(fetch("cut", "chat").json()["choices"][0]["finish_reason"], "length");
-    assert_eq!(fetch("told", "responses").json()["status"], "failed");
-    assert_eq!(fetch("refused", "responses").status(), 504);
-    assert_eq!(fetch("refused", "chat").status(), 504);
+    assert_eq!(fetch("incomplete", "responses").json()["status"], "incomplete");
+    assert_eq!(fetch("incomplete", "chat").json()["choices"][0]["finish_reason"], "length");
+    assert_eq!(fetch("failed", "responses").json()["status"], "failed");
+    assert_eq!(fetch("error", "responses").status(), 504);
+    assert_eq!(fetch("error", "chat").status(), 504);
 }
 
 #[test]
 fn empty_failed_gives_a_failed_body() {
     responses_backend().set_response("p-empty", MockResponse::sse(&[]));
-    let body = responses_backend().server.fetch(request_on("told", "responses", "p-empty", false)).json();
+    let body = responses_backend().server.fetch(request_on("failed", "responses", "p-empty", false)).json();
     assert_contains(
         &json!({ "status": "failed", "error": { "message": "the backend ended without an answer" }, "output": [], "usage": null }),
         &body,
@@ -133,7 +133,7 @@ fn malformed_fail_ends_the_response() {
     gateway.set_response("p-between", MockResponse::sse_raw(between));
     let fetch =
         |dialect: &str, model: &str, stream: bool| gateway.server.fetch(request_on("strict", dialect, model, stream));
-    let why = "a piece of the backend's answer cannot be read: ";
+    let why = "an event of the backend cannot be parsed: ";
     for (dialect, stream) in [("responses", false), ("responses", true), ("chat", false), ("chat", true)] {
         let reply = fetch(dialect, "p-before", stream);
         assert_eq!(reply.status(), 502, "{dialect} {stream}");
@@ -158,7 +158,7 @@ fn an_aggregated_response_has_a_size_limit() {
     let all = event(&created()) + &events(&words) + &event(&completed());
     let gateway = responses_backend();
     gateway.set_response("p-large", MockResponse::sse_raw(&all).split(512).pause_between(Duration::from_millis(1)));
-    let why = "the backend's answer is larger than 4096 bytes";
+    let why = "the backend's response is larger than 4096 bytes";
     let reply = gateway.server.fetch(request_on("plain", "chat", "p-large", false));
     assert_eq!((reply.status(), &reply.json()["error"]["message"]), (502, &json!(why)));
     let body = gateway.server.fetch(request_on("plain", "responses", "p-large", false)).json();

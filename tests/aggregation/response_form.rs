@@ -105,7 +105,7 @@ fn an_omitted_stream_is_false() {
 #[test]
 fn a_null_stream_is_false() {
     openai().set_response("null", MockResponse::sse_raw(stream()));
-    let body = json!({ "model": "null", "input": "Speak.", "stream": null }).to_string();
+    let body = json!({ "model": "null", "input": "Hello.", "stream": null }).to_string();
     let stream_flag = super::support::Request::post(body).at("/v1/responses");
     assert_eq!(openai().server.fetch(stream_flag).json()["output"][0]["content"][0]["text"], "Good day.");
 }

@@ -11,8 +11,8 @@ fn backend_ids() -> &'static TestGateway {
     static SHARED: LazyLock<TestGateway> = LazyLock::new(|| {
         let dir = TestDir::empty();
         let policies = "{ ids: backend, aggregate.on_empty: completed, aggregate.usage: zeros }";
-        dir.write("layer/profiles/mission.yaml", &format!("profile: mission\npolicies: {policies}\n"));
-        TestGateway::shared("openai-responses", "mission", dir)
+        dir.write("layer/profiles/samples.yaml", &format!("profile: samples\npolicies: {policies}\n"));
+        TestGateway::shared("openai-responses", "samples", dir)
     });
     &SHARED
 }

@@ -106,7 +106,7 @@ fn fetch_all(gateway: &TestGateway, model: &str, answer: MockResponse) -> [Summa
         assert_eq!(reply.status(), 200, "{}", reply.text());
         reply
     };
-    let options = json!({ "model": model, "stream": true, "stream_options": { "include_usage": true }, "messages": [{ "role": "user", "content": "Speak." }] });
+    let options = json!({ "model": model, "stream": true, "stream_options": { "include_usage": true }, "messages": [{ "role": "user", "content": "Hello." }] });
     [
         of_chat_body(&fetch(dialect_request("chat", model, None)).json()),
         of_chat_stream(&fetch(Request::post(options.to_string())).sse_messages()),

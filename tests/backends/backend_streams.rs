@@ -73,7 +73,7 @@ impl HelloStream {
                     error_status: 503,
                 }
             }
-            other => panic!("nobody told how {other} tells it"),
+            other => panic!("no stream for the backend {other}"),
         }
     }
 

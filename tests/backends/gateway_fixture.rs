@@ -62,7 +62,7 @@ impl GatewayFixture {
 
     /// The backend's last request.
     pub fn last(&self) -> RecordedRequest {
-        self.backend.requests().pop().expect("the backend was never asked")
+        self.backend.requests().pop().expect("the backend received no request")
     }
 }
 

@@ -97,26 +97,26 @@ fn backend_errors(hello: &HelloStream) -> Vec<Row> {
             (
                 "text",
                 plain(status, "text/plain", ERROR_MESSAGE),
-                format!("the backend answered {status}: {ERROR_MESSAGE}"),
+                format!("the backend responded with {status}: {ERROR_MESSAGE}"),
                 None,
             ),
             (
                 "HTML",
                 plain(status, "text/html", "<html><p>no</p></html>"),
-                format!("the backend answered {status}"),
+                format!("the backend responded with {status}"),
                 None,
             ),
-            ("nothing", MockResponse::new(status), format!("the backend answered {status}"), None),
+            ("nothing", MockResponse::new(status), format!("the backend responded with {status}"), None),
             (
                 "words of its own",
                 MockResponse::json(status, UNKNOWN_ERROR),
-                format!("the backend answered {status}: {UNKNOWN_ERROR}"),
+                format!("the backend responded with {status}: {UNKNOWN_ERROR}"),
                 None,
             ),
             (
                 "a book",
                 plain(status, "text/plain", "no ").chunked().endless(ERROR_MESSAGE.repeat(1000)),
-                format!("the backend answered {status}"),
+                format!("the backend responded with {status}"),
                 None,
             ),
         ];
@@ -177,22 +177,22 @@ fn transport_failures(hello: &HelloStream) -> Vec<Row> {
         row(
             "hangs up before the head",
             MockResponse::raw(),
-            Expect::bad_gateway("the backend did not answer: connection closed before message completed"),
+            Expect::bad_gateway("the backend did not respond: connection closed before message completed"),
         ),
         row(
             "resets before the head",
             MockResponse::raw().reset(),
-            Expect::bad_gateway("the backend did not answer: Connection reset by peer (os error 104)"),
+            Expect::bad_gateway("the backend did not respond: Connection reset by peer (os error 104)"),
         ),
         row(
             "half a head",
             MockResponse::garbage("HTTP/1.1 200 OK\r\ncontent-ty"),
-            Expect::bad_gateway("the backend did not answer: connection closed before message completed"),
+            Expect::bad_gateway("the backend did not respond: connection closed before message completed"),
         ),
         row(
             "garbage instead of HTTP",
             MockResponse::garbage("SSH-2.0-OpenSSH_9.9\r\n\r\n"),
-            Expect::bad_gateway("the backend did not answer: invalid HTTP version parsed"),
+            Expect::bad_gateway("the backend did not respond: invalid HTTP version parsed"),
         ),
         row("an error first", hello.ended(MockResponse::sse(&[&hello.error])), http_error(hello.error_status)),
         row(
@@ -210,43 +210,47 @@ fn transport_failures(hello: &HelloStream) -> Vec<Row> {
         row(
             "SSE cut in the middle",
             half.clone().pause(SHORT_PAUSE).disconnect(),
-            Expect::interrupted("the backend was lost: unexpected EOF during chunk size line"),
+            Expect::interrupted("the connection to the backend was lost: unexpected EOF during chunk size line"),
         ),
         row(
             "SSE cut in an event",
             half.clone().bytes("data: {\"id\":\"chatc").pause(SHORT_PAUSE).disconnect(),
-            Expect::interrupted("the backend was lost: unexpected EOF during chunk size line"),
+            Expect::interrupted("the connection to the backend was lost: unexpected EOF during chunk size line"),
         ),
         row(
             "JSON cut in the middle",
             MockResponse::json(200, &hello.body[..40]).chunked().disconnect(),
-            Expect::bad_gateway("the backend was lost: unexpected EOF during chunk size line"),
+            Expect::bad_gateway("the connection to the backend was lost: unexpected EOF during chunk size line"),
         ),
         row(
             "SSE reset in the middle",
             half.clone().pause(SHORT_PAUSE).reset(),
-            Expect::interrupted("the backend was lost: Connection reset by peer (os error 104)"),
+            Expect::interrupted("the connection to the backend was lost: Connection reset by peer (os error 104)"),
         ),
         row(
             "JSON reset in the middle",
             MockResponse::json(200, &hello.body[..40]).chunked().pause(SHORT_PAUSE).reset(),
-            Expect::bad_gateway("the backend was lost: Connection reset by peer (os error 104)"),
+            Expect::bad_gateway("the connection to the backend was lost: Connection reset by peer (os error 104)"),
         ),
-        row("SSE without a finish", half.clone(), Expect::interrupted("the backend's answer ended in the middle")),
+        row(
+            "SSE without a finish",
+            half.clone(),
+            Expect::interrupted("the backend's response ended before it was complete"),
+        ),
         row(
             "SSE without a finish, but with an end",
             hello.ended(half.clone()),
-            Expect::interrupted("the backend's answer ended in the middle"),
+            Expect::interrupted("the backend's response ended before it was complete"),
         ),
         row(
             "SSE without a finish, until the connection closes",
             half.clone().until_close(),
-            Expect::interrupted("the backend's answer ended in the middle"),
+            Expect::interrupted("the backend's response ended before it was complete"),
         ),
         row(
             "SSE, a length too long",
             half.clone().wrong_length(10),
-            Expect::interrupted("the backend was lost: end of file before message length reached"),
+            Expect::interrupted("the connection to the backend was lost: end of file before message length reached"),
         ),
         row(
             "SSE, a length too short",
@@ -254,12 +258,12 @@ fn transport_failures(hello: &HelloStream) -> Vec<Row> {
                 .clone()
                 .header("connection", "close")
                 .wrong_length(-(hello.text().len() as isize) + half_length(hello)),
-            Expect::interrupted("the backend's answer ended in the middle"),
+            Expect::interrupted("the backend's response ended before it was complete"),
         ),
         row(
             "JSON, a length too long",
             json.clone().wrong_length(10),
-            Expect::bad_gateway("the backend was lost: end of file before message length reached"),
+            Expect::bad_gateway("the connection to the backend was lost: end of file before message length reached"),
         ),
         row("SSE that is empty", MockResponse::sse(&[]), Expect::bad_gateway("the backend ended without an answer")),
         row(
@@ -324,13 +328,13 @@ fn transport_failures(hello: &HelloStream) -> Vec<Row> {
     }
     for status in [301, 302, 303, 307, 308] {
         let answer = MockResponse::new(status).header("location", "http://127.0.0.1:1/v1/elsewhere");
-        let message = format!("the backend answered {status}, a redirect, which is not followed");
+        let message = format!("the backend responded with {status}, a redirect, which is not followed");
         rows.push(row(&format!("a redirect, {status}"), answer, Expect::bad_gateway(&message)));
     }
     rows
 }
 
-const NEITHER: &str = "what the backend sent is neither an event stream nor JSON";
+const NEITHER: &str = "the backend's response is neither an event stream nor JSON";
 
 /// Long enough for the gateway to read what was sent before a reset.
 const SHORT_PAUSE: Duration = Duration::from_millis(15);

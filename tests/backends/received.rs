@@ -155,7 +155,7 @@ fn typed(events: &[Event]) -> Received {
         Received::Complete(text) | Received::Interrupted { text, .. } => text,
         Received::HttpError { .. } => panic!("{received:?}"),
     };
-    assert_eq!(*repeated, text, "the end repeats what was said");
+    assert_eq!(*repeated, text, "the final event repeats the text");
     received
 }
 

@@ -47,7 +47,7 @@ fn the_backend_key_is_sent_in_one_header_only() {
         let pages = ["/v1/models", "/v1/models/demo", "/metrics"].map(|path| fixture.fetch(Request::get(path)).text());
         assert!(pages.iter().all(|text| !text.contains(BACKEND_KEY)), "{pages:?}");
         let log = fixture.server.wait_for_log("/metrics");
-        assert!(log.contains("TRACE"), "the log is not at its most talkative");
+        assert!(log.contains("TRACE"), "the log level is not trace");
         assert!(!log.contains(BACKEND_KEY), "{}", lines_with_key(&log));
         assert!(!fixture.server.banner.contains(BACKEND_KEY));
     }
@@ -79,7 +79,10 @@ fn the_backend_key_is_redacted_in_backend_errors() {
     for (answer, message) in [
         (MockResponse::json(401, &body), "Incorrect API key provided: [redacted]."),
         (MockResponse::sse(&[&body]).status(401), "Incorrect API key provided: [redacted]."),
-        (MockResponse::new(401).bytes(&message), "the backend answered 401: Incorrect API key provided: [redacted]."),
+        (
+            MockResponse::new(401).bytes(&message),
+            "the backend responded with 401: Incorrect API key provided: [redacted].",
+        ),
         (MockResponse::json(401, &body).header("x-key", BACKEND_KEY).gzip(), "Incorrect API key provided: [redacted]."),
     ] {
         for (status, text) in visible_output(&fixture, answer) {
@@ -89,7 +92,7 @@ fn the_backend_key_is_redacted_in_backend_errors() {
         }
     }
     let log = fixture.server.log();
-    assert!(log.contains("TRACE"), "the log is not at its most talkative");
+    assert!(log.contains("TRACE"), "the log level is not trace");
     assert!(!log.contains(BACKEND_KEY), "{}", lines_with_key(&log));
 }
 
@@ -109,7 +112,7 @@ fn the_backend_key_is_redacted_in_stream_errors() {
         }
     }
     let log = fixture.server.log();
-    assert!(log.contains("TRACE"), "the log is not at its most talkative");
+    assert!(log.contains("TRACE"), "the log level is not trace");
     assert!(!log.contains(BACKEND_KEY), "{}", lines_with_key(&log));
 }
 
@@ -133,7 +136,7 @@ fn the_backend_key_is_redacted_in_the_log() {
         }
     }
     let log = fixture.server.log();
-    assert!(log.contains("TRACE"), "the log is not at its most talkative");
+    assert!(log.contains("TRACE"), "the log level is not trace");
     assert!(!log.contains(BACKEND_KEY), "{}", lines_with_key(&log));
 }
 
@@ -193,7 +196,7 @@ fn a_missing_backend_key_is_an_error() {
     for (key_source, hint) in [("{ file: /nowhere/key }", "/nowhere/key"), ("{ env: NO_SUCH_KEY }", "NO_SUCH_KEY")] {
         let server = serve().add(with_key_source(key_source, &backend)).start();
         let reply = server.fetch(Dialect::Chat.request(Form::Stream));
-        let message = "the key of the backend `b` is missing".to_owned();
+        let message = "the API key of the backend `b` is missing".to_owned();
         let expected = Received::HttpError { status: 500, message, code: None, retry_after: None };
         assert_eq!(Dialect::Chat.read(Form::Stream, &reply), expected);
         server.wait_for_log(hint);
@@ -216,8 +219,8 @@ fn unauthorized(reply: &Reply, message: &str) {
 
 /// Asserts that every endpoint requires the key and rejects every kind of wrong key.
 fn assert_key_required(server: &Server, key: &str) {
-    const NEEDED: &str = "a key is needed: `Authorization: Bearer KEY`";
-    const UNKNOWN: &str = "this key is not known";
+    const NEEDED: &str = "an API key is required: `Authorization: Bearer KEY`";
+    const UNKNOWN: &str = "invalid API key";
     let places = || {
         let turns = Dialect::ALL.into_iter().flat_map(|d| [Form::Stream, Form::Json].map(|f| d.request(f)));
         turns.chain(["/v1/models", "/v1/models/demo", "/metrics"].map(Request::get)).collect::<Vec<_>>()
@@ -262,7 +265,7 @@ fn a_configured_key_is_required() {
     fixture.set_response(hello.json());
     assert_key_required(&fixture.server, CLIENT_KEY);
     let request_count = fixture.backend.requests().iter().filter(|seen| seen.method == "POST").count();
-    assert_eq!(request_count, 0, "the backend was asked for somebody without a key");
+    assert_eq!(request_count, 0, "the backend received a request without a key");
     for dialect in Dialect::ALL {
         let request = dialect.request(Form::Json).header("authorization", &format!("bearer {CLIENT_KEY}"));
         assert_eq!(dialect.read(Form::Json, &fixture.fetch(request)), complete_hello());
@@ -274,7 +277,7 @@ fn a_configured_key_is_required() {
 #[test]
 fn the_key_is_checked_before_the_body_is_read() {
     let fixture = GatewayFixture::launched("openai-chat", |launch| launch.env("REFRAME_API_KEY", CLIENT_KEY));
-    unauthorized(&fixture.fetch(Request::post("{")), "a key is needed: `Authorization: Bearer KEY`");
+    unauthorized(&fixture.fetch(Request::post("{")), "an API key is required: `Authorization: Bearer KEY`");
 }
 
 fn with_client_keys(keys: &str) -> TestDir {
@@ -324,7 +327,10 @@ fn a_non_local_address_requires_a_key() {
         assert_eq!((exit.code, exit.stdout.as_str(), exit.stderr), (Some(2), "", expected));
     }
     let with_key = Launch::new().args(["serve", "--listen", "0.0.0.0:0"]).env("REFRAME_API_KEY", CLIENT_KEY).start();
-    unauthorized(&local(&with_key).fetch(Request::get("/v1/models")), "a key is needed: `Authorization: Bearer KEY`");
+    unauthorized(
+        &local(&with_key).fetch(Request::get("/v1/models")),
+        "an API key is required: `Authorization: Bearer KEY`",
+    );
     let dir = TestDir::empty().with_edit("gateway.yaml", "listen: 127.0.0.1:8080\n", "auth: none\n");
     let open = Launch::new().args(["serve", "--listen", "0.0.0.0:0"]).add(dir).start();
     assert_eq!(local(&open).fetch(Request::get("/v1/models")).status(), 200);
@@ -363,7 +369,7 @@ fn assert_rejected(cases: &[(&str, &str, &str)]) {
 
 #[test]
 fn metadata_addresses_are_rejected_in_every_notation() {
-    let help = "if that is meant, name it in `allow_addresses:`";
+    let help = "if this is intended, add it to `allow_addresses:`";
     let cases = [
         ("http://169.254.169.254/v1", "169.254.169.254"),
         ("http://169.254.0.1:9000/v1", "169.254.0.1"),
@@ -396,19 +402,19 @@ fn metadata_addresses_embedded_in_others_are_rejected() {
 #[test]
 fn a_base_url_has_only_a_host_and_a_path() {
     let (key, more) =
-        ("say where it is: `api_key: { env: NAME }`", "what follows the path is said by the backend file");
-    let (full_text, hello) = ("write it whole: http://127.0.0.1:9000/v1", "a backend is reached over http or https");
+        ("set the key with `api_key: { env: NAME }`", "the backend file defines the rest of the request URL");
+    let (full_text, hello) = ("write the full URL: http://127.0.0.1:9000/v1", "use http or https");
     assert_rejected(&[
-        ("http://user:pass@127.0.0.1/v1", "a key does not stand in a URL", key),
-        ("http://user@127.0.0.1/v1", "a key does not stand in a URL", key),
-        ("http://:pass@127.0.0.1/v1", "a key does not stand in a URL", key),
-        ("http://127.0.0.1/v1?a=b", "this URL has more than a path", more),
-        ("http://127.0.0.1/v1#a", "this URL has more than a path", more),
-        ("ftp://127.0.0.1/v1", "`ftp` is not spoken", hello),
-        ("file:///etc/passwd", "`file` is not spoken", hello),
-        ("ws://127.0.0.1/v1", "`ws` is not spoken", hello),
-        ("127.0.0.1:9000", "this is not a URL", full_text),
-        ("http://", "this is not a URL", full_text),
+        ("http://user:pass@127.0.0.1/v1", "a URL must not contain credentials", key),
+        ("http://user@127.0.0.1/v1", "a URL must not contain credentials", key),
+        ("http://:pass@127.0.0.1/v1", "a URL must not contain credentials", key),
+        ("http://127.0.0.1/v1?a=b", "the URL must not have a query or a fragment", more),
+        ("http://127.0.0.1/v1#a", "the URL must not have a query or a fragment", more),
+        ("ftp://127.0.0.1/v1", "unsupported URL scheme `ftp`", hello),
+        ("file:///etc/passwd", "unsupported URL scheme `file`", hello),
+        ("ws://127.0.0.1/v1", "unsupported URL scheme `ws`", hello),
+        ("127.0.0.1:9000", "invalid URL", full_text),
+        ("http://", "invalid URL", full_text),
         ("http:///v1", "this URL has no host", full_text),
     ]);
 }
@@ -418,11 +424,11 @@ fn unknown_names_are_rejected_with_the_known_ones() {
     let exit = serve().args(["--backend", "openai-caht=http://127.0.0.1:9/v1"]).run_with_timeout();
     assert_eq!(exit.code, Some(2));
     let first = exit.stderr.lines().next().unwrap();
-    assert_eq!(first, "error[RF020]: --backend: no backend file that is asked over HTTP says `backend: openai-caht`");
+    assert_eq!(first, "error[RF020]: --backend: no HTTP backend file defines `backend: openai-caht`");
     let help = exit.stderr.lines().nth(2).unwrap();
     assert!(help.starts_with(" = help: one of ") && help.contains("openai-chat") && !help.contains("replay"), "{help}");
     let exit = serve().args(["--profile", "opneai"]).run_with_timeout();
-    let expected = "error[RF020]: --profile: no profile is called `opneai`\n |\n = help: one of codex-proxy or openai\n\n\
+    let expected = "error[RF020]: --profile: unknown profile `opneai`\n |\n = help: one of codex-proxy or openai\n\n\
                     error: the mappings do not load, so there is nothing to serve\n";
     assert_eq!((exit.code, exit.stderr.as_str()), (Some(2), expected));
     let exit = serve().args(["--backend", "openai-chat"]).run_with_timeout();
@@ -436,7 +442,7 @@ fn unknown_names_are_rejected_with_the_known_ones() {
 fn a_model_name_cannot_change_the_path_or_host() {
     let fixture = yaml_backend("named");
     fixture
-        .set_response(MockResponse::sse_raw("event: piece\ndata: {\"text\":\"Hello\"}\n\nevent: over\ndata: {}\n\n"));
+        .set_response(MockResponse::sse_raw("event: delta\ndata: {\"text\":\"Hello\"}\n\nevent: over\ndata: {}\n\n"));
     let fetch = |model: &str| {
         let reply = fixture.fetch(Dialect::Chat.request_with(Form::Json, json!({ "model": model })));
         Dialect::Chat.read(Form::Json, &reply)
@@ -459,13 +465,13 @@ fn a_model_name_cannot_change_the_path_or_host() {
     ] {
         assert_eq!(fetch(model), complete_hello(), "{model:?}");
         let seen = fixture.last();
-        assert_eq!(seen.path, format!("/v1/models/{path}/say"));
+        assert_eq!(seen.path, format!("/v1/models/{path}/generate"));
         assert_eq!(seen.header("host"), Some(&*fixture.backend.addr().to_string()));
         assert_eq!(seen.json(), json!({ "model": model }));
     }
     let request_count = fixture.backend.requests().len();
     for model in [".", ".."] {
-        let message = format!("`{model}` cannot be the name of a model");
+        let message = format!("`{model}` is not a valid model name");
         let expected =
             Received::HttpError { status: 400, message, code: Some("invalid_value".to_owned()), retry_after: None };
         assert_eq!(fetch(model), expected);
@@ -488,7 +494,7 @@ fn a_model_named_dot_dot_is_accepted_outside_a_path() {
 #[test]
 fn a_request_field_cannot_inject_a_header() {
     let fixture = yaml_backend("lines");
-    fixture.set_response(MockResponse::ndjson(&[r#"{"kind":"piece","text":"Hello"}"#, r#"{"kind":"over"}"#]));
+    fixture.set_response(MockResponse::ndjson(&[r#"{"kind":"delta","text":"Hello"}"#, r#"{"kind":"over"}"#]));
     let fetch = |user: Value| {
         let reply = fixture.fetch(Dialect::Chat.request_with(Form::Json, json!({ "user": user })));
         Dialect::Chat.read(Form::Json, &reply)
@@ -498,12 +504,12 @@ fn a_request_field_cannot_inject_a_header() {
     assert_eq!(fixture.last().header("x-key"), None);
     let request_count = fixture.backend.requests().len();
     for user in ["a\r\nx-evil: 1", "a\nx-evil: 1", "a\rb", "a\0b", "\r\n\r\nGET /evil HTTP/1.1\r\n\r\n", "\u{7f}"] {
-        let message = "the header `x-user` cannot hold what the request says".to_owned();
+        let message = "the header `x-user` cannot contain the value from the request".to_owned();
         let expected =
             Received::HttpError { status: 400, message, code: Some("invalid_value".to_owned()), retry_after: None };
         assert_eq!(fetch(json!(user)), expected, "{user:?}");
     }
-    assert_eq!(fixture.backend.requests().len(), request_count, "the backend was asked all the same");
+    assert_eq!(fixture.backend.requests().len(), request_count, "the backend received a request");
 }
 
 #[test]

@@ -73,7 +73,7 @@ fn a_stream_split_at_every_byte_gives_the_same_bytes() {
                     assert_eq!(
                         normalize(fixture.set_response(split).fetch(dialect.request(form)).ok()),
                         whole,
-                        "pieces of {size}: {name} {dialect:?} {form:?}"
+                        "chunks of {size}: {name} {dialect:?} {form:?}"
                     );
                 }
             }
@@ -194,7 +194,7 @@ fn an_event_above_the_size_limit_is_a_typed_error() {
     let two_lines = large(1400).replace("\"index\"", "\ndata: \"index\"");
     let many_lines = format!("data: {}\n\n", vec!["0"; 600].join("\ndata: "));
     for (what, answer) in [
-        ("in one piece", MockResponse::sse(&[&large(1400)])),
+        ("in one chunk", MockResponse::sse(&[&large(1400)])),
         ("with what follows", hello.ended(MockResponse::sse(&[&large(1400)]))),
         ("in one write", MockResponse::sse_raw(format!("data: {}\n\n{}", large(1400), hello.text()))),
         ("in two lines", MockResponse::sse_raw(format!("data: {two_lines}\n\n{}", hello.text()))),
@@ -224,7 +224,7 @@ fn an_event_above_the_size_limit_is_a_typed_error() {
         &fixture,
         "white space without end",
         MockResponse::sse_raw("").endless(" ".repeat(100)),
-        &bad_gateway("what the backend sent before its first event is larger than 1000 bytes"),
+        &bad_gateway("the data before the backend's first event is larger than 1000 bytes"),
     );
 }
 
@@ -235,7 +235,7 @@ fn a_buffered_response_has_its_own_size_limit() {
     let endless = || MockResponse::sse(&[&delta]).endless(format!("data: {delta}\n\n"));
     for dialect in [Dialect::Chat, Dialect::Completions] {
         let received = dialect.read(Form::Json, &fixture.set_response(endless()).fetch(dialect.request(Form::Json)));
-        assert_eq!(received, bad_gateway("the backend's answer is larger than 5000 bytes"), "{dialect:?}");
+        assert_eq!(received, bad_gateway("the backend's response is larger than 5000 bytes"), "{dialect:?}");
     }
     // A stream is not buffered, so it may exceed the limit.
     let long = hello.ended(
@@ -259,7 +259,9 @@ fn an_endless_backend_is_disconnected_after_the_end_marker() {
         assert_eq!(fetch_received(&fixture, Dialect::Chat, form), complete_hello());
         assert_within("the end, before an endless rest", started.elapsed(), Duration::from_millis(100));
     }
-    eventually("the backend is left", || (fixture.backend.disconnects().len() == before + 2).then_some(()));
+    eventually("the backend request is cancelled", || {
+        (fixture.backend.disconnects().len() == before + 2).then_some(())
+    });
 }
 
 // ---- encodings
@@ -309,10 +311,15 @@ fn a_compressed_error_is_decoded() {
 fn an_invalid_gzip_body_is_an_error() {
     let (hello, fixture) = (HelloStream::of("openai-chat"), GatewayFixture::of("openai-chat"));
     let lie = hello.stream().header("content-encoding", "gzip");
-    assert_all_receive(&fixture, "a lie", lie, &bad_gateway("the backend was lost: Invalid gzip header"));
+    assert_all_receive(
+        &fixture,
+        "a lie",
+        lie,
+        &bad_gateway("the connection to the backend was lost: Invalid gzip header"),
+    );
     let split = hello.half().pause(Duration::from_millis(10)).disconnect().gzip();
     for dialect in [Dialect::Chat, Dialect::Completions] {
-        let message = "the backend was lost: unexpected EOF during chunk size line".to_owned();
+        let message = "the connection to the backend was lost: unexpected EOF during chunk size line".to_owned();
         let received = fetch_received(fixture.set_response(split.clone()), dialect, Form::Stream);
         assert_eq!(received, Received::Interrupted { text: "Hel".to_owned(), message, code: None });
     }
@@ -340,7 +347,7 @@ fn events_are_not_delayed_by_compression() {
         // The backend sends them 0, GAP and 2 GAP after its request, which is not before the client's request.
         for (part, sent) in [("\"Hel\"", Duration::ZERO), ("\"lo\"", GAP), ("[DONE]", GAP * 2)] {
             let late = (arrived_at(part) - started).saturating_sub(sent);
-            assert_within(&format!("B079 {what}: {part} after it was sent"), late, Duration::from_millis(50));
+            assert_within(&format!("{what}: {part} after it was sent"), late, Duration::from_millis(50));
             assert!(late < GAP, "{part} waited for what came after it");
         }
     }
@@ -420,7 +427,7 @@ const LINES: &str = r#"
 backend: lines
 transport: http
 request:
-  path: /say
+  path: /generate
   stream: always
   headers: { x-user: "{{ request.user }}", x-key: "{{ secret.key }}" }
   body: { model: "{{ request.model }}" }
@@ -428,7 +435,7 @@ events:
   framing: ndjson
   event_name: $.kind
   rules:
-    - { event: piece, emit: [ text: { delta: $.text } ] }
+    - { event: delta, emit: [ text: { delta: $.text } ] }
     - { event: over, emit: [ finish: { reason: stop } ] }
     - { event: trouble, emit: [ fault: { message: $.why, code: $.code } ] }
 "#;
@@ -437,14 +444,14 @@ const NAMED: &str = r#"
 backend: named
 transport: http
 request:
-  path: "/models/{{ model }}/say"
+  path: "/models/{{ model }}/generate"
   stream: always
   body: { model: "{{ request.model }}" }
 events:
   framing: { sse: { event: type } }
   event_name: $.type
   rules:
-    - { event: piece, emit: [ text: { delta: $.text } ] }
+    - { event: delta, emit: [ text: { delta: $.text } ] }
     - { event: over, emit: [ finish: { reason: stop } ] }
 "#;
 
@@ -460,7 +467,7 @@ pub fn yaml_backend(name: &str) -> MutexGuard<'static, GatewayFixture> {
 #[test]
 fn an_ndjson_backend_needs_only_yaml() {
     let fixture = yaml_backend("lines");
-    let lines = [r#"{"kind":"piece","text":"Hel"}"#, r#"{"kind":"piece","text":"lo"}"#, r#"{"kind":"over"}"#];
+    let lines = [r#"{"kind":"delta","text":"Hel"}"#, r#"{"kind":"delta","text":"lo"}"#, r#"{"kind":"over"}"#];
     let text = lines.join("\n");
     for (what, answer) in [
         ("as it should", MockResponse::ndjson(&lines)),
@@ -476,19 +483,19 @@ fn an_ndjson_backend_needs_only_yaml() {
     ] {
         assert_all_receive(&fixture, what, answer, &complete_hello());
     }
-    assert_eq!((fixture.last().path.as_str(), fixture.last().json()), ("/v1/say", json!({ "model": "m" })));
+    assert_eq!((fixture.last().path.as_str(), fixture.last().json()), ("/v1/generate", json!({ "model": "m" })));
     let broken = MockResponse::ndjson(&[lines[0], r#"{"kind":"trouble","why":"no, because","code":"nope"}"#]);
     let received = fetch_received(fixture.set_response(broken), Dialect::Chat, Form::Stream);
     let message = "no, because".to_owned();
     assert_eq!(received, Received::Interrupted { text: "Hel".to_owned(), message, code: Some("nope".to_owned()) });
     let received = fetch_received(fixture.set_response(MockResponse::ndjson(&lines[..1])), Dialect::Chat, Form::Json);
-    assert_eq!(received, bad_gateway("the backend's answer ended in the middle"));
+    assert_eq!(received, bad_gateway("the backend's response ended before it was complete"));
 }
 
 #[test]
 fn a_backend_with_names_only_in_sse_frames_needs_only_yaml() {
     let fixture = yaml_backend("named");
-    let text = "event: piece\ndata: {\"text\":\"Hel\"}\n\ndata: {\"text\":\"lo\"}\nevent: piece\n\nevent: ping\n\nevent: over\ndata: {}\n\n";
+    let text = "event: delta\ndata: {\"text\":\"Hel\"}\n\ndata: {\"text\":\"lo\"}\nevent: delta\n\nevent: ping\n\nevent: over\ndata: {}\n\n";
     assert_all_receive(&fixture, "as it should", MockResponse::sse_raw(text), &complete_hello());
     assert_all_receive(
         &fixture,
@@ -497,14 +504,14 @@ fn a_backend_with_names_only_in_sse_frames_needs_only_yaml() {
         &complete_hello(),
     );
     // A name applies only to its own event.
-    let nameless = text.replacen("data: {\"text\":\"lo\"}\nevent: piece", "data: {\"text\":\"lo\"}", 1);
+    let nameless = text.replacen("data: {\"text\":\"lo\"}\nevent: delta", "data: {\"text\":\"lo\"}", 1);
     assert_all_receive(
         &fixture,
-        "a piece without a name",
+        "an event without a name",
         MockResponse::sse_raw(nameless),
         &Received::Complete("Hel".to_owned()),
     );
-    assert_eq!(fixture.last().path, "/v1/models/m/say");
+    assert_eq!(fixture.last().path, "/v1/models/m/generate");
 }
 
 // ---- connections
@@ -515,7 +522,7 @@ fn turns_reuse_a_connection_after_the_end_marker() {
         let (hello, fixture) = (HelloStream::of(name), GatewayFixture::of(name));
         let stream = hello.stream();
         let late_end = hello.stream().pause(Duration::from_millis(20));
-        for (what, answer) in [("SSE", stream), ("SSE whose last chunk is late", late_end), ("JSON", hello.json())] {
+        for (what, answer) in [("SSE", stream), ("SSE with a late last chunk", late_end), ("JSON", hello.json())] {
             let before = fixture.backend.connections();
             for dialect in Dialect::ALL {
                 for form in [Form::Stream, Form::Json] {

@@ -13,7 +13,7 @@ const MIB: u64 = 1 << 20;
 /// Waits until the backend cannot write any more, and returns the number of bytes written so far.
 fn wait_until_blocked(gateway: &TestGateway) -> u64 {
     let (mut last, mut since) = (gateway.backend.written(), Instant::now());
-    eventually("the backend is paused", || {
+    eventually("the backend is blocked", || {
         let now = gateway.backend.written();
         if now != last {
             (last, since) = (now, Instant::now());
@@ -33,11 +33,11 @@ fn a_client_that_does_not_read_blocks_the_backend() {
     let mut stream = Client::narrow(gateway.server.addr()).stream(dialect_request("chat", "s-endless", true)).sse();
     stream.next().unwrap();
     let last = wait_until_blocked(&gateway);
-    println!("paused after {:.1?} and {:.1} MiB", started.elapsed(), last as f64 / MIB as f64);
-    assert!(last < 32 * MIB, "{last} bytes were taken from the backend before it was paused");
+    println!("blocked after {:.1?} and {:.1} MiB", started.elapsed(), last as f64 / MIB as f64);
+    assert!(last < 32 * MIB, "{last} bytes were taken from the backend before it was blocked");
     let grown = gateway.server.resident().saturating_sub(before);
     println!("the gateway grew by {:.1} MiB", grown as f64 / MIB as f64);
-    assert!(grown < 48 * MIB, "{grown} bytes more while nobody reads");
+    assert!(grown < 48 * MIB, "{grown} bytes more without a reader");
     // Reading resumes the stream without losses: all bytes written so far arrive, and more follow.
     let mut read = 0;
     while read < last + MIB {
@@ -45,13 +45,14 @@ fn a_client_that_does_not_read_blocks_the_backend() {
         assert_eq!(next.name(), "chunk");
         read += next.text().len() as u64;
     }
-    assert!(gateway.backend.written() > last, "the backend went on");
+    assert!(gateway.backend.written() > last, "the backend continued");
     let grown = gateway.server.resident().saturating_sub(before);
     println!("and by {:.1} MiB after {} MiB were read", grown as f64 / MIB as f64, read / MIB);
     let closed = Instant::now();
     drop(stream);
-    let disconnected_at = eventually("the backend is left", || gateway.backend.disconnects().first().copied());
-    assert_within("a blocked backend is left", disconnected_at.saturating_duration_since(closed), ms(250));
+    let disconnected_at =
+        eventually("the backend request is cancelled", || gateway.backend.disconnects().first().copied());
+    assert_within("a blocked backend request is cancelled", disconnected_at.saturating_duration_since(closed), ms(250));
 }
 
 #[test]
@@ -86,7 +87,7 @@ fn the_cost_of_a_stream_is_linear_in_its_length() {
     };
     stream(100);
     let (short, long) = (stream(500), stream(2000));
-    println!("500 pieces in {short:.1?}, 2000 in {long:.1?}");
+    println!("500 chunks in {short:.1?}, 2000 in {long:.1?}");
     assert!(
         long < short * 12,
         "four times the length took {:.1} times as long",
@@ -128,5 +129,5 @@ fn two_hundred_slow_streams_run_concurrently() {
     let grown = gateway.server.resident().saturating_sub(before);
     println!("the gateway grew by {:.1} MiB", grown as f64 / MIB as f64);
     assert!(grown < 64 * MIB, "{grown} bytes for 200 streams");
-    eventually("all places are free", || (gateway.metric("turns") == 0.0).then_some(()));
+    eventually("all slots are free", || (gateway.metric("reframe_turns_in_flight") == 0.0).then_some(()));
 }

@@ -9,13 +9,14 @@ const LIMIT: std::time::Duration = ms(250);
 
 /// Asserts that the backend's `n`th connection ended soon after `closed`.
 fn assert_backend_disconnected(gateway: &TestGateway, n: usize, closed: Instant, what: &str) {
-    let disconnected_at = eventually("the backend is left", || gateway.backend.disconnects().get(n).copied());
+    let disconnected_at =
+        eventually("the backend request is cancelled", || gateway.backend.disconnects().get(n).copied());
     assert_within(what, disconnected_at.saturating_duration_since(closed), LIMIT);
-    eventually("its place is free", || (gateway.metric("turns") == 0.0).then_some(()));
+    eventually("its slot is free", || (gateway.metric("reframe_turns_in_flight") == 0.0).then_some(()));
 }
 
 fn wait_for_request(gateway: &TestGateway, n: usize) {
-    eventually("the backend is asked", || (gateway.backend.requests().len() == n + 1).then_some(()));
+    eventually("the backend receives the request", || (gateway.backend.requests().len() == n + 1).then_some(()));
 }
 
 #[test]
@@ -27,7 +28,7 @@ fn a_client_disconnect_cancels_the_backend_request() {
     gateway.set_response("g-mid", MockResponse::sse_raw(event(&created()) + &event(&text_delta("One"))).stall());
     let mut n = 0;
     for dialect in ["chat", "responses", "completions"] {
-        for (model, window) in [("g-hang", "before the backend's head"), ("g-head", "before the first byte")] {
+        for (model, window) in [("g-hang", "before the backend's headers"), ("g-head", "before the first byte")] {
             for stream in [true, false] {
                 let mut client = gateway.server.client();
                 client.send(&dialect_request(dialect, model, stream));
@@ -79,15 +80,15 @@ fn every_finished_turn_frees_its_slot() {
     stream.next().unwrap();
     let rejected = gateway.server.fetch(dialect_request("chat", "g-busy", false));
     assert_eq!((rejected.status(), rejected.header("retry-after")), (503, Some("1")));
-    assert_eq!(gateway.metric("turns"), 1.0);
+    assert_eq!(gateway.metric("reframe_turns_in_flight"), 1.0);
     assert_eq!(stream.rest().last().unwrap().name(), "error");
     for _ in 0..3 {
-        eventually("a place is free", || {
+        eventually("a slot is free", || {
             (gateway.server.fetch(dialect_request("chat", "g-fault", true)).status() == 500).then_some(())
         });
         assert_eq!(gateway.server.fetch(Request::post("{")).status(), 400);
     }
-    assert_eq!(gateway.metric("turns"), 0.0);
+    assert_eq!(gateway.metric("reframe_turns_in_flight"), 0.0);
 }
 
 #[test]

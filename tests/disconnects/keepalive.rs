@@ -42,7 +42,7 @@ fn comments_are_sent_before_the_first_event_and_between_events() {
     let started = Instant::now();
     let stream = chat().server.client().stream(dialect_request("chat", "k-both", true)).sse();
     let head = started.elapsed();
-    assert!(head >= ms(195) && head < ms(600), "the head came after {head:?}");
+    assert!(head >= ms(195) && head < ms(600), "the headers arrived after {head:?}");
     let messages = stream.rest();
     let runs = runs(&messages);
     let names: Vec<&str> = runs.iter().map(|(name, _)| name.as_str()).collect();
@@ -92,7 +92,7 @@ fn comments_can_be_disabled_per_client() {
     run_concurrently(without, |request| {
         let started = Instant::now();
         let stream = chat().server.client().stream(request).sse();
-        assert!(started.elapsed() >= ms(490), "the head left early: {:?}", started.elapsed());
+        assert!(started.elapsed() >= ms(490), "the headers were sent early: {:?}", started.elapsed());
         assert_eq!(names(&stream.rest()), ["chunk", "chunk", "chunk", "[DONE]"]);
     });
     let with = [
@@ -126,9 +126,9 @@ fn a_fault_after_a_comment_follows_a_valid_stream_start() {
         ("k-inside", empty_stream().pause(ms(300)).event(&error_body), "too many"),
         ("k-end", empty_stream().pause(ms(300)), "the backend ended without an answer"),
         ("k-done", empty_stream().pause(ms(300)).event("[DONE]"), "the backend ended without an answer"),
-        ("k-stall", empty_stream().stall(), "the backend did not begin its answer in 1.2s"),
-        ("k-cut", empty_stream().pause(ms(300)).disconnect(), "the backend was lost: "),
-        ("k-reset", MockResponse::raw().pause(ms(300)).reset(), "the backend did not answer: "),
+        ("k-stall", empty_stream().stall(), "the backend did not start its response within 1.2s"),
+        ("k-cut", empty_stream().pause(ms(300)).disconnect(), "the connection to the backend was lost: "),
+        ("k-reset", MockResponse::raw().pause(ms(300)).reset(), "the backend did not respond: "),
     ];
     run_concurrently(faults, |(model, answer, message)| {
         chat().set_response(model, answer);

@@ -26,15 +26,15 @@ fn response_headers_wait_for_the_first_event() {
     let started = Instant::now();
     let mut stream = chat.server.client().stream(dialect_request("chat", "h-first", true)).sse();
     let head = started.elapsed();
-    assert!(head >= ms(240), "the head came after {head:?}");
-    assert_within("the head behind the first event", head - ms(240), ms(100));
+    assert!(head >= ms(240), "the headers arrived after {head:?}");
+    assert_within("the headers after the first event", head - ms(240), ms(100));
     assert_eq!(stream.head().status, 200);
     assert_eq!(stream.next().unwrap().json()["choices"][0]["delta"]["role"], "assistant");
     let one = stream.next().unwrap();
     assert_eq!(one.json()["choices"][0]["delta"]["content"], "One");
     let two = stream.next().unwrap();
     assert_eq!(two.json()["choices"][0]["delta"]["content"], "Two");
-    assert!(two.at - one.at >= ms(200), "what was sent apart came together");
+    assert!(two.at - one.at >= ms(200), "separate events arrived together");
     assert_eq!(names(&stream.rest()), ["chunk", "[DONE]"]);
 }
 
@@ -54,10 +54,10 @@ fn a_backend_that_sends_only_headers_is_a_504() {
             let reply = chat.server.fetch(dialect_request(dialect, model, stream));
             let elapsed = started.elapsed();
             assert_eq!(reply.status(), 504, "{model} {dialect} {stream}");
-            let error = json!({ "message": "the backend did not begin its answer in 600ms", "type": "server_error", "param": null, "code": null });
+            let error = json!({ "message": "the backend did not start its response within 600ms", "type": "server_error", "param": null, "code": null });
             assert_eq!(reply.json(), json!({ "error": error }), "{model} {dialect} {stream}");
             assert!(elapsed >= ms(595), "{elapsed:?}");
-            assert_within("a 504 behind its limit", elapsed - ms(595), ms(100));
+            assert_within("a 504 after its limit", elapsed - ms(595), ms(100));
         });
     }
 }
@@ -73,11 +73,11 @@ fn metadata_events_do_not_stop_the_first_event_timeout() {
     // Once a frame was sent, the limit no longer applies.
     let messages = event(&created()) + &event(&text_delta("Well"));
     gateway.set_response(
-        "h-told",
+        "h-sent",
         MockResponse::sse_raw(messages).pause(ms(700)).bytes(event(&super::support::backend_events::completed())),
     );
     assert_eq!(
-        names(&gateway.server.fetch(dialect_request("chat", "h-told", true)).sse_messages()),
+        names(&gateway.server.fetch(dialect_request("chat", "h-sent", true)).sse_messages()),
         ["chunk", "chunk", "chunk", "[DONE]"]
     );
 }
@@ -171,7 +171,7 @@ fn stream_start_immediately_does_not_wait() {
     for (dialect, opening) in opening {
         let started = Instant::now();
         let mut stream = gateway.server.client().stream(dialect_request(dialect, "h-once", true)).sse();
-        assert_within(&format!("the head of {dialect} at once"), started.elapsed(), ms(35));
+        assert_within(&format!("the headers of {dialect} immediately"), started.elapsed(), ms(35));
         for name in opening {
             assert_eq!(stream.next().unwrap().name(), *name);
         }

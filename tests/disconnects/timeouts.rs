@@ -22,9 +22,9 @@ fn an_idle_stream_ends_with_an_error() {
         assert_within("the error behind the idle limit", last - first - ms(390), ms(100));
         assert_eq!(names(&messages)[messages.len() - ends.len()..], ends);
         let failure = messages[messages.len() - ends.len()].text().to_owned();
-        assert!(failure.contains("the backend sent nothing more in 400ms"), "{failure}");
+        assert!(failure.contains("the backend sent nothing for 400ms"), "{failure}");
     }
-    eventually("the backend is left", || (gateway.backend.disconnects().len() == 3).then_some(()));
+    eventually("the backend request is cancelled", || (gateway.backend.disconnects().len() == 3).then_some(()));
 }
 
 #[test]
@@ -43,12 +43,12 @@ fn on_idle_can_truncate_the_response() {
         &end.json(),
     );
     // The client gets a truncated response; the log has the cause.
-    let log = gateway.server.wait_for_log("a turn was cut short");
-    assert!(log.contains("the backend sent nothing more in 300ms"), "{log}");
+    let log = gateway.server.wait_for_log("a turn was truncated");
+    assert!(log.contains("the backend sent nothing for 300ms"), "{log}");
     eventually("it is counted", || {
-        (gateway.metric("faults_total{backend=\"openai-chat\",kind=\"timeout\"}") == 2.0).then_some(())
+        (gateway.metric("reframe_turn_faults_total{backend=\"openai-chat\",kind=\"timeout\"}") == 2.0).then_some(())
     });
-    eventually("both are left", || (gateway.backend.disconnects().len() == 2).then_some(()));
+    eventually("both are cancelled", || (gateway.backend.disconnects().len() == 2).then_some(()));
 }
 
 #[test]
@@ -80,13 +80,13 @@ fn a_slow_but_active_stream_is_limited_only_by_the_idle_timeout() {
     let started = Instant::now();
     let reply = gateway.server.fetch(dialect_request("chat", "i-steady", false));
     assert_eq!(reply.status(), 504);
-    assert_eq!(reply.json()["error"]["message"], "the backend did not finish its answer in 500ms");
+    assert_eq!(reply.json()["error"]["message"], "the backend did not finish its response within 500ms");
     assert!(started.elapsed() >= ms(495));
     assert_within("the 504 behind the overall limit", started.elapsed() - ms(495), ms(100));
     // A body with a failed status contains what was received.
     let body = gateway.server.fetch(dialect_request("responses", "i-steady", false)).json();
     assert_contains(
-        &json!({ "status": "failed", "error": { "message": "the backend did not finish its answer in 500ms" } }),
+        &json!({ "status": "failed", "error": { "message": "the backend did not finish its response within 500ms" } }),
         &body,
     );
     let received = body["output"][0]["content"][0]["text"].as_str().unwrap().len();
@@ -111,7 +111,7 @@ fn an_idle_backend_of_a_json_response_is_a_504_or_failed() {
     gateway.set_response("i-json", empty_stream().event(&word("One")).stall());
     let reply = gateway.server.fetch(dialect_request("chat", "i-json", false));
     assert_eq!(reply.status(), 504);
-    assert_eq!(reply.json()["error"]["message"], "the backend sent nothing more in 300ms");
+    assert_eq!(reply.json()["error"]["message"], "the backend sent nothing for 300ms");
     let body = gateway.server.fetch(dialect_request("responses", "i-json", false)).json();
     assert_contains(&json!({ "status": "failed", "output": [{ "content": [{ "text": "One" }] }] }), &body);
 }
@@ -123,5 +123,8 @@ fn a_stream_can_have_an_overall_timeout() {
     gateway.set_response("i-stream", finished(answer));
     let messages = gateway.server.fetch(dialect_request("chat", "i-stream", true)).sse_messages();
     assert_eq!(messages.last().unwrap().name(), "error");
-    assert_eq!(messages.last().unwrap().json()["error"]["message"], "the backend did not finish its answer in 600ms");
+    assert_eq!(
+        messages.last().unwrap().json()["error"]["message"],
+        "the backend did not finish its response within 600ms"
+    );
 }

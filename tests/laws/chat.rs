@@ -31,7 +31,7 @@ struct ParsedStream {
 
 fn add(text: &mut Option<String>, delta: Option<&Tree>) {
     if let Some(delta) = delta.and_then(Tree::as_str) {
-        assert!(!delta.is_empty(), "an empty piece was told");
+        assert!(!delta.is_empty(), "an empty delta was sent");
         text.get_or_insert_default().push_str(delta);
     }
 }
@@ -58,7 +58,7 @@ fn parse(output: &Output) -> ParsedStream {
         let now = ["id", "object", "created", "model"].map(|k| data.get(k).cloned().unwrap());
         assert_eq!(identity.get_or_insert_with(|| now.clone()), &now, "the identity of a stream is constant");
         if let Some(usage) = data.get("usage").filter(|u| !u.is_null()) {
-            assert!(parsed.usage.replace(usage.clone()).is_none(), "usage is told once");
+            assert!(parsed.usage.replace(usage.clone()).is_none(), "usage is sent once");
             assert!(data.get("choices").unwrap().as_list().unwrap().is_empty());
             assert!(parsed.choices.values().all(|c| c.finish.is_some()), "usage comes after the finishes");
         }
@@ -79,11 +79,11 @@ fn parse_choice(choice: &Tree, parsed: &mut ParsedStream) {
     assert!(state.finish.is_none(), "a frame after the finish of its choice");
     let delta = choice.get("delta").unwrap();
     if delta.get("role").is_some() {
-        assert_eq!(state.roles, 0, "the role is told once");
+        assert_eq!(state.roles, 0, "the role is sent once");
         state.roles += 1;
         return;
     }
-    assert_eq!(state.roles, 1, "the role is told first");
+    assert_eq!(state.roles, 1, "the role is sent first");
     assert!(delta.get("content").is_none() || delta.get("tool_calls").is_none(), "text and calls share a frame");
     add(&mut state.content, delta.get("content"));
     add(&mut state.refusal, delta.get("refusal"));
@@ -99,7 +99,7 @@ fn parse_choice(choice: &Tree, parsed: &mut ParsedStream) {
             state.calls.push(Call { id: text(call.get("id")), name: text(function.get("name")), ..Call::default() });
         } else {
             assert_eq!(at + 1, state.calls.len(), "a fragment of a call that is not the open one");
-            assert!(call.get("id").is_none() && function.get("name").is_none(), "id and name are told once");
+            assert!(call.get("id").is_none() && function.get("name").is_none(), "id and name are sent once");
             state.calls[at].arguments.push_str(arguments);
         }
     }
@@ -110,14 +110,14 @@ pub fn assert_invariants(output: &Output) {
     let parsed = parse(output);
     if output.fault.is_some() {
         assert_eq!(parsed.terminators, 0, "no terminator after a failure");
-        assert!(parsed.failed, "a failure is told");
+        assert!(parsed.failed, "a failure is sent");
         return;
     }
     assert!(!parsed.failed);
     assert_eq!(parsed.terminators, 1);
     assert_eq!(parsed.choices.len(), output.script.n);
     assert!(parsed.choices.values().all(|c| c.finish.is_some()), "every choice has its finish");
-    assert!(parsed.usage.is_none() || output.script.usage, "usage was not asked for");
+    assert!(parsed.usage.is_none() || output.script.usage, "usage was not requested");
     for call in parsed.choices.values().flat_map(|c| &c.calls) {
         assert!(!call.id.is_empty() && !call.name.is_empty());
     }

@@ -36,7 +36,7 @@ pub fn assert_invariants(output: &Output) {
         }
     }
     if output.fault.is_some() {
-        assert!(failed && terminators == 0, "a failure is told, without a terminator");
+        assert!(failed && terminators == 0, "a failure is sent, without a terminator");
         return;
     }
     assert_eq!(terminators, 1);

@@ -111,7 +111,7 @@ impl Output {
 
     pub fn with_late_event(dialect: &str, profile: &str, script: &Script, late: Event) -> Output {
         let (stream, fault) = Self::stream(dialect, profile, script, Some(late));
-        Output { stream, body: Err(Fault::new(FaultKind::Internal, "not asked")), fault, script: script.clone() }
+        Output { stream, body: Err(Fault::new(FaultKind::Internal, "not requested")), fault, script: script.clone() }
     }
 
     fn stream(dialect: &str, profile: &str, script: &Script, late: Option<Event>) -> (StreamOutput, Option<Fault>) {
@@ -134,7 +134,7 @@ impl Output {
         script: &Script,
         response_mode: ResponseMode,
     ) -> (Pipeline, Vec<reframe::testing::domain::Frame>) {
-        let mut view = TurnRequest::minimal("asked", response_mode == ResponseMode::Stream).view;
+        let mut view = TurnRequest::minimal("requested", response_mode == ResponseMode::Stream).view;
         view.insert("n", Tree::from(script.n as i64));
         view.insert("usage", Tree::from(script.usage));
         let mut pipeline = Pipeline::new(TurnSpec {

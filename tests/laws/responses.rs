@@ -43,7 +43,7 @@ pub fn assert_invariants(output: &Output) {
         assert!(terminal.is_none(), "an event after the terminal one");
         assert_eq!(number(data, "sequence_number"), position as u64, "no gap in the sequence");
         let kind = text(data, "type");
-        assert_eq!(frame.event.as_deref(), Some(kind), "the event line says the type");
+        assert_eq!(frame.event.as_deref(), Some(kind), "the event name is the type");
         let only_failure = output.stream.frames.len() <= 2 && kind == "response.failed";
         assert!((position == 0) == (kind == "response.created") || only_failure, "created once and first: {kind}");
         if let Some(response) = data.get("response") {
@@ -105,7 +105,7 @@ pub fn assert_invariants(output: &Output) {
         let part = item.parts.get_mut(&key).unwrap_or_else(|| panic!("{kind} before its part opened"));
         assert!(!part.1, "{kind} after its part closed");
         if kind.ends_with(".delta") {
-            assert!(!text(data, "delta").is_empty(), "an empty piece was told");
+            assert!(!text(data, "delta").is_empty(), "an empty delta was sent");
             part.0.push_str(text(data, "delta"));
         } else if kind.ends_with("part.done") {
             part.1 = true;

@@ -134,7 +134,7 @@ impl RecordedRequest {
     pub fn header(&self, name: &str) -> Option<&str> {
         let mut found = self.headers.iter().filter(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, v)| v.as_str());
         let first = found.next();
-        assert_eq!(found.next(), None, "{name} stands twice");
+        assert_eq!(found.next(), None, "{name} is repeated");
         first
     }
 }

@@ -246,7 +246,7 @@ impl ResponseHead {
     pub fn header(&self, name: &str) -> Option<&str> {
         let mut found = self.headers.iter().filter(|(n, _)| n == name).map(|(_, value)| value.as_str());
         let first = found.next();
-        assert_eq!(found.next(), None, "{name} stands twice");
+        assert_eq!(found.next(), None, "{name} is repeated");
         first
     }
 
@@ -254,7 +254,7 @@ impl ResponseHead {
         match (self.header("transfer-encoding"), self.header("content-length")) {
             (Some("chunked"), None) => Length::Chunked,
             (None, Some(length)) => Length::Bytes(length.parse().unwrap()),
-            other => panic!("no way to tell where the body ends: {other:?}"),
+            other => panic!("the length of the body is undefined: {other:?}"),
         }
     }
 }

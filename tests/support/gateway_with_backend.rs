@@ -27,7 +27,7 @@ impl TestGateway {
             move |request| {
                 let model = request.json()["model"].as_str().unwrap().to_owned();
                 let responses = responses.lock().unwrap_or_else(PoisonError::into_inner);
-                responses.get(&model).unwrap_or_else(|| panic!("nobody said what {model} answers")).clone()
+                responses.get(&model).unwrap_or_else(|| panic!("no response is set for {model}")).clone()
             }
         });
         let at = format!("{kind}={}", backend.url());
@@ -85,11 +85,11 @@ impl TestGateway {
 /// A request in the dialect `responses`, `chat` or `completions`, with the given `stream` or without it.
 pub fn dialect_request(dialect: &str, model: &str, stream: impl Into<Option<bool>>) -> Request {
     let (path, mut body) = match dialect {
-        "responses" => ("/v1/responses", json!({ "model": model, "input": "Speak." })),
+        "responses" => ("/v1/responses", json!({ "model": model, "input": "Hello." })),
         "chat" => {
-            ("/v1/chat/completions", json!({ "model": model, "messages": [{ "role": "user", "content": "Speak." }] }))
+            ("/v1/chat/completions", json!({ "model": model, "messages": [{ "role": "user", "content": "Hello." }] }))
         }
-        "completions" => ("/v1/completions", json!({ "model": model, "prompt": "Speak." })),
+        "completions" => ("/v1/completions", json!({ "model": model, "prompt": "Hello." })),
         other => panic!("no dialect {other}"),
     };
     if let Some(stream) = stream.into() {

@@ -46,7 +46,7 @@ impl Server {
         });
         let addr = receiver.recv_timeout(TIMEOUT);
         let mut server = Server { child, addr: String::new() };
-        server.addr = addr.expect("the server says where it listens");
+        server.addr = addr.expect("the server prints its address");
         server
     }
 

@@ -246,7 +246,7 @@ impl Server {
         let mut text = lock(&self.log.text);
         while !text[from..].contains(wanted) {
             let left = TIMEOUT.saturating_sub(started.elapsed());
-            assert!(!left.is_zero(), "the log never said {wanted:?}:\n{}", &text[from..]);
+            assert!(!left.is_zero(), "the log never contained {wanted:?}:\n{}", &text[from..]);
             text = self.log.grown.wait_timeout(text, left).unwrap_or_else(PoisonError::into_inner).0;
         }
         text[from..].to_owned()

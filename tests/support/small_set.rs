@@ -20,12 +20,12 @@ pub fn small_set(pace: u32) -> TestDir {
          events:\n\
          \x20 framing: { sse: { end: end } }\n\
          \x20 rules:\n\
-         \x20   - { name: a word, where: { $.say: string }, emit: [ text: { delta: $.say } ] }\n\
+         \x20   - { name: a word, where: { $.word: string }, emit: [ text: { delta: $.word } ] }\n\
          \x20   - { name: the end, where: { $.stop: string }, emit: [ finish: { reason: $.stop } ] }\n",
     );
     let script = format!("script: demo\npace: {{ fixed: {pace} }}\nsteps:\n{}", STEPS);
     dir.write("mappings/scripts/demo.yaml", &script);
-    let words = (0..WORD_COUNT).map(|word| format!("{{\"raw\":{{\"say\":\"{word}\"}}}}\n"));
+    let words = (0..WORD_COUNT).map(|word| format!("{{\"raw\":{{\"word\":\"{word}\"}}}}\n"));
     let words: String = words.collect();
     dir.write(
         "mappings/transcripts/words.jsonl",

@@ -74,7 +74,7 @@ impl TestDir {
 }
 
 pub fn edited(text: &str, old: &str, new: &str) -> String {
-    assert_eq!(text.matches(old).count(), 1, "{old:?} must stand exactly once in:\n{text}");
+    assert_eq!(text.matches(old).count(), 1, "{old:?} must occur exactly once in:\n{text}");
     text.replacen(old, new, 1)
 }
 

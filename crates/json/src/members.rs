@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::Tree;
 
-/// Up to this size a linear search is faster than hashing. Above it, linear search would take quadratic time on texts with
-/// many keys.
+/// Up to this size a linear search is faster than hashing. Above it, linear search would take quadratic time on texts
+/// with many keys.
 const LINEAR_LIMIT: usize = 16;
 
 #[derive(Default)]

@@ -4,8 +4,8 @@ use std::fmt;
 
 /// A number with its exact spelling: an `i64`, or the token.
 ///
-/// `Token` contains the text of one JSON number. The parser uses `Int` only for tokens that the `i64` formats back to, so
-/// `1.0`, `1e3`, `-0` and twenty-digit ids are written as they were read.
+/// `Token` contains the text of one JSON number. The parser uses `Int` only for tokens that the `i64` formats back to,
+/// so `1.0`, `1e3`, `-0` and twenty-digit ids are written as they were read.
 #[derive(Clone, Debug)]
 pub enum Num {
     Int(i64),
@@ -61,8 +61,8 @@ impl Num {
 }
 
 impl PartialEq for Num {
-    /// By exact value: `1`, `1.0` and `10e-1` are equal, and nothing is rounded. Numbers with exponents beyond `i64` are
-    /// compared by spelling.
+    /// By exact value: `1`, `1.0` and `10e-1` are equal, and nothing is rounded. Numbers with exponents beyond `i64`
+    /// are compared by spelling.
     fn eq(&self, other: &Num) -> bool {
         match (self, other) {
             (Num::Int(left), Num::Int(right)) => left == right,
@@ -108,14 +108,14 @@ impl TryFrom<f64> for Num {
 
 impl fmt::Display for NotFinite {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("JSON has no infinite number and no NaN")
+        f.write_str("JSON cannot represent infinity or NaN")
     }
 }
 
 impl std::error::Error for NotFinite {}
 
-/// A token in canonical form: digits without leading and trailing zeros, times a power of ten. Zero has no digits, no sign
-/// and exponent 0.
+/// A token in canonical form: digits without leading and trailing zeros, times a power of ten. Zero has no digits, no
+/// sign and exponent 0.
 #[derive(PartialEq)]
 struct Decimal {
     negative: bool,

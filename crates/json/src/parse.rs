@@ -14,7 +14,7 @@ pub(crate) fn parse(input: &[u8], limits: &Limits) -> Result<Tree, ParseError> {
     let bytes = input.strip_prefix(BYTE_ORDER_MARK).unwrap_or(input);
     let skipped = input.len() - bytes.len();
     if input.len() > limits.max_bytes {
-        let message = "the text is longer than allowed";
+        let message = "the text exceeds the maximum length";
         return Err(ParseError::locate(b"", 0, 0, message));
     }
     let text = std::str::from_utf8(bytes)
@@ -61,8 +61,7 @@ impl<'a> Parser<'a> {
 
     /// Expects the position at the first byte of the value, after any whitespace.
     fn value(&mut self) -> Result<Tree, SyntaxError> {
-        self.nodes_left =
-            self.nodes_left.checked_sub(1).ok_or_else(|| self.syntax_error("more values than allowed"))?;
+        self.nodes_left = self.nodes_left.checked_sub(1).ok_or_else(|| self.syntax_error("too many values"))?;
         match self.peek() {
             Some(b'"') => self.string(),
             Some(b'{') => self.nested(Self::map),
@@ -76,8 +75,7 @@ impl<'a> Parser<'a> {
     }
 
     fn nested(&mut self, inside: fn(&mut Self) -> Result<Tree, SyntaxError>) -> Result<Tree, SyntaxError> {
-        self.depth_left =
-            self.depth_left.checked_sub(1).ok_or_else(|| self.syntax_error("nested deeper than allowed"))?;
+        self.depth_left = self.depth_left.checked_sub(1).ok_or_else(|| self.syntax_error("nested too deeply"))?;
         self.at += 1;
         self.skip_space();
         let tree = inside(self)?;

@@ -21,7 +21,8 @@ impl Tree {
         }
     }
 
-    /// Lossless, with two exceptions: a number beyond `u64` becomes the nearest float, and lone surrogates become U+FFFD.
+    /// Lossless, with two exceptions: a number beyond `u64` becomes the nearest float, and lone surrogates become
+    /// U+FFFD.
     pub fn to_value(&self) -> Value {
         match self {
             Tree::Null => Value::Null,

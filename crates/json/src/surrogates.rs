@@ -3,8 +3,8 @@
 /// A string that begins with a lone low surrogate or ends with a lone high surrogate: half of a surrogate pair that was
 /// split between two deltas.
 ///
-/// Backends that split their stream at UTF-16 code units send `"\ud83d"` and then `"\ude00"`. Neither is valid text, but
-/// the two together are, so a surrogate is kept until its counterpart arrives.
+/// Backends that split their stream at UTF-16 code units send `"\ud83d"` and then `"\ude00"`. Neither is valid text,
+/// but the two together are, so a surrogate is kept until its counterpart arrives.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SurrogateString {
     /// The lone low surrogate before the text.

@@ -91,8 +91,8 @@ impl Tree {
     }
 }
 
-/// Appends a JSON string with its quotes. Escapes only the quote, the backslash and control characters; everything else is
-/// written as UTF-8.
+/// Appends a JSON string with its quotes. Escapes only the quote, the backslash and control characters; everything else
+/// is written as UTF-8.
 pub fn write_str(text: &str, out: &mut Vec<u8>) {
     out.reserve(text.len() + 2);
     out.push(b'"');

@@ -112,10 +112,10 @@ fn errors_name_the_expectation_and_the_position() {
     assert_eq!(error(r#"{"a":1 "b""#), "line 1 column 8: expected `,` or `}`");
     assert_eq!(error(r#"{"a":1,}"#), "line 1 column 8: expected a key in quotes");
     assert_eq!(error("1 2"), "line 1 column 3: expected the end of the text");
-    assert_eq!(error("01"), "line 1 column 2: a number does not begin with 0");
+    assert_eq!(error("01"), "line 1 column 2: a number must not have leading zeros");
     assert_eq!(error("1."), "line 1 column 3: expected a digit");
-    assert_eq!(error(r#""abc"#), "line 1 column 5: the string has no end");
-    assert_eq!(error(r#""\x""#), "line 1 column 3: unknown escape");
+    assert_eq!(error(r#""abc"#), "line 1 column 5: unterminated string");
+    assert_eq!(error(r#""\x""#), "line 1 column 3: unknown escape sequence");
     assert_eq!(error(r#""\u12g4""#), "line 1 column 6: expected four hexadecimal digits");
     assert_eq!(error("\"a\nb\""), "line 1 column 3: a control character in a string must be escaped");
     let not_utf8 = Tree::parse(b"[\n\"\xFF\"]").unwrap_err();
@@ -128,7 +128,7 @@ fn a_hundred_thousand_brackets_are_an_error_and_not_a_crash() {
     for open in ["[", r#"{"a":"#] {
         let deep = open.repeat(100_000);
         let error = Tree::parse(deep.as_bytes()).unwrap_err();
-        assert_eq!(error.message, "nested deeper than allowed");
+        assert_eq!(error.message, "nested too deeply");
         assert_eq!(error.offset, open.len() * 128);
     }
 }
@@ -139,7 +139,7 @@ fn no_setting_allows_more_depth_than_the_stack_has() {
     let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
     assert!(Tree::parse_with(nested(512).as_bytes(), &limits).is_ok());
     let error = Tree::parse_with(nested(513).as_bytes(), &limits).unwrap_err();
-    assert_eq!(error.message, "nested deeper than allowed");
+    assert_eq!(error.message, "nested too deeply");
 }
 
 #[test]
@@ -150,9 +150,9 @@ fn limits_are_inclusive() {
         Err(error) => error.message,
     };
     assert_eq!(message("[[1,2]]     "), "fine");
-    assert_eq!(message("[[1,2]]      "), "the text is longer than allowed");
+    assert_eq!(message("[[1,2]]      "), "the text exceeds the maximum length");
     assert_eq!(message("[[1],[]]"), "fine");
-    assert_eq!(message("[[[]]]"), "nested deeper than allowed");
+    assert_eq!(message("[[[]]]"), "nested too deeply");
     assert_eq!(message("[1,2,3]"), "fine");
-    assert_eq!(message("[1,2,3,4]"), "more values than allowed");
+    assert_eq!(message("[1,2,3,4]"), "too many values");
 }

@@ -132,7 +132,7 @@ fn branches_are_distinguished_by_a_constant() {
 #[test]
 fn without_a_plausible_branch_the_keyword_is_reported() {
     let schema = compile(json!({"anyOf": [{"type": "null"}, {"type": "object"}]}));
-    let message = "this list is not valid under any of the schemas listed in the 'anyOf' keyword";
+    let message = "this array is not valid under any of the schemas listed in the 'anyOf' keyword";
     assert_eq!(violation(&schema, "[1]"), expected("", "anyOf", message));
 }
 

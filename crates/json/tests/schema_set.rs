@@ -114,7 +114,7 @@ fn a_reference_to_a_missing_definition_is_reported() {
 #[test]
 fn remote_references_are_rejected() {
     let set = set([("a.json", json!({"$ref": "https://example.com/b.json"}))]);
-    let message = "`https://example.com/b.json` is elsewhere, and nothing is fetched";
+    let message = "`https://example.com/b.json` is a remote schema, and remote schemas are not fetched";
     assert_eq!(set.compile("a.json").unwrap_err(), invalid("a.json", "/$ref", message));
 }
 
@@ -156,18 +156,18 @@ fn an_invalid_schema_is_reported_with_its_pointer() {
         set.compile("a.json").unwrap_err(),
         invalid("a.json", "/properties/x/minLength", "\"3\" is not of type \"integer\"")
     );
-    let dialect = "`http://json-schema.org/draft-07/schema#` is not understood; \
-                   write `https://json-schema.org/draft/2020-12/schema`";
+    let dialect = "unsupported schema dialect `http://json-schema.org/draft-07/schema#`; \
+                   use `https://json-schema.org/draft/2020-12/schema`";
     assert_eq!(set.compile("b.json").unwrap_err(), invalid("b.json", "/$schema", dialect));
-    let inner = "an inner `$id` would move every reference under it";
+    let inner = "`$id` is allowed only at the root: here it would change the base of all references under it";
     assert_eq!(set.compile("c.json").unwrap_err(), invalid("c.json", "/$defs/x/$id", inner));
     assert_eq!(
         set.compile("d.json").unwrap_err(),
-        invalid("d.json", "/items/pattern", "`(` is not a regular expression")
+        invalid("d.json", "/items/pattern", "`(` is not a valid regular expression")
     );
     assert_eq!(
         set.compile("e.json").unwrap_err(),
-        invalid("e.json", "/patternProperties/~1[", "`/[` is not a regular expression")
+        invalid("e.json", "/patternProperties/~1[", "`/[` is not a valid regular expression")
     );
 }
 

@@ -33,7 +33,7 @@ impl StatusEndpoint {
             "off" => Some(StatusEndpoint::Off),
             path if path.starts_with('/') => Some(StatusEndpoint::Path(path.to_owned())),
             other => {
-                cx.error(Code::UnknownValue, node.span, format!("`{other}` is not a path: write `/status`, or `off`"));
+                cx.error(Code::UnknownValue, node.span, format!("`{other}` is not a path: write `/status` or `off`"));
                 None
             }
         }
@@ -52,8 +52,8 @@ impl AdminListener {
         let literal = listen.and_then(|text| text.parse::<SocketAddr>().ok());
         if let Some(node) = node.get("listen").filter(|_| literal.is_some_and(|at| !at.ip().is_loopback())) {
             cx.add(
-                Diagnostic::new(Code::UnknownValue, node.span, "the admin listener would be reached from elsewhere")
-                    .help("it listens on this machine only: 127.0.0.1:PORT"),
+                Diagnostic::new(Code::UnknownValue, node.span, "the admin listener must use a loopback address")
+                    .help("write 127.0.0.1:PORT"),
             );
             return None;
         }

@@ -11,7 +11,7 @@ use crate::mapping::source::field_reader::{FieldReader, LoadContext, text_of};
 use crate::mapping::source::yaml::{Entry, Node, YamlKind};
 
 named_enum! {
-    /// How a backend is reached.
+    /// How the gateway reaches a backend.
     pub enum Transport {
         Replay = "replay",
         Http = "http",
@@ -21,7 +21,7 @@ named_enum! {
 }
 
 named_enum! {
-    /// How a backend's bytes are cut into raw events.
+    /// How a backend's bytes are split into raw events.
     pub enum Framing {
         Sse = "sse",
         Ndjson = "ndjson",
@@ -31,7 +31,7 @@ named_enum! {
 }
 
 named_enum! {
-    /// What becomes of a raw event that no rule knows.
+    /// What happens to a raw event that no rule matches.
     pub enum Unmatched {
         Warn = "warn",
         Drop = "drop",

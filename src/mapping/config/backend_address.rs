@@ -31,18 +31,18 @@ impl SecretSource {
     pub fn parse(node: &Node, cx: LoadContext) -> Option<SecretSource> {
         if node.as_text().is_some() {
             cx.add(
-                Diagnostic::new(Code::InlineSecret, node.span, "a key does not stand in a mapping")
-                    .help("say where it is: `{ env: NAME }` or `{ file: PATH }`"),
+                Diagnostic::new(Code::InlineSecret, node.span, "secrets must not be written in a mapping")
+                    .help("refer to it with `{ env: NAME }` or `{ file: PATH }`"),
             );
             return None;
         }
-        let fields = FieldReader::of(node, "a key", cx)?;
+        let fields = FieldReader::of(node, "a secret", cx)?;
         let (env, file) = (fields.text("env"), fields.text("file"));
         let source = match (env, file) {
             (Some(name), None) => Some(SecretSource::Env(name.to_owned())),
             (None, Some(path)) => Some(SecretSource::File(path.to_owned())),
             _ => {
-                let message = "a key has exactly one of `env:` and `file:`";
+                let message = "a secret must have exactly one of `env:` and `file:`";
                 fields.not_exactly_one(&["env", "file"], Diagnostic::new(Code::MissingKey, node.span, message));
                 None
             }
@@ -100,30 +100,33 @@ pub fn parse_base_url(text: &str, allowed: &[IpAddr]) -> Result<String, InvalidU
     let bad = |message: String, help| Err(InvalidUrl { message, help });
     // The text may contain a key, so the message does not repeat it.
     let Ok(url) = Url::parse(text) else {
-        return bad("this is not a URL".to_owned(), "write it whole: http://127.0.0.1:9000/v1");
+        return bad("invalid URL".to_owned(), "write the full URL: http://127.0.0.1:9000/v1");
     };
     if !matches!(url.scheme(), "http" | "https") {
-        return bad(format!("`{}` is not spoken", url.scheme()), "a backend is reached over http or https");
+        return bad(format!("unsupported URL scheme `{}`", url.scheme()), "use http or https");
     }
     if text.contains(":///") {
-        return bad("this URL has no host".to_owned(), "write it whole: http://127.0.0.1:9000/v1");
+        return bad("this URL has no host".to_owned(), "write the full URL: http://127.0.0.1:9000/v1");
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return bad("a key does not stand in a URL".to_owned(), "say where it is: `api_key: { env: NAME }`");
+        return bad("a URL must not contain credentials".to_owned(), "set the key with `api_key: { env: NAME }`");
     }
     if url.query().is_some() || url.fragment().is_some() {
-        return bad("this URL has more than a path".to_owned(), "what follows the path is said by the backend file");
+        return bad(
+            "the URL must not have a query or a fragment".to_owned(),
+            "the backend file defines the rest of the request URL",
+        );
     }
     let literal = match url.host() {
         Some(Host::Ipv4(ip)) => Some(IpAddr::V4(ip)),
         Some(Host::Ipv6(ip)) => Some(IpAddr::V6(ip)),
         Some(Host::Domain(_)) => None,
-        None => return bad("this URL has no host".to_owned(), "write it whole: http://127.0.0.1:9000/v1"),
+        None => return bad("this URL has no host".to_owned(), "write the full URL: http://127.0.0.1:9000/v1"),
     };
     if let Some(ip) = literal.filter(|ip| is_internal(*ip) && !allowed.contains(ip)) {
         return bad(
             format!("{ip} is a link-local or metadata address"),
-            "if that is meant, name it in `allow_addresses:`",
+            "if this is intended, add it to `allow_addresses:`",
         );
     }
     Ok(url.as_str().trim_end_matches('/').to_owned())

@@ -182,13 +182,13 @@ impl RequestTemplate {
         let mut headers = Vec::new();
         for entry in fields.map("headers") {
             if !is_token(&entry.key) {
-                cx.error(Code::UnsafeText, entry.key_span, format!("`{}` is not the name of a header", entry.key));
+                cx.error(Code::UnsafeText, entry.key_span, format!("`{}` is not a valid header name", entry.key));
                 continue;
             }
             if entry.value.as_text().is_some_and(|t| t.contains(['\n', '\r', '\0'])) {
                 cx.add(
                     Diagnostic::new(Code::UnsafeText, entry.value.span, "a line break in a header")
-                        .help("it would end the header and begin another one"),
+                        .help("it would end the header and start another one"),
                 );
                 continue;
             }

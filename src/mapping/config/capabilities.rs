@@ -7,29 +7,29 @@ use crate::mapping::source::field_reader::{FieldReader, LoadContext, constant, t
 use crate::mapping::source::yaml::Entry;
 
 named_enum! {
-    /// Is the backend asked for a stream?
+    /// Whether a stream is requested from the backend.
     pub enum StreamMode {
-        AsRequested = "as_asked",
+        AsRequested = "as_requested",
         Always = "always",
         Never = "never",
     }
 }
 
 named_enum! {
-    /// What becomes of something that a backend may not take. What is dropped is named in the answer's head.
+    /// What happens to something that a backend may not support. Dropped fields are listed in a response header.
     pub enum OnUnsupported {
         Forward = "forward",
         Drop = "drop",
         Reject = "reject",
-        /// `format` only: the form of the answer is the form of a tool's arguments, and the call is the answer.
+        /// `format` only: the response format becomes the parameters of a tool, and the call of that tool the response.
         AsTool = "as_tool",
-        /// Tools only: a custom tool travels as a function with one text argument, and comes back as what it was.
+        /// Tools only: a custom tool is sent as a function with one string argument; its calls are converted back.
         Wrap = "wrap",
     }
 }
 
 named_enum! {
-    /// The system and developer messages that lead a conversation: as they are, or as one.
+    /// Whether the leading system and developer messages are sent separately or merged into one.
     pub enum SystemMessages {
         Separate = "separate",
         Merge = "merge",
@@ -141,7 +141,7 @@ impl Capabilities {
         }
         for entry in fields.map("role_map") {
             if !ROLES.contains(&entry.key.as_str()) {
-                let message = format!("no role is called `{}`", entry.key);
+                let message = format!("unknown role `{}`", entry.key);
                 cx.unknown(Code::UnknownValue, entry.key_span, message, &entry.key, ROLES.iter().copied());
             } else if let Some(to) = text_of(&entry.value, cx) {
                 set(&mut capabilities.role_map, &entry.key, to.to_owned());
@@ -157,6 +157,7 @@ impl Capabilities {
         parse_actions(
             &mut capabilities.content_parts,
             fields.map("content_parts"),
+            "content part",
             CONTENT_PART_KINDS,
             ON_UNSUPPORTED,
             cx,
@@ -167,7 +168,8 @@ impl Capabilities {
         }
         for entry in fields.map("unsupported") {
             let allowed = if entry.key == "format" { ON_UNSUPPORTED_FORMAT } else { ON_UNSUPPORTED_FIELD };
-            parse_actions(&mut capabilities.unsupported, std::slice::from_ref(entry), OPTIONAL_FIELDS, allowed, cx);
+            let entries = std::slice::from_ref(entry);
+            parse_actions(&mut capabilities.unsupported, entries, "request field", OPTIONAL_FIELDS, allowed, cx);
         }
         if let Some(inner) = fields.get("fields").and_then(|n| FieldReader::of(n, "`fields:`", cx)) {
             capabilities.fields.apply_overrides(&inner, cx);
@@ -198,13 +200,14 @@ impl FieldEdits {
 fn parse_actions(
     into: &mut Vec<(String, OnUnsupported)>,
     entries: &[Entry],
+    noun: &str,
     known: &[&str],
     allowed: &[&'static str],
     cx: LoadContext,
 ) {
     for entry in entries {
         if !known.contains(&entry.key.as_str()) {
-            let message = format!("nothing here is called `{}`", entry.key);
+            let message = format!("unknown {noun} `{}`", entry.key);
             cx.unknown(Code::UnknownValue, entry.key_span, message, &entry.key, known.iter().copied());
         } else if let Some(action) = parse_action(entry, allowed, cx) {
             set(into, &entry.key, action);

@@ -22,7 +22,7 @@ pub fn parse(node: &Node, framed: &[(MomentKind, Span)], cx: LoadContext) -> Ord
                 None
             }
             Err(OrderError::Syntax { at, why }) => {
-                let message = format!("this order cannot be read: {why}");
+                let message = format!("invalid order: {why}");
                 let written = cx.sources.within(node.span, text);
                 let exact = (written.end - written.start) as usize == text.len() && at < text.len();
                 let start = written.start as usize + at;
@@ -43,10 +43,10 @@ pub fn parse(node: &Node, framed: &[(MomentKind, Span)], cx: LoadContext) -> Ord
     for (moment, span) in framed {
         let is_ordered = Scope::ALL.iter().any(|s| orders.of(*s).is_some_and(|a| a.mentions(*moment)));
         if valid && !is_ordered && *moment != MomentKind::TurnFail {
-            let message = format!("`{}` has frames but no place in `order:`", moment.name());
+            let message = format!("`{}` has frames but does not occur in `order:`", moment.name());
             cx.add(
                 Diagnostic::new(Code::BadOrder, *span, message)
-                    .help("name it in the expression of its scope: turn, choice or item"),
+                    .help("add it to the expression of its scope: turn, choice or item"),
             );
         }
     }
@@ -58,12 +58,12 @@ const STREAM_KEYS: &[&str] = &["framing", "schema", "base", "order"];
 
 /// Reports an unknown moment. If it is a key of `stream:`, it is indented one level too deep.
 pub fn report_unknown_moment(word: &str, span: Span, cx: LoadContext) {
-    let message = format!("no moment is called `{word}`");
+    let message = format!("unknown moment `{word}`");
     if STREAM_KEYS.contains(&word) {
         cx.add(
             Diagnostic::new(Code::UnknownMoment, span, message)
-                .label("this stands one level too deep")
-                .help(format!("`{word}:` is a key of `stream:`, beside `frames:` and not below it")),
+                .label("indented one level too deep")
+                .help(format!("`{word}:` is a key of `stream:`, next to `frames:` and not below it")),
         );
         return;
     }

@@ -12,7 +12,7 @@ use crate::mapping::source::field_reader::{FieldReader, LoadContext, constant};
 use crate::mapping::source::yaml::{Node, YamlKind};
 
 named_enum! {
-    /// What a required member must be.
+    /// The type of a required member.
     pub enum RequiredType {
         Exists = "exists",
         String = "string",
@@ -20,12 +20,12 @@ named_enum! {
         Boolean = "boolean",
         Object = "object",
         Array = "array",
-        /// An array with something in it.
+        /// An array with at least one element.
         NonEmptyArray = "non_empty_array",
     }
 }
 
-/// A member that the endpoint does not support: `name: message`, or `name: { message, code, allowed_values: [values] }`.
+/// A member that the endpoint does not support: `name: message`, or `name: { message, code, allowed_values: [VALUE] }`.
 #[derive(Debug)]
 pub struct RejectedField {
     pub selector: Selector,
@@ -45,7 +45,7 @@ impl RejectedField {
                 allowed_values: Vec::new(),
             });
         }
-        let fields = FieldReader::of(node, "a refused member", cx)?;
+        let fields = FieldReader::of(node, "a rejected field", cx)?;
         let message = fields.required_text("message");
         let code = fields.text("code").map(str::to_owned);
         let allowed_values = fields.list("allowed_values").iter().map(constant).collect();

@@ -126,8 +126,8 @@ impl Compiler<'_, '_> {
         if event.as_deref().is_some_and(|e| e.contains("{{")) {
             let span = fields.get("event").map_or(entry.key_span, |n| n.span);
             cx.add(
-                Diagnostic::new(Code::BadPlaceholder, span, "the `event:` of a frame is plain text")
-                    .help("a name that depends on the frame stands in `framing: { event: … }`"),
+                Diagnostic::new(Code::BadPlaceholder, span, "the `event:` of a frame must be plain text")
+                    .help("for a name that depends on the frame, use `framing: { event: … }`"),
             );
             return None;
         }
@@ -148,8 +148,8 @@ impl Compiler<'_, '_> {
             (None, Some(text), None) => (FrameContent::Text(self.skeletons.compile(text, &scope)?), None),
             (None, None, Some(comment)) => (FrameContent::Comment(self.skeletons.compile(comment, &scope)?), None),
             (None, None, None) => {
-                let message = format!("the frame `{}` says nothing", entry.key);
-                let help = "it has one of `data:`, `text:` and `comment:`";
+                let message = format!("the frame `{}` has no content", entry.key);
+                let help = "a frame has exactly one of `data:`, `text:` and `comment:`";
                 let diagnostic = Diagnostic::new(Code::BadFrame, entry.key_span, message).help(help);
                 fields.not_exactly_one(&CONTENT_KEYS, diagnostic);
                 fields.finish();
@@ -157,8 +157,8 @@ impl Compiler<'_, '_> {
             }
             _ => {
                 let present: Vec<&str> = CONTENT_KEYS.into_iter().filter(|k| entry.value.get(k).is_some()).collect();
-                let message = format!("the frame `{}` says both `{}:`", entry.key, present.join(":` and `"));
-                let help = "it has one of `data:`, `text:` and `comment:`; two frames say two things";
+                let message = format!("the frame `{}` has both `{}:`", entry.key, present.join(":` and `"));
+                let help = "a frame has exactly one of `data:`, `text:` and `comment:`; use two frames";
                 cx.add(Diagnostic::new(Code::BadFrame, entry.key_span, message).help(help));
                 return None;
             }
@@ -188,7 +188,7 @@ impl Compiler<'_, '_> {
         let found = node.as_text().is_some_and(|t| t.contains(['\n', '\r', '\0']));
         if found {
             let message = format!("a line break in the {what} of a frame");
-            let help = "it would end the frame and begin another one";
+            let help = "it would end the frame and start another one";
             self.context.cx.add(Diagnostic::new(Code::UnsafeText, node.span, message).help(help));
         }
         found
@@ -213,8 +213,8 @@ impl Compiler<'_, '_> {
             }
             None => {
                 self.context.cx.add(
-                    Diagnostic::new(Code::BadFrame, data.span, "`base:` cannot be laid under a directive")
-                        .help("write the directive below a key of its own, or `base: false` beside `data:`"),
+                    Diagnostic::new(Code::BadFrame, data.span, "`base:` cannot be merged with a directive")
+                        .help("put the directive under a key, or write `base: false` next to `data:`"),
                 );
                 None
             }

@@ -4,6 +4,7 @@ use super::admin::{AdminListener, DEFAULT_STATUS_PATH, StatusEndpoint};
 use super::backend::{BackendPlan, Transport};
 use super::backend_address::{BackendAddress, SecretSource};
 use super::headers::{HeaderNames, header_names};
+use super::models::{Model, ModelMatch, parse_model};
 use super::route::{RoutePlan, UserAgentRule};
 use super::script::ScriptPlan;
 use super::static_routes::StaticRoute;
@@ -53,7 +54,7 @@ pub struct PinnedSpans {
 }
 
 named_enum! {
-    /// Are the OpenAPI document, the schemas and the page to read them there?
+    /// Whether the OpenAPI document, the schemas and the API documentation are served.
     pub enum Docs {
         Public = "public",
         Off = "off",
@@ -61,7 +62,7 @@ named_enum! {
 }
 
 named_enum! {
-    /// Must a client show a key? `keys`: one of them, and without any only the machine itself may ask.
+    /// How clients authenticate. `keys`: with an API key; if none is set, only local requests are accepted.
     pub enum Auth {
         Keys = "keys",
         None = "none",
@@ -76,7 +77,7 @@ pub struct ClientKey {
 }
 
 named_enum! {
-    /// What becomes of a frame that breaks its schema or its order.
+    /// What happens to a frame that violates its schema or its order.
     pub enum Validation {
         Strict = "strict",
         Report = "report",
@@ -93,22 +94,6 @@ pub struct Backend {
     pub address: Option<BackendAddress>,
     /// Span of its name.
     pub span: Span,
-}
-
-#[derive(Debug)]
-pub struct Model {
-    pub matches: ModelMatch,
-    /// Position in `GatewayPlan::backends`.
-    pub backend: usize,
-    /// Span of its name or pattern.
-    pub span: Span,
-}
-
-#[derive(Debug)]
-pub enum ModelMatch {
-    Id(String),
-    /// A prefix before `*`.
-    Prefix(String),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -136,14 +121,6 @@ impl GatewayPlan {
             StatusEndpoint::Default => (self.auth != Auth::None).then_some(DEFAULT_STATUS_PATH),
             StatusEndpoint::Off => None,
         }
-    }
-
-    /// The first model that matches.
-    pub fn model(&self, name: &str) -> Option<&Model> {
-        self.models.iter().find(|m| match &m.matches {
-            ModelMatch::Id(id) => id == name,
-            ModelMatch::Prefix(prefix) => name.starts_with(prefix.as_str()),
-        })
     }
 }
 
@@ -204,11 +181,11 @@ pub fn parse(node: &Node, known: &KnownNames, cx: LoadContext) -> Option<Gateway
     }
     for node in fields.required_list("models") {
         let named = fields.map("backends").iter().map(|e| e.key.as_str()).collect();
-        let model = model(node, named, &plan.backends, cx);
+        let model = parse_model(node, named, &plan.backends, cx);
         if let Some(Model { matches: ModelMatch::Id(id), span, .. }) = &model
             && let Some(first) = plan.models.iter().find(|m| matches!(&m.matches, ModelMatch::Id(other) if other == id))
         {
-            cx.duplicate(*span, format!("two models are called `{id}`"), first.span);
+            cx.duplicate(*span, format!("two models have the id `{id}`"), first.span);
         }
         plan.models.extend(model);
     }
@@ -242,7 +219,7 @@ fn listen(node: &Node, cx: LoadContext) -> Option<String> {
     let text = node.as_text().unwrap_or_default();
     let valid = text.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
     if !valid {
-        cx.wrong_value(node, "an address to listen on", "127.0.0.1:8080");
+        cx.wrong_value(node, "a listen address", "127.0.0.1:8080");
     }
     valid.then(|| text.to_owned())
 }
@@ -255,7 +232,7 @@ pub(crate) fn endpoint(node: &Node, cx: LoadContext) -> Option<(String, String)>
         Some((method, path)) if path.trim_start().starts_with('/') => {
             if !METHODS.contains(&method) {
                 let span = cx.sources.within(node.span, method);
-                let message = format!("HTTP has no method `{method}`");
+                let message = format!("unknown HTTP method `{method}`");
                 cx.unknown(Code::UnknownValue, span, message, method, METHODS.iter().copied());
                 return None;
             }
@@ -276,7 +253,7 @@ fn backend(entry: &Entry, timeouts: Timeouts, known: &KnownNames, cx: LoadContex
     let text = text_of(used, cx)?;
     let Some(plan) = backends.iter().find(|b| b.name == text) else {
         if !backend_names.contains(&text) {
-            let message = format!("no backend file says `backend: {text}`");
+            let message = format!("no backend file defines `backend: {text}`");
             cx.unknown(Code::UnknownReference, used.span, message, text, backend_names.iter().copied());
         }
         return None;
@@ -286,7 +263,7 @@ fn backend(entry: &Entry, timeouts: Timeouts, known: &KnownNames, cx: LoadContex
             let text = text_of(node, cx)?;
             let found = scripts.iter().find(|s| s.name == text).cloned();
             if found.is_none() && !script_names.contains(&text) {
-                let message = format!("no script is called `{text}`");
+                let message = format!("unknown script `{text}`");
                 cx.unknown(Code::UnknownReference, node.span, message, text, script_names.iter().copied());
             }
             Some(found?)
@@ -302,9 +279,10 @@ fn backend(entry: &Entry, timeouts: Timeouts, known: &KnownNames, cx: LoadContex
             Some(BackendAddress::parse(&fields, &request_template.capabilities, timeouts, cx))
         }
         (Transport::Http, None) => {
-            let message = format!("the backend file `{text}` does not say how it is asked");
+            let message = format!("the backend file `{text}` has no `request:`");
             cx.add(
-                Diagnostic::new(Code::MissingKey, used.span, message).help("it has `request:`, with a path and a body"),
+                Diagnostic::new(Code::MissingKey, used.span, message)
+                    .help("an HTTP backend needs `request:` with a path and a body"),
             );
             return None;
         }
@@ -318,44 +296,8 @@ fn backend(entry: &Entry, timeouts: Timeouts, known: &KnownNames, cx: LoadContex
     Some(Backend { name: name.to_owned(), plan: plan.clone(), script, address, span: entry.key_span })
 }
 
-fn model(node: &Node, named: Vec<&str>, backends: &[Backend], cx: LoadContext) -> Option<Model> {
-    let fields = FieldReader::of(node, "a model", cx)?;
-    let (id, pattern) = (fields.text("id"), fields.get("match"));
-    let matches = match (id, pattern) {
-        (Some(id), None) => ModelMatch::Id(id.to_owned()),
-        (None, Some(pattern)) => {
-            let text = text_of(pattern, cx)?;
-            match text.strip_suffix('*') {
-                Some(prefix) if !prefix.contains('*') => ModelMatch::Prefix(prefix.to_owned()),
-                _ => {
-                    cx.error(Code::UnknownValue, pattern.span, "a pattern ends in its only `*`: \"gpt-*\", or \"*\"");
-                    return None;
-                }
-            }
-        }
-        _ => {
-            let message = "a model has exactly one of `id:` and `match:`";
-            fields.get("backend");
-            fields.not_exactly_one(&["id", "match"], Diagnostic::new(Code::MissingKey, node.span, message));
-            fields.finish();
-            return None;
-        }
-    };
-    let backend = fields.required("backend")?;
-    let text = text_of(backend, cx)?;
-    fields.finish();
-    let found = backends.iter().position(|b| b.name == text);
-    // Without `backends:` the missing key is reported instead.
-    if found.is_none() && !named.is_empty() && !named.contains(&text) {
-        let message = format!("no backend is called `{text}`");
-        cx.unknown(Code::UnknownReference, backend.span, message, text, named);
-    }
-    let span = node.get("id").or(pattern).map_or(node.span, |n| n.span);
-    Some(Model { matches, backend: found?, span })
-}
-
 fn client_key(node: &Node, cx: LoadContext) -> Option<ClientKey> {
-    let fields = FieldReader::of(node, "a client's key", cx)?;
+    let fields = FieldReader::of(node, "a client's API key", cx)?;
     let name = fields.required_text("name");
     let secret = fields.required("secret").and_then(|n| SecretSource::parse(n, cx));
     fields.finish();

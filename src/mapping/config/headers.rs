@@ -29,7 +29,7 @@ pub fn header_names(node: &Node, cx: LoadContext) -> HeaderNames {
         let node = fields.get(key)?;
         let text = text_of(node, cx)?;
         if !is_token(text) {
-            cx.error(Code::UnsafeText, node.span, format!("`{text}` is not the name of a header"));
+            cx.error(Code::UnsafeText, node.span, format!("`{text}` is not a valid header name"));
             return None;
         }
         Some(text.to_ascii_lowercase())

@@ -4,7 +4,8 @@
 use super::admin::{ADMIN_TOKEN_VAR, AdminListener};
 use super::backend_address;
 use super::backend_address::{BackendAddress, SecretSource};
-use super::gateway::{Backend, GatewayPlan, KnownNames, Model, ModelMatch};
+use super::gateway::{Backend, GatewayPlan, KnownNames};
+use super::models::{Model, ModelMatch};
 use super::timeouts::Timeouts;
 use crate::diagnostics::{Code, Diagnostic, Span};
 use crate::mapping::policy::environment::Environment;
@@ -50,7 +51,7 @@ impl Overrides {
         }
         if let Some(profile) = &self.profile {
             if !known.profiles.contains(&profile.as_str()) {
-                let message = format!("--profile: no profile is called `{profile}`");
+                let message = format!("--profile: unknown profile `{profile}`");
                 cx.unknown(Code::UnknownReference, Span::NOWHERE, message, profile, known.profiles.iter().copied());
             }
             for route in &mut gateway.routes {
@@ -69,7 +70,7 @@ impl BackendOverride {
         let http_backends: Vec<&str> =
             known.backends.iter().filter(|b| b.request_template.is_some()).map(|b| b.name.as_str()).collect();
         let Some(plan) = known.backends.iter().find(|b| b.name == self.name && b.request_template.is_some()) else {
-            let message = format!("--backend: no backend file that is asked over HTTP says `backend: {}`", self.name);
+            let message = format!("--backend: no HTTP backend file defines `backend: {}`", self.name);
             cx.unknown(Code::UnknownReference, Span::NOWHERE, message, &self.name, http_backends);
             return None;
         };

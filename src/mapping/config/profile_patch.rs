@@ -26,8 +26,8 @@ fn merge<'p>(base: &mut Node, patch: &'p Node, path: &mut Vec<&'p str>, cx: Load
         return;
     }
     if matches!((&base.kind, &patch.kind), (YamlKind::List(_), YamlKind::Map(_))) {
-        let message = format!("`{}` is a list, and a list is replaced whole", path.join(" → "));
-        cx.add(Diagnostic::new(Code::BadPatch, patch.span, message).help("write all of its entries"));
+        let message = format!("`{}` is a list, and a list can only be replaced whole", path.join(" → "));
+        cx.add(Diagnostic::new(Code::BadPatch, patch.span, message).help("write all of its items"));
         return;
     }
     let (YamlKind::Map(entries), YamlKind::Map(changes)) = (&mut base.kind, &patch.kind) else {
@@ -61,7 +61,7 @@ fn is_removal(change: &Entry, cx: LoadContext) -> bool {
     let Some(text) = change.value.as_text() else { return false };
     let is_typo = text != REMOVE && text.starts_with('$') && did_you_mean(text, [REMOVE]).is_some();
     if is_typo {
-        let message = format!("a patch knows no `{text}`");
+        let message = format!("unknown patch directive `{text}`");
         let label = format!("did you mean `{REMOVE}`?");
         cx.add(Diagnostic::new(Code::BadPatch, change.value.span, message).label(label));
     }
@@ -78,7 +78,7 @@ fn add(entries: &mut Vec<Entry>, change: &Entry, path: &[&str], cx: LoadContext)
         return;
     }
     let (Some(before), YamlKind::Map(inner)) = (change.value.get("$before"), &change.value.kind) else {
-        let help = "a new key says so: `{ $add: … }`, or `$before: KEY` among its own keys";
+        let help = "to add a new key, write `{ $add: … }`, or `$before: KEY` among its keys";
         missing(&change.key, change.key_span, help, entries, path, cx);
         return;
     };
@@ -89,7 +89,7 @@ fn add(entries: &mut Vec<Entry>, change: &Entry, path: &[&str], cx: LoadContext)
             let value = Node { span: change.value.span, kind: YamlKind::Map(inner) };
             entries.insert(at, Entry { value, ..change.clone() });
         }
-        None => missing(wanted, before.span, "there is nothing to stand before", entries, path, cx),
+        None => missing(wanted, before.span, "`$before:` needs an existing key", entries, path, cx),
     }
 }
 

@@ -1,4 +1,4 @@
-//! A profile's `names:`: renames fields in all output of a dialect. A rename that matches no field is reported.
+//! A profile's `rename_fields:`: renames fields in all output of a dialect. A rename that matches no field is reported.
 
 use crate::diagnostics::{Code, Diagnostic, Span, did_you_mean};
 use crate::mapping::source::field_reader::LoadContext;
@@ -47,7 +47,7 @@ impl RenameFields {
             if let Some(near) = did_you_mean(from, seen.iter().map(String::as_str)) {
                 diagnostic = diagnostic.label(format!("did you mean `{near}`?"));
             }
-            cx.add(diagnostic.help("there is nothing to rename: the old name stands before the colon"));
+            cx.add(diagnostic.help("there is nothing to rename; the old name comes before the colon"));
         }
     }
 }

@@ -112,7 +112,7 @@ impl UserAgentRule {
             let earlier = rules[..at].iter().find(|r| user_agent_contains(&rule.pattern, &r.pattern));
             if let Some(earlier) = earlier {
                 let message = format!(
-                    "this rule can never hold: whoever says `{}` also says `{}`",
+                    "this rule never applies: every user agent with `{}` also has `{}`",
                     rule.pattern, earlier.pattern
                 );
                 let help = format!("the rule at {} comes first", cx.sources.show(earlier.span));
@@ -123,11 +123,11 @@ impl UserAgentRule {
     }
 
     fn parse(node: &Node, known: &KnownNames, cx: LoadContext) -> Option<UserAgentRule> {
-        let fields = FieldReader::of(node, "a rule by user agent", cx)?;
+        let fields = FieldReader::of(node, "a user agent rule", cx)?;
         let pattern = fields.required("match");
         let (profile, policies) = (fields.get("profile"), fields.get("policies"));
         if profile.is_none() && policies.is_none() {
-            let message = "a rule by user agent has `profile:`, `policies:` or both";
+            let message = "a user agent rule needs `profile:`, `policies:` or both";
             fields.not_exactly_one(&["profile", "policies"], Diagnostic::new(Code::MissingKey, node.span, message));
         }
         let policies = fields.map("policies").to_vec();
@@ -139,7 +139,7 @@ impl UserAgentRule {
         let pattern = pattern?;
         let (text, pattern_span) = (text_of(pattern, cx)?.to_owned(), pattern.span);
         if text.is_empty() {
-            cx.error(Code::UnknownValue, pattern_span, "`match:` is empty, and would be in every user agent");
+            cx.error(Code::UnknownValue, pattern_span, "`match:` is empty and would match every user agent");
         }
         Some(UserAgentRule { pattern: text, pattern_span, profile: profile?, policies, span: node.span })
     }
@@ -148,7 +148,7 @@ impl UserAgentRule {
 fn resolve_name(node: &Node, known: &[&str], noun: &str, cx: LoadContext) -> Option<String> {
     let text = text_of(node, cx)?;
     if !known.contains(&text) {
-        let message = format!("no {noun} is called `{text}`");
+        let message = format!("unknown {noun} `{text}`");
         cx.unknown(Code::UnknownReference, node.span, message, text, known.iter().copied());
         return None;
     }
@@ -161,17 +161,18 @@ fn headers(entries: &[Entry], cx: LoadContext) -> Vec<HeaderRule> {
         let name = entry.key.to_ascii_lowercase();
         let Some(policy) = text_of(&entry.value, cx) else { continue };
         if !is_token(&name) {
-            cx.error(Code::UnsafeText, entry.key_span, format!("`{}` is not the name of a header", entry.key));
+            cx.error(Code::UnsafeText, entry.key_span, format!("`{}` is not a valid header name", entry.key));
         } else if RESERVED_HEADERS.contains(&name.as_str()) {
-            let message = format!("`{}` has a meaning of its own, and cannot choose a policy", entry.key);
+            let message = format!("`{}` is a standard header and cannot select a policy", entry.key);
             cx.add(
-                Diagnostic::new(Code::UnsafeText, entry.key_span, message).help("take a header that nobody else reads"),
+                Diagnostic::new(Code::UnsafeText, entry.key_span, message)
+                    .help("use a header that has no other meaning"),
             );
         } else if rules.iter().any(|r| r.name == name) {
-            let message = format!("`{}` stands twice: upper and lower case are one", entry.key);
+            let message = format!("duplicate header `{}`: header names are case-insensitive", entry.key);
             cx.error(Code::DuplicateName, entry.key_span, message);
         } else if let Some(other) = rules.iter().find(|r| r.policy == policy) {
-            let message = format!("two headers choose `{policy}`");
+            let message = format!("two headers select `{policy}`");
             let help = format!("the other one is `{}`", other.name);
             cx.add(Diagnostic::new(Code::DuplicateName, entry.value.span, message).help(help));
         } else {

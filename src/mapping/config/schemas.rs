@@ -67,7 +67,10 @@ impl<'s> SchemaCache<'s> {
         if let Some(near) = did_you_mean(name, folders) {
             diagnostic = diagnostic.label(format!("did you mean `{near}`?"));
         }
-        cx.add(diagnostic.help("it holds the shapes of this dialect's frames; without `schemas:` none is checked"));
+        cx.add(
+            diagnostic
+                .help("it contains the schemas of this dialect's frames; without `schemas:`, frames are not validated"),
+        );
         None
     }
 
@@ -102,8 +105,8 @@ impl<'s> SchemaCache<'s> {
             }
             let span = self.locate(document, &pointer, cx).unwrap_or(span);
             let at = if pointer.is_empty() { String::new() } else { format!(" at {pointer}") };
-            let message = format!("the object{at} lets members pass that nobody declared");
-            let help = "close it with `\"additionalProperties\": false`, or say `true` if that is meant";
+            let message = format!("the object{at} accepts undeclared members");
+            let help = "add `\"additionalProperties\": false`, or `true` if this is intended";
             cx.add(Diagnostic::new(Code::OpenSchema, span, message).help(help));
         }
         Some(schema)
@@ -126,9 +129,9 @@ impl<'s> SchemaCache<'s> {
     fn explain(&self, reference: &str, error: SchemaError, span: Span, cx: LoadContext) -> Diagnostic {
         match error {
             SchemaError::NotFound => {
-                let message = format!("there is no schema `schemas/{reference}` for what is made here");
+                let message = format!("there is no schema `schemas/{reference}` for this output");
                 let diagnostic = Diagnostic::new(Code::BadSchema, span, message)
-                    .help("a shape is two files: the mapping that makes it and the schema that allows it");
+                    .help("output needs two files: the mapping that produces it and the schema that allows it");
                 let folder = reference.split('/').next().unwrap_or_default();
                 let siblings = self.names.iter().filter(|n| n.split('/').next() == Some(folder)).map(|n| stem(n));
                 let defined = definitions(folder, cx);
@@ -141,7 +144,7 @@ impl<'s> SchemaCache<'s> {
                 let keyword = pointer.rsplit('/').next().unwrap_or_default();
                 // Schemas are validated by the meta-schema, and such messages are about the meta-schema.
                 let message = match message.contains("keyword") || message.contains("schemas") {
-                    true => format!("JSON Schema has no such `{keyword}`"),
+                    true => format!("JSON Schema does not allow this value of `{keyword}`"),
                     false => message,
                 };
                 let span = self.locate(&document, &pointer, cx).unwrap_or(span);

@@ -67,7 +67,7 @@ pub fn parse(node: &Node, known: &KnownTranscripts, cx: LoadContext) -> Option<S
     {
         cx.add(
             Diagnostic::new(Code::UnknownKey, when.key_span, "the last step of a script cannot have `when:`")
-                .help("it is for every request that no step before it took"),
+                .help("it applies to every request that no earlier step matched"),
         );
     }
     fields.finish();
@@ -93,7 +93,7 @@ fn step(
             let name = text_of(play, cx)?;
             let Some(transcript) = known.transcripts.iter().find(|t| t.name == name) else {
                 if !known.unreadable.iter().any(|b| b == name) {
-                    let message = format!("no transcript is called `{name}`");
+                    let message = format!("unknown transcript `{name}`");
                     let names = known.transcripts.iter().map(|t| t.name.as_str());
                     cx.unknown(Code::UnknownReference, play.span, message, name, names);
                 }
@@ -111,7 +111,7 @@ fn step(
             action
         }
         _ => {
-            let message = "a step says exactly one of `play:` and `refuse:`";
+            let message = "a step must have exactly one of `play:` and `refuse:`";
             fields.not_exactly_one(&["play", "refuse"], Diagnostic::new(Code::MissingKey, node.span, message));
             fields.finish();
             return None;

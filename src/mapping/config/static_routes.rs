@@ -26,7 +26,7 @@ impl StaticRoute {
     }
 
     pub fn parse(node: &Node, known: &KnownNames, cx: LoadContext) -> Option<StaticRoute> {
-        let fields = FieldReader::of(node, "a page", cx)?;
+        let fields = FieldReader::of(node, "a static route", cx)?;
         let endpoint = fields.required("endpoint").and_then(|n| endpoint(n, cx));
         let body = fields.required("body")?;
         fields.finish();
@@ -37,7 +37,7 @@ impl StaticRoute {
             SkeletonCompiler { cx, pool: &pool, fragments: &fragments, rename_fields: &RenameFields::default() };
         let (method, path) = endpoint?;
         let mut scope = VariableScope::new(
-            "a page",
+            "a static route",
             [("models", VariableType::List(RecordType::Model)), ("build", VariableType::Record(RecordType::Build))],
         );
         if path.ends_with("{model}") {

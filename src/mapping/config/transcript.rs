@@ -1,6 +1,6 @@
 //! A transcript: a recorded turn, one JSON object per line. The first line names the backend file that decodes it. Each
-//! other line is `raw` (an event), `end` (the end marker of the framing) or `disconnect` (the connection was lost), with `at`
-//! in milliseconds after the request. After the last line the backend has closed the connection.
+//! other line is `raw` (an event), `end` (the end marker of the framing) or `disconnect` (the connection was lost), with
+//! `at` in milliseconds after the request. After the last line the backend has closed the connection.
 
 use crate::diagnostics::{Code, Diagnostic, FileId, Span, did_you_mean};
 use crate::domain::Tree;
@@ -36,7 +36,8 @@ pub fn parse(name: &str, file: FileId, text: &str, cx: LoadContext) -> Option<Tr
     let mut lines = text_lines(text).filter(|(_, line)| !line.trim().is_empty());
     let bad = |start: usize, end: usize, why: String| {
         cx.add(Diagnostic::new(Code::BadTranscript, Span::new(file, start, end), why).help(
-            "first `{\"transcript\":\"BACKEND\"}`, then `{\"at\":12,\"raw\":{…}}`, `{\"end\":true}` or `{\"disconnect\":\"why\"}`",
+            "first `{\"transcript\":\"BACKEND\"}`, then `{\"at\":12,\"raw\":{…}}`, `{\"end\":true}` or \
+             `{\"disconnect\":\"why\"}`",
         ));
     };
     // Parses a line. Reports a JSON error at its position.
@@ -82,17 +83,17 @@ fn parse_line(tree: &Tree) -> Result<TranscriptLine, String> {
     let members: Vec<&str> = tree.as_map().into_iter().flatten().map(|(key, _)| &**key).collect();
     if let Some(unknown) = members.iter().find(|key| !MEMBERS.contains(key)) {
         let near = did_you_mean(unknown, MEMBERS.iter().copied()).map(|near| format!(": did you mean `{near}`?"));
-        return Err(format!("a line of a transcript has no `{unknown}`{}", near.unwrap_or_default()));
+        return Err(format!("unknown member `{unknown}` in a line of a transcript{}", near.unwrap_or_default()));
     }
     let at_ms = match tree.get("at") {
         None => 0,
-        Some(at) => at.as_u64().ok_or("`at` is a whole number of milliseconds, 0 or more")?,
+        Some(at) => at.as_u64().ok_or("`at` must be a non-negative integer (milliseconds)")?,
     };
     let event = match (tree.get("raw"), tree.get("end"), tree.get("disconnect")) {
         (Some(raw), None, None) => RecordedEvent::Raw(raw.clone()),
         (None, Some(_), None) => RecordedEvent::End,
         (None, None, Some(why)) => RecordedEvent::Disconnect(why.as_str().unwrap_or("connection lost").to_owned()),
-        _ => return Err("a line has exactly one of `raw`, `end` and `disconnect`".into()),
+        _ => return Err("a line must have exactly one of `raw`, `end` and `disconnect`".into()),
     };
     Ok(TranscriptLine { at_ms, event })
 }

@@ -61,9 +61,9 @@ pub fn parse(fields: &FieldReader, cx: LoadContext) -> Vec<Condition> {
 fn report_misspelled_type(word: &str, node: &Node, cx: LoadContext) {
     if let Some(near) = likely_typo(word, TYPES.iter().copied().chain([EXISTS, ABSENT])) {
         cx.add(
-            Diagnostic::new(Code::UnknownValue, node.span, format!("`{word}` is no kind of value"))
+            Diagnostic::new(Code::UnknownValue, node.span, format!("unknown type `{word}`"))
                 .label(format!("did you mean `{near}`?"))
-                .help(format!("where the text itself is meant, write `{{ equals: {word} }}`")),
+                .help(format!("to compare with the text itself, write `{{ equals: {word} }}`")),
         );
     }
 }

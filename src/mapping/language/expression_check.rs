@@ -51,14 +51,14 @@ impl ExpressionCheck<'_> {
         }
         let reason = error.detail().map_or_else(|| error.to_string(), str::to_owned);
         let reason = match reason.as_str() {
-            "unexpected input after expression" => "it goes on after its end".to_owned(),
+            "unexpected input after expression" => "unexpected text after its end".to_owned(),
             other => match other.strip_prefix("unexpected end of input, expected ") {
-                Some("expression") => "it breaks off".to_owned(),
-                Some(expected) => format!("it breaks off where {expected} should follow"),
+                Some("expression") => "unexpected end".to_owned(),
+                Some(expected) => format!("unexpected end, expected {expected}"),
                 None => other.to_owned(),
             },
         };
-        self.cx.error(Code::BadExpression, self.whole_span(), format!("this expression cannot be read: {reason}"));
+        self.cx.error(Code::BadExpression, self.whole_span(), format!("invalid expression: {reason}"));
     }
 
     pub fn resolve_variable(&self, path: &str) -> Option<VariableType> {
@@ -77,13 +77,15 @@ impl ExpressionCheck<'_> {
         {
             // The fragment is valid elsewhere; here a variable that it reads is not in scope.
             let root = root(path);
-            let message =
-                format!("the part `{}` reads `{root}`, which is not in {}", fragment.name, self.scope.description);
-            let help = format!("{}; `with: {{ {root}: … }}` gives it another one", unknown.available);
+            let message = format!(
+                "the fragment `{}` reads `{root}`, which is not available in {}",
+                fragment.name, self.scope.description
+            );
+            let help = format!("{}; `with: {{ {root}: … }}` passes another variable", unknown.available);
             let mut diagnostic = Diagnostic::new(Code::UnknownVariable, fragment.span, message).help(help);
             if let Some(near) = near {
                 let near = near.split('.').next().unwrap_or_default();
-                diagnostic = diagnostic.label(format!("there is `{near}` instead"));
+                diagnostic = diagnostic.label(format!("`{near}` is available"));
             }
             self.cx.add(diagnostic);
             return None;
@@ -92,14 +94,14 @@ impl ExpressionCheck<'_> {
         let at = self.tokens.iter().find(|(_, token)| matches!(token, Token::Word(word) if is_path(word)));
         let at = at.map_or_else(|| self.cx.sources.within(self.span, path), |(at, _)| self.span_at(*at, path));
         let (code, message) = match path.strip_prefix("policy.") {
-            Some(policy) => (Code::UnknownPolicy, format!("no policy is called `{policy}`")),
-            None => (Code::UnknownVariable, format!("no variable `{path}` in {}", self.scope.description)),
+            Some(policy) => (Code::UnknownPolicy, format!("unknown policy `{policy}`")),
+            None => (Code::UnknownVariable, format!("unknown variable `{path}` in {}", self.scope.description)),
         };
         let mut diagnostic = Diagnostic::new(code, at, message);
         if let Some(near) = near {
             diagnostic = diagnostic.label(format!("did you mean `{near}`?"));
         } else if expression_tokens::is_compared(&self.tokens, path) {
-            diagnostic = diagnostic.label(format!("a word is in quotes: '{path}'"));
+            diagnostic = diagnostic.label(format!("write strings in quotes: '{path}'"));
         }
         self.cx.add(diagnostic.help(unknown.available));
         None
@@ -117,14 +119,17 @@ impl ExpressionCheck<'_> {
                 CallKind::Filter => (FILTERS, "filter"),
                 CallKind::Test => (TESTS, "test"),
                 CallKind::Function => {
-                    let message = format!("`{}(…)` is a function, and there are none", call.name);
+                    let message = format!(
+                        "`{}(…)` is not supported: expressions have filters and tests, but no functions",
+                        call.name
+                    );
                     self.cx.unknown(Code::UnknownFilter, at, message, call.name, FILTERS.iter().copied());
                     valid = false;
                     continue;
                 }
             };
             if !known.contains(&call.name) {
-                let message = format!("no {noun} is called `{}`", call.name);
+                let message = format!("unknown {noun} `{}`", call.name);
                 self.cx.unknown(Code::UnknownFilter, at, message, call.name, known.iter().copied());
                 valid = false;
             } else if call.name == "table" && call.kind == CallKind::Filter {
@@ -150,12 +155,12 @@ impl ExpressionCheck<'_> {
     fn check_table(&self, call: &Call) -> bool {
         let cx = self.cx;
         let Some((at, name)) = call.argument else {
-            let message = "`table` wants the name of a table, in quotes: `table('name')`";
+            let message = "`table` needs the name of a table in quotes: `table('name')`";
             cx.error(Code::UnknownTable, self.span_at(call.at, call.name), message);
             return false;
         };
         let Some(table) = self.tables.get(name) else {
-            let message = format!("no table is called `{name}`");
+            let message = format!("unknown table `{name}`");
             cx.unknown(Code::UnknownTable, self.span_at(at, name), message, name, self.tables.names());
             return false;
         };
@@ -180,7 +185,7 @@ impl ExpressionCheck<'_> {
         if missing.is_empty() {
             return true;
         }
-        let message = format!("the table `{name}` lacks {}, and `{input}` can be that", missing.join(", "));
+        let message = format!("the table `{name}` has no row for {}, which `{input}` can be", missing.join(", "));
         let help = "add a row for each, or `default:` for the rest";
         cx.add(Diagnostic::new(Code::PartialTable, table.span, message).help(help));
         false

@@ -148,13 +148,13 @@ pub fn foreign_syntax<'t>(tokens: &[TokenAt<'t>]) -> Option<(usize, &'t str, &'s
         let Token::Symbol(symbol) = *token else { return None };
         let of_filter = i >= 2 && matches!(tokens[i - 2].1, Token::Symbol("|"));
         let message = match symbol {
-            ":" if of_filter => "what a filter takes stands in brackets: `prefix('x')`",
-            "=" => "`=` sets nothing here: write `==` to compare",
-            "&&" => "write `and` for `&&`",
-            "||" => "write `or` for `||`",
-            "!" => "write `not` for `!`",
-            "?" => "write `a if condition else b` for `condition ? a : b`",
-            "{{" | "}}" => "this is an expression already: it stands without braces",
+            ":" if of_filter => "put the arguments of a filter in parentheses: `prefix('x')`",
+            "=" => "`=` is not supported: write `==` to compare",
+            "&&" => "write `and` instead of `&&`",
+            "||" => "write `or` instead of `||`",
+            "!" => "write `not` instead of `!`",
+            "?" => "write `a if condition else b` instead of `condition ? a : b`",
+            "{{" | "}}" => "this is already an expression: remove the braces",
             _ => return None,
         };
         Some((*at, symbol, message))

@@ -11,19 +11,19 @@ use crate::mapping::source::yaml::{Node, YamlKind};
 use std::sync::Arc;
 
 named_enum! {
-    /// The closed list of conversions. None is named after a dialect.
+    /// How `as:` converts a value.
     pub enum Conversion {
-        /// Compact JSON text; a string is already text and stays as it is.
+        /// To compact JSON text. A string is kept as it is.
         JsonText = "json_text",
-        /// JSON out of text that holds JSON.
+        /// Parses text that contains JSON.
         Json = "json",
         Not = "not",
         Lower = "lower",
-        /// How many keys a map has, or items a list.
+        /// The number of members of an object or elements of an array.
         Count = "count",
-        /// Which element of its list the node is, from 0.
+        /// The index of the node in its array, from 0.
         Position = "position",
-        /// All that `from` names, added up.
+        /// The sum of all values that `from` selects.
         Sum = "sum",
     }
 }
@@ -71,9 +71,8 @@ impl FieldMapping {
                 match field.field_type {
                     FieldType::ContentParts => {
                         cx.add(
-                            Diagnostic::new(Code::WrongType, node.span, format!("`{}` needs rules", field.name)).help(
-                                "write `{ from: \"@.content\", use: NAME }`, with the rules of NAME below `rules:`",
-                            ),
+                            Diagnostic::new(Code::WrongType, node.span, format!("`{}` needs rules", field.name))
+                                .help("write `{ from: \"@.content\", use: NAME }`, and define NAME under `rules:`"),
                         );
                         return None;
                     }
@@ -111,7 +110,7 @@ impl FieldMapping {
                 let text = text_of(name, cx)?;
                 let found = context.named_rules.get(text);
                 if found.is_none() {
-                    let message = format!("no rules are called `{text}`");
+                    let message = format!("unknown rules `{text}`");
                     cx.unknown(Code::UnknownReference, name.span, message, text, context.named_rules.names());
                 }
                 Some(found?)
@@ -127,7 +126,7 @@ impl FieldMapping {
                     let text = text_of(name, cx)?;
                     let found = context.tables.get(text).cloned();
                     if found.is_none() {
-                        let message = format!("no table is called `{text}`");
+                        let message = format!("unknown table `{text}`");
                         cx.unknown(Code::UnknownTable, name.span, message, text, context.tables.names());
                     }
                     found
@@ -152,9 +151,9 @@ impl FieldMapping {
                     return None;
                 }
                 let message = if field.field_type == FieldType::ContentParts {
-                    format!("`{}` needs `use:`, the rules that make its parts", field.name)
+                    format!("`{}` needs `use:` with the rules that produce its content parts", field.name)
                 } else {
-                    format!("`use:` makes parts; `{}` is not made of parts", field.name)
+                    format!("`use:` produces content parts, which `{}` does not have", field.name)
                 };
                 cx.error(Code::WrongType, node.span, message);
                 None
@@ -237,7 +236,7 @@ pub fn coerce(field: &FieldSpec, value: Tree) -> Result<Tree, String> {
 pub fn scalar_text(value: &Tree) -> Option<String> {
     match value {
         Tree::Str(text) => Some(text.clone()),
-        Tree::SurrogateString(torn) => Some(torn.to_string_lossy()),
+        Tree::SurrogateString(string) => Some(string.to_string_lossy()),
         Tree::Num(_) | Tree::Bool(_) => Some(value.to_json()),
         Tree::Null | Tree::List(_) | Tree::Map(_) => None,
     }
@@ -274,8 +273,8 @@ fn is_plain_text(text: &str, node: &Node, cx: LoadContext) -> bool {
     if text.contains("{{") {
         let span = cx.sources.within(node.span, "{{");
         cx.add(
-            Diagnostic::new(Code::BadPlaceholder, span, "a rule has no holes")
-                .help("it reads with a selector, `$.name`; holes stand in what is sent"),
+            Diagnostic::new(Code::BadPlaceholder, span, "placeholders are not supported in rules")
+                .help("rules read values with selectors: `$.name`"),
         );
         return false;
     }
@@ -285,7 +284,7 @@ fn is_plain_text(text: &str, node: &Node, cx: LoadContext) -> bool {
         cx.add(
             Diagnostic::new(Code::BadSelector, node.span, format!("`{text}` is not a selector"))
                 .label(format!("did you mean `{sign}.{name}`?"))
-                .help("where it is meant as it is, write `{ value: … }`"),
+                .help("to use it as plain text, write `{ value: … }`"),
         );
         return false;
     }
@@ -297,7 +296,7 @@ fn check_table_values(table: &Table, words: &'static [&'static str], field: &Fie
     for (value, span) in table.values() {
         let word = scalar_text(value).unwrap_or_default();
         if !value.is_null() && word != "none" && !words.contains(&word.as_str()) {
-            let message = format!("the table `{}` gives `{word}`, which is no `{}`", table.name, field.name);
+            let message = format!("the table `{}` returns `{word}`, which is not a valid `{}`", table.name, field.name);
             let known = words.iter().copied().chain(["none"]);
             cx.unknown(Code::UnknownValue, span, message, &word, known);
         }

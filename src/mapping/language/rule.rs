@@ -154,7 +154,7 @@ impl Rule {
                     entry.key_span,
                     "`event:` needs `event_name:`, the selector of an event's name",
                 )
-                .help("write `event_name: $.type` (or where the name stands) beside `rules:`"),
+                .help("write `event_name: $.type` (or where the name is) next to `rules:`"),
             );
         }
         let event_span = fields.entry("event").map_or(node.span, |entry| entry.key_span);
@@ -174,7 +174,7 @@ impl Rule {
             (None, Some(why), None) => RuleAction::Drop(why.to_owned()),
             (None, None, Some(why)) => RuleAction::Fail(why.to_owned()),
             _ => {
-                let message = "a rule says exactly one of `emit:`, `drop:` (why) and `fail:` (the message)";
+                let message = "a rule must have exactly one of `emit:`, `drop:` (a reason) and `fail:` (a message)";
                 let keys = ["emit", "drop", "fail"];
                 fields.not_exactly_one(&keys, Diagnostic::new(Code::MissingKey, node.span, message));
                 fields.finish();
@@ -206,16 +206,16 @@ impl Emit {
             let noun = grammar.noun;
             let (span, message) = match kinds.get(1) {
                 Some(second) => (second.key_span, format!("a second {noun} in one entry of `emit:`")),
-                None => (node.span, format!("this entry of `emit:` says no {noun}")),
+                None => (node.span, format!("this entry of `emit:` has no {noun}")),
             };
             cx.add(
                 Diagnostic::new(Code::UnknownEmit, span, message)
-                    .help(format!("`emit:` is a list, one {noun} an entry: `- {}: {{ … }}`", example(grammar))),
+                    .help(format!("`emit:` is a list with one {noun} per entry: `- {}: {{ … }}`", example(grammar))),
             );
             return None;
         };
         let Some(kind) = grammar.find(&entry.key) else {
-            let message = format!("no {} is called `{}`", grammar.noun, entry.key);
+            let message = format!("unknown {} `{}`", grammar.noun, entry.key);
             cx.unknown(Code::UnknownEmit, entry.key_span, message, &entry.key, grammar.names());
             return None;
         };

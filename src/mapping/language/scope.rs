@@ -7,7 +7,7 @@ use std::rc::Rc;
 /// The variables in scope, for checking expressions at load time.
 #[derive(Clone, Debug)]
 pub struct VariableScope {
-    /// Completes the sentence "no variable `x` in …".
+    /// Completes the sentence "unknown variable `x` in …".
     pub description: String,
     /// The fragment that is being compiled.
     pub fragment: Option<FragmentUse>,
@@ -108,7 +108,7 @@ impl VariableScope {
                 let candidates = names.iter().map(|p| format!("policy.{p}")).collect();
                 Err(UnresolvedPath {
                     candidates,
-                    available: format!("`policy` offers {}", names.join(", ")),
+                    available: format!("available policies: {}", names.join(", ")),
                     is_root: false,
                 })
             };
@@ -167,7 +167,7 @@ impl VariableScope {
         if !self.policies.is_empty() {
             names.push("policy.*".to_owned());
         }
-        format!("{} offers {}", self.description, names.join(", "))
+        format!("available in {}: {}", self.description, names.join(", "))
     }
 }
 
@@ -175,7 +175,7 @@ fn unknown_field(path: &str, record: RecordType) -> UnresolvedPath {
     let fields: Vec<&str> = record.fields().unwrap_or(&[]).iter().map(|(n, _)| *n).collect();
     UnresolvedPath {
         candidates: fields.iter().map(|f| format!("{path}.{f}")).collect(),
-        available: format!("`{path}` offers {}", fields.join(", ")),
+        available: format!("fields of `{path}`: {}", fields.join(", ")),
         is_root: false,
     }
 }

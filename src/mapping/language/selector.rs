@@ -53,7 +53,7 @@ impl Selector {
                 cx.add(
                     Diagnostic::new(Code::BadSelector, span, format!("`{text}` is not a selector"))
                         .label(format!("did you mean `$.{text}`?"))
-                        .help("`$` is the whole, `@` the node at hand, `^` the node around it"),
+                        .help("`$` is the whole document, `@` the current node, `^` its parent"),
                 );
                 return None;
             }
@@ -62,13 +62,13 @@ impl Selector {
         let (at, why) = match parse_json_path(&path) {
             Ok(query) => match name_with_space(&query, text) {
                 None => return Some(Selector { text: text.to_owned(), start, path: lower(query) }),
-                Some(name) => (text.find(name).unwrap_or(0), format!("a name with a space stands in `['{name}']`")),
+                Some(name) => (text.find(name).unwrap_or(0), format!("write a name with a space as `['{name}']`")),
             },
             Err(error) => {
                 let at = parse_error_offset(&error.to_string(), text);
                 let why = match &text[at..] {
-                    "" => "it breaks off".to_owned(),
-                    rest => format!("it cannot go on with `{rest}`"),
+                    "" => "unexpected end".to_owned(),
+                    rest => format!("unexpected `{rest}`"),
                 };
                 (at, why)
             }
@@ -82,7 +82,7 @@ impl Selector {
             span
         };
         cx.add(
-            Diagnostic::new(Code::BadSelector, span, format!("`{text}` is not JSONPath: {why}"))
+            Diagnostic::new(Code::BadSelector, span, format!("`{text}` is not valid JSONPath: {why}"))
                 .help("`$.a.b`, `$['a b']`, `$.list[0]`, `$.list[*]`, `$.list[?@.type == 'x']`"),
         );
         None

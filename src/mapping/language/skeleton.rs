@@ -138,7 +138,8 @@ impl SkeletonCompiler<'_, '_> {
                 if let Some(path) = single_brace_placeholder(text).filter(|path| scope.resolve(path).is_ok()) {
                     let label = format!("write \"{{{{ {path} }}}}\"");
                     self.cx.add(
-                        Diagnostic::new(Code::BadPlaceholder, span, "a hole has two braces on each side").label(label),
+                        Diagnostic::new(Code::BadPlaceholder, span, "a placeholder has two braces on each side")
+                            .label(label),
                     );
                 }
                 Some(Skeleton::Constant(Tree::from(text)))
@@ -181,7 +182,7 @@ impl SkeletonCompiler<'_, '_> {
                     let (value, kind) =
                         self.pool.add(text_of(&entry.value, self.cx)?, entry.value.span, scope, self.cx)?;
                     if !matches!(value, Expression::Variable(_)) {
-                        let message = "`with:` names a variable, not an expression";
+                        let message = "`with:` takes a variable, not an expression";
                         self.cx.error(Code::BadDirective, entry.value.span, message);
                         return None;
                     }
@@ -218,7 +219,7 @@ impl SkeletonCompiler<'_, '_> {
             }
             "$switch" => self.switch(&fields, scope, used),
             unknown => {
-                let message = format!("no directive is called `{unknown}`");
+                let message = format!("unknown directive `{unknown}`");
                 self.cx.unknown(Code::BadDirective, span, message, unknown, DIRECTIVES.iter().copied());
                 None
             }
@@ -228,7 +229,7 @@ impl SkeletonCompiler<'_, '_> {
     fn fragment(&self, name: &Node, scope: &VariableScope, used: &mut Vec<FragmentInUse>) -> Option<Skeleton> {
         let text = text_of(name, self.cx)?;
         let Some(node) = self.fragments.get(text) else {
-            let message = format!("no part is called `{text}`");
+            let message = format!("unknown fragment `{text}`");
             self.cx.unknown(Code::UnknownFragment, name.span, message, text, self.fragments.0.iter().map(|(n, _)| *n));
             return None;
         };
@@ -237,7 +238,7 @@ impl SkeletonCompiler<'_, '_> {
             return None;
         }
         if used.len() >= MAX_NESTED_FRAGMENTS {
-            let message = format!("parts within parts, more than {MAX_NESTED_FRAGMENTS} deep");
+            let message = format!("fragments are nested more than {MAX_NESTED_FRAGMENTS} levels deep");
             self.cx.error(Code::FragmentCycle, name.span, message);
             return None;
         }
@@ -258,7 +259,7 @@ impl SkeletonCompiler<'_, '_> {
         let body = fields.required("do");
         let (list, kind) = compiled?;
         if !matches!(list, Expression::Variable(_)) {
-            self.cx.error(Code::BadDirective, list_node.span, "`$each` walks a variable, not an expression");
+            self.cx.error(Code::BadDirective, list_node.span, "`$each` takes a variable, not an expression");
             return None;
         }
         let element = match kind {
@@ -313,7 +314,7 @@ impl SkeletonCompiler<'_, '_> {
             let missing: Vec<&str> =
                 words.iter().copied().filter(|w| !cases.iter().any(|(name, _)| name == w)).collect();
             if default.is_none() && !missing.is_empty() && valid {
-                let message = format!("this switch lacks {}, and `{text}` can be that", missing.join(", "));
+                let message = format!("this switch has no case for {}, which `{text}` can be", missing.join(", "));
                 self.cx.add(
                     Diagnostic::new(Code::PartialSwitch, on_node.span, message)
                         .help("add a case for each, or `$default:` for the rest"),
@@ -365,8 +366,8 @@ fn cycle_error(path: &[FragmentInUse], back_to: &str, span: Span) -> Diagnostic 
     steps.rotate_left(first);
     let (fragment, span) = steps[0];
     let names: Vec<&str> = steps.iter().map(|(name, _)| *name).chain([fragment]).collect();
-    Diagnostic::new(Code::FragmentCycle, span, format!("the part `{fragment}` uses itself: {}", names.join(" → ")))
-        .help("a part may use other parts, but no circle; lists are walked with `$each`")
+    Diagnostic::new(Code::FragmentCycle, span, format!("the fragment `{fragment}` uses itself: {}", names.join(" → ")))
+        .help("fragments must not use each other in a cycle; use `$each` for lists")
 }
 
 /// Turns a list or map without placeholders into a constant.

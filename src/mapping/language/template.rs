@@ -38,8 +38,8 @@ impl Template {
             let span = spans.placeholder(n);
             let Some(close) = open.close else {
                 cx.add(
-                    Diagnostic::new(Code::BadPlaceholder, span, "this hole is not closed")
-                        .help("a hole is `{{ expression }}`; braces inside quotes do not count"),
+                    Diagnostic::new(Code::BadPlaceholder, span, "this placeholder is not closed")
+                        .help("a placeholder is `{{ expression }}`; braces inside quotes do not count"),
                 );
                 return None;
             };
@@ -52,7 +52,7 @@ impl Template {
                 expression = stripped.trim();
             }
             if expression.is_empty() {
-                cx.error(Code::BadPlaceholder, span, "this hole is empty");
+                cx.error(Code::BadPlaceholder, span, "this placeholder is empty");
                 return None;
             }
             segments.push(TemplateSegment::Placeholder(Placeholder { expression: expression.to_owned(), span }));
@@ -67,16 +67,16 @@ impl Template {
                 Diagnostic::new(
                     Code::BadPlaceholder,
                     cx.sources.within(span, "{%"),
-                    "there are no statements, only holes",
+                    "statements are not supported, only placeholders",
                 )
-                .help("`$if`, `$switch` and `$each` choose and repeat; `{{ a if x else b }}` chooses inside text"),
+                .help("use `$if`, `$switch` and `$each`, or `{{ a if x else b }}` inside text"),
             );
             return None;
         }
         if matches!(segments.first(), Some(TemplateSegment::Text(t)) if t.starts_with(['“', '”', '„', '‘', '’']))
         {
             let message = "typographic quotes are part of the text";
-            cx.add(Diagnostic::new(Code::BadPlaceholder, span, message).help("YAML quotes with `\"` and `'`"));
+            cx.add(Diagnostic::new(Code::BadPlaceholder, span, message).help("use `\"` or `'`"));
             return None;
         }
         match (segments.as_slice(), optional) {
@@ -86,8 +86,12 @@ impl Template {
             }
             (_, Some(span)) => {
                 cx.add(
-                    Diagnostic::new(Code::BadPlaceholder, span, "an optional hole `{{? … }}` cannot stand inside text")
-                        .help("it leaves its key out when the value is null, so it must be the whole value"),
+                    Diagnostic::new(
+                        Code::BadPlaceholder,
+                        span,
+                        "an optional placeholder `{{? … }}` cannot be part of a text",
+                    )
+                    .help("it omits its key when the value is null, so it must be the whole value"),
                 );
                 None
             }

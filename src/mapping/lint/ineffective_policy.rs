@@ -1,10 +1,11 @@
-//! A policy that changes nothing in this dialect.
+//! A policy that has no effect in this dialect.
 //!
 //! ## Why
 //!
-//! It looks as if it did something, and a client that needs it is not served. A policy shows where an expression reads
-//! `policy.NAME`, in the variables that it fills, or in the moments that it brings; a dialect that has none of these cannot
-//! tell its values apart. Saying the value that a policy has anyway is no mistake.
+//! It looks as if it had an effect, and a client that needs it does not get it. A policy has an effect where an
+//! expression reads `policy.NAME`, through the variables that it determines, or through the moments that it causes. A
+//! dialect that uses none of these produces the same output for all values of the policy. Setting a policy to its
+//! default is not reported.
 //!
 //! ## Example
 //!
@@ -15,13 +16,13 @@
 //! ```
 //!
 //! ```text
-//! warning[RF206]: `empty_message_item` changes nothing in `chat`
+//! warning[RF206]: `empty_message_item` has no effect in `chat`
 //! ```
 //!
-//! ## Mend
+//! ## Fix
 //!
-//! Take it out, or set it for the dialect that was meant. A policy that a dialect declares itself (`custom_policies:`) is read as
-//! `policy.NAME` by its frames; one that nothing reads can go.
+//! Remove it, or set it for the dialect that was meant. The frames of a dialect read a custom policy
+//! (`custom_policies:`) as `policy.NAME`; one that nothing reads can be removed.
 
 use super::LintContext;
 use super::template_texts::{paths, walk};
@@ -134,16 +135,18 @@ fn check_policies<'s>(
 }
 
 fn report(context: &LintContext, span: Span, policy: &str, scope: &str) {
-    let message = format!("`{policy}` changes nothing {scope}");
+    let message = format!("`{policy}` has no effect {scope}");
     let spec = BUILT_IN.iter().find(|p| p.name == policy);
     let help = match spec.map(|spec| spec.effect) {
-        None | Some(PolicyEffect::Expressions) => format!("it shows only where an expression reads `policy.{policy}`"),
+        None | Some(PolicyEffect::Expressions) => {
+            format!("it has an effect only where an expression reads `policy.{policy}`")
+        }
         Some(PolicyEffect::Variables(variables)) => {
-            format!("it shows in {}, which nothing reads", variables.join(", "))
+            format!("it affects {}, which no expression reads", variables.join(", "))
         }
         Some(PolicyEffect::Moments(moments)) => {
             let words: Vec<&str> = moments.iter().map(|m| m.name()).collect();
-            format!("it shows at {}, which no frame tells", words.join(", "))
+            format!("it affects {}, which have no frame", words.join(", "))
         }
         Some(PolicyEffect::Anywhere) => return,
     };

@@ -1,9 +1,9 @@
-//! What a backend can say and a dialect cannot, or a dialect's request can ask and a backend does not take.
+//! A feature that is lost between a backend and a dialect.
 //!
 //! ## Why
 //!
-//! It is no mistake: a dialect may have no words for thoughts, and a backend none for a seed. But whoever opens a route should
-//! know it before a client finds out.
+//! It is not a mistake: a dialect may have no frames for reasoning, and a backend may not support a seed. But whoever
+//! configures a route should know it before a client does.
 //!
 //! ## Example
 //!
@@ -11,10 +11,11 @@
 //! note[RF207]: lost between openai-responses × chat@openai: reasoning summaries
 //! ```
 //!
-//! ## Mend
+//! ## Fix
 //!
-//! Nothing has to be mended. If the client has a word for it, add a frame for the moment (or the member to the backend's
-//! `request:`); `unsupported:` of a backend says whether what it does not take is dropped or refused.
+//! No change is required. If the client API can represent the feature, add a frame for the moment (or the member to the
+//! backend's `request:`). `unsupported:` of a backend decides whether a field that it does not support is dropped or
+//! rejected.
 
 use super::dialect_label;
 use super::representable;
@@ -42,12 +43,12 @@ pub struct Loss {
 }
 
 impl Loss {
-    /// `openai-responses × chat@openai: reasoning summaries; of a request: n (refused), seed`
+    /// `openai-responses × chat@openai: reasoning summaries; request fields: n (rejected), seed`
     pub fn sentence(&self) -> String {
         let dialect = dialect_label(&self.dialect, self.profile.as_deref());
         let between = format!("{} × {dialect}{}", self.backend, self.client);
         let fields = self.unsupported_fields.iter().map(|(name, handling)| match handling {
-            OnUnsupported::Reject => format!("{name} (refused)"),
+            OnUnsupported::Reject => format!("{name} (rejected)"),
             OnUnsupported::Forward | OnUnsupported::Drop | OnUnsupported::AsTool | OnUnsupported::Wrap => {
                 (*name).to_owned()
             }
@@ -56,8 +57,8 @@ impl Loss {
         let lost = self.lost.join(", ");
         match (lost.is_empty(), fields.is_empty()) {
             (_, true) => format!("{between}: {lost}"),
-            (true, false) => format!("{between}: of a request: {fields}"),
-            (false, false) => format!("{between}: {lost}; of a request: {fields}"),
+            (true, false) => format!("{between}: request fields: {fields}"),
+            (false, false) => format!("{between}: {lost}; request fields: {fields}"),
         }
     }
 

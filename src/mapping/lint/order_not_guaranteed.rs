@@ -2,13 +2,14 @@
 //!
 //! ## Why
 //!
-//! An order is checked in every stream: a moment that has no place in it ends the stream with a failure, in front of a
-//! client. What a turn can tell is known beforehand, from the policies, from what the backends of the set can say, and from
-//! whether a request can ask for several choices. So each order is proven: all that can come has a place in it, and a turn
-//! that ends well may end there. This one is not, and the message has the shortest turn that breaks it.
+//! The order is checked in every stream: a moment that it does not allow ends the stream with a failure. The moments
+//! that a turn can produce are known in advance, from the policies, from what the backends of the set can emit, and
+//! from whether a request can set `n` above 1. So each order is verified: every possible sequence of moments
+//! must match it, and a turn that ends normally may end there. This order does not pass; the message has the shortest
+//! turn that violates it.
 //!
-//! Of several choices nobody knows how many there are, and how they go on beside each other. Where that cannot be followed
-//! as a whole, only what two of them can do is warned of: a warning is a turn that can happen.
+//! The number of choices and how they interleave are not known in advance. Where they cannot be analysed completely,
+//! only what two choices can do is reported, so every warning is a turn that can happen.
 //!
 //! ## Example
 //!
@@ -19,14 +20,14 @@
 //! ```
 //!
 //! ```text
-//! warning[RF203]: an item can violate this order: it may end after `tool.open`, and the order wants more
+//! warning[RF203]: an item can violate this order: it can end after `tool.open`, where the order requires more
 //! ```
 //!
-//! ## Mend
+//! ## Fix
 //!
-//! Widen the order (`tool.args*`), or take out a moment that the order need not speak of: what it does not mention is free.
-//! Where it is a policy that brings the moment at this place (`reframe explain --to DIALECT --policies` lists them), set
-//! another value.
+//! Widen the order (`tool.args*`), or remove a moment that it need not constrain: a moment that an order does not
+//! mention is unconstrained. If a policy causes the moment at this position (`reframe explain --to DIALECT --policies`
+//! lists all policies), set another value.
 
 use super::{LintContext, dialect_label, output_kinds};
 use crate::diagnostics::{Code, Diagnostic};
@@ -48,10 +49,9 @@ pub(super) fn check(context: &LintContext) {
             let Some(node) = patched_dialect.stream("order").and_then(|n| n.get(scope.name())) else { continue };
             let message = format!("{} can violate this order: {}", noun(*scope), sentence(&counterexample));
             let name = dialect_label(&dialect.name, dialect.profile.as_deref());
-            context.cx.add(
-                Diagnostic::new(Code::OrderNotGuaranteed, node.span, message)
-                    .help(format!("under the policies of `{name}`; what an order does not mention is free")),
-            );
+            context.cx.add(Diagnostic::new(Code::OrderNotGuaranteed, node.span, message).help(format!(
+                "under the policies of `{name}`; a moment that an order does not mention is unconstrained"
+            )));
         }
     }
 }
@@ -80,8 +80,10 @@ fn sentence(counterexample: &Counterexample) -> String {
         Some(left_out) => format!("… {}", words[left_out..].join(" ")),
     };
     match counterexample.unexpected {
-        Unexpected::Moment(moment) if words.is_empty() => format!("`{}` may come first", moment.name()),
-        Unexpected::Moment(moment) => format!("after `{path}` comes `{}`, which has no place there", moment.name()),
-        Unexpected::End => format!("it may end after `{path}`, and the order wants more"),
+        Unexpected::Moment(moment) if words.is_empty() => format!("`{}` can come first", moment.name()),
+        Unexpected::Moment(moment) => {
+            format!("`{path}` can be followed by `{}`, which is not allowed there", moment.name())
+        }
+        Unexpected::End => format!("it can end after `{path}`, where the order requires more"),
     }
 }

@@ -14,7 +14,7 @@ const REPRESENTED_BY: &[(&str, &[MomentKind], &str)] = &[
     ("annotation", &[MomentKind::Annotation], "annotations"),
     ("tool", &[MomentKind::ToolOpen, MomentKind::ToolArgs, MomentKind::ToolClose], "tool calls"),
     ("usage", &[MomentKind::Usage, MomentKind::TurnClose], "usage"),
-    ("fault", &[MomentKind::TurnFail], "failures in the middle of a stream"),
+    ("fault", &[MomentKind::TurnFail], "faults in the middle of a stream"),
 ];
 
 /// The names of `REPRESENTED_BY`; empty when nothing is lost.

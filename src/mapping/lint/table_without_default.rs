@@ -1,11 +1,11 @@
-//! A table over words of others that has no `default:`.
+//! A table over foreign values without `default:`.
 //!
 //! ## Why
 //!
-//! A backend may say a word tomorrow that it does not say today. A table without a row for it gives nothing: a field stays
-//! empty, a finish without its reason is no finish, and the turn is taken for one that broke off. In an expression such a
-//! word is null. (A table over our own closed words must name all of them: that is RF110. A table in a dialect's `request:`
-//! needs no default: a word that it does not know is refused with 400.)
+//! A backend may send a value tomorrow that it does not send today. A table without a row for it yields nothing: a
+//! field stays empty, and a finish event without its reason is not emitted, so that the turn counts as truncated. In an
+//! expression the result is null. (A table over Reframe's own closed lists must cover all values: that is RF110. A
+//! table in a dialect's `request:` needs no default: an unknown value is rejected with a 400.)
 //!
 //! ## Example
 //!
@@ -16,13 +16,13 @@
 //! ```
 //!
 //! ```text
-//! warning[RF205]: the table `finish` has no row for a word that it does not know
+//! warning[RF205]: the table `finish` has no row for unknown values
 //! ```
 //!
-//! ## Mend
+//! ## Fix
 //!
-//! Add `default:` with what an unknown word should mean; `default: none` says that it means nothing. In an expression
-//! `x | table('t') | default('other')` does as well.
+//! Add `default:` with the result for unknown values; with `default: none` the field stays empty. In an expression,
+//! `x | table('t') | default('other')` has the same effect.
 
 use super::LintContext;
 use crate::diagnostics::{Code, Diagnostic, Span};
@@ -39,10 +39,12 @@ pub(super) fn check(context: &LintContext) {
     }
 }
 
-fn rules(rules: &RuleSet, who: &str, cx: LoadContext) {
+fn rules(rules: &RuleSet, sender: &str, cx: LoadContext) {
     let tables = rules.emits().flat_map(|emit| &emit.fields).filter_map(|read| Some((read.table()?, read.field.name)));
     for (table, field) in tables.filter(|(table, _)| table.is_partial()) {
-        let help = format!("`{field}` is then not said; `default:` is for what {who} may say one day");
+        let help = format!(
+            "without a row `{field}` is omitted; add `default:` for values that {sender} may send in the future"
+        );
         report(table, table.span, help, cx);
     }
 }
@@ -54,13 +56,13 @@ pub(in crate::mapping) fn in_expression(table: &Table, input: &str, cx: LoadCont
         report(
             table,
             table.span,
-            format!("{input} may be any word, and is null then; add `default:` for the rest"),
+            format!("{input} can have any value, and without a row the result is null; add `default:`"),
             cx,
         );
     }
 }
 
 fn report(table: &Table, span: Span, help: String, cx: LoadContext) {
-    let message = format!("the table `{}` has no row for a word that it does not know", table.name);
+    let message = format!("the table `{}` has no row for unknown values", table.name);
     cx.add(Diagnostic::new(Code::TableWithoutDefault, span, message).help(help));
 }

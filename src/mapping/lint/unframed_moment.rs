@@ -1,10 +1,10 @@
-//! A moment that has a place in an order, or a failure, and no frame that tells it.
+//! A moment in an order, or a failure, without a frame.
 //!
 //! ## Why
 //!
-//! What an order names, its author expects a client to be told. Without a frame nothing is told, and nobody notices: the
-//! order is kept all the same. And a dialect without a frame for `turn.fail` just stops when a backend breaks off: its client
-//! cannot tell half an answer from a whole one.
+//! An order that mentions a moment suggests that clients receive it. Without a frame nothing is sent, and the mistake
+//! is not noticed, because the order is still satisfied. A dialect without a frame for `turn.fail` just stops when a
+//! backend disconnects: its client cannot distinguish a truncated response from a complete one.
 //!
 //! ## Example
 //!
@@ -16,14 +16,15 @@
 //! ```
 //!
 //! ```text
-//! warning[RF202]: `tool.open` has a place in this order, and no frame tells it
+//! warning[RF202]: the moment `tool.open` is in this order but has no frame
 //! ```
 //!
-//! ## Mend
+//! ## Fix
 //!
-//! Write a frame for it below `frames:`. If the client need not be told, take the moment out of the order (what an order does
-//! not mention is free), or say that it is meant: `tool.open: {}` below `frames:`, in a profile `tool.open: { $replace: {} }`.
-//! A `when:` in front of the only frame of `turn.fail` asks for what can happen, not for a policy that nobody has set so.
+//! Define a frame for the moment below `frames:`. If the client does not need it, remove the moment from the order (a
+//! moment that an order does not mention is unconstrained), or declare that the omission is intended: `tool.open: {}`
+//! below `frames:`, in a profile `tool.open: { $replace: {} }`. The `when:` of the only frame of `turn.fail` must
+//! depend on the fault, not on a policy value that is not set.
 
 use super::order_not_guaranteed::choices;
 use super::{LintContext, PatchedDialect, dialect_label, output_kinds};
@@ -47,10 +48,10 @@ pub(super) fn check(context: &LintContext) {
             let order = Scope::ALL.iter().find(mentions).and_then(|scope| order_of(patched_dialect, *scope));
             let Some(order) = order else { continue };
             let word = moment.name();
-            let message = format!("`{word}` has a place in this order, and no frame tells it");
+            let message = format!("the moment `{word}` is in this order but has no frame");
             context.cx.add(
                 Diagnostic::new(Code::UnframedMoment, context.cx.sources.within(order.span, word), message)
-                    .help(format!("if a client need not be told, `{word}: {{}}` below `frames:` says so")),
+                    .help(format!("if clients do not need it, write `{word}: {{}}` below `frames:`")),
             );
         }
     }
@@ -59,7 +60,7 @@ pub(super) fn check(context: &LintContext) {
     }
 }
 
-const HALF: &str = "a client then takes half an answer for a whole one";
+const NOT_DISTINGUISHABLE: &str = "clients then cannot distinguish a truncated response from a complete one";
 
 /// `turn.fail` is in no order, because it can occur at any time.
 fn failure(context: &LintContext, patched_dialect: &PatchedDialect) {
@@ -74,8 +75,11 @@ fn failure(context: &LintContext, patched_dialect: &PatchedDialect) {
     let label = dialect_label(patched_dialect.dialect, patched_dialect.profile);
     if let Some(disabled) = dialect.disabled_frames.iter().find(|d| d.moment == MomentKind::TurnFail) {
         let message =
-            format!("a stream of `{label}` that fails just stops: its policies turn off the frame of `{word}`");
-        let help = format!("{HALF}; the frame asks for `policy.{}`", disabled.policies.join("` and `policy."));
+            format!("a stream of `{label}` that fails just stops: its policies disable the frame of `{word}`");
+        let help = format!(
+            "{NOT_DISTINGUISHABLE}; the frame depends on `policy.{}`",
+            disabled.policies.join("` and `policy.")
+        );
         context.cx.add(Diagnostic::new(Code::UnframedMoment, disabled.span, message).help(help));
         return;
     }
@@ -91,15 +95,15 @@ fn failure(context: &LintContext, patched_dialect: &PatchedDialect) {
         return;
     }
     if let (Some(_), Some(at)) = (unpatched, patch_span(context, patched_dialect)) {
-        let message = format!("a stream of `{label}` that fails just stops: this takes away what tells `{word}`");
-        let help = format!("{HALF}; if that is meant, `{word}: {{ $replace: {{}} }}` says so");
+        let message = format!("a stream of `{label}` that fails just stops: this patch removes the frame of `{word}`");
+        let help = format!("{NOT_DISTINGUISHABLE}; if that is intended, write `{word}: {{ $replace: {{}} }}`");
         context.cx.add(Diagnostic::new(Code::UnframedMoment, at, message).help(help));
         return;
     }
     let entries = patched_dialect.node.get("stream").and_then(Node::as_map).unwrap_or(&[]);
     let Some(key) = entries.iter().find(|e| e.key == "frames").map(|e| e.key_span) else { return };
-    let message = format!("a stream that fails just stops: no frame tells `{word}`");
-    context.cx.add(Diagnostic::new(Code::UnframedMoment, key, message).help(HALF));
+    let message = format!("a stream that fails just stops: `{word}` has no frame");
+    context.cx.add(Diagnostic::new(Code::UnframedMoment, key, message).help(NOT_DISTINGUISHABLE));
 }
 
 /// The deepest key of the profile's patch on the path to the frames of `turn.fail`.

@@ -1,10 +1,10 @@
-//! A rule that can never hold.
+//! A rule that can never match.
 //!
 //! ## Why
 //!
-//! It looks as if it did something. Either it asks for two things that cannot both be, or another rule takes all that it
-//! would: `drop:` and `fail:` are looked at only when nothing else held, `otherwise: true` only when no earlier rule of its
-//! group did; of models, of the steps of a script and of rules by user agent the first that matches is taken.
+//! It has no effect, although it looks as if it had one. Either its conditions contradict each other, or another rule
+//! matches everything that this one matches: `drop:` and `fail:` apply only if no other rule matches, `otherwise: true`
+//! only if no earlier rule of its group matches. Of models, script steps and user-agent rules, the first match is used.
 //!
 //! ## Example
 //!
@@ -17,13 +17,13 @@
 //! ```
 //!
 //! ```text
-//! warning[RF201]: this rule can never match: line 3 asks for $.type = ping, line 4 for $.type = pong
+//! warning[RF201]: this rule can never match: line 3 requires $.type = ping, line 4 requires $.type = pong
 //! ```
 //!
-//! ## Mend
+//! ## Fix
 //!
-//! Take out the condition that is too much, or make two rules of it. Where another rule covers this one, narrow that one, or
-//! remove this one. In a list of which the first match counts, what is special stands before what is general.
+//! Remove the condition that is too much, or split the rule in two. If another rule covers this one, narrow that rule
+//! or remove this one. In a list in which the first match is used, put special cases before general ones.
 
 mod first_match;
 mod requirement;
@@ -68,7 +68,7 @@ fn rules(all: &RuleSet, depth: usize, context: &LintContext) {
                 report(
                     context,
                     rule.span,
-                    format!("this rule is never used: the one in line {line} takes all that it would"),
+                    format!("this rule is never used: the rule in line {line} matches everything that it matches"),
                 );
             }
             emits(rule, &required, inside, context);
@@ -97,7 +97,7 @@ fn emits(rule: &Rule, required: &[Requirement], depth: usize, context: &LintCont
         let all: Vec<Requirement> = own.into_iter().chain(required.iter().cloned()).collect();
         if let Some((a, b)) = contradiction(&all) {
             let message =
-                format!("this `{}` is never said: {}", emit.kind.name, describe_conflict(a, b, context.cx.sources));
+                format!("this `{}` is never emitted: {}", emit.kind.name, describe_conflict(a, b, context.cx.sources));
             report(context, later_span(a, b), message);
         }
     }
@@ -132,9 +132,9 @@ fn describe_conflict(a: &Requirement, b: &Requirement, sources: &Sources) -> Str
     let (first, second) = if a.span.start <= b.span.start { (a, b) } else { (b, a) };
     let line = |requirement: &Requirement| sources.location(requirement.span).line;
     match (line(first), line(second)) {
-        _ if std::ptr::eq(a, b) => format!("line {} asks for {first}", line(first)),
-        (one, other) if one == other => format!("line {one} asks for {first} and for {second}"),
-        (one, other) => format!("line {one} asks for {first}, line {other} for {second}"),
+        _ if std::ptr::eq(a, b) => format!("line {} requires {first}", line(first)),
+        (one, other) if one == other => format!("line {one} requires {first} and {second}"),
+        (one, other) => format!("line {one} requires {first}, line {other} requires {second}"),
     }
 }
 

@@ -1,9 +1,9 @@
-//! A part, a table or named rules that nobody uses.
+//! A fragment, a table or named rules that are never used.
 //!
 //! ## Why
 //!
-//! What nobody uses is read by the next person as if somebody did, and mended in vain. Often it is the trace of a slip: the
-//! name was meant somewhere, and another one stands there. A part that is used under one profile only is used.
+//! Readers assume that a definition is used, and maintain it in vain. Often it is the result of a typo: another name is
+//! used where this one was meant. A fragment that is used with only one profile counts as used.
 //!
 //! ## Example
 //!
@@ -14,12 +14,13 @@
 //! ```
 //!
 //! ```text
-//! warning[RF204]: nobody uses the part `old_usage`
+//! warning[RF204]: the fragment `old_usage` is never used
 //! ```
 //!
-//! ## Mend
+//! ## Fix
 //!
-//! Remove it, or use it: `$use: NAME` for a part, `table: NAME` or `table('NAME')` for a table, `use: NAME` for rules.
+//! Remove it, or use it: `$use: NAME` for a fragment, `table: NAME` or `table('NAME')` for a table, `use: NAME` for
+//! rules.
 
 use super::LintContext;
 use super::template_texts::{tables, walk};
@@ -70,14 +71,19 @@ pub(super) fn check(context: &LintContext) {
         others.flat_map(|(_, other)| references(&other.value)).any(|name| name == (*kind, entry.key.as_str()))
     };
     for (kind, entry) in unused.iter().filter(|definition| !by_others(definition)) {
-        let (what, how) = match kind {
-            DefinitionKind::Fragment => ("the part", format!("`$use: {}` puts it somewhere", entry.key)),
-            DefinitionKind::Table => {
-                ("the table", format!("`table: {0}` or `table('{0}')` looks a word up in it", entry.key))
+        let name = &entry.key;
+        let (message, how) = match kind {
+            DefinitionKind::Fragment => {
+                (format!("the fragment `{name}` is never used"), format!("insert it with `$use: {name}`"))
             }
-            DefinitionKind::Rules => ("the rules", format!("`use: {}` makes parts with them", entry.key)),
+            DefinitionKind::Table => (
+                format!("the table `{name}` is never used"),
+                format!("use it with `table: {name}` or `table('{name}')`"),
+            ),
+            DefinitionKind::Rules => {
+                (format!("the rules `{name}` are never used"), format!("use them with `use: {name}`"))
+            }
         };
-        let message = format!("nobody uses {what} `{}`", entry.key);
         context.cx.add(Diagnostic::new(Code::UnusedFragment, entry.key_span, message).help(how));
     }
 }

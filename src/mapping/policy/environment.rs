@@ -61,8 +61,11 @@ impl EnvironmentReader<'_> {
                     let known = known.iter().map(String::as_str);
                     let near = did_you_mean(&word, known.clone());
                     // The variable may hold a secret if the wrong one is listed, so its value is not printed.
-                    let message = format!("the variable `{}` says what `{name}` cannot be", entry.key);
-                    let near = near.map(|near| format!("it is near `{near}`"));
+                    let message = format!(
+                        "the value of the environment variable `{}` is invalid for the policy `{name}`",
+                        entry.key
+                    );
+                    let near = near.map(|near| format!("did you mean `{near}`?"));
                     cx.add(
                         Diagnostic::new(Code::BadPolicyValue, entry.key_span, message)
                             .label(near.unwrap_or_default())
@@ -92,7 +95,7 @@ impl EnvironmentReader<'_> {
                 Some(name)
             }
             Some((name, dialect)) if base.allowed(name).is_some() => {
-                let message = format!("no dialect is called `{dialect}`");
+                let message = format!("unknown dialect `{dialect}`");
                 let known = self.dialects.names.iter().copied();
                 cx.unknown(Code::UnknownReference, cx.sources.within(node.span, dialect), message, dialect, known);
                 None

@@ -34,7 +34,7 @@ impl<'d> DialectIndex<'d> {
     pub fn check_dialect_name(&self, entry: &Entry, cx: LoadContext) -> bool {
         let known = self.names.contains(&entry.key.as_str());
         if !known {
-            let message = format!("no dialect is called `{}`", entry.key);
+            let message = format!("unknown dialect `{}`", entry.key);
             cx.unknown(Code::UnknownReference, entry.key_span, message, &entry.key, self.names.iter().copied());
         }
         known
@@ -57,7 +57,7 @@ impl<'d> DialectIndex<'d> {
         }
         let each: Vec<String> = meant.iter().map(|dialect| format!("{dialect}: {}", value.unwrap_or("…"))).collect();
         let write = format!("`{policy}: {{ {} }}`", each.join(", "));
-        self.report_unknown(policy, span, base, format!("not every dialect has a policy `{policy}`"), &write, cx);
+        self.report_unknown(policy, span, base, format!("not every dialect has the policy `{policy}`"), &write, cx);
     }
 
     /// The same for an environment variable, which names its dialect after a dot.
@@ -65,13 +65,13 @@ impl<'d> DialectIndex<'d> {
         let dotted: Vec<String> = self.owners(policy).iter().map(|d| format!("`{policy}.{}`", d.dialect)).collect();
         let write = dotted.join(" or ");
         // Differs from the message above because equal messages are deduplicated and would share one help line.
-        let message = format!("not every dialect has a policy `{policy}` that a variable could set");
+        let message = format!("not every dialect has the policy `{policy}`, so a variable must name the dialect");
         self.report_unknown(policy, span, base, message, &write, cx);
     }
 
     /// Reports a setting for one dialect of a policy that only other dialects declare.
     pub fn report_not_in(&self, dialect: &str, policy: &str, span: Span, base: &ResolvedPolicies, cx: LoadContext) {
-        self.report_unknown(policy, span, base, format!("`{dialect}` has no policy `{policy}`"), "", cx);
+        self.report_unknown(policy, span, base, format!("the dialect `{dialect}` has no policy `{policy}`"), "", cx);
     }
 
     fn report_unknown(

@@ -110,7 +110,7 @@ impl PolicyLayers<'_> {
                     span: rule.span,
                 }),
                 Some(AllowedValues::FinishList) => {
-                    let message = format!("`{}` is a list, and a header chooses one word", rule.policy);
+                    let message = format!("the policy `{}` is a list, which a header cannot set", rule.policy);
                     self.cx.add(
                         Diagnostic::new(Code::BadPolicyValue, rule.policy_span, message)
                             .help("set it in `policies:` of the route or of its profile"),
@@ -128,9 +128,10 @@ impl PolicyLayers<'_> {
         if count.is_some_and(|count| count <= MAX_VARIANTS) {
             return false;
         }
-        let shown = count.map_or("too many to count".to_owned(), |n| n.to_string());
-        let message = format!("this route has {shown} variants, and at most {MAX_VARIANTS} are compiled");
-        let help = "a header multiplies them by the words of its policy and one more, and a rule by user agent adds as many again";
+        let shown = count.map_or("too many".to_owned(), |n| n.to_string());
+        let message = format!("this route has {shown} variants; the limit is {MAX_VARIANTS}");
+        let help = "each header multiplies the variants by the number of its values plus one, and each user-agent rule \
+                    adds as many again";
         let span = route.headers.first().map_or(route.span, |h| h.span);
         self.cx.add(Diagnostic::new(Code::TooManyVariants, span, message).help(help));
         true

@@ -75,7 +75,7 @@ impl ResolvedPolicies {
                 _ => Vec::new(),
             };
             if values.is_empty() {
-                cx.wrong_type(&entry.value, "the list of its values, the default first");
+                cx.wrong_type(&entry.value, "a list of its values, the default first");
                 continue;
             }
             resolved.custom.push(CustomPolicy { name: entry.key.clone(), values });
@@ -166,7 +166,7 @@ impl ResolvedPolicies {
     /// Reports an unknown policy name.
     pub fn unknown(&self, name: &str, span: Span, cx: LoadContext) {
         let names = self.names();
-        let message = format!("no policy is called `{name}`");
+        let message = format!("unknown policy `{name}`");
         cx.unknown(Code::UnknownPolicy, span, message, name, names.iter().map(String::as_str));
     }
 
@@ -210,14 +210,14 @@ impl ResolvedPolicies {
     /// `finish_precedence`: a list of finish reasons, highest precedence first.
     fn finish_list(&self, name: &str, node: &Node, cx: LoadContext) -> Option<String> {
         let YamlKind::List(items) = &node.kind else {
-            cx.wrong_type(node, "a list, the strongest first");
+            cx.wrong_type(node, "a list, highest precedence first");
             return None;
         };
         let mut order: Vec<Finish> = Vec::new();
         for item in items {
             let Some(finish) = item.as_text().and_then(Finish::from_name) else {
                 let word = item.as_text().unwrap_or_default();
-                let message = format!("`{name}` cannot hold `{word}`");
+                let message = format!("`{name}` cannot contain `{word}`");
                 cx.unknown(Code::BadPolicyValue, item.span, message, word, Finish::NAMES.iter().copied());
                 continue;
             };
@@ -242,9 +242,13 @@ fn per_dialect_not_allowed(
         }
         AllowedValues::FinishList => "[ … ]".to_owned(),
     };
-    Diagnostic::new(Code::BadPolicyValue, span, format!("{who} gives `{name}` a plain value, not one for each dialect"))
-        .label(format!("write `{name}: {value}`"))
-        .help("`{ DIALECT: value }` is for profiles and rules by user agent, which may be for several dialects")
+    Diagnostic::new(
+        Code::BadPolicyValue,
+        span,
+        format!("`{name}` must have a plain value in {who}, not one per dialect"),
+    )
+    .label(format!("write `{name}: {value}`"))
+    .help("`{ DIALECT: value }` is for profiles and user-agent rules, which can apply to several dialects")
 }
 
 fn finishes(list: &str) -> Vec<Finish> {

@@ -12,6 +12,9 @@ pub struct LoadContext<'c> {
     pub findings: &'c Findings,
 }
 
+/// The expected type of a text value, in messages.
+const STRING: &str = "a string";
+
 impl LoadContext<'_> {
     pub fn add(&self, diagnostic: Diagnostic) {
         self.findings.add(diagnostic);
@@ -23,15 +26,15 @@ impl LoadContext<'_> {
 
     /// Reports a name that is already taken. `first` is where it was first used.
     pub fn duplicate(&self, span: Span, message: String, first: Span) {
-        let help = format!("the other one is {}", self.sources.show(first));
+        let help = format!("the first one is at {}", self.sources.show(first));
         self.add(Diagnostic::new(Code::DuplicateName, span, message).help(help));
     }
 
     pub fn wrong_type(&self, node: &Node, expected: &str) {
         let found = node.type_name();
         let mut diagnostic = Diagnostic::new(Code::WrongType, node.span, format!("expected {expected}, found {found}"));
-        if expected == "text" && matches!(node.kind, YamlKind::Bool(_) | YamlKind::Int(_) | YamlKind::Float(_)) {
-            diagnostic = diagnostic.label("in quotes it is text");
+        if expected == STRING && matches!(node.kind, YamlKind::Bool(_) | YamlKind::Int(_) | YamlKind::Float(_)) {
+            diagnostic = diagnostic.label("add quotes to make it a string");
         }
         self.add(diagnostic);
     }
@@ -42,7 +45,7 @@ impl LoadContext<'_> {
         let found =
             if written.contains('\n') || written.is_empty() { node.type_name() } else { &format!("`{written}`") };
         let message = format!("{found} is not {expected}");
-        self.add(Diagnostic::new(Code::WrongType, node.span, message).help(format!("like {examples}")));
+        self.add(Diagnostic::new(Code::WrongType, node.span, message).help(format!("for example {examples}")));
     }
 
     /// Reports a name that is not in a closed list, with the closest known name.
@@ -78,7 +81,7 @@ impl LoadContext<'_> {
         };
         let found = names.iter().copied().find(|name| *name == text);
         if found.is_none() {
-            let message = format!("`{text}` cannot stand here");
+            let message = format!("unknown value `{text}`");
             self.unknown(Code::UnknownValue, node.span, message, text, names.iter().copied());
         }
         found
@@ -179,7 +182,7 @@ impl<'n, 'c> FieldReader<'n, 'c> {
         match node.kind {
             YamlKind::Int(value) if value >= 0 => Some(value),
             _ => {
-                self.cx.error(Code::WrongType, node.span, format!("`{key}:` must be a whole number, 0 or more"));
+                self.cx.error(Code::WrongType, node.span, format!("`{key}:` must be a non-negative integer"));
                 None
             }
         }
@@ -210,7 +213,7 @@ impl<'n, 'c> FieldReader<'n, 'c> {
             }
             YamlKind::Bool(_) | YamlKind::Int(_) | YamlKind::Float(_) | YamlKind::Text(_) | YamlKind::Map(_) => {
                 let message = format!("`{key}:` must be a list, not {}", entry.value.type_name());
-                let label = "an entry of a list begins with `- `";
+                let label = "list items begin with `- `";
                 self.cx.add(Diagnostic::new(Code::WrongType, entry.value.span, message).label(label));
             }
         }
@@ -286,7 +289,7 @@ impl Drop for FieldReader<'_, '_> {
 pub fn text_of<'n>(node: &'n Node, cx: LoadContext) -> Option<&'n str> {
     let text = node.as_text();
     if text.is_none() {
-        cx.wrong_type(node, "text");
+        cx.wrong_type(node, STRING);
     }
     text
 }

@@ -92,7 +92,7 @@ impl MappingFiles {
         nodes.iter().filter_map(|n| n.entry_or_typo(key)?.value.as_text()).chain(unreadable).collect()
     }
 
-    /// Suppresses errors about names that a misspelled section would define, such as `parts:`. The unknown key is
+    /// Suppresses errors about names that a misspelled section would define, such as `fragments:`. The unknown key is
     /// reported, and that is enough.
     pub fn suppress_consequences(&self, cx: LoadContext) {
         let sections = [
@@ -126,15 +126,15 @@ impl UnreadableFiles {
 
 /// The folder of a file and the key that names the object it defines. Reports a file in an unexpected place.
 fn classify(file: &SourceFile, id: FileId, cx: LoadContext) -> Option<(&'static str, &'static str)> {
-    let unexpected = |why: String, help: String| {
-        cx.add(Diagnostic::new(Code::Unreadable, Span::new(id, 0, 0), format!("nobody reads {why}")).help(help));
+    let unexpected = |what: String, help: String| {
+        cx.add(Diagnostic::new(Code::Unreadable, Span::new(id, 0, 0), format!("unexpected {what}")).help(help));
         None
     };
     let (folder, name) = file.name.rsplit_once('/').unwrap_or(("", &file.name));
     let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
     if extension != "yaml" {
         return unexpected(
-            format!("`{}`: mapping files end in `.yaml`", file.name),
+            format!("file `{}`: mapping files end in `.yaml`", file.name),
             format!("rename it to `{stem}.yaml`"),
         );
     }
@@ -151,17 +151,17 @@ fn classify(file: &SourceFile, id: FileId, cx: LoadContext) -> Option<(&'static 
             Some(near) => format!("did you mean `{near}`? {layout}"),
             None => layout.to_owned(),
         };
-        return unexpected(format!("`{name}`"), help);
+        return unexpected(format!("file `{name}`"), help);
     }
     let (top, below) = folder.split_once('/').unwrap_or((folder, ""));
     if !below.is_empty() && FOLDERS.iter().any(|(known, _)| *known == top) {
-        return unexpected(format!("folders inside of `{top}/`"), format!("move this file to `{top}/{name}`"));
+        return unexpected(format!("folder inside `{top}/`"), format!("move this file to `{top}/{name}`"));
     }
     let help = match did_you_mean(folder, FOLDERS.iter().map(|(known, _)| *known)) {
         Some(near) => format!("did you mean `{near}/`? {layout}"),
         None => layout.to_owned(),
     };
-    unexpected(format!("the folder `{folder}/`"), help)
+    unexpected(format!("folder `{folder}/`"), help)
 }
 
 /// Parses the text, which must be a map.
@@ -169,8 +169,8 @@ fn parse(file: &SourceFile, id: FileId, key: &str, cx: LoadContext) -> Option<No
     let node = yaml::parse(id, &file.text, cx.findings)?;
     let help = match file.name.as_str() {
         GATEWAY => "a gateway needs `backends:`, `models:` and `routes:`".to_owned(),
-        name if name.ends_with(".test.yaml") => "write `tests:` and a list below it".to_owned(),
-        _ => format!("its first line is `{key}: NAME`"),
+        name if name.ends_with(".test.yaml") => "write `tests:` with a list of tests".to_owned(),
+        _ => format!("begin with `{key}: NAME`"),
     };
     let name = &file.name;
     match node.kind {
@@ -192,14 +192,14 @@ fn parse(file: &SourceFile, id: FileId, key: &str, cx: LoadContext) -> Option<No
 fn json_error(error: &serde_json::Error, id: FileId, text: &str) -> Diagnostic {
     if text.trim().is_empty() {
         return Diagnostic::new(Code::Syntax, Span::new(id, 0, 0), "this schema is empty")
-            .help("`{}` is the schema that allows everything");
+            .help("`{}` is a schema that allows everything");
     }
     let start: usize = text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();
     let at = (start + error.column().saturating_sub(1)).min(text.len());
     let why = error.to_string();
     let why = why.split(" at line ").next().unwrap_or(&why);
     let message = match why.strip_prefix("EOF while parsing ") {
-        Some(what) => format!("this schema is not JSON: it ends inside of {what}"),
+        Some(what) => format!("this schema is not JSON: it ends inside {what}"),
         None => format!("this schema is not JSON: {why}"),
     };
     Diagnostic::new(Code::Syntax, Span::new(id, at, at), message)

@@ -76,10 +76,10 @@ impl Node {
     /// For the sentence "expected X, found Y".
     pub fn type_name(&self) -> &'static str {
         match self.kind {
-            YamlKind::Null => "nothing",
+            YamlKind::Null => "null",
             YamlKind::Bool(_) => "a boolean",
             YamlKind::Int(_) | YamlKind::Float(_) => "a number",
-            YamlKind::Text(_) => "text",
+            YamlKind::Text(_) => "a string",
             YamlKind::List(_) => "a list",
             YamlKind::Map(_) => "a map",
         }

@@ -10,28 +10,31 @@ pub(crate) fn explain(error: &Error, file: FileId, text: &str) -> Diagnostic {
     let span = error.location().map_or(Span::new(file, 0, 0), |l| span_of(l, file, text));
     let syntax = |message: &str| Diagnostic::new(Code::Syntax, span, message);
     let limit_exceeded = |message: String| {
-        Diagnostic::new(Code::LimitExceeded, span, message)
-            .help(format!("a mapping has at most {MAX_NODES} values, {MAX_DEPTH} levels and {MAX_ALIASES} aliases"))
+        Diagnostic::new(Code::LimitExceeded, span, message).help(format!(
+            "a mapping file may have at most {MAX_NODES} values, {MAX_DEPTH} levels and {MAX_ALIASES} aliases"
+        ))
     };
     match error {
         // An error inside an anchored value: point at the alias that uses it.
         Error::AliasError { error, .. } => Diagnostic { span, ..explain(error, file, text) },
         Error::DuplicateMappingKey { key, .. } => {
             let key = key.as_deref().unwrap_or("?");
-            Diagnostic::new(Code::DuplicateKey, span, format!("the key `{key}` stands twice in this map"))
-                .label("again here")
-                .help("keep one of the two; nothing is merged silently")
+            Diagnostic::new(Code::DuplicateKey, span, format!("duplicate key `{key}` in this map"))
+                .label("second occurrence")
+                .help("remove one of them; duplicate keys are not merged")
         }
         Error::Budget { breach: limit, .. } => match limit {
-            BudgetBreach::Documents { .. } => syntax("a second document begins here, and a file holds one"),
+            BudgetBreach::Documents { .. } => syntax("a second document starts here; a file must contain exactly one"),
             BudgetBreach::Depth { .. } => limit_exceeded(format!("more than {MAX_DEPTH} levels of maps and lists")),
             BudgetBreach::Aliases { .. } => limit_exceeded(format!("more than {MAX_ALIASES} aliases")),
             _ => limit_exceeded(format!("more than {MAX_NODES} values")),
         },
         Error::AliasReplayLimitExceeded { .. }
         | Error::AliasExpansionLimitExceeded { .. }
-        | Error::AliasReplayStackDepthExceeded { .. } => limit_exceeded("the aliases stand for too much".to_owned()),
-        Error::MultipleDocuments { .. } => syntax("a second document begins here, and a file holds one"),
+        | Error::AliasReplayStackDepthExceeded { .. } => {
+            limit_exceeded("the aliases expand to too many values".to_owned())
+        }
+        Error::MultipleDocuments { .. } => syntax("a second document starts here; a file must contain exactly one"),
         Error::UnknownAnchor { .. } => ScanFailure::new(text, span).unquoted_sign(),
         // The library points at the value after the tag.
         Error::UnsupportedTag { .. } => {
@@ -39,7 +42,7 @@ pub(crate) fn explain(error: &Error, file: FileId, text: &str) -> Diagnostic {
             ScanFailure::new(text, Span::new(file, at, at)).unquoted_sign()
         }
         Error::Unexpected { .. } | Error::NullIntoString { .. } => ScanFailure::new(text, span).key_error(),
-        Error::NonFiniteFloat { value, .. } => syntax(&format!("`{value}` is no number that JSON has")),
+        Error::NonFiniteFloat { value, .. } => syntax(&format!("`{value}` is not a valid JSON number")),
         other => {
             let message = other.to_string();
             let reason = message.lines().next().and_then(|l| l.split(" at line ").next()).unwrap_or_default();
@@ -84,19 +87,19 @@ impl<'t> ScanFailure<'t> {
         if mentions(&["tab"]) {
             let from = self.line_start(self.at);
             let tab = self.text[from..].find('\t').map_or(self.at, |n| from + n);
-            return self.error_at(tab, 1, "a tab cannot indent a line").help("YAML wants spaces");
+            return self.error_at(tab, 1, "tabs cannot be used for indentation").help("use spaces");
         }
         if mentions(&["escape", "hexadecimal", "surrogate"]) {
             let at = self.bad_escape().unwrap_or(self.at);
             return self
-                .error_at(at, 2, "YAML has no such escape")
-                .help("between single quotes a backslash is just a backslash");
+                .error_at(at, 2, "invalid escape sequence")
+                .help("in single quotes, a backslash is an ordinary character");
         }
         if mentions(&["quote"]) {
             return self.quote_error();
         }
         if mentions(&["misplaced bracket"]) {
-            return self.error_at(self.at, 1, "this bracket closes nothing");
+            return self.error_at(self.at, 1, "unmatched closing bracket");
         }
         if mentions(&["bracket", "flow", "illegal placement"]) {
             return self.bracket_error(reason);
@@ -105,29 +108,31 @@ impl<'t> ScanFailure<'t> {
             return self.unquoted_sign();
         }
         if mentions(&["block scalar"]) {
-            return self.error_at(self.at, 1, "nothing may stand after this sign on its line").help(
-                "`|` and `>` begin a text on the lines below; where they are meant as they are, put all in quotes",
+            return self.error_at(self.at, 1, "unexpected text after `|` or `>` on its line").help(
+                "`|` and `>` start a block of text on the next lines; to use them as characters, quote the whole value",
             );
         }
         if mentions(&["comments must"]) {
             return self.error_at(self.at, 1, "a space is missing before this `#`");
         }
         if mentions(&["simple key"]) {
-            return self.line_error("this line is neither `key: value` nor an entry of a list");
+            return self.line_error("this line is neither `key: value` nor a list item");
         }
         let earlier = &self.text[self.line_start(self.at)..self.at];
         if mentions(&["mapping values"]) && earlier.contains(": ") {
-            return self.error_at(self.at, 1, "a second `: ` in one value").help("text that holds `: ` needs quotes");
+            return self
+                .error_at(self.at, 1, "a second `: ` in one value")
+                .help("text that contains `: ` needs quotes");
         }
         if mentions(&["block mapping"]) && earlier.trim_start().starts_with('-') {
-            return self.line_error("an entry of a list stands among the keys of a map");
+            return self.line_error("unexpected list item among the keys of a map");
         }
         if mentions(&["block", "indent", "mapping values"]) {
             return self
-                .line_error("this line is indented unlike its neighbours")
-                .help("the keys of a map begin in one column, and so do the entries of a list");
+                .line_error("inconsistent indentation")
+                .help("all keys of a map, and all items of a list, must start in the same column");
         }
-        self.error_at(self.at, self.span.end as usize - self.at, format!("this is not YAML: {reason}"))
+        self.error_at(self.at, self.span.end as usize - self.at, format!("invalid YAML: {reason}"))
     }
 
     fn error_at(&self, at: usize, length: usize, message: impl Into<String>) -> Diagnostic {
@@ -176,16 +181,16 @@ impl<'t> ScanFailure<'t> {
         });
         if let Some((_, close)) = in_placeholder.filter(|_| self.open.quote.is_none()) {
             return self
-                .error_at(close, 1, "this quote ends the text in the middle of a hole")
-                .help("between double quotes, a hole has single ones: `\"{{ text | default('') }}\"`");
+                .error_at(close, 1, "this quote ends the string inside a placeholder")
+                .help("inside double quotes, use single quotes in placeholders: `\"{{ text | default('') }}\"`");
         }
         let multiline = self.open.quoted.filter(|(open, close)| self.text[*open..*close].contains('\n'));
         match self.open.quote.map(|(open, _)| open).or(multiline.map(|(open, _)| open)) {
             Some(open) => self.error_at(open, 1, "this quote is not closed on its line"),
             None if !self.open.brackets.is_empty() => self.error_at(self.at, 1, "a `,` is missing before this"),
             None => self
-                .error_at(self.at, 1, "something stands after the closing quote")
-                .help("put all of it between the quotes; inside, `\\\"` is a quote"),
+                .error_at(self.at, 1, "unexpected text after the closing quote")
+                .help("quote the whole value; inside, write a quote as `\\\"`"),
         }
     }
 
@@ -236,7 +241,7 @@ impl<'t> ScanFailure<'t> {
             let length = self.text[word..].find([' ', ',', '}']).unwrap_or(self.text.len() - word);
             let written = &self.text[word..word + length];
             return self
-                .error_at(word, length, "between `{` and `}`, text with brackets needs quotes")
+                .error_at(word, length, "inside `{ … }`, text with brackets needs quotes")
                 .label(format!("write \"{written}\""));
         }
         // A key without a comma before it: the parser notices at the colon.
@@ -249,7 +254,7 @@ impl<'t> ScanFailure<'t> {
         let line = self.text[at..].lines().next().unwrap_or_default();
         match line.split_once(" #") {
             Some((_, comment)) if comment.contains(if sign == "{" { '}' } else { ']' }) => {
-                diagnostic.help("what follows ` #` is a comment; text that holds it needs quotes")
+                diagnostic.help("` #` starts a comment; text that contains it needs quotes")
             }
             _ => diagnostic,
         }
@@ -260,7 +265,7 @@ impl<'t> ScanFailure<'t> {
         if self.text[..self.at].ends_with('{') && self.text[self.at..].starts_with('{') {
             return self.unquoted_placeholder(self.at - 1);
         }
-        self.error_at(self.at, 1, "a key must be a word")
+        self.error_at(self.at, 1, "a key must be a string")
     }
 
     fn unquoted_placeholder(&self, at: usize) -> Diagnostic {
@@ -268,9 +273,9 @@ impl<'t> ScanFailure<'t> {
         Diagnostic::new(
             Code::BadPlaceholder,
             Span::new(self.span.file, at, at + length),
-            "a value with a hole needs quotes",
+            "a value with a placeholder needs quotes",
         )
-        .help("write `\"{{ … }}\"`: without quotes, YAML reads a map in a map")
+        .help("write `\"{{ … }}\"`: without quotes, YAML parses nested maps")
     }
 
     /// Text that begins with a sign that YAML reserves.
@@ -282,11 +287,11 @@ impl<'t> ScanFailure<'t> {
         match rest.chars().next() {
             Some('!') => self
                 .error_at(self.at, word.len(), "text that begins with `!` needs quotes")
-                .help("in an expression, `not` is the word for it"),
+                .help("in expressions, write `not`"),
             Some(sign) if !sign.is_control() => self
                 .error_at(self.at, word.len(), format!("text that begins with `{sign}` needs quotes"))
                 .label(format!("write \"{word}\"")),
-            _ => self.error_at(self.at, 1, "a character that cannot stand in YAML"),
+            _ => self.error_at(self.at, 1, "this character is not allowed in YAML"),
         }
     }
 }

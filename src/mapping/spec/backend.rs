@@ -9,95 +9,98 @@ use crate::mapping::config::backend_request::METHODS;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::json;
 
-/// What a backend sends, what that means, and how it is asked.
+/// One kind of backend: how it is called, what it supports, and what its events mean.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields, title = "a backend", transform = only_replay_has_no_events)]
 pub struct Backend {
     /// Its name.
     pub backend: String,
-    /// How it is reached. A `replay` backend plays transcripts, which name the backend whose rules read them.
+    /// How it is called. A `replay` backend plays transcripts; each names the backend file with the rules that read it.
     pub transport: NameOf<Transport>,
-    /// Where its list of models is.
+    /// The backend's list of models.
     pub models: Option<Models>,
-    /// How a turn is asked for; without it the file only reads what was recorded.
-    pub request: Option<Ask>,
-    /// What it sends, and what that means. Only a `replay` backend has none.
+    /// The request template; without it the file only reads recorded events.
+    pub request: Option<RequestTemplate>,
+    /// The events that it sends. Only a `replay` backend has none.
     pub events: Option<Events>,
-    /// Tables, by name; those of shared.yaml come after.
+    /// Tables, by name. They take precedence over those of shared.yaml.
     pub tables: Option<Map<Table>>,
-    /// Named fragments: skeletons for `$use`. Those of shared.yaml come after.
+    /// Fragments, by name: skeletons for `$use`. They take precedence over those of shared.yaml.
     pub fragments: Option<Map<Skeleton>>,
 }
 
-/// Where a backend lists its models.
+/// The backend's list of models.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Models {
-    /// The path behind the URL of the gateway's entry.
+    /// The path, appended to the URL of the gateway's entry.
     pub path: String,
-    /// The ids in the answer.
+    /// The selector of the ids in the response.
     pub ids: Selector,
-    /// What stands before each id and is none of the client's.
+    /// A prefix of each id, which is removed from the ids that clients see.
     pub prefix: Option<String>,
 }
 
-/// How a turn is asked for. What the body does not read does not reach the backend: it is refused, or dropped and named.
+/// The request to the backend. A field that the body does not read does not reach the backend: it is rejected, or
+/// dropped and listed.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
-pub struct Ask {
+pub struct RequestTemplate {
     /// The HTTP method.
     #[schemars(default, schema_with = "method", extend("default" = METHODS[0]))]
     pub method: Generated,
-    /// Comes behind the URL of the gateway's entry. It sees `model` (escaped, one segment) and `upstream.stream`.
+    /// The path, appended to the URL of the gateway's entry. It sees `model` (percent-encoded, one segment) and
+    /// `upstream.stream`.
     pub path: Skeleton,
-    /// Headers, which see `request`, `upstream`, `secret.key` and `build.version`. One that lacks a value is left out.
+    /// The headers. They see `request`, `upstream`, `secret.key` and `build.version`. A header without a value is
+    /// omitted.
     #[schemars(default, schema_with = "headers")]
     pub headers: Generated,
-    /// The body, which sees `request` and `upstream.stream`.
+    /// The body. It sees `request` and `upstream.stream`.
     pub body: Skeleton,
-    /// What skeletons cannot say: neighbours in a list of the body that become one.
-    pub merge_adjacent: Option<List<Join>>,
+    /// Lists of the body with adjacent elements that are merged.
+    pub merge_adjacent: Option<List<MergeAdjacent>>,
     #[schemars(flatten)]
     pub capabilities: Capabilities,
 }
 
-/// Neighbours that become one.
+/// Merges adjacent elements of a list by concatenating one of their members.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
-pub struct Join {
+pub struct MergeAdjacent {
     /// The member of the body that is the list.
     pub at: String,
-    /// The member of its elements whose lists are joined.
+    /// The member of its elements with the lists that are concatenated.
     pub list: String,
-    /// Neighbours are joined if they have the same value of this member.
+    /// Merge only elements with the same value of this member.
     pub by: Option<String>,
-    /// Only those are joined whose list holds nothing but elements with this member.
+    /// Merge only elements with lists in which every element has this member.
     pub only: Option<String>,
 }
 
-/// What a backend sends, and what that means.
+/// The events that a backend sends, and the rules that read them.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields, transform = event_rules_need_a_name_selector)]
 pub struct Events {
-    /// How bytes become events: one word, or a map when a backend does more than one.
+    /// How bytes become events: a name, or a map if a backend uses several framings.
     #[schemars(schema_with = "framing")]
     pub framing: Generated,
-    /// Where an event's name stands; rules may then say `event: NAME`.
+    /// The selector of an event's name; needed by rules with `event:`.
     pub event_name: Option<Selector>,
-    /// What becomes of an event that no rule knows.
+    /// What happens to an event that no rule matches.
     #[schemars(extend("default" = Unmatched::Warn.name()))]
     pub unmatched: Option<NameOf<Unmatched>>,
     /// Rules that emit events.
     pub rules: List<NamedRule<Event>>,
 }
 
-/// More about a framing.
+/// Details of a framing.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct FramingDetails {
     /// The data that ends the stream.
     pub end: Option<String>,
-    /// The member of an event's data that its name in the stream stands for, where the data does not say it.
+    /// The member of an event's data that receives the name in its `event:` line, unless the data has that member.
     pub event: Option<String>,
 }
 

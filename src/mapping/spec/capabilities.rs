@@ -1,7 +1,7 @@
 //! Backend capabilities: what a backend supports and how the rest is handled. Set in a backend file, overridden in
 //! gateway.yaml.
 
-use super::notation::{Anything, Generated, List, Map, NameOf, closed, one_of, or_null};
+use super::notation::{AnyValue, Generated, List, Map, NameOf, closed, one_of, or_null};
 use crate::mapping::config::capabilities::{
     CONTENT_PART_KINDS, ON_CUSTOM_TOOL, ON_UNSUPPORTED, ON_UNSUPPORTED_FIELD, ON_UNSUPPORTED_FORMAT, OPTIONAL_FIELDS,
     OnUnsupported, ROLES, StreamMode, SystemMessages,
@@ -11,49 +11,50 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Capabilities {
-    /// Is the backend asked for a stream? Whatever it then sends is read.
+    /// Whether a stream is requested from the backend. Whatever it then sends is read.
     #[schemars(extend("default" = StreamMode::AsRequested.name()))]
     pub stream: Option<NameOf<StreamMode>>,
     /// Role to role, in messages: `{ developer: system }`.
     #[schemars(default, schema_with = "role_map", title = "role to role")]
     pub role_map: Generated,
-    /// `merge`: the system and developer messages that lead become one.
+    /// `merge` combines the leading system and developer messages into one.
     #[schemars(extend("default" = SystemMessages::Separate.name()))]
     pub system_messages: Option<NameOf<SystemMessages>>,
-    /// What becomes of tools, by kind (`custom`, `other`) or by the client's own word for a type. A custom tool may `wrap`:
-    /// it travels as a function with one text argument, and its calls come back as custom calls. Default: `wrap` for custom
-    /// tools, `drop` for others.
+    /// How tools are handled, by kind (`custom`, `other`) or by the client's own type name. `wrap`, for custom tools,
+    /// sends the tool as a function with one text argument and converts its calls back into custom calls. Default:
+    /// `wrap` for custom tools, `drop` for others.
     #[schemars(default, schema_with = "tools")]
     pub tools: Generated,
-    /// What becomes of content parts, by kind. Default: `forward`.
+    /// How content parts are handled, by kind. Default: `forward`.
     #[schemars(default, schema_with = "content_parts")]
     pub content_parts: Generated,
-    /// Roles whose messages may hold nothing but text: other parts are dropped and named.
+    /// Roles with messages that may contain only text. Other content parts are dropped and listed.
     pub text_only_roles: Option<List<String>>,
-    /// What becomes of a scalar that the body does not read, when it asks for something. `format: as_tool` makes the format
-    /// a tool's arguments and its call the answer. Default: `reject` for `n`, `format`, `tools` and `previous_response_id`, else `drop`.
+    /// How a request field is handled that the body does not read and that has an effect. `format: as_tool` sends the
+    /// format as the parameters of a tool that must be called, and returns its call as the response text. Default:
+    /// `reject` for `n`, `format`, `tools` and `previous_response_id`, else `drop`.
     #[schemars(default, schema_with = "unsupported")]
     pub unsupported: Generated,
-    /// What becomes of members of the client's body that neither its dialect nor the body reads.
+    /// How members of the client's body are handled that neither its dialect nor the body reads.
     #[schemars(default, schema_with = "unknown_fields", extend("default" = OnUnsupported::Drop.name()))]
     pub unknown_fields: Generated,
-    /// The last word on the members of the body, by their names there: `reject`, `drop`, `default`, `force`, `rename`, in
+    /// Final edits to the members of the body, by their names there: `reject`, `drop`, `default`, `force`, `rename`, in
     /// this order.
     pub fields: Option<FieldEdits>,
 }
 
-/// Last changes to the members of a backend's request, by their names there.
+/// Final edits to the members of a backend's request body, by their names there.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct FieldEdits {
-    /// A client that sends one of these is refused.
+    /// A request with one of these members is rejected.
     pub reject: Option<List<String>>,
-    /// Members that are left out.
+    /// Members that are omitted.
     pub drop: Option<List<String>>,
-    /// Members that are added where they are not there.
-    pub default: Option<Map<Anything>>,
-    /// Members that are set, whatever was there.
-    pub force: Option<Map<Anything>>,
+    /// Members that are added if they are missing.
+    pub default: Option<Map<AnyValue>>,
+    /// Members that are always set.
+    pub force: Option<Map<AnyValue>>,
     /// Old name to new name.
     pub rename: Option<Map<String>>,
 }

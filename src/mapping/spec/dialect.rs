@@ -2,7 +2,7 @@
 
 use super::field;
 use super::notation::{
-    Anything, BySelector, Expression, Generated, Line, List, Map, NameOf, OneOrMore, Selector, Table, closed,
+    AnyValue, BySelector, Expression, Generated, Line, List, Map, NameOf, OneOrMore, Selector, Table, closed,
     exactly_one, or_null,
 };
 use super::policies;
@@ -15,45 +15,47 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::Map as Members;
 use std::borrow::Cow;
 
-/// How a client asks, and what it is told at which moment.
+/// One client API: how a request is read, which frames a stream consists of, and what the JSON body and the errors look
+/// like.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields, title = "a dialect", transform = policies::custom_policies_are_declared)]
 pub struct Dialect {
     /// Its name.
     pub dialect: String,
-    /// The folder below `schemas/` with the shapes of its frames, body and errors; without it nothing is checked.
+    /// The folder below `schemas/` with the schemas of its frames, body and errors; without it output is not checked.
     pub schemas: Option<String>,
     /// How a client's body is read.
     pub request: Request,
-    /// Named choices, as this dialect needs them. A profile comes after.
+    /// The policies of this dialect. Those of a profile take precedence.
     #[schemars(default, schema_with = "policies::of_dialect", title = "policies")]
     pub policies: Generated,
-    /// Policies of this dialect's own: a name and its values, the default first. Expressions read them as `policy.NAME`.
+    /// Policies that this dialect declares: a name and its values, the default first. Expressions read them as
+    /// `policy.NAME`.
     #[schemars(default, schema_with = "policies::declared", title = "name to list of values")]
     pub custom_policies: Generated,
-    /// Tables, by name; those of shared.yaml come after.
+    /// Tables, by name. They take precedence over those of shared.yaml.
     pub tables: Option<Map<Table>>,
-    /// Named fragments: skeletons for `$use`. Those of shared.yaml come after.
+    /// Fragments, by name: skeletons for `$use`. They take precedence over those of shared.yaml.
     pub fragments: Option<Map<Skeleton>>,
-    /// What a client that streams is told.
+    /// The frames of a stream.
     pub stream: Stream,
-    /// How its own frames are read back, for `reframe validate`.
+    /// How `reframe validate` reads this dialect's own frames.
     pub capture: Option<Capture>,
-    /// The whole answer, for clients that do not stream. It sees `turn`, `request` and `policy`.
+    /// The whole response, for clients that do not stream. It sees `turn`, `request` and `policy`.
     pub body: Skeleton,
-    /// What a client gets when something went wrong before the first frame. It sees `fault` and `policy`.
+    /// The response to a fault before the first frame. It sees `fault` and `policy`.
     pub errors: Skeleton,
 }
 
-/// How a client's body is read. Scalars are filled like the fields of a rule; members that nothing here reads are kept in
-/// `request.extra`.
+/// How a client's body is read. Scalars are filled like the fields of a rule. Members that nothing here reads are kept
+/// in `request.extra`.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Request {
-    /// What must be there: selector to kind. Checked first; else 400.
+    /// Required members: selector to type. Checked first; a missing member is a 400.
     pub required: Option<BySelector<NameOf<RequiredType>>>,
-    /// What is refused when it is there and not null: selector, or a member's name, to the message.
-    pub rejected_fields: Option<Map<Refused>>,
+    /// Members that are rejected if they are present and not null: selector, or just a member's name, to the message.
+    pub rejected_fields: Option<Map<RejectedField>>,
     #[schemars(flatten)]
     pub scalars: Scalars,
     /// Named rules that emit content parts, for `use:`.
@@ -62,10 +64,10 @@ pub struct Request {
     pub items: Option<List<Rule<Item>>>,
     /// Rules that emit the tools.
     pub tools: Option<List<Rule<Tool>>>,
-    /// Which tool the model has to call.
+    /// Which tool the model must call.
     #[schemars(default, schema_with = "tool_choice")]
     pub tool_choice: Generated,
-    /// The form that the answer must have.
+    /// The format that the response must have.
     #[schemars(default, schema_with = "format")]
     pub format: Generated,
 }
@@ -83,76 +85,76 @@ impl JsonSchema for Scalars {
     }
 }
 
-/// Why a member is refused.
+/// The error for a rejected member.
 #[derive(JsonSchema)]
 #[schemars(untagged)]
-pub enum Refused {
+pub enum RejectedField {
     /// The message.
     Message(String),
-    /// The message, and more.
-    Map(RefusedMap),
+    /// The message with details.
+    Map(RejectedFieldDetails),
 }
 
-/// Why a member is refused, and when it is not.
+/// The error for a rejected member, with details.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
-pub struct RefusedMap {
-    /// What the client is told.
+pub struct RejectedFieldDetails {
+    /// The error message.
     pub message: String,
-    /// The code of the error.
+    /// The error code.
     pub code: Option<String>,
-    /// Values that ask for nothing, and so are no reason to refuse.
-    pub allowed_values: Option<List<Anything>>,
+    /// Values without effect, which are accepted.
+    pub allowed_values: Option<List<AnyValue>>,
 }
 
-/// How a dialect's own frames are read back, for `reframe validate`.
+/// How `reframe validate` reads a dialect's own frames.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields, transform = event_rules_need_a_name_selector)]
 pub struct Capture {
-    /// A selector: where a frame's name stands. Rules may then say `event: NAME`.
+    /// The selector of a frame's name; needed by rules with `event:`.
     pub event_name: Option<Selector>,
-    /// The number of a stream's first frame, where frames are numbered.
+    /// The sequence number of the first frame.
     #[schemars(range(min = 0))]
     pub first_sequence: Option<i64>,
-    /// Frames that this set never sends and others do.
+    /// Names of frames that only other servers send.
     pub extra_frames: Option<List<String>>,
     /// Rules that emit observations.
     pub rules: List<NamedRule<Observation>>,
 }
 
-/// What a client that streams is told.
+/// The frames of a stream.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Stream {
-    /// How frames become bytes.
+    /// How frames are encoded.
     pub framing: Framing,
     /// The schema of frames that name none.
     pub schema: Option<String>,
-    /// The keys that every data frame begins with; a key of the frame itself comes instead.
+    /// The keys that every data frame begins with. A key of the frame itself overrides them.
     #[schemars(extend("type" = "object"))]
     pub base: Option<Skeleton>,
-    /// Moments to frames, by name, in the order in which they leave.
+    /// Moments to named frames, in the order in which they are sent.
     #[schemars(schema_with = "frames")]
     pub frames: Generated,
-    /// A regular expression over moments for each scope. Every moment that has frames stands in one of them, but for
-    /// `turn.fail`.
+    /// A regular expression over moments for each scope. Every moment with frames must be mentioned in one of them,
+    /// except `turn.fail`.
     #[schemars(schema_with = "order")]
     pub order: Generated,
 }
 
-/// How frames become bytes.
+/// How frames are encoded.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Framing {
-    /// The framing.
+    /// The format of the stream.
     #[schemars(rename = "as", extend("default" = StreamFormat::Sse.name()))]
     pub kind: Option<NameOf<StreamFormat>>,
-    /// What a frame's data is.
+    /// The format of a frame's data.
     #[schemars(extend("enum" = ["json"], "default" = "json"))]
     pub data: Option<String>,
-    /// The event name of data frames. It sees `data`, the finished frame, and `frame`, its name.
+    /// The SSE event name of data frames. It sees `data`, the rendered frame, and `frame`, its name.
     pub event: Option<Skeleton>,
-    /// The content type of the stream. Default: that of the framing.
+    /// The content type of the stream. Default: that of the format.
     pub content_type: Option<String>,
 }
 
@@ -160,20 +162,20 @@ pub struct Framing {
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields, extend("oneOf" = exactly_one(["data", "text", "comment"])))]
 pub struct Frame {
-    /// The frame leaves only if this holds.
+    /// A condition; the frame is sent only if it is true.
     pub when: Option<Expression>,
-    /// The SSE event name, a constant that comes before the framing's.
+    /// The SSE event name: a constant that overrides the framing's.
     pub event: Option<Line>,
-    /// Another schema than its name, or the stream's.
+    /// The schema, if it is neither the stream's nor called like the frame.
     pub schema: Option<String>,
-    /// With `stream.base` before its own keys?
+    /// Whether the frame begins with the keys of `stream.base`.
     #[schemars(extend("default" = true))]
     pub base: Option<bool>,
-    /// A JSON frame, checked by its schema.
+    /// A JSON frame, checked against its schema.
     pub data: Option<Skeleton>,
     /// A bare text: a terminator.
     pub text: Option<Skeleton>,
-    /// An SSE comment; nothing in NDJSON.
+    /// An SSE comment; no output in NDJSON.
     pub comment: Option<Skeleton>,
 }
 

@@ -108,14 +108,20 @@ fn map_schema(field_type: FieldType, constant: Value, generator: &mut SchemaGene
     let mut properties = Map::new();
     properties.insert(
         "from".to_owned(),
-        described(from, "Where the value stands; of several selectors the first that is there and not null."),
+        described(
+            from,
+            "The selector of the value; of several selectors, the first that finds a value that is not null.",
+        ),
     );
     properties.insert("as".to_owned(), described(convert, "A conversion."));
-    properties.insert("table".to_owned(), described(table, "A table by name, or written here: word to value."));
-    properties.insert("default".to_owned(), described(default, "For what is null or absent."));
+    properties.insert("table".to_owned(), described(table, "The name of a table, or a table in place: word to value."));
+    properties.insert("default".to_owned(), described(default, "The value if the result is null or missing."));
     let mut required = vec!["from"];
     if field_type == FieldType::ContentParts {
-        properties.insert("use".to_owned(), described(text, "The rules, below `rules:`, that make the parts."));
+        properties.insert(
+            "use".to_owned(),
+            described(text, "The name of the rules, below `request.rules`, that emit the content parts."),
+        );
         required.push("use");
     }
     json!({ "type": "object", "additionalProperties": false, "required": required, "properties": properties })

@@ -2,7 +2,7 @@
 
 use super::capabilities::Capabilities;
 use super::notation::{
-    Anything, Bytes, Duration, Generated, HeaderName, Line, List, Map, NameOf, NonEmptyList, exactly_one, or_null,
+    AnyValue, Bytes, Duration, Generated, HeaderName, Line, List, Map, NameOf, NonEmptyList, exactly_one, or_null,
 };
 use super::policies;
 use super::skeleton::Skeleton;
@@ -15,87 +15,90 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::json;
 use std::time;
 
-/// Where to listen, which models and routes there are, how much is allowed.
+/// Where the server listens, which models and routes exist, and which limits apply.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields, title = "gateway.yaml")]
 pub struct Gateway {
-    /// `HOST:PORT`; port 0 picks a free one. `--listen` and `PORT` come first; read at the start only.
+    /// `HOST:PORT`; port 0 picks a free port. `--listen` and `PORT` take precedence; read at startup only.
     #[schemars(extend("default" = "127.0.0.1:8080"))]
     pub listen: Option<String>,
-    /// What becomes of a frame that breaks its schema or comes out of order: `strict` ends the turn with a fault, `report` logs
-    /// it and lets it pass, `off` does not look.
+    /// What happens to a frame that violates its schema or the order of its dialect: `strict` ends the turn with a
+    /// fault, `report` logs the violation and sends the frame, `off` does not check.
     #[schemars(extend("default" = Validation::Strict.name()))]
     pub validation: Option<NameOf<Validation>>,
-    /// The backends that models can name.
+    /// The backends that models refer to, by name.
     pub backends: Map<Backend>,
-    /// The models, the first that matches. An unknown model is 404.
+    /// The models; the first match is used. An unknown model is a 404.
     pub models: NonEmptyList<Model>,
-    /// What is spoken at which endpoint. An unknown path is refused in the words of the first route's dialect.
+    /// Which dialect each endpoint serves. A request to an unknown path is rejected in the error format of the first
+    /// route's dialect.
     pub routes: NonEmptyList<Route>,
-    /// What clients of some names get at every route: the first rule whose word is in the `User-Agent`.
-    pub by_user_agent: Option<List<AgentRule>>,
-    /// Answers that need no backend.
-    pub static_routes: Option<List<Page>>,
-    /// How much is allowed.
+    /// Other profiles or policies for some clients, at every route: the first rule that matches the `User-Agent` is
+    /// used.
+    pub by_user_agent: Option<List<UserAgentRule>>,
+    /// Responses that need no backend.
+    pub static_routes: Option<List<StaticRoute>>,
+    /// Limits on sizes and concurrency.
     pub limits: Option<Limits>,
-    /// How long things may take; what is late is a `timeout`.
+    /// Time limits. Exceeding one is a fault of the kind `timeout`.
     pub timeouts: Option<Timeouts>,
-    /// An SSE comment for a stream that is silent.
+    /// SSE comments in silent streams.
     pub keepalive: Option<Keepalive>,
-    /// The keys that clients may show as `Authorization: Bearer KEY`. A key that is not set is none; without any, only this
-    /// machine may ask.
-    pub api_keys: Option<List<ClientKey>>,
-    /// `keys`: a client shows one of them. `none`: anybody may ask, from anywhere.
+    /// The API keys that clients may send as `Authorization: Bearer KEY`. A key from an unset variable is ignored; if
+    /// no key is configured, only local requests are accepted.
+    pub api_keys: Option<List<ApiKey>>,
+    /// `keys`: clients must send one of `api_keys`. `none`: every client is accepted, from anywhere.
     #[schemars(extend("default" = Auth::Keys.name()))]
     pub auth: Option<NameOf<Auth>>,
-    /// What our own headers are called.
+    /// The names of the gateway's own headers.
     pub headers: Option<Headers>,
-    /// The path where the metrics are.
+    /// The path of the metrics.
     pub metrics: Option<String>,
-    /// The path where the gateway tells how it is: the generation that serves, what was refused last and why, the turns under
-    /// way; or `off`. Whoever may ask a model may ask for it; where anybody may (`auth: none`) it is told only if it is named here.
+    /// The path of the status document, or `off`: the current generation, the last rejected set with its diagnostics,
+    /// the turns in flight. It requires the same key as a model request. With `auth: none` it is served only if the
+    /// path is set explicitly.
     #[schemars(extend("default" = DEFAULT_STATUS_PATH, "pattern" = "^(/|off$)"))]
     pub status: Option<String>,
-    /// A second listener, for those who run the gateway: `POST /admin/reload`, `GET /status`, `GET /metrics`. On this machine only;
-    /// read at the start only. Default: there is none.
+    /// A second listener for administrators: `POST /admin/reload`, `GET /status`, `GET /metrics`. Local addresses only;
+    /// read at startup only. Default: none.
     pub admin: Option<Admin>,
-    /// The OpenAPI document at `/openapi.json` and `/openapi.yaml`, the schemas below `/schemas/` and a page to read them at
-    /// `/docs`; `off`: none of them. They need no key.
+    /// The OpenAPI document at `/openapi.json` and `/openapi.yaml`, the schemas below `/schemas/`, and a page to browse
+    /// them at `/docs`. They need no key; `off` disables all of them.
     #[schemars(extend("default" = Docs::Public.name()))]
     pub docs: Option<NameOf<Docs>>,
-    /// A request that works when pasted; printed at the start.
+    /// A request that works when pasted; printed at startup.
     pub example: Option<Example>,
 }
 
-/// A backend that models can name: a backend file, where it is, and how it is asked. A replay backend has `script`, one that is
-/// dialled has `url`.
+/// A backend that models refer to: its backend file, its address, and overrides of its capabilities. A replay backend
+/// has `script`, an HTTP backend has `url`.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Backend {
-    /// The name in a backend file: what it says after `backend:`.
+    /// The name of a backend file: the value of its key `backend:`.
     #[schemars(rename = "use")]
     pub file: String,
-    /// What a replay backend plays: the name of a script.
+    /// The name of the script that a replay backend plays.
     pub script: Option<String>,
-    /// Where it is: scheme, host and path. The paths of the backend file come behind it.
+    /// Scheme, host and path. The paths of the backend file are appended to it.
     pub url: Option<String>,
-    /// The key that it is shown.
-    pub api_key: Option<KeySource>,
-    /// As those of the gateway, for this backend.
+    /// The key that is sent to the backend.
+    pub api_key: Option<SecretSource>,
+    /// Overrides `timeouts` of the gateway, key by key.
     pub timeouts: Option<Timeouts>,
-    /// Link-local and metadata addresses that are meant; all others of that kind are refused.
+    /// IP addresses that are exempt from the address check: other link-local and cloud metadata addresses are rejected.
     pub allow_addresses: Option<List<String>>,
     #[schemars(flatten)]
     pub capabilities: Capabilities,
 }
 
-/// Where a secret is kept: exactly one of the two. A key never stands in a mapping.
+/// Where a secret is stored: exactly one of the two. A secret is never written into a mapping.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields, extend("oneOf" = exactly_one(["env", "file"])))]
-pub struct KeySource {
+pub struct SecretSource {
     /// The name of an environment variable.
     pub env: Option<String>,
-    /// The path of a file that holds it.
+    /// The path of a file that contains it.
     pub file: Option<String>,
 }
 
@@ -103,159 +106,159 @@ pub struct KeySource {
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields, extend("oneOf" = exactly_one(["id", "match"])))]
 pub struct Model {
-    /// Its name.
+    /// The name of the model.
     pub id: Option<String>,
-    /// A prefix before the only `*`; `"*"` takes all.
+    /// A prefix before the only `*`; `"*"` matches every model.
     #[schemars(rename = "match", extend("pattern" = "^[^*]*\\*$"))]
     pub pattern: Option<String>,
-    /// One of `backends:`.
+    /// The name of one of `backends:`.
     pub backend: String,
 }
 
-/// What is spoken at an endpoint.
+/// An endpoint and the dialect that it serves.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Route {
-    /// Method and path: `POST /path`. The path is compared whole.
+    /// Method and path: `POST /path`. The path must match exactly.
     #[schemars(schema_with = "endpoint")]
     pub endpoint: String,
     /// The name of a dialect.
     pub dialect: String,
     /// The name of a profile.
     pub profile: Option<String>,
-    /// Policies that hold at this route: they come after those of the profile and of its `environment:`.
+    /// Policies of this route. They take precedence over those of the profile and its `environment:`.
     #[schemars(default, schema_with = "policies::of_dialect", title = "route policies")]
     pub policies: Generated,
-    /// Headers with which a client chooses a policy of this route: header to policy. A client can say nothing but the words of
-    /// the policy; another one is 400.
+    /// Request headers that let a client choose a policy: header to policy. Only the values of the policy are accepted;
+    /// any other value is a 400.
     #[schemars(default, schema_with = "headers", title = "header to policy")]
     pub headers: Generated,
-    /// As that of the gateway, for this route. Default: the gateway's.
+    /// Overrides `validation` of the gateway. Default: the gateway's.
     pub validation: Option<NameOf<Validation>>,
 }
 
-/// What a client gets whose user agent has a word in it: at least one of `profile` and `policies`.
+/// A rule for clients with a text in their `User-Agent`: at least one of `profile` and `policies`.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields, extend("anyOf" = exactly_one(["profile", "policies"])))]
-pub struct AgentRule {
-    /// Text that is somewhere in the `User-Agent`; upper and lower case are one.
+pub struct UserAgentRule {
+    /// A text that the `User-Agent` contains, compared without case.
     #[schemars(rename = "match", extend("minLength" = 1))]
     pub word: String,
-    /// The name of a profile that is used instead of the route's. What it sets comes after the route's policies.
+    /// The name of a profile that replaces the route's. Its settings take precedence over the route's policies.
     pub profile: Option<String>,
-    /// Named choices: a value for every dialect, or dialect to value. They come after those of the profile.
+    /// Policies: a value for every dialect, or dialect to value. They take precedence over those of the profile.
     #[schemars(default, schema_with = "policies::of_profile", title = "rule policies")]
     pub policies: Generated,
 }
 
-/// A listener for those who run the gateway.
+/// A listener for administrators.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Admin {
-    /// `HOST:PORT` of this machine; port 0 picks a free one. `--admin` comes first.
+    /// A local `HOST:PORT`; port 0 picks a free port. `--admin` takes precedence.
     pub listen: String,
-    /// Where the token is kept that its callers show as `Authorization: Bearer TOKEN`. Default: in the environment, as
+    /// The token that callers send as `Authorization: Bearer TOKEN`. Default: the environment variable
     /// `REFRAME_ADMIN_TOKEN`.
-    pub token: Option<KeySource>,
+    pub token: Option<SecretSource>,
 }
 
-/// A fixed answer made from what the gateway knows.
+/// A response that needs no backend.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
-pub struct Page {
-    /// Method and path; a last segment `{model}` takes the rest of the path.
+pub struct StaticRoute {
+    /// Method and path; a last segment `{model}` matches the rest of the path.
     #[schemars(schema_with = "endpoint")]
     pub endpoint: String,
-    /// The answer. It sees `models`, `build.version` and, if the path ends in `{model}`, `model`.
+    /// The response body. It sees `models`, `build.version` and, if the path ends in `{model}`, `model`.
     pub body: Skeleton,
 }
 
-/// How much is allowed.
+/// Limits on sizes and concurrency.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Limits {
-    /// Of a request.
+    /// The size of a request body.
     #[schemars(extend("default" = mebibytes(Allowed::default().body_bytes)))]
     pub body_bytes: Option<Bytes>,
-    /// Answers under way at once.
+    /// The number of turns in flight, streamed or not; more are rejected with 503.
     #[schemars(extend("default" = Allowed::default().streams, "minimum" = 0))]
     pub streams: Option<i64>,
-    /// Of one event of a backend.
+    /// The size of one event of a backend.
     #[schemars(extend("default" = mebibytes(Allowed::default().event_bytes)))]
     pub event_bytes: Option<Bytes>,
-    /// Of a backend's answer that becomes one JSON body.
+    /// The size of a backend's response that becomes one JSON body.
     #[schemars(extend("default" = mebibytes(Allowed::default().answer_bytes)))]
     pub answer_bytes: Option<Bytes>,
 }
 
-/// How long things may take.
+/// Time limits.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Timeouts {
-    /// Until the backend is reached.
+    /// Connecting to the backend.
     #[schemars(extend("default" = shown(Times::default().connect)))]
     pub connect: Option<Duration>,
-    /// Until the turn begins.
+    /// The time until the turn begins.
     #[schemars(extend("default" = shown(Times::default().first_event)))]
     pub first_event: Option<Duration>,
-    /// Between two pieces of the backend's answer.
+    /// The time between two chunks of the backend's response.
     #[schemars(extend("default" = shown(Times::default().idle)))]
     pub idle: Option<Duration>,
-    /// Of a JSON answer.
+    /// A whole JSON response.
     #[schemars(extend("default" = shown(Times::default().overall)))]
     pub overall: Option<Duration>,
-    /// Of a whole stream. A stream that goes on is healthy.
+    /// A whole stream. Off by default, because a long stream is healthy while it makes progress.
     #[schemars(extend("default" = shown(Times::default().stream)))]
     pub stream: Option<Duration>,
 }
 
-/// The comment that keeps a silent stream open, and who does not want it.
+/// SSE comments that keep a silent stream open.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Keepalive {
-    /// After how long a silence, also before the first event; `none` turns it off.
+    /// The interval in a silent stream, also before the first event; `none` turns comments off.
     #[schemars(extend("default" = shown(Comment::default().interval)))]
     pub every: Option<Duration>,
-    /// Its text; `{now_ms}` in it is the time.
+    /// The text of the comment; `{now_ms}` in it is the current time.
     #[schemars(extend("default" = Comment::default().comment))]
     pub comment: Option<Line>,
-    /// Who does not want it.
-    pub disable_for: Option<Unless>,
+    /// Requests without comments.
+    pub disable_for: Option<DisableFor>,
 }
 
-/// Who does not want comments.
+/// Requests that turn keepalive comments off.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
-pub struct Unless {
+pub struct DisableFor {
     /// A header with the value 1.
     pub header: Option<String>,
     /// A query parameter with the value 1.
     pub query: Option<String>,
-    /// Words in the user agent.
+    /// Texts in the user agent.
     pub user_agents: Option<List<String>>,
 }
 
-/// A key that clients may show.
+/// An API key of clients.
 #[derive(JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub struct ClientKey {
-    /// The name that logs know it by.
+#[schemars(deny_unknown_fields, title = "API key")]
+pub struct ApiKey {
+    /// The name of the key in logs.
     pub name: String,
-    /// Where it is kept.
-    pub secret: KeySource,
+    /// Where the key is stored.
+    pub secret: SecretSource,
 }
 
-/// What our own headers are called.
+/// The names of the gateway's own headers.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Headers {
-    /// The id of a request.
+    /// The id of the request.
     #[schemars(extend("default" = HeaderNames::default().request_id))]
     pub request_id: Option<HeaderName>,
-    /// What of a request did not reach the backend.
+    /// The request fields that did not reach the backend.
     #[schemars(extend("default" = HeaderNames::default().dropped))]
     pub dropped: Option<HeaderName>,
-    /// How long the head took, in milliseconds. Default: it is not said.
+    /// The time until the response headers, in milliseconds. Default: not sent.
     pub elapsed_ms: Option<HeaderName>,
 }
 
@@ -265,8 +268,8 @@ pub struct Headers {
 pub struct Example {
     /// The path of a route.
     pub path: String,
-    /// What is sent there.
-    pub body: Anything,
+    /// The request body.
+    pub body: AnyValue,
 }
 
 fn endpoint(_: &mut SchemaGenerator) -> Schema {

@@ -32,18 +32,18 @@ macro_rules! notation {
 }
 
 notation! {
-    /// JSONPath (RFC 9535) that begins with `$` (the whole event or body), `@` (the node at hand: the element of the
-    /// innermost `each`) or `^` (the node around that one).
+    /// JSONPath (RFC 9535) that begins with `$` (the whole event or body), `@` (the current node: the element of the
+    /// innermost `each`) or `^` (the node around the current node).
     Selector, "selector", { "type": "string", "pattern": "^[$@^]" }
 }
 notation! {
-    /// A Jinja expression over the variables in sight, without braces. A condition holds unless it is null, false, 0,
-    /// empty text or an empty list.
+    /// A Jinja expression over the variables in scope, without braces. A condition is true unless it is null, false, 0,
+    /// an empty text or an empty list.
     Expression, "expression", { "type": "string" }
 }
 notation! {
-    /// A time: `250ms`, `15s`, `5m`; `none` is no limit.
-    Duration, "time", { "type": "string", "pattern": "^(none|\\s*0*[1-9][0-9]*\\s*(ms|s|m))$" }
+    /// A duration: `250ms`, `15s`, `5m`; `none` is no limit.
+    Duration, "duration", { "type": "string", "pattern": "^(none|\\s*0*[1-9][0-9]*\\s*(ms|s|m))$" }
 }
 notation! {
     /// A number of bytes: `65536`, `512KiB`, `16MiB`.
@@ -51,24 +51,20 @@ notation! {
 }
 notation! {
     /// The name of an HTTP header.
-    HeaderName, "name of a header", { "type": "string", "pattern": "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$" }
+    HeaderName, "header name", { "type": "string", "pattern": "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$" }
 }
 notation! {
-    /// Text in one line: a line break in it would begin another frame.
+    /// Text without line breaks: a line break would begin another frame.
     Line, "text", { "type": "string", "pattern": "^[^\\n\\r\\x00]*$" }
 }
 notation! {
-    /// A map from words to values; `default:` is for every other word. In a rule, `none` as a value means that the
+    /// A map from words to values; `default:` applies to every other word. In a rule, the value `none` means that the
     /// field stays empty.
     Table, "table", { "type": "object" }
 }
 notation! {
-    /// Any value, taken as it is.
-    Anything, "anything", {}
-}
-notation! {
-    /// Text, a number or a boolean, taken as text.
-    Scalar, "word", { "type": ["string", "number", "boolean"] }
+    /// Any value, used unchanged.
+    AnyValue, "any value", {}
 }
 
 /// A value with a schema that a function generates from the loader's lists.
@@ -84,7 +80,7 @@ impl<T: NamedEnum> JsonSchema for NameOf<T> {
     }
 
     fn schema_name() -> Cow<'static, str> {
-        "Word".into()
+        "Name".into()
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
@@ -146,7 +142,7 @@ impl<T: JsonSchema> JsonSchema for NonEmptyList<T> {
     }
 
     fn schema_name() -> Cow<'static, str> {
-        format!("Full{}", T::schema_name()).into()
+        format!("NonEmptyList{}", T::schema_name()).into()
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {

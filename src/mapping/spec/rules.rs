@@ -1,7 +1,7 @@
 //! Rules for backend events, client requests and captures. They differ only in what they can emit.
 
 use super::field;
-use super::notation::{Anything, BySelector, List, OneOrMore, Selector, closed, exactly_one};
+use super::notation::{AnyValue, BySelector, List, OneOrMore, Selector, closed, exactly_one};
 use crate::domain::emit::{EVENTS, EmitGrammar, ITEMS, OBSERVATIONS, PARTS, TOOLS};
 use crate::mapping::language::condition::TYPES;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -37,41 +37,42 @@ macro_rules! emits {
 }
 emits!(Event = EVENTS, Item = ITEMS, Part = PARTS, Tool = TOOLS, Observation = OBSERVATIONS);
 
-/// All rules that hold fire, in the order of the file, and emit in the order of the list. Rules that stand together and
-/// have the same `each` walk it once, element by element. A rule says exactly one of `emit`, `drop` and `fail`.
+/// All matching rules fire, in the order of the file, and emit in the order of the list. Adjacent rules with the same
+/// `each` form a group, which walks the list once, element by element. A rule has exactly one of `emit`, `drop` and
+/// `fail`.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields, rename = "{V}Rule", title = "rule", extend("oneOf" = exactly_one(["emit", "drop", "fail"])))]
 pub struct Rule<V: Emits + JsonSchema> {
-    /// For people.
+    /// A description for readers.
     pub name: Option<String>,
-    /// A selector; the rule looks at every node that it finds, as `@`.
+    /// A selector; the rule is applied to every node that it finds, as `@`.
     pub each: Option<Selector>,
-    /// Conditions, all of which must hold: selector to test.
+    /// Conditions, all of which must match: selector to test.
     #[schemars(rename = "where")]
     pub conditions: Option<BySelector<Test>>,
-    /// Only if no earlier rule of its group held.
+    /// Applies only if no earlier rule of its group matched.
     #[schemars(extend("default" = false))]
     pub otherwise: Option<bool>,
-    /// What is said. An entry may have an `each:` and a `where:` of its own, beside the word.
+    /// What the rule emits. An entry may have its own `each:` and `where:`.
     pub emit: Option<OneOrMore<Emit<V>>>,
-    /// Why: it is known and says nothing.
+    /// The reason why the event is ignored: it is known and has no effect.
     pub drop: Option<String>,
-    /// The message: it ends the turn; in a request, it is refused.
+    /// The message of the fault that ends the turn; in a request, of the 400.
     pub fail: Option<String>,
 }
 
-/// A rule over events, which may also go by their names.
+/// A rule for events, which can also match the event name.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields, title = "rule", rename = "Named{V}Rule")]
 pub struct NamedRule<V: Emits + JsonSchema> {
-    /// The name of the events, or several; needs `event_name:` beside `rules:`.
+    /// One event name or a list of names; needs `event_name:` next to `rules:`.
     pub event: Option<List<String>>,
     #[schemars(flatten)]
     pub rule: Rule<V>,
 }
 
-/// A test of one node: `exists`, `absent`, a type (`string`, `number`, `boolean`, `object`, `array`, `"null"`), a value
-/// that it equals, a list of such values, or `{ equals: VALUE }`.
+/// A test of one node: `exists`, `absent`, a type (`string`, `number`, `boolean`, `object`, `array`, `"null"`), an
+/// equal value, a list of such values, or `{ equals: VALUE }`.
 pub struct Test;
 
 impl JsonSchema for Test {
@@ -80,13 +81,13 @@ impl JsonSchema for Test {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let value = generator.subschema_for::<Anything>();
+        let value = generator.subschema_for::<AnyValue>();
         let words: Vec<&str> = ["exists", "absent"].into_iter().chain(TYPES.iter().copied()).collect();
         let shown = words.iter().map(|w| format!("`{w}`")).collect::<Vec<_>>().join(", ");
         json_schema!({
             "title": "test",
             "description": format!(
-                "A test of one node: {shown}; a value that it equals, a list of such values, or `{{ equals: VALUE }}`."
+                "A test of one node: {shown}; an equal value, a list of such values, or `{{ equals: VALUE }}`."
             ),
             "examples": words,
             "if": { "type": "object" },
@@ -95,7 +96,7 @@ impl JsonSchema for Test {
     }
 }
 
-/// One word with its fields.
+/// One emitted value with its fields.
 pub struct Emit<V>(PhantomData<V>);
 
 impl<V: Emits> JsonSchema for Emit<V> {
@@ -110,16 +111,16 @@ impl<V: Emits> JsonSchema for Emit<V> {
         };
         let mut properties = Map::new();
         let each = generator.subschema_for::<Selector>();
-        properties.insert("each".to_owned(), described(each, "Once for every node that it finds, as `@`."));
+        properties.insert("each".to_owned(), described(each, "Emits once for every node that it finds, as `@`."));
         let conditions = generator.subschema_for::<BySelector<Test>>();
-        properties.insert("where".to_owned(), described(conditions, "Only if these hold."));
-        for word in V::GRAMMAR.kinds {
-            let fields = field::fields(word.fields, generator);
-            properties.insert(word.name.to_owned(), described(fields, word.description));
+        properties.insert("where".to_owned(), described(conditions, "Emits only if these conditions match."));
+        for kind in V::GRAMMAR.kinds {
+            let fields = field::fields(kind.fields, generator);
+            properties.insert(kind.name.to_owned(), described(fields, kind.description));
         }
         let mut schema = closed(properties);
         schema.insert("title".to_owned(), V::GRAMMAR.noun.into());
-        let about = format!("One {} with its fields. What is not there is not said.", V::GRAMMAR.noun);
+        let about = format!("One {} with its fields. A field without a value is omitted.", V::GRAMMAR.noun);
         schema.insert("description".to_owned(), about.into());
         schema.insert("oneOf".to_owned(), exactly_one(V::GRAMMAR.names()));
         schema

@@ -1,11 +1,11 @@
 //! *.test.yaml.
 
-use super::notation::{Anything, Generated, List, NameOf};
+use super::notation::{AnyValue, Generated, List, NameOf};
 use crate::domain::FaultKind;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
 
-/// The tests of the mapping beside it. They run with `reframe test` and before every reload.
+/// The tests of the mapping next to this file. They run with `reframe test` and before every reload.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields, title = "tests")]
 pub struct TestFile {
@@ -13,58 +13,59 @@ pub struct TestFile {
     pub tests: List<Test>,
 }
 
-/// One test. Ids count from 1 (the turn), the clock stands at 0.
+/// One test. Ids count from 1 (the turn), and the clock is at 0.
 #[derive(JsonSchema)]
-#[schemars(deny_unknown_fields, rename = "Case")]
+#[schemars(deny_unknown_fields, rename = "TestCase")]
 pub struct Test {
     /// A sentence.
     pub name: String,
-    /// The backend that is tested; a file in `backends/` need not say its own.
+    /// The backend that is tested. Default in `backends/`: the backend of the file name.
     pub backend: Option<String>,
-    /// The dialect that is tested; a file in `dialects/` need not say its own.
+    /// The dialect that is tested. Default in `dialects/`: the dialect of the file name.
     pub dialect: Option<String>,
-    /// The profile that is tested; a file in `profiles/` need not say its own.
+    /// The profile that is tested. Default in `profiles/`: the profile of the file name.
     pub profile: Option<String>,
-    /// The script that is tested; a file in `scripts/` need not say its own.
+    /// The script that is tested. Default in `scripts/`: the script of the file name.
     pub script: Option<String>,
-    /// The client's body; without it a plain request.
-    pub request: Option<Anything>,
+    /// The client's body. Default: a plain request.
+    pub request: Option<AnyValue>,
     /// Raw events.
-    pub given: Option<List<Anything>>,
+    pub given: Option<List<AnyValue>>,
     /// A recorded turn instead; it also names the backend.
     pub transcript: Option<String>,
-    /// After these the connection is lost, and why.
+    /// The connection is lost after these events, with this reason.
     pub disconnect: Option<String>,
-    /// What must come of it.
+    /// The expected output.
     pub expect: Expect,
 }
 
-/// What must come of a test.
+/// The expected output of a test.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields, extend("minProperties" = 1))]
 pub struct Expect {
-    /// All data frames, in order: their names, or `{ NAME: value }`. A turn that fails fails the test, unless a `fault` or a
-    /// `body` is expected.
+    /// All data frames, in order: a name, or `{ NAME: value }`. A turn that fails also fails the test, unless a `fault`
+    /// or a `body` is expected.
     pub frames: Option<Vec<Frame>>,
-    /// What JSONPaths find in single frames.
+    /// The results of JSONPaths in single frames.
     #[schemars(rename = "where")]
     pub values: Option<List<Where>>,
     /// All data frames as one list, like `body`: `{ "$..delta.content": [ "Good ", "morning" ] }`.
-    pub stream: Option<Anything>,
-    /// The JSON answer to the same events. Maps need only what is expected, lists are compared element by element;
-    /// `{ $exactly: value }` is the whole value, `{ $is: string }` any text, `{ "$.a[*].b": [ 1 ] }` what the path finds.
-    pub body: Option<Anything>,
-    /// What the rules made of the raw events, one line each as in `explain`.
+    pub stream: Option<AnyValue>,
+    /// The JSON response to the same events. An object may have further members, an array is compared element by
+    /// element; `{ $exactly: value }` is exactly this value, `{ $is: string }` any string, `{ "$.a[*].b": [ 1 ] }` the
+    /// result of the path.
+    pub body: Option<AnyValue>,
+    /// The events that the rules emit, one line each as in `explain`.
     pub events: Option<Vec<String>>,
-    /// What the request was read as, like `body`.
-    pub request: Option<Anything>,
-    /// The fault that must come.
+    /// The parsed request, like `body`.
+    pub request: Option<AnyValue>,
+    /// The expected fault.
     pub fault: Option<Fault>,
-    /// The transcript that the script plays for the request; `{ $is: string }` is any.
-    pub plays: Option<Anything>,
+    /// The name of the transcript that the script selects for the request; `{ $is: string }` matches any.
+    pub plays: Option<AnyValue>,
 }
 
-/// A frame that must come: its name, or `{ NAME: value }`, where the value is like `body`.
+/// An expected frame: its name, or `{ NAME: value }`, where the value is like `body`.
 pub struct Frame;
 
 impl JsonSchema for Frame {
@@ -78,7 +79,7 @@ impl JsonSchema for Frame {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "title": "name of a frame, or `{ NAME: value }`",
+            "title": "frame name, or `{ NAME: value }`",
             "if": { "type": "object" },
             "then": { "minProperties": 1, "maxProperties": 1 },
             "else": { "type": "string" }
@@ -86,30 +87,30 @@ impl JsonSchema for Frame {
     }
 }
 
-/// Values of one frame: `{ frame: 1, "$.text": "Good" }`. Whole values; what is absent counts as null, and a path that can
-/// find many finds a list.
+/// Values of one frame: `{ frame: 1, "$.text": "Good" }`. Values are compared as a whole; a missing member counts as
+/// null, and a path that can find several nodes gives a list.
 #[derive(JsonSchema)]
 #[schemars(extend("propertyNames" = { "pattern": "^(frame$|[$@^])" }, "minProperties" = 2))]
 pub struct Where {
-    /// Which frame, from 0; or `last`.
+    /// The number of the frame, from 0, or `last`.
     #[schemars(schema_with = "which")]
     pub frame: Generated,
 }
 
-/// A fault, as far as it is expected.
+/// The expected members of a fault.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields, extend("minProperties" = 1))]
 pub struct Fault {
     /// Its kind.
     pub kind: Option<NameOf<FaultKind>>,
     /// Its message.
-    pub message: Option<Anything>,
-    /// The member that is to blame.
-    pub param: Option<Anything>,
-    /// The code of the backend or the mapping.
-    pub code: Option<Anything>,
+    pub message: Option<AnyValue>,
+    /// The member of the request that is at fault.
+    pub param: Option<AnyValue>,
+    /// The error code of the backend or the mapping.
+    pub code: Option<AnyValue>,
     /// The HTTP status.
-    pub status: Option<Anything>,
+    pub status: Option<AnyValue>,
 }
 
 fn which(_: &mut SchemaGenerator) -> Schema {

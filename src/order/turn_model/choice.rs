@@ -1,5 +1,5 @@
-//! The states of one choice between `choice.open` and `choice.finish`: which items can be open at the same time, and what
-//! closes them. Each kind of step corresponds to one code path of `turn/`.
+//! The states of one choice between `choice.open` and `choice.finish`: which items can be open at the same time, and
+//! what closes them. Each kind of step corresponds to one code path of `turn/`.
 
 use super::TurnModel;
 use super::items::{MessageModel, ReasoningModel};

@@ -38,7 +38,8 @@ impl MessageModel {
                     if self == part {
                         received.push((vec![delta], part));
                     }
-                    // A backend that numbers its parts can start another part; an annotation belongs to the current one.
+                    // A backend that numbers its parts can start another part; an annotation belongs to the current
+                    // one.
                     if self != part || delta != M::Annotation {
                         received.push((other, part));
                     }

@@ -72,7 +72,8 @@ impl TurnModel<'_> {
         }
     }
 
-    /// A shortest possible sequence that violates the order. `None` if there is none, or if none is certain to be possible.
+    /// A shortest possible sequence that violates the order. `None` if there is none, or if none is certain to be
+    /// possible.
     pub fn counterexample(&self, scope: Scope, order: &Automaton) -> Option<Counterexample> {
         let visible = |moment: M| order.mentions(moment);
         match (scope, self.choices) {
@@ -314,7 +315,8 @@ mod tests {
         let calls = "(tool.open tool.args* tool.close)* choice.finish";
         let interleaved = [("items_overlap", "interleaved")];
         assert_eq!(counterexample(&interleaved, ALL, ChoiceCount::One, Scope::Choice, calls), "tool.open tool.open");
-        let one_at_a_time = "(message.open message.close | reasoning.open reasoning.close | tool.open tool.args* tool.close)* choice.finish";
+        let one_at_a_time = "(message.open message.close | reasoning.open reasoning.close
+            | tool.open tool.args* tool.close)* choice.finish";
         assert_eq!(counterexample(&[], ALL, ChoiceCount::One, Scope::Choice, one_at_a_time), "tool.open message.open");
         let serial = [("items_overlap", "serial"), ("close_items", "at_finish")];
         assert_eq!(counterexample(&serial, ALL, ChoiceCount::One, Scope::Choice, one_at_a_time), "");

@@ -21,7 +21,7 @@ try {
 
   await page.goto(`${base}/docs`);
   await page.waitForSelector(".opblock", { timeout: 20000 }).catch((error) => {
-    throw new Error(`no operation is listed; the console says ${JSON.stringify(wrong)}: ${error.message}`);
+    throw new Error(`no operation is listed; the console has ${JSON.stringify(wrong)}: ${error.message}`);
   });
   const listed = await page.$$eval(".opblock-summary-path", (paths) => paths.map((path) => path.textContent.replaceAll("\u200b", "")));
   for (const path of ["/v1/chat/completions", "/v1/responses", "/v1/completions", "/v1/models", "/metrics", "/openapi.json"]) {

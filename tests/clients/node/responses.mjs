@@ -13,7 +13,7 @@ export async function eventsOf(params) {
   return events;
 }
 
-/** The types in their order; one delta stands for a run of deltas. */
+/** The types in order, with consecutive deltas merged into one. */
 export const typesOf = (events) =>
   events
     .map((event) => event.type)

@@ -1,4 +1,4 @@
-"""Refusals arrive as openai-python's own exceptions, before any stream begins; and the list of models."""
+"""Rejected requests raise openai-python's own exceptions before any stream starts; and the list of models."""
 
 import openai
 import pytest
@@ -14,7 +14,7 @@ def stream(request):
 
 def test_messages_are_required(client, stream):
     with pytest.raises(openai.BadRequestError) as raised:
-        # `create` would refuse this itself, without asking the server.
+        # `create` would reject this without a request to the server.
         client.post("/chat/completions", cast_to=ChatCompletion, body={"model": MODEL, "stream": stream})
 
     assert raised.value.body == {

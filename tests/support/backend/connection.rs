@@ -95,7 +95,7 @@ impl Connection<'_> {
             (Some("chunked"), None) => chunks(from)?,
             (None, Some(length)) => exactly(from, length.parse().unwrap())?,
             (None, None) => Vec::new(),
-            other => panic!("no way to tell where the body of the request ends: {other:?}"),
+            other => panic!("the length of the request body is undefined: {other:?}"),
         };
         Ok(request)
     }
@@ -151,7 +151,7 @@ impl Connection<'_> {
     }
 
     fn repeat<T>(&self, chunk: &[u8]) -> Result<T, ClientDisconnected> {
-        assert!(!chunk.is_empty(), "nothing, again and again");
+        assert!(!chunk.is_empty(), "an empty chunk cannot be repeated");
         loop {
             self.write(chunk)?;
         }

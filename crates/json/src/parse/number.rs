@@ -10,7 +10,7 @@ impl Parser<'_> {
         self.take(b'-');
         if self.take(b'0') {
             if let Some(b'0'..=b'9') = self.peek() {
-                return Err(self.syntax_error("a number does not begin with 0"));
+                return Err(self.syntax_error("a number must not have leading zeros"));
             }
         } else {
             self.digits()?;

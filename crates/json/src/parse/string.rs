@@ -86,7 +86,7 @@ impl<'a> Parser<'a> {
         match self.peek() {
             Some(b'\\') => Ok(()),
             Some(_) => Err(self.syntax_error("a control character in a string must be escaped")),
-            None => Err(self.syntax_error("the string has no end")),
+            None => Err(self.syntax_error("unterminated string")),
         }
     }
 
@@ -104,8 +104,8 @@ impl<'a> Parser<'a> {
                 self.at += 1;
                 return self.unicode();
             }
-            Some(_) => return Err(self.syntax_error("unknown escape")),
-            None => return Err(self.syntax_error("the string has no end")),
+            Some(_) => return Err(self.syntax_error("unknown escape sequence")),
+            None => return Err(self.syntax_error("unterminated string")),
         };
         self.at += 1;
         Ok(Escaped::Char(char))

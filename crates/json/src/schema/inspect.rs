@@ -21,7 +21,7 @@ pub(super) fn inspect(path: &str, document: &Value) -> Result<(), SchemaError> {
 fn dialect(document: &Value) -> Result<(), DocumentError> {
     match document.get("$schema") {
         Some(Value::String(dialect)) if dialect.trim_end_matches('#') != DIALECT => {
-            let message = format!("`{dialect}` is not understood; write `{DIALECT}`");
+            let message = format!("unsupported schema dialect `{dialect}`; use `{DIALECT}`");
             Err(("/$schema".to_owned(), message))
         }
         Some(_) | None => Ok(()),
@@ -41,7 +41,7 @@ fn every_schema(document: &Value) -> Result<(), DocumentError> {
     let mut pending = vec![(String::new(), document)];
     while let Some((pointer, schema)) = pending.pop() {
         if !pointer.is_empty() && schema.get("$id").is_some() {
-            let message = "an inner `$id` would move every reference under it";
+            let message = "`$id` is allowed only at the root: here it would change the base of all references under it";
             return Err((format!("{pointer}/$id"), message.to_owned()));
         }
         if let Some(Value::String(pattern)) = schema.get("pattern") {
@@ -63,6 +63,6 @@ fn every_schema(document: &Value) -> Result<(), DocumentError> {
 fn regular_expression(pattern: &str, at: impl Fn() -> String) -> Result<(), DocumentError> {
     match jsonschema::validator_for(&json!({ "pattern": pattern })) {
         Ok(_) => Ok(()),
-        Err(_) => Err((at(), format!("`{pattern}` is not a regular expression"))),
+        Err(_) => Err((at(), format!("`{pattern}` is not a valid regular expression"))),
     }
 }

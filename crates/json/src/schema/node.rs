@@ -118,7 +118,8 @@ impl<'a> Node<'a, TreeJson> for &'a Tree {
         Cow::Owned(Tree::to_value(self))
     }
 
-    /// The address is a valid identity: nodes do not move while the tree is borrowed, and no two nodes share an address.
+    /// The address is a valid identity: nodes do not move while the tree is borrowed, and no two nodes share an
+    /// address.
     fn identity(&self) -> Option<NodeIdentity> {
         Some(NodeIdentity::new(std::ptr::from_ref::<Tree>(self) as usize))
     }

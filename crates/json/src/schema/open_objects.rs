@@ -6,9 +6,9 @@ use super::subschemas::{SubschemaRole, direct_subschemas};
 
 /// Pointers of the object schemas that allow undeclared properties.
 ///
-/// Validation is strict only where the schema is closed, and object schemas are open by default. The branches of a closed
-/// object (`allOf`, `then`, …) need not and cannot be closed themselves, because `additionalProperties` ignores the
-/// properties of other branches. Conditions (`if`, `not`) forbid nothing, so they are skipped.
+/// Validation is strict only where the schema is closed, and object schemas are open by default. The branches of a
+/// closed object (`allOf`, `then`, …) need not and cannot be closed themselves, because `additionalProperties` ignores
+/// the properties of other branches. Conditions (`if`, `not`) forbid nothing, so they are skipped.
 pub(super) fn open_objects(document: &Value) -> Vec<String> {
     let mut found = Vec::new();
     visit(document, String::new(), Enclosing::Open, &mut found);

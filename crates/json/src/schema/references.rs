@@ -56,7 +56,7 @@ impl ReferenceChecker<'_> {
             Target::SchemaLocation(target) => target,
             Target::BuiltIn => return Ok(Vec::new()),
             Target::Remote => {
-                let message = format!("`{reference}` is elsewhere, and nothing is fetched");
+                let message = format!("`{reference}` is a remote schema, and remote schemas are not fetched");
                 return Err(error(message));
             }
         };

@@ -1,7 +1,7 @@
 //! The subschemas of a schema, by the keywords of draft 2020-12.
 //!
-//! Not everything in a schema document is a schema: `const`, `enum`, `default` and `examples` contain data that can look
-//! like one.
+//! Not everything in a schema document is a schema: `const`, `enum`, `default` and `examples` contain data that can
+//! look like one.
 
 use serde_json::Value;
 

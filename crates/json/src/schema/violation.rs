@@ -73,7 +73,7 @@ fn message(error: &ValidationError<'_>) -> String {
     const SHORT: usize = 64;
     match error.instance().as_ref() {
         Value::Object(_) => error.masked_with("this object").to_string(),
-        Value::Array(_) => error.masked_with("this list").to_string(),
+        Value::Array(_) => error.masked_with("this array").to_string(),
         Value::String(text) if text.len() > SHORT => error.masked_with("this string").to_string(),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => error.to_string(),
     }

@@ -2,7 +2,7 @@
 
 use super::{LintContext, report};
 use crate::diagnostics::Span;
-use crate::mapping::config::gateway::{Model, ModelMatch};
+use crate::mapping::config::models::{Model, ModelMatch};
 use crate::mapping::source::yaml::{Node, YamlKind};
 
 pub(super) fn check(context: &LintContext) {
@@ -13,7 +13,7 @@ pub(super) fn check(context: &LintContext) {
             report(
                 context,
                 model.span,
-                format!("this model is never chosen: the one in line {line} takes all that it would"),
+                format!("this model is never used: the model in line {line} matches everything that it matches"),
             );
         }
     }
@@ -43,7 +43,11 @@ fn steps(nodes: &[Node], context: &LintContext) {
         if let Some(earlier) = earlier {
             let line = context.cx.sources.location(earlier.span).line;
             let span = condition(step).map_or(step.span, |(_, span)| span);
-            report(context, span, format!("this step is never played: the one in line {line} takes all that it would"));
+            report(
+                context,
+                span,
+                format!("this step is never used: the step in line {line} matches everything that it matches"),
+            );
         }
     }
 }

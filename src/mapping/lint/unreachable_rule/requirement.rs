@@ -183,12 +183,12 @@ fn target(at: &Selector, depth: usize) -> Target {
 
 fn text(at: &str, test: &ConditionTest) -> String {
     match test {
-        ConditionTest::Exists => format!("{at} to be there"),
+        ConditionTest::Exists => format!("{at} to exist"),
         ConditionTest::Absent => format!("{at} to be absent"),
         ConditionTest::Type(name) if name.starts_with(['o', 'a']) => format!("{at} to be an {name}"),
         ConditionTest::Type("null") => format!("{at} to be null"),
         ConditionTest::Type(name) => format!("{at} to be a {name}"),
-        ConditionTest::OneOf(values) if values.is_empty() => format!("{at} to be one of nothing"),
+        ConditionTest::OneOf(values) if values.is_empty() => format!("{at} to have a value of an empty list"),
         ConditionTest::OneOf(values) => {
             let dialect_label = values.iter().map(|v| scalar_text(v).unwrap_or_else(|| v.to_json()));
             format!("{at} = {}", dialect_label.collect::<Vec<_>>().join(" or "))
