@@ -1,6 +1,6 @@
 //! Reads the fields of an emitted event or request item from a JSON document.
 
-use super::select::Cursor;
+use super::selector::Cursor;
 use crate::diagnostics::or_list;
 use crate::domain::Tree;
 use crate::domain::emit::FieldType;

@@ -2,11 +2,11 @@
 
 use super::encode;
 use super::encode::CacheEntry;
+use super::frame_validation::Violation;
 use super::observer::{Observer, TraceEvent};
 use super::pipeline::{RenderMode, ResponseMode};
 use super::render::CacheKey;
 use super::sse;
-use super::validation::Violation;
 use crate::diagnostics::Span;
 use crate::domain::{Fault, FaultKind, Frame, FrameBody, Moment, MomentKind, TurnRequest, TurnState};
 use crate::mapping::config::dialect::{DialectPlan, FramePlan};

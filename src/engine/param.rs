@@ -1,6 +1,6 @@
 //! The `param` of an error: the path of a request field as the client wrote it.
 
-use super::select::Cursor;
+use super::selector::Cursor;
 use crate::domain::Tree;
 use crate::mapping::config::dialect_request::RequestPlan;
 use crate::mapping::language::field::FieldMapping;

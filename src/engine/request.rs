@@ -4,7 +4,7 @@ use crate::domain::{Fault, FaultKind, Tree, TurnRequest};
 use crate::engine::fields::Mismatch;
 use crate::engine::rules::Emission;
 use crate::engine::rules::RuleOutput;
-use crate::engine::select::Cursor;
+use crate::engine::selector::Cursor;
 use crate::mapping::config::dialect_request::{RequestPlan, RequiredType};
 use crate::mapping::language::field::FieldMapping;
 use crate::mapping::language::rule::RuleSet;

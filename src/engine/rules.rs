@@ -1,7 +1,7 @@
 //! Applies rules to a JSON document: which rules match, and what they emit.
 
 use super::fields::Mismatch;
-use super::select::Cursor;
+use super::selector::Cursor;
 use crate::diagnostics::Span;
 use crate::domain::Tree;
 use crate::domain::emit::EmitGrammar;

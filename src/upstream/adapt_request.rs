@@ -3,7 +3,7 @@
 
 use crate::domain::request::{WRAPPED_INPUT, is_leading_instruction};
 use crate::domain::{Fault, FaultKind, Tree, TurnRequest};
-use crate::engine::select::Cursor;
+use crate::engine::selector::Cursor;
 use crate::mapping::config::backend_request::RequestTemplate;
 use crate::mapping::config::capabilities::{Capabilities, OPTIONAL_FIELDS, OnUnsupported, SystemMessages};
 use crate::mapping::config::dialect_request::RequestPlan;

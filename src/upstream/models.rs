@@ -4,7 +4,7 @@ use super::ClientPool;
 use super::build_request::headers;
 use crate::domain::Tree;
 use crate::engine::render::{Scope, Value};
-use crate::engine::select::Cursor;
+use crate::engine::selector::Cursor;
 use crate::mapping::config::backend_address::BackendAddress;
 use crate::mapping::config::backend_request::{ModelListPlan, RequestTemplate};
 use crate::mapping::config::gateway::Backend;

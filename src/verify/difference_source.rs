@@ -9,7 +9,7 @@ use super::trace::{FrameTrace, RawEvent, TraceEntry};
 use super::violation::TracedViolation;
 use crate::diagnostics::{Sources, Span};
 use crate::domain::{Fault, Tree};
-use crate::engine::select::Cursor;
+use crate::engine::selector::Cursor;
 use crate::mapping::provenance::body::BodyLocator;
 
 impl ValueSource {

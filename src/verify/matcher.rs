@@ -6,7 +6,7 @@
 use super::difference::Difference;
 use crate::diagnostics::{Code, Diagnostic, did_you_mean};
 use crate::domain::Tree;
-use crate::engine::select::Cursor;
+use crate::engine::selector::Cursor;
 use crate::mapping::language::condition::{ABSENT, EXISTS, TYPES};
 use crate::mapping::language::selector::Selector;
 use crate::mapping::source::field_reader::{LoadContext, constant};

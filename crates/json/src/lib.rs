@@ -6,11 +6,11 @@
 
 mod equal;
 mod error;
+mod jsonpath_adapter;
 mod limits;
 mod members;
 mod number;
 mod parse;
-mod query;
 mod schema;
 mod serde_value;
 mod surrogates;

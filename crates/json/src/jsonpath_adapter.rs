@@ -1,4 +1,4 @@
-//! JSONPath over a tree.
+//! Adapter that lets `jsonpath-rust` query a tree without copying it.
 
 use jsonpath_rust::JsonPath;
 use jsonpath_rust::query::queryable::Queryable;
