@@ -11,6 +11,7 @@ pub struct ParseError {
     pub line: usize,
     /// Characters in the line, counted from 1.
     pub column: usize,
+    /// What the parser expected or rejected.
     pub message: &'static str,
 }
 

@@ -4,6 +4,8 @@
 //! conversion, and written. `serde_json::Value` is not used on that path because it rounds numbers and rejects the lone
 //! surrogates that some backends send.
 
+#![warn(missing_docs)]
+
 mod equal;
 mod error;
 mod jsonpath_adapter;

@@ -8,7 +8,9 @@ use std::fmt;
 /// so `1.0`, `1e3`, `-0` and twenty-digit ids are written as they were read.
 #[derive(Clone, Debug)]
 pub enum Num {
+    /// An integer that fits into 64 bits.
     Int(i64),
+    /// Any other number, as it was written.
     Token(Box<str>),
 }
 

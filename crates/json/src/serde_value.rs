@@ -5,6 +5,7 @@ use serde_json::{Number, Value};
 use crate::{Num, Tree};
 
 impl Tree {
+    /// Converts a `serde_json::Value`.
     pub fn from_value(value: &Value) -> Tree {
         match value {
             Value::Null => Tree::Null,

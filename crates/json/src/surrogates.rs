@@ -9,6 +9,7 @@
 pub struct SurrogateString {
     /// The lone low surrogate before the text.
     pub leading_low: Option<u16>,
+    /// The text between them.
     pub text: String,
     /// The lone high surrogate after the text.
     pub trailing_high: Option<u16>,

@@ -11,14 +11,20 @@ use crate::{Limits, Num, ParseError, SurrogateString};
 /// The keys of a `Map` are distinct if it was built by [`Tree::parse`], [`Tree::map`] or [`Tree::insert`].
 #[derive(Clone, Debug, Default)]
 pub enum Tree {
+    /// `null`.
     #[default]
     Null,
+    /// A boolean.
     Bool(bool),
+    /// A number.
     Num(Num),
+    /// A string.
     Str(String),
     /// A string that begins or ends with a lone surrogate; see [`SurrogateString`].
     SurrogateString(Box<SurrogateString>),
+    /// An array.
     List(Vec<Tree>),
+    /// An object, with its keys in order.
     Map(Vec<(Arc<str>, Tree)>),
 }
 
@@ -70,6 +76,7 @@ impl Tree {
         self.as_num()?.as_f64()
     }
 
+    /// The value of a boolean.
     pub fn as_bool(&self) -> Option<bool> {
         match self {
             Tree::Bool(bool) => Some(*bool),
@@ -77,6 +84,7 @@ impl Tree {
         }
     }
 
+    /// The elements of an array.
     pub fn as_list(&self) -> Option<&[Tree]> {
         match self {
             Tree::List(items) => Some(items),
@@ -84,6 +92,7 @@ impl Tree {
         }
     }
 
+    /// The entries of an object, in order.
     pub fn as_map(&self) -> Option<&[(Arc<str>, Tree)]> {
         match self {
             Tree::Map(entries) => Some(entries),
@@ -91,6 +100,7 @@ impl Tree {
         }
     }
 
+    /// Whether this is `null`.
     pub fn is_null(&self) -> bool {
         matches!(self, Tree::Null)
     }

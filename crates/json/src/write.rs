@@ -34,6 +34,7 @@ impl Tree {
         }
     }
 
+    /// The tree as compact JSON.
     pub fn to_json(&self) -> String {
         let mut out = Vec::new();
         self.write(&mut out);

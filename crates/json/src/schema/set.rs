@@ -27,11 +27,13 @@ pub struct SchemaSet {
 pub enum SchemaError {
     /// There is no such document, or nothing at the pointer.
     NotFound,
+    /// A document is not a valid schema, or a reference in it cannot be resolved.
     Invalid {
         /// The document with the error; not always the one that is compiled.
         document: String,
         /// JSON pointer into the document.
         pointer: String,
+        /// The problem, in one sentence.
         message: String,
     },
 }
@@ -71,6 +73,7 @@ impl SchemaSet {
             .map_err(|error| invalid(error.to_string()))
     }
 
+    /// Whether there is a schema at this location.
     pub fn contains(&self, reference: &str) -> bool {
         self.find(&SchemaLocation::parse(reference)).is_some()
     }

@@ -13,6 +13,7 @@ pub struct SchemaViolation {
     pub pointer: String,
     /// The schema keyword that failed.
     pub keyword: String,
+    /// The message of the validator.
     pub message: String,
 }
 
