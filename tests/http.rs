@@ -179,6 +179,12 @@ fn a_value_of_the_wrong_type_is_rejected_with_its_param() {
 }
 
 #[test]
+fn the_param_of_a_name_with_a_slash_is_the_name_as_the_client_wrote_it() {
+    let rejected = error_body(400, chat("Hello!").with("metadata", json!({ "a/b": 5, "~": "x" })));
+    assert_eq!(rejected["error"]["param"], "metadata.a/b");
+}
+
+#[test]
 fn a_stream_that_is_not_a_boolean_is_rejected() {
     let rejected = error_body(400, chat("Hello!").with("stream", "true"));
     let message = "`stream` must be a boolean, not a string";

@@ -134,7 +134,7 @@ fn frame(
 fn line_offset(text: &str, pointer: &str) -> usize {
     let Some(root) = yaml::parse(FileId(0), text, &Findings::default()) else { return 0 };
     let (mut node, mut start) = (&root, 0);
-    for step in schema_message::pointer_tokens(pointer) {
+    for step in reframe_json::pointer_tokens(pointer) {
         let next = match &node.kind {
             YamlKind::Map(entries) => entries.iter().find(|e| e.key == step).map(|e| (&e.value, e.key_span.start)),
             YamlKind::List(items) => step.parse().ok().and_then(|i: usize| items.get(i)).map(|n| (n, n.span.start)),

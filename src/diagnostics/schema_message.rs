@@ -1,9 +1,9 @@
 //! Schema violations as plain sentences.
 
-use reframe_json::{SchemaViolation, Tree};
+use reframe_json::{SchemaViolation, Tree, pointer_to_path};
 
 pub fn describe(violation: &SchemaViolation, tree: &Tree) -> String {
-    let path = dotted_path(&violation.pointer);
+    let path = pointer_to_path(&violation.pointer);
     let location = if path.is_empty() { String::new() } else { format!(" in `{path}`") };
     let subject = || if path.is_empty() { "this".to_owned() } else { format!("`{path}`") };
     match violation.keyword.as_str() {
@@ -16,7 +16,7 @@ pub fn describe(violation: &SchemaViolation, tree: &Tree) -> String {
             )
         }
         "type" => {
-            let found = value_at(tree, &violation.pointer).map_or("nothing", Tree::type_name);
+            let found = tree.pointer(&violation.pointer).map_or("nothing", Tree::type_name);
             let expected = violation.message.rsplit_once(" of type").map_or("", |(_, e)| e.trim_start_matches('s'));
             format!(
                 "{} must be of type {}, not {found}",
@@ -26,12 +26,12 @@ pub fn describe(violation: &SchemaViolation, tree: &Tree) -> String {
         }
         "const" => {
             let expected = violation.message.trim_end_matches(" was expected");
-            let found = value_at(tree, &violation.pointer).map(Tree::to_json).unwrap_or_default();
+            let found = tree.pointer(&violation.pointer).map(Tree::to_json).unwrap_or_default();
             format!("{} must be {expected}, not {}", subject(), truncate(&found))
         }
         // Which alternative was meant is unknown, so the message only reports that none matches.
         "anyOf" | "oneOf" => {
-            let found = value_at(tree, &violation.pointer).map(Tree::to_json).unwrap_or_default();
+            let found = tree.pointer(&violation.pointer).map(Tree::to_json).unwrap_or_default();
             format!("{} cannot be {}", subject(), truncate(&found))
         }
         _ if path.is_empty() => violation.message.clone(),
@@ -43,36 +43,10 @@ pub fn describe(violation: &SchemaViolation, tree: &Tree) -> String {
 /// content.
 pub fn describe_with_value(violation: &SchemaViolation, tree: &Tree) -> String {
     let sentence = describe(violation, tree);
-    match value_at(tree, &violation.pointer).filter(|_| violation.keyword == "type") {
+    match tree.pointer(&violation.pointer).filter(|_| violation.keyword == "type") {
         Some(value) => format!("{sentence} ({})", truncate(&value.to_json())),
         None => sentence,
     }
-}
-
-/// `/choices/0/delta` → `choices[0].delta`
-fn dotted_path(pointer: &str) -> String {
-    let mut path = String::new();
-    for token in pointer_tokens(pointer) {
-        match token.parse::<usize>() {
-            Ok(index) => path.push_str(&format!("[{index}]")),
-            Err(_) if path.is_empty() => path.push_str(&token),
-            Err(_) => path.push_str(&format!(".{token}")),
-        }
-    }
-    path
-}
-
-/// The reference tokens of a JSON Pointer (RFC 6901), unescaped.
-pub fn pointer_tokens(pointer: &str) -> impl Iterator<Item = String> {
-    pointer.split('/').skip(1).map(|token| token.replace("~1", "/").replace("~0", "~"))
-}
-
-/// The value that a JSON Pointer refers to.
-pub fn value_at<'t>(tree: &'t Tree, pointer: &str) -> Option<&'t Tree> {
-    pointer_tokens(pointer).try_fold(tree, |node, step| match step.parse::<usize>() {
-        Ok(index) if node.as_list().is_some() => node.at(index),
-        _ => node.get(&step),
-    })
 }
 
 /// The names in quotes, for a sentence.

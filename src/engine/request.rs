@@ -8,6 +8,7 @@ use crate::engine::selector::Cursor;
 use crate::mapping::config::dialect_request::{RequestPlan, RequiredType};
 use crate::mapping::language::field::FieldMapping;
 use crate::mapping::language::rule::RuleSet;
+use reframe_json::pointer_to_path;
 
 /// Each choice costs memory for the whole turn.
 const MAX_CHOICES: i64 = 128;
@@ -55,7 +56,7 @@ pub fn read_tree(plan: &RequestPlan, body: &Tree) -> Result<TurnRequest, Fault> 
     // The fields read above have clearer messages; the schema checks the rest.
     if let Some(Err(violation)) = plan.schema.as_ref().map(|s| s.schema.check(body)) {
         return Err(invalid(Mismatch {
-            param: dotted(&violation.pointer),
+            param: pointer_to_path(&violation.pointer),
             message: format!("is not valid: {}", violation.message),
         }));
     }
@@ -97,19 +98,6 @@ fn emissions(rules: &RuleSet, body: &Tree) -> Result<Vec<Emission>, Fault> {
 
 fn invalid(mismatch: Mismatch) -> Fault {
     Fault::new(FaultKind::Invalid, format!("`{}` {}", mismatch.param, mismatch.message)).param(mismatch.param)
-}
-
-/// `/messages/0/content` → `messages[0].content`
-fn dotted(pointer: &str) -> String {
-    let mut path = String::new();
-    for step in pointer.split('/').skip(1) {
-        match step.parse::<usize>() {
-            Ok(index) => path.push_str(&format!("[{index}]")),
-            Err(_) if path.is_empty() => path.push_str(step),
-            Err(_) => path.push_str(&format!(".{step}")),
-        }
-    }
-    path
 }
 
 fn record(emission: Emission) -> Tree {

@@ -88,7 +88,7 @@ impl ViolationSource {
 
     /// The line in the mapping that causes the violation: in the dialect, its profile or shared.yaml.
     pub fn location(&self, dialect: &DialectPlan, plan: &Plan) -> Span {
-        let path: Vec<String> = schema_message::pointer_tokens(&self.violation.pointer).collect();
+        let path: Vec<String> = reframe_json::pointer_tokens(&self.violation.pointer).collect();
         let locator = plan.dialect_sources.of(dialect, &plan.sources);
         let found = locator.and_then(|locator| match self.violation.keyword.as_str() {
             "required" => {
@@ -108,7 +108,7 @@ impl ViolationSource {
         if !matches!(self.violation.keyword.as_str(), "additionalProperties" | "unevaluatedProperties") {
             return None;
         }
-        let owner = schema_message::value_at(&self.data, &self.violation.pointer)?;
+        let owner = self.data.pointer(&self.violation.pointer)?;
         let message = &self.violation.message;
         let (name, value) = owner.as_map()?.iter().find(|(name, _)| message.contains(&format!("'{name}'")))?;
         let kind = match value {

@@ -5,7 +5,7 @@ use crate::diagnostics::{Code, Diagnostic, FileId, Findings, Span, did_you_mean}
 use crate::mapping::source::field_reader::{LoadContext, text_of};
 use crate::mapping::source::yaml;
 use crate::mapping::source::yaml::{Node, YamlKind};
-use reframe_json::{Schema, SchemaError, SchemaSet};
+use reframe_json::{Schema, SchemaError, SchemaSet, pointer_tokens};
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -182,8 +182,7 @@ fn read(document: &str, cx: LoadContext) -> Option<Rc<Node>> {
 
 fn span_at_pointer(root: &Node, pointer: &str) -> Option<Span> {
     let (mut node, mut span) = (root, root.span);
-    for step in pointer.split('/').skip(1) {
-        let step = step.replace("~1", "/").replace("~0", "~");
+    for step in pointer_tokens(pointer) {
         node = match &node.kind {
             YamlKind::Map(entries) => {
                 let entry = entries.iter().find(|e| e.key == step)?;

@@ -3,8 +3,9 @@
 use serde_json::{Value, json};
 
 use super::set::SchemaError;
-use super::subschemas::{direct_subschemas, escape};
+use super::subschemas::direct_subschemas;
 use super::violation::SchemaViolation;
+use crate::escape_pointer_token;
 
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 
@@ -49,7 +50,7 @@ fn every_schema(document: &Value) -> Result<(), DocumentError> {
         }
         if let Some(Value::Object(patterns)) = schema.get("patternProperties") {
             for pattern in patterns.keys() {
-                let at = || format!("{pointer}/patternProperties/{}", escape(pattern));
+                let at = || format!("{pointer}/patternProperties/{}", escape_pointer_token(pattern));
                 regular_expression(pattern, at)?;
             }
         }

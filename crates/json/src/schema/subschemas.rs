@@ -3,6 +3,7 @@
 //! Not everything in a schema document is a schema: `const`, `enum`, `default` and `examples` contain data that can
 //! look like one.
 
+use crate::escape_pointer_token;
 use serde_json::Value;
 
 /// How the value of a subschema relates to the value of the outer schema.
@@ -76,15 +77,10 @@ pub(super) fn direct_subschemas(schema: &Value) -> Vec<Subschema<'_>> {
             }
             KeywordShape::Named => {
                 for (name, schema) in held.as_object().into_iter().flatten() {
-                    add(format!("{at}/{}", escape(name)), schema);
+                    add(format!("{at}/{}", escape_pointer_token(name)), schema);
                 }
             }
         }
     }
     found
-}
-
-/// Escapes a name as a segment of a JSON pointer.
-pub(super) fn escape(name: &str) -> String {
-    name.replace('~', "~0").replace('/', "~1")
 }
