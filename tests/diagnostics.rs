@@ -267,8 +267,7 @@ fn reference() -> String {
         text.push_str(&format!("\n## {}\n\n{}\n", code.as_str(), page.sentence()));
         for name in ["Why", "Example", "Fix"] {
             let section = page.section(name).unwrap();
-            let gap = if section.starts_with("```") { "\n\n" } else { " " };
-            text.push_str(&format!("\n**{name}:**{gap}{section}\n"));
+            text.push_str(&format!("\n**{name}**\n\n{section}\n"));
         }
         if let Some(output) = simplest(&page) {
             text.push_str(&format!("\n**Output:**\n\n```text\n{output}\n```\n"));

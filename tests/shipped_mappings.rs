@@ -35,7 +35,7 @@ const HARMLESS_EDITS: &[Edit] = &[
     ("dialects/responses.yaml", "this gateway does not store responses;", "we keep nothing;"),
     ("dialects/responses.yaml", "code: previous_response_not_found", "code: gone"),
     ("dialects/chat.yaml", "text: \"[DONE]\"", "text: \"[OVER]\""),
-    ("gateway.yaml", "every: 15s, comment: \"keepalive {now_ms}\"", "every: 5s, comment: still here"),
+    ("gateway.yaml", "every: 15s\n  comment: \"keepalive {now_ms}\"", "every: 5s\n  comment: still here"),
     ("gateway.yaml", "/v1/chat/completions", "/chat"),
     ("gateway.yaml", "{ id: demo, backend: demo }", "{ id: acme-1, backend: demo }"),
     ("gateway.yaml", "profile: openai", "profile: codex-proxy"),

@@ -114,7 +114,7 @@ async fn serve(reloader: Arc<Reloader>, hangups: HangupSignals) -> u8 {
         let source = backend.address.as_ref().and_then(|address| address.api_key.as_ref());
         if let Some(source) = source.filter(|source| app_state.client_pool.keys.get(source).is_none()) {
             let why = app_state.client_pool.keys.missing_reason(source);
-            tracing::warn!(backend = backend.name, why, "the API key of the backend is missing");
+            tracing::warn!(backend = backend.name, reason = why, "the API key of the backend is missing");
         }
     }
     let admin = match Admin::bind(gateway, &app_state.client_pool.keys).await {
@@ -170,8 +170,8 @@ fn banner(reloader: &Reloader, addr: SocketAddr, admin: Option<SocketAddr>) -> S
             lines.push(format!("  backend {} at {}", backend.name, address.url));
         }
     }
-    for page in &gateway.static_routes {
-        lines.push(format!("  {:<5}{}", page.method, page.path));
+    for route in &gateway.static_routes {
+        lines.push(format!("  {:<5}{}", route.method, route.path));
     }
     if let Some((path, body)) = &gateway.example {
         let body = body.replace('\'', "'\\''");

@@ -58,7 +58,7 @@ impl ModelCache {
         let ids = match models::list(client_pool, backend).await {
             Ok(ids) => ids,
             Err(why) => {
-                tracing::warn!(backend = backend.name, why, "the backend's model list is not available");
+                tracing::warn!(backend = backend.name, reason = why, "the backend's model list is not available");
                 return Vec::new();
             }
         };

@@ -41,8 +41,8 @@ fn render_envelope(dialect: &DialectPlan, fault: &Fault) -> Option<Tree> {
     };
     match dialect.errors.schema.as_ref().map(|named| named.schema.check(&envelope)) {
         Some(Err(violation)) => {
-            let (pointer, keyword, place) = (&violation.pointer, &violation.keyword, &*dialect.errors.location);
-            tracing::error!(dialect = dialect.name, frame = "error", pointer, keyword, place, "frame violation");
+            let (pointer, keyword, location) = (&violation.pointer, &violation.keyword, &*dialect.errors.location);
+            tracing::error!(dialect = dialect.name, frame = "error", pointer, keyword, location, "frame violation");
             None
         }
         _ => Some(envelope),

@@ -170,12 +170,17 @@ impl TurnStream {
             UpstreamEvent::Raw(raw) => {
                 let output = self.pipeline.push(&raw, now_ms());
                 if let Some(what) = &output.not_understood {
-                    tracing::warn!(id = self.id, backend = self.backend, what, "upstream event not fully understood");
+                    tracing::warn!(
+                        id = self.id,
+                        backend = self.backend,
+                        detail = what,
+                        "upstream event not fully understood"
+                    );
                 }
                 output
             }
             UpstreamEvent::Malformed(why) => {
-                tracing::warn!(id = self.id, backend = self.backend, why, "malformed upstream event");
+                tracing::warn!(id = self.id, backend = self.backend, reason = why, "malformed upstream event");
                 self.metrics.count_malformed_event(&self.backend);
                 self.pipeline.push_malformed(&why, now_ms())
             }
@@ -300,7 +305,7 @@ impl Drop for TurnStream {
         if let Some(fault) = self.pipeline.fault().or(self.pipeline.truncated_by()) {
             self.metrics.count_fault(&self.backend, fault.kind.name());
             let (kind, status) = (fault.kind.name(), fault.status());
-            tracing::warn!(id = self.id, backend = self.backend, kind, status, why = fault.message, "{event}");
+            tracing::warn!(id = self.id, backend = self.backend, kind, status, reason = fault.message, "{event}");
         }
         if !self.is_over && self.pipeline.fault().is_none() {
             self.metrics.count_disconnect();
@@ -315,9 +320,9 @@ impl Drop for TurnStream {
         }
         for violation in self.pipeline.violations() {
             self.metrics.count_violation(&self.dialect.name, &violation.frame, &violation.keyword);
-            let Violation { frame, pointer, keyword, location: place, reported } = violation;
+            let Violation { frame, pointer, keyword, location, reported } = violation;
             let generation = self.generation.number;
-            tracing::error!(id = self.id, frame, pointer, keyword, place, reported, generation, "frame violation");
+            tracing::error!(id = self.id, frame, pointer, keyword, location, reported, generation, "frame violation");
         }
         self.metrics.count_late_events(self.pipeline.late_events());
         if let (Some(direction), Some(stats)) = (self.conversion(), self.source.stats()) {

@@ -142,7 +142,7 @@ fn start_http(
             Some(key) => Some(key),
             None => {
                 let (name, why) = (&backend.name, client_pool.keys.missing_reason(source));
-                tracing::error!(backend = name, why, "the API key of the backend is missing");
+                tracing::error!(backend = name, reason = why, "the API key of the backend is missing");
                 return Err(Fault::new(FaultKind::Internal, format!("the API key of the backend `{name}` is missing")));
             }
         },
@@ -152,7 +152,7 @@ fn start_http(
     let tool_aliases =
         ToolAliases { custom: std::mem::take(&mut prepared.wrapped_tools), answer: prepared.answer_tool.take() };
     let http_client = client_pool.client(address).map_err(|why| {
-        tracing::error!(why, "the HTTP client could not be created");
+        tracing::error!(reason = why, "the HTTP client could not be created");
         Fault::new(FaultKind::Internal, "the gateway could not create an HTTP client")
     })?;
     let limits = plan.gateway.limits;

@@ -95,7 +95,7 @@ fn only_malformed_events() {
 #[test]
 fn timeout() {
     let with_short_timeouts = |dir: TestDir| {
-        dir.with_edit("gateway.yaml", "first_event: 300s, idle: 300s", "first_event: 300ms, idle: 300ms")
+        dir.with_edit("gateway.yaml", "first_event: 300s\n  idle: 300s", "first_event: 300ms\n  idle: 300ms")
     };
     for profile in ["openai", "codex-proxy"] {
         let gateway = TestGateway::start("openai-responses", profile, with_short_timeouts(TestDir::empty()));

@@ -27,7 +27,7 @@ fn routes(kind: &str) -> TestGateway {
     }
     let gateway = edited(&repo("mappings/gateway.yaml"), "routes:\n", &routes);
     let gateway = edited(&gateway, "answer_bytes: 16MiB", "answer_bytes: 4KiB");
-    let gateway = edited(&gateway, "first_event: 300s, idle: 300s", "first_event: 10s, idle: 300ms");
+    let gateway = edited(&gateway, "first_event: 300s\n  idle: 300s", "first_event: 10s\n  idle: 300ms");
     dir.write("layer/gateway.yaml", &gateway);
     TestGateway::shared_with_route_profiles(kind, dir)
 }

@@ -3,7 +3,7 @@
 use crate::backend_streams::HelloStream;
 use crate::gateway_fixture::GatewayFixture;
 use crate::received::{Dialect, Form, Received};
-use crate::support::{MockBackend, MockResponse, Reply, TestDir, assert_within, eventually, serve};
+use crate::support::{MockBackend, MockResponse, Reply, TestDir, assert_within, eventually, repo, serve};
 use serde_json::json;
 use std::sync::MutexGuard;
 use std::time::{Duration, Instant};
@@ -168,8 +168,11 @@ fn a_line_of_eight_megabytes_is_accepted() {
 
 /// A gateway with small limits.
 fn with_limits(limits: &str) -> GatewayFixture {
-    let shipped = "limits: { body_bytes: 16MiB, streams: 2000, event_bytes: 16MiB, answer_bytes: 16MiB }";
-    let dir = TestDir::empty().with_edit("gateway.yaml", shipped, &format!("limits: {limits}"));
+    let gateway = repo("mappings/gateway.yaml");
+    let (_, shipped) = gateway.split_once("\nlimits:\n").unwrap();
+    let (shipped, _) = shipped.split_once("timeouts:").unwrap();
+    let dir =
+        TestDir::empty().with_edit("gateway.yaml", &format!("limits:\n{shipped}"), &format!("limits: {limits}\n"));
     GatewayFixture::launched("openai-chat", |launch| launch.add(dir))
 }
 

@@ -15,7 +15,7 @@ pub enum StatusEndpoint {
     Off,
 }
 
-/// A second listener for operators.
+/// A second listener for administrators.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AdminListener {
     pub listen: String,
