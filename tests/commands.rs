@@ -64,7 +64,7 @@ fn printed(case: &Path) -> String {
     format!("{}exit {}\n", without_times(&text), output.status.code().unwrap())
 }
 
-/// Replaces the numbers in `12 ms`, `1.5 s`, `time="0.003"` and `"ms": 0.3` by N.
+/// Replaces the numbers in `12 ms`, `1.5 s`, `time="0.003"` and `"duration_ms": 0.3` by N.
 fn without_times(text: &str) -> String {
     let mut out = String::new();
     for line in text.split_inclusive('\n') {
@@ -74,7 +74,7 @@ fn without_times(text: &str) -> String {
             let (before, number, after) = (&rest[..at], &rest[at..end], &rest[end..]);
             let unit = after.strip_prefix(' ').unwrap_or(after);
             let is_unit = |u: &str| unit.strip_prefix(u).is_some_and(|r| !r.starts_with(char::is_alphanumeric));
-            let named = before.ends_with("time=\"") || before.ends_with("\"ms\": ");
+            let named = before.ends_with("time=\"") || before.ends_with("_ms\": ");
             let is_time = is_unit("ms") || is_unit("s") || is_unit("µs") || named;
             out.push_str(before);
             out.push_str(if is_time { "N" } else { number });

@@ -187,6 +187,17 @@ fn a_location_in_an_embedded_file_is_in_the_text() {
     assert!(result["message"]["text"].as_str().unwrap().contains("\nin (embedded) "), "{result}");
 }
 
+/// A gateway that is added to a set need not use everything that the set defines.
+#[test]
+fn unused_definitions_below_the_gateway_are_no_findings() {
+    let folder = tempfile::tempdir().unwrap();
+    let gateway = fs::read_to_string(root().join("mappings/gateway.yaml")).unwrap();
+    fs::write(folder.path().join("gateway.yaml"), gateway).unwrap();
+    let layers = Layers { base: Base::Embedded, add: vec![folder.path().to_owned()] };
+    let (text, exit) = check::report(&layers, false);
+    assert!(!text.contains("RF204") && exit == 0, "{text}");
+}
+
 fn parsed(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|e| panic!("{e}\n{text}"))
 }

@@ -242,7 +242,7 @@ fn the_mappings_in_the_docs_load_and_pass_their_tests() {
     for block in text.split("\n```").skip(1).step_by(2) {
         let (info, body) = block.split_once('\n').unwrap();
         if let Some((_, name)) = info.split_once(" file=") {
-            set.push(SourceFile { name: name.to_owned(), shown: format!("docs: {name}"), text: body.into() });
+            set.push(SourceFile { name: name.to_owned(), shown: format!("docs: {name}"), layer: 0, text: body.into() });
         } else if info == "yaml" {
             let findings = Findings::default();
             yaml::parse(FileId::default(), body, &findings);

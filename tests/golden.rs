@@ -1,6 +1,6 @@
 //! Golden transcripts: `tests/transcripts/BACKEND/CASE/` holds `events.jsonl`, `request.json` (one body per dialect) and
 //! the output of each dialect: `chat.sse`, `chat.json`; with another profile `chat@PROFILE.sse`. A prefix such as `a03-` or
-//! `b063-` is the number of the case and has no other meaning; `matrix-` cases exist for every backend.
+//! `b063-` is the number of the case and has no other meaning: tests/transcripts/README.md.
 //!
 //! A new case needs no compilation. `UPDATE_GOLDEN=1 cargo test --test golden` writes files that are missing or differ:
 //! review the diff before you commit it.
@@ -18,8 +18,8 @@ use std::path::{Path, PathBuf};
 fn cases() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/transcripts");
     let mut cases = Vec::new();
-    for backend in fs::read_dir(root).unwrap() {
-        for case in fs::read_dir(backend.unwrap().path()).unwrap() {
+    for backend in fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()) {
+        for case in fs::read_dir(backend).unwrap() {
             cases.push(case.unwrap().path());
         }
     }

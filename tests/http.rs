@@ -179,6 +179,41 @@ fn a_value_of_the_wrong_type_is_rejected_with_its_param() {
 }
 
 #[test]
+fn a_value_outside_a_closed_list_is_rejected_with_the_value() {
+    let rejected = error_body(400, chat("Hello!").with("response_format", json!({ "type": "xml" })));
+    let message = "`response_format.type` must be one of text, json_object or json_schema, not `xml`";
+    assert_eq!(rejected, envelope(message, json!("response_format.type"), json!("invalid_value")));
+    let rejected = error_body(400, chat("Hello!").with("response_format", json!({ "type": [] })));
+    let message = "`response_format.type` must be one of text, json_object or json_schema, not an array";
+    assert_eq!(rejected, envelope(message, json!("response_format.type"), json!("invalid_value")));
+}
+
+#[test]
+fn a_message_that_no_rule_matches_is_rejected() {
+    for message in [json!({ "role": "alien", "content": "hi" }), json!({ "role": "tool", "content": "hi" })] {
+        let rejected = error_body(400, chat("").with("messages", json!([message])));
+        let message = "`messages[0]` is not supported: check its role or type, and its required fields";
+        assert_eq!(rejected, envelope(message, json!("messages[0]"), json!("invalid_value")));
+    }
+}
+
+#[test]
+fn a_violation_of_the_request_schema_is_a_sentence() {
+    let cases = [
+        (
+            "reasoning_effort",
+            json!("huge"),
+            "`reasoning_effort` must be one of none, minimal, low, medium, high or xhigh, not `huge`",
+        ),
+        ("logit_bias", json!("x"), "`logit_bias` must be an object, not a string"),
+    ];
+    for (field, value, message) in cases {
+        let rejected = error_body(400, chat("Hello!").with(field, value));
+        assert_eq!(rejected, envelope(message, json!(field), json!("invalid_value")));
+    }
+}
+
+#[test]
 fn the_param_of_a_name_with_a_slash_is_the_name_as_the_client_wrote_it() {
     let rejected = error_body(400, chat("Hello!").with("metadata", json!({ "a/b": 5, "~": "x" })));
     assert_eq!(rejected["error"]["param"], "metadata.a/b");
@@ -387,7 +422,7 @@ fn a_client_disconnect_during_a_stream_frees_its_slot() {
     let rejected = server.fetch(chat("Hello!").streamed());
     assert_eq!((rejected.status(), rejected.header("retry-after")), (503, Some("1")));
     let error = json!({
-        "message": "concurrency limit reached (1 requests in flight)",
+        "message": "concurrency limit reached (1 request in flight)",
         "type": "server_error",
         "param": null,
         "code": "overloaded",
@@ -471,11 +506,13 @@ fn a_stream_in_flight_is_finished_before_the_server_stops() {
     let mut stream = server.stream(chat("Hello!"));
     let mut frames = vec![stream.next().unwrap()];
     server.terminate();
+    server.wait_for_log("shutting down: draining 1 request, at most 10s");
     frames.extend(stream.rest());
     assert_eq!(chunks(&frames), greeting_chunks());
     let finished = Instant::now();
     assert_eq!(server.wait().code(), Some(0));
     assert_within("last frame to exit", finished.elapsed(), Duration::from_millis(100));
+    server.wait_for_log("stopped");
 }
 
 #[test]
@@ -536,7 +573,12 @@ fn the_flag_wins_over_the_environment() {
 fn an_invalid_port_is_rejected() {
     let exit = Launch::new().env("PORT", "http").run();
     assert_eq!(exit.code, Some(2));
-    assert!(exit.stderr.starts_with("error: cannot listen on 127.0.0.1:http: "), "{exit:?}");
+    assert_eq!(exit.stderr, "error: PORT must be a number from 0 to 65535, not `http`\n");
+    // Not used by other commands, or with --listen.
+    assert_eq!(Launch::new().arg("schema").env("PORT", "http").run().code, Some(0));
+    let exit = Launch::new().args(["--listen", "nowhere"]).env("PORT", "http").run();
+    assert_eq!(exit.code, Some(2));
+    assert!(exit.stderr.starts_with("error: `nowhere` is not HOST:PORT\nhelp: "), "{exit:?}");
 }
 
 #[test]

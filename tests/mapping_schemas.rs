@@ -379,7 +379,9 @@ fn documented_set() -> Vec<SourceFile> {
     let text = docs::mapping_chapters();
     let blocks = text.split("```").skip(1).step_by(2).filter_map(|block| block.split_once('\n'));
     let named = blocks.filter_map(|(head, text)| Some((head.split_once(" file=")?.1, text)));
-    named.map(|(name, text)| SourceFile { name: name.into(), shown: name.into(), text: text.into() }).collect()
+    named
+        .map(|(name, text)| SourceFile { name: name.into(), shown: name.into(), layer: 0, text: text.into() })
+        .collect()
 }
 
 /// Every single mistake and its place.

@@ -1,7 +1,8 @@
 //! Validates the golden outputs with OpenAI's published schemas, if they are in a local folder: bodies by name
 //! (`CreateChatCompletionResponse.json`), stream events in `events/` by type.
 //!
-//! `REFRAME_OPENAI_SCHEMAS=FOLDER cargo test --test openai_schemas -- --ignored`
+//! `REFRAME_OPENAI_SCHEMAS=FOLDER cargo test --test openai_schemas`; without the variable nothing is compared, and `./test`
+//! reports that.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -14,9 +15,11 @@ use std::path::{Path, PathBuf};
 const NEWER_THAN_SCHEMAS: &[&str] = &["openai-responses/custom-tool-call/chat.sse"];
 
 #[test]
-#[ignore = "needs REFRAME_OPENAI_SCHEMAS=FOLDER"]
 fn golden_outputs_satisfy_the_published_schemas() {
-    let folder = PathBuf::from(std::env::var_os("REFRAME_OPENAI_SCHEMAS").expect("REFRAME_OPENAI_SCHEMAS=FOLDER"));
+    let Some(folder) = std::env::var_os("REFRAME_OPENAI_SCHEMAS").map(PathBuf::from) else {
+        println!("not compared: REFRAME_OPENAI_SCHEMAS is not set");
+        return;
+    };
     let mut published = Published { folder, compiled: HashMap::new() };
     let (mut compared, mut wrong) = (0, Vec::new());
     for golden in goldens() {
@@ -57,7 +60,7 @@ impl Published {
 fn goldens() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/transcripts");
     let inside = |folder: &Path| fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect::<Vec<_>>();
-    let cases = inside(&root).into_iter().flat_map(|backend| inside(&backend));
+    let cases = inside(&root).into_iter().filter(|p| p.is_dir()).flat_map(|backend| inside(&backend));
     let names = ["chat", "completions", "responses"].iter().flat_map(|d| ["sse", "json"].map(|e| format!("{d}.{e}")));
     let names: Vec<String> = names.collect();
     cases

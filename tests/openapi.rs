@@ -48,7 +48,7 @@ fn the_server_serves_its_openapi_document() {
     let document = document(&server);
     assert_eq!(document["openapi"], "3.1.0");
     assert_eq!(document["info"]["x-generation"]["number"], 1);
-    assert_eq!(document["info"]["x-generation"]["digest"].as_str().unwrap().len(), 16);
+    assert_eq!(document["info"]["x-generation"]["hash"].as_str().unwrap().len(), 16);
     for (path, kinds) in [("/v1/chat/completions", 2), ("/v1/responses", 24), ("/v1/completions", 2)] {
         let operation = &document["paths"][path]["post"];
         let body_schema = &operation["requestBody"]["content"]["application/json"]["schema"];

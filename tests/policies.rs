@@ -35,7 +35,7 @@ const CASES: &[(&str, &str, &str, &[&str])] = &[
     ("stream_start", "chat", "openai-chat/b064-error-first", &["first_event", "immediately"]),
     ("ids", "responses", "openai-responses/matrix-text-then-call", &["own", "backend"]),
     ("aggregate.on_empty", "responses", "openai-chat/empty", &["error", "completed", "failed"]),
-    ("aggregate.on_partial", "responses", "openai-chat/a20-cut", &["failed", "incomplete", "error"]),
+    ("aggregate.on_partial", "responses", "openai-chat/a20-truncated", &["failed", "incomplete", "error"]),
     (
         "finish_precedence",
         "chat",
@@ -65,7 +65,7 @@ fn set() -> &'static LoadedSet {
                 let name = profile_name(row, at);
                 let text = format!("profile: {name}\npolicies:\n  {policy}: {{ {dialect}: {value} }}\n");
                 let file = format!("profiles/{name}.yaml");
-                files.push(SourceFile { name: file.clone(), shown: file, text: text.into() });
+                files.push(SourceFile { name: file.clone(), shown: file, layer: 0, text: text.into() });
             }
         }
         LoadedSet::of(&files)

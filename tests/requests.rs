@@ -64,7 +64,12 @@ fn set() -> &'static LoadedSet {
     static SET: OnceLock<LoadedSet> = OnceLock::new();
     SET.get_or_init(|| {
         let mut files: Vec<SourceFile> = embedded::files().into_iter().filter(|f| f.name != "gateway.yaml").collect();
-        files.push(SourceFile { name: "gateway.yaml".into(), shown: "gateway.yaml".into(), text: GATEWAY.into() });
+        files.push(SourceFile {
+            name: "gateway.yaml".into(),
+            shown: "gateway.yaml".into(),
+            layer: 0,
+            text: GATEWAY.into(),
+        });
         LoadedSet::of(&files)
     })
 }

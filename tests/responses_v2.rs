@@ -19,6 +19,7 @@ fn set() -> &'static LoadedSet {
         files.push(reframe::testing::mapping::SourceFile {
             name: "profiles/policy-b.yaml".into(),
             shown: "policy-b.yaml".into(),
+            layer: 0,
             text: policy_b.into(),
         });
         LoadedSet::of(&files)
@@ -97,7 +98,7 @@ fn the_message_is_first_and_tool_calls_are_separate_items() {
 fn status_is_one_of_three() {
     let status = |case| at(&output(case).body, "status").clone();
     assert_eq!(status("openai-chat/matrix-text"), Tree::from("completed"));
-    assert_eq!(status("openai-chat/matrix-cut-by-length"), Tree::from("incomplete"));
+    assert_eq!(status("openai-chat/matrix-truncated-by-length"), Tree::from("incomplete"));
     let failed = output("openai-chat/matrix-lost-connection");
     assert_eq!(at(failed.all("response.failed")[0], "response.status"), &Tree::from("failed"));
 }

@@ -330,6 +330,47 @@ fn shipped_yaml_fits_in_120_columns() {
     assert!(long.is_empty(), "longer than 120 columns:\n{}", long.join("\n"));
 }
 
+/// Generated files. Their lines are as long as the output of the commands that they quote.
+const GENERATED_PAGES: &[&str] = &["docs/mappings/reference.md", "docs/diagnostics.md"];
+
+/// The numbers of lines with more than 120 characters. Code blocks and table rows cannot be wrapped.
+fn long_lines(page: &str) -> Vec<usize> {
+    let mut in_code = false;
+    let mut long = Vec::new();
+    for (at, line) in page.lines().enumerate() {
+        let text = line.trim_start();
+        if text.starts_with("```") {
+            in_code = !in_code;
+        } else if !in_code && !text.starts_with('|') && line.chars().count() > 120 {
+            long.push(at + 1);
+        }
+    }
+    long
+}
+
+#[test]
+fn documentation_fits_in_120_columns() {
+    let pages: Vec<(String, PathBuf)> = tracked_files()
+        .into_iter()
+        .filter(|(name, _)| name.ends_with(".md") && !GENERATED_PAGES.contains(&name.as_str()))
+        .collect();
+    assert!(pages.len() > 50, "only {} pages", pages.len());
+    let long: Vec<String> = pages
+        .into_iter()
+        .flat_map(|(name, path)| {
+            let page = fs::read_to_string(path).unwrap();
+            long_lines(&page).into_iter().map(|line| format!("{name}:{line}")).collect::<Vec<_>>()
+        })
+        .collect();
+    assert!(long.is_empty(), "longer than 120 characters:\n{}", long.join("\n"));
+}
+
+#[test]
+fn long_lines_count_characters_outside_code_and_tables() {
+    let (fits, long) = ("é".repeat(120), "x".repeat(121));
+    assert_eq!(long_lines(&format!("{fits}\n| {long} |\n```text\n{long}\n```\n{long}\n")), [6]);
+}
+
 /// ARCHITECTURE.md lists every source file, its table of behaviours names files that exist, and so do the tests it cites.
 #[test]
 fn the_architecture_page_is_current() {

@@ -9,7 +9,7 @@ mod test;
 mod validate;
 
 use crate::reload::{Base, Layers};
-use clap::{Parser, Subcommand};
+use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -54,7 +54,7 @@ pub const EXIT_FINDINGS: u8 = 1;
 pub const EXIT_ERROR: u8 = 2;
 
 pub fn run() -> ExitCode {
-    let args = match Args::try_parse() {
+    let args = match command().try_get_matches().and_then(|matches| Args::from_arg_matches(&matches)) {
         Ok(args) => args,
         Err(error) => {
             let _ = error.print();
@@ -75,7 +75,13 @@ pub fn run() -> ExitCode {
             return ExitCode::from(EXIT_ERROR);
         }
     };
-    let code = match args.command.unwrap_or(Command::Serve) {
+    let command = args.command.unwrap_or(Command::Serve);
+    let ready = if matches!(command, Command::Serve) { args.serve.check_port() } else { Ok(()) };
+    if let Err(message) = ready {
+        eprintln!("error: {message}");
+        return ExitCode::from(EXIT_ERROR);
+    }
+    let code = match command {
         Command::Serve => serve::run(layers, overrides),
         Command::Check(args) => check::run(&args, &layers, &overrides),
         Command::Test(args) => test::run(&args, &layers),
@@ -85,6 +91,15 @@ pub fn run() -> ExitCode {
         Command::Schema(args) => schema::run(&args),
     };
     ExitCode::from(code)
+}
+
+/// The command line, with the server options hidden in the help of the other commands. A subcommand that defines an
+/// option of its own does not inherit the global one.
+fn command() -> clap::Command {
+    let command = Args::command();
+    let is_server_option = |option: &&Arg| option.get_help_heading() == Some(serve::SERVER_OPTIONS);
+    let hidden: Vec<Arg> = command.get_arguments().filter(is_server_option).map(|o| o.clone().hide(true)).collect();
+    command.mut_subcommands(|sub| if sub.get_name() == "serve" { sub } else { sub.args(hidden.clone()) })
 }
 
 fn layers(mappings: Option<PathBuf>, add: Vec<PathBuf>) -> Result<Layers, String> {

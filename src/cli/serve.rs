@@ -1,12 +1,13 @@
 //! `reframe serve`: loads the mappings, starts the listeners and watches the files.
 
+use super::check::count_noun;
 use super::{EXIT_ERROR, EXIT_OK, set_name, use_colour};
 use crate::mapping::Overrides;
 use crate::mapping::config::backend_address::SecretSource;
 use crate::mapping::config::gateway::{Auth, GatewayPlan};
 use crate::mapping::config::overrides::BackendOverride;
 use crate::reload::watcher::FolderWatcher;
-use crate::reload::{Cause, Layers, ReloadOutcome, Reloader};
+use crate::reload::{Cause, Layers, Reloader};
 use crate::server::admin::{Admin, AdminError};
 use crate::server::listener::Listener;
 use crate::server::{AppState, Gateway, auth};
@@ -19,18 +20,21 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// The options under this heading are accepted by every command, but only the help of `serve` lists them.
+pub const SERVER_OPTIONS: &str = "Server options";
+
 #[derive(Args, Default)]
 pub struct ServeArgs {
     /// Listen address, HOST:PORT; port 0 picks a free port [default: 127.0.0.1:$PORT, else `listen` in gateway.yaml]
-    #[arg(long, global = true, value_name = "ADDR")]
+    #[arg(long, global = true, value_name = "ADDR", help_heading = SERVER_OPTIONS)]
     listen: Option<String>,
     /// Address of the admin listener, which must be local: reload, status, metrics. Its bearer token is in
     /// REFRAME_ADMIN_TOKEN
-    #[arg(long, global = true, value_name = "ADDR")]
+    #[arg(long, global = true, value_name = "ADDR", help_heading = SERVER_OPTIONS)]
     admin: Option<String>,
     /// Send every model to one backend: the name of a backend file and a base URL. Its API key is in
     /// REFRAME_BACKEND_KEY
-    #[arg(long, global = true, value_name = "NAME=URL")]
+    #[arg(long, global = true, value_name = "NAME=URL", help_heading = SERVER_OPTIONS)]
     backend: Option<String>,
     /// Use this profile for every route
     #[arg(long, global = true, value_name = "NAME")]
@@ -52,12 +56,25 @@ impl ServeArgs {
                 Some(BackendOverride { name: name.to_owned(), url: url.to_owned(), api_key: key })
             }
         };
-        let port = std::env::var("PORT").ok().filter(|p| !p.is_empty());
-        let listen = self.listen.clone().or_else(|| port.map(|p| format!("127.0.0.1:{p}")));
+        let listen = self.listen.clone().or_else(|| port_variable().map(|p| format!("127.0.0.1:{p}")));
         let lossy = |text: OsString| text.to_string_lossy().into_owned();
         let environment = std::env::vars_os().map(|(name, value)| (lossy(name), lossy(value))).collect();
         Ok(Overrides { backend, profile: self.profile.clone(), environment, listen, admin: self.admin.clone() })
     }
+
+    /// Checks PORT if it is used. Other commands than `serve` ignore it.
+    pub fn check_port(&self) -> Result<(), String> {
+        match port_variable().filter(|_| self.listen.is_none()) {
+            Some(port) if port.parse::<u16>().is_err() => {
+                Err(format!("PORT must be a number from 0 to 65535, not `{port}`"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn port_variable() -> Option<String> {
+    std::env::var("PORT").ok().filter(|port| !port.is_empty())
 }
 
 /// How long turns in flight may take to finish after a stop signal.
@@ -94,7 +111,10 @@ async fn serve(reloader: Arc<Reloader>, hangups: HangupSignals) -> u8 {
     let listener = match Listener::bind(&addr).await {
         Ok(listener) => listener,
         Err(error) => {
-            eprintln!("error: cannot listen on {addr}: {error}");
+            match error.kind() {
+                io::ErrorKind::InvalidInput => eprintln!("error: `{addr}` is not HOST:PORT"),
+                _ => eprintln!("error: cannot listen on {addr}: {error}"),
+            }
             eprintln!("help: choose another address with --listen 127.0.0.1:0 or PORT=0, which picks a free port");
             return EXIT_ERROR;
         }
@@ -148,10 +168,17 @@ async fn serve(reloader: Arc<Reloader>, hangups: HangupSignals) -> u8 {
     }
     // A closed stdout (the parent process exited) must not stop the server.
     let _ = io::stdout().write_all(banner(&reloader, listener.local_addr(), admin_addr).as_bytes());
+    let draining = reloader.clone();
+    let stop = async move {
+        stop.await;
+        let requests = count_noun(draining.turns_in_flight(), "request");
+        tracing::info!("shutting down: draining {requests}, at most {}s", DRAIN.as_secs());
+    };
     tokio::select! {
         () = listener.serve(Gateway::new(reloader, app_state), stop, DRAIN) => {}
-        () = stop_now => tracing::info!("second stop signal, dropping the turns in flight"),
+        () = stop_now => tracing::info!("second stop signal, dropping the requests in flight"),
     }
+    tracing::info!("stopped");
     EXIT_OK
 }
 
@@ -207,13 +234,8 @@ impl HangupSignals {
         };
         while signals.recv().await.is_some() {
             let reloader = reloader.clone();
-            let reload = tokio::task::spawn_blocking(move || match reloader.reload(Cause::Signal) {
-                // The other outcomes are logged by the reloader.
-                ReloadOutcome::Unchanged(now) => {
-                    tracing::info!("generation {} unchanged: its files have not changed", now.number);
-                }
-                ReloadOutcome::Applied(_) | ReloadOutcome::Rejected(_) => {}
-            });
+            // The reloader logs the outcome.
+            let reload = tokio::task::spawn_blocking(move || drop(reloader.reload(Cause::Signal)));
             if reload.await.is_err() {
                 tracing::error!("a reload panicked");
             }

@@ -74,7 +74,7 @@ codes! {
     UnframedMoment = "RF202", Warning, Lint, "a moment in an order, or a failure, without a frame";
     OrderNotGuaranteed = "RF203", Warning, Lint, "an order that a turn can violate under these policies";
     UnusedFragment = "RF204", Warning, Lint, "a fragment, a table or named rules that are never used";
-    TableWithoutDefault = "RF205", Warning, Lint, "a table over foreign values without `default:`";
+    TableWithoutDefault = "RF205", Warning, Lint, "a table over values that a backend or client sends, without `default:`";
     IneffectivePolicy = "RF206", Warning, Lint, "a policy that has no effect in this dialect";
     Loss = "RF207", Note, Lint, "a feature that is lost between a backend and a dialect";
 }

@@ -23,6 +23,7 @@ const FOREIGN_NAMES: &[(&str, &[&str])] = &[
     ("parallel", &["parallel_tool_calls"]),
     ("previous", &["previous_response_id"]),
     ("refused", &["rejected_fields"]),
+    ("refuse", &["reject"]),
     ("unless", &["allowed_values", "disable_for"]),
     ("arguments", &["delta"]),
     ("piece", &["delta"]),
@@ -56,6 +57,7 @@ const FOREIGN_NAMES: &[(&str, &[&str])] = &[
     ("field", &["keep"]),
     ("events", &["keep"]),
     ("breach", &["violation"]),
+    ("garbled", &["malformed"]),
     // YAML's and other languages' names of JSON's types.
     ("list", &["non_empty_array", "array"]),
     ("map", &["object"]),

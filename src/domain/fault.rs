@@ -28,8 +28,8 @@ named_enum! {
         Empty = "empty",
         /// The backend's stream ended before the response was complete.
         Truncated = "truncated",
-        /// The backend's output cannot be decoded.
-        Garbled = "garbled",
+        /// The backend's output cannot be decoded, or exceeds a size limit.
+        Malformed = "malformed",
         Timeout = "timeout",
         /// A frame violates its schema or order.
         Violation = "violation",
@@ -52,7 +52,7 @@ impl FaultKind {
             | FaultKind::Unreachable
             | FaultKind::Empty
             | FaultKind::Truncated
-            | FaultKind::Garbled => 502,
+            | FaultKind::Malformed => 502,
             FaultKind::Timeout => 504,
             FaultKind::Violation | FaultKind::Internal => 500,
         }
@@ -116,7 +116,7 @@ impl Fault {
             FaultKind::Backend
                 | FaultKind::Unreachable
                 | FaultKind::Truncated
-                | FaultKind::Garbled
+                | FaultKind::Malformed
                 | FaultKind::Timeout
         )
     }

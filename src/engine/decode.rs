@@ -46,7 +46,7 @@ pub fn decode_event(backend: &BackendPlan, raw: &Tree) -> DecodedEvent {
 }
 
 fn fault(message: String) -> Event {
-    Event::Fault { fault: Fault::new(FaultKind::Garbled, message), is_final: true }
+    Event::Fault { fault: Fault::new(FaultKind::Malformed, message), is_final: true }
 }
 
 /// `None` if a required value is absent. The loader has checked the names and the types of their fields.

@@ -1,7 +1,7 @@
 //! Reads the fields of an emitted event or request item from a JSON document.
 
 use super::selector::Cursor;
-use crate::diagnostics::or_list;
+use crate::diagnostics::schema_message::{one_of, quoted_value, with_article};
 use crate::domain::Tree;
 use crate::domain::emit::FieldType;
 use crate::mapping::language::field::{Conversion, FieldMapping, FieldSource, coerce, scalar_text};
@@ -45,7 +45,8 @@ impl FieldMapping {
                             Some(Tree::Str(name)) if name == "none" && !self.has_enum_value("none") => Tree::Null,
                             Some(value) => value.clone(),
                             None => {
-                                return Err(mismatch(format!("must be {}, not `{key}`", or_list(table.keys()))));
+                                let found = quoted_value(&converted);
+                                return Err(mismatch(format!("must be {}, not {found}", one_of(table.keys()))));
                             }
                         }
                     }
@@ -61,8 +62,13 @@ impl FieldMapping {
                 if !self.lenient && self.field.field_type == FieldType::Text && looked_up.as_str().is_none() {
                     return Err(mismatch(format!("must be a string, not {}", with_article(node.type_name()))));
                 }
-                coerce(self.field, looked_up)
-                    .map_err(|expected| mismatch(format!("must be {expected}, not {}", with_article(node.type_name()))))
+                coerce(self.field, looked_up).map_err(|expected| {
+                    let found = match self.field.field_type {
+                        FieldType::Enum(_) => quoted_value(node),
+                        _ => with_article(node.type_name()),
+                    };
+                    mismatch(format!("must be {expected}, not {found}"))
+                })
             }
         }
     }
@@ -95,12 +101,4 @@ impl Conversion {
 fn sum(from: &[Selector], cursor: &Cursor) -> Tree {
     let counts: Vec<i64> = from.iter().filter_map(|s| s.one(cursor)?.as_i64()).collect();
     if counts.is_empty() { Tree::Null } else { Tree::from(counts.iter().fold(0i64, |a, b| a.saturating_add(*b))) }
-}
-
-fn with_article(noun: &str) -> String {
-    match noun {
-        "null" => "null".to_owned(),
-        "array" | "object" => format!("an {noun}"),
-        _ => format!("a {noun}"),
-    }
 }

@@ -240,7 +240,7 @@ impl Pipeline {
             OnMalformed::Skip => PipelineOutput { is_over: self.turn.is_over(), ..PipelineOutput::default() },
             OnMalformed::Fail => {
                 let message = format!("an event of the backend cannot be parsed: {why}");
-                self.fail(Fault::new(FaultKind::Garbled, message), now_ms)
+                self.fail(Fault::new(FaultKind::Malformed, message), now_ms)
             }
         }
     }

@@ -1,9 +1,9 @@
 //! Client body → TurnRequest, by the dialect's `request:` rules. Errors name the `param`.
 
+use crate::diagnostics::schema_message;
 use crate::domain::{Fault, FaultKind, Tree, TurnRequest};
 use crate::engine::fields::Mismatch;
-use crate::engine::rules::Emission;
-use crate::engine::rules::RuleOutput;
+use crate::engine::rules::{Emission, RuleOutput, UNMATCHED_ELEMENT};
 use crate::engine::selector::Cursor;
 use crate::mapping::config::dialect_request::{RequestPlan, RequiredType};
 use crate::mapping::language::field::FieldMapping;
@@ -55,10 +55,9 @@ pub fn read_tree(plan: &RequestPlan, body: &Tree) -> Result<TurnRequest, Fault> 
     }
     // The fields read above have clearer messages; the schema checks the rest.
     if let Some(Err(violation)) = plan.schema.as_ref().map(|s| s.schema.check(body)) {
-        return Err(invalid(Mismatch {
-            param: pointer_to_path(&violation.pointer),
-            message: format!("is not valid: {}", violation.message),
-        }));
+        let fault = Fault::new(FaultKind::Invalid, schema_message::describe(&violation, body));
+        let param = Some(pointer_to_path(&violation.pointer)).filter(|p| !p.is_empty());
+        return Err(Fault { param, ..fault });
     }
     let items = emissions(&plan.items, body)?.into_iter().map(normalized_item).collect::<Vec<_>>();
     let tools = emissions(&plan.tools, body)?.into_iter().map(record).collect::<Vec<_>>();
@@ -90,8 +89,7 @@ fn emissions(rules: &RuleSet, body: &Tree) -> Result<Vec<Emission>, Fault> {
         return Err(Fault::new(FaultKind::Unsupported, message));
     }
     if let Some(param) = unknown.into_iter().next() {
-        let message = format!("`{param}` has a type that this endpoint does not support");
-        return Err(Fault::new(FaultKind::Invalid, message).param(param));
+        return Err(invalid(Mismatch { param, message: UNMATCHED_ELEMENT.to_owned() }));
     }
     Ok(emissions)
 }

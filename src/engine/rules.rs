@@ -31,6 +31,9 @@ impl Emission {
     }
 }
 
+/// For clients: the end of the message about a list element that no rule of its group matches.
+pub const UNMATCHED_ELEMENT: &str = "is not supported: check its role or type, and its required fields";
+
 /// The result of the rules for one raw event or request body.
 #[derive(Debug, Default)]
 pub struct RuleOutput {
@@ -112,7 +115,7 @@ impl RuleSet {
             return Err(Mismatch { param: path, message });
         }
         if let Some(unknown) = output.unknown.into_iter().next() {
-            return Err(Mismatch { param: unknown, message: "has a type that is not supported here".into() });
+            return Err(Mismatch { param: unknown, message: UNMATCHED_ELEMENT.into() });
         }
         if !output.matched && node.as_list().is_none_or(|l| !l.is_empty()) {
             let found = node.type_name();

@@ -33,6 +33,8 @@ pub struct SourceFile {
     pub name: String,
     /// Path for display, as the user knows the file.
     pub shown: String,
+    /// 0 for the base of the set, else the position of its folder among the added ones.
+    pub layer: usize,
     pub text: Arc<str>,
 }
 

@@ -38,6 +38,10 @@ pub fn document(plan: &Plan, generation: Option<&GenerationInfo>, operational: &
     if let Some(path) = &gateway.metrics {
         add(&mut paths, path, "GET", metrics());
     }
+    // A route with the same path takes precedence.
+    if let Some(path) = gateway.status_path().filter(|path| !paths.iter().any(|(known, _)| known == path)) {
+        add(&mut paths, path, "GET", status());
+    }
     for (path, item) in operational.iter().filter(|_| gateway.docs == Docs::Public) {
         let mut item = item.clone();
         if let Tree::Map(operations) = &mut item {
@@ -53,7 +57,7 @@ pub fn document(plan: &Plan, generation: Option<&GenerationInfo>, operational: &
     ];
     if let Some(generation) = generation {
         let generation =
-            [("number", Tree::from(generation.number as i64)), ("digest", Tree::from(generation.digest.as_str()))];
+            [("number", Tree::from(generation.number as i64)), ("hash", Tree::from(generation.digest.as_str()))];
         info.push(("x-generation", Tree::map(generation)));
     }
     let closed = gateway.auth == Auth::Keys && !gateway.api_keys.is_empty();
@@ -202,14 +206,22 @@ fn static_route(
 }
 
 fn metrics() -> Tree {
-    let text = Tree::map([("schema", Tree::map([("type", Tree::from("string"))]))]);
-    let answer = Tree::map([
-        ("description", Tree::from("Counters, gauges and histograms.")),
-        ("content", Tree::map([("application/openmetrics-text", text)])),
-    ]);
+    let description = "Counters, gauges and histograms.";
+    telemetry("metrics", "Metrics for Prometheus", description, "application/openmetrics-text", "string")
+}
+
+fn status() -> Tree {
+    let description = "The current generation, the last rejected set, the turns in flight and the number of reloads.";
+    telemetry("status", "Status of the gateway", description, "application/json", "object")
+}
+
+fn telemetry(id: &str, summary: &str, description: &str, content_type: &str, kind: &str) -> Tree {
+    let schema = Tree::map([("schema", Tree::map([("type", Tree::from(kind))]))]);
+    let answer =
+        Tree::map([("description", Tree::from(description)), ("content", Tree::map([(content_type, schema)]))]);
     Tree::map([
-        ("operationId", Tree::from("metrics")),
-        ("summary", Tree::from("Metrics for Prometheus")),
+        ("operationId", Tree::from(id)),
+        ("summary", Tree::from(summary)),
         ("tags", Tree::from(vec![Tree::from("operations")])),
         ("responses", Tree::map([("200", answer)])),
     ])
@@ -225,7 +237,7 @@ const ROUTE_ERRORS: &[(&str, &str)] = &[
     ("429", "The backend's rate limit is reached."),
     ("500", "The gateway failed, or its response violates its schema."),
     ("502", "The backend failed, or its response was incomplete."),
-    ("503", "The concurrency limit is reached."),
+    ("503", "The concurrency limit is reached, or the backend is unavailable."),
     ("504", "The backend timed out."),
 ];
 

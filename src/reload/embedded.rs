@@ -15,6 +15,7 @@ pub fn files() -> Vec<SourceFile> {
         .map(|(name, shown, text)| SourceFile {
             name: (*name).to_owned(),
             shown: format!("{PATH_PREFIX}{shown}"),
+            layer: 0,
             text: Arc::from(*text),
         })
         .collect()

@@ -116,7 +116,9 @@ impl Reloader {
         let hash = generation::hash(&files);
         if hash == now.hash {
             if self.history().record_unchanged(cause) {
-                tracing::info!(%cause, "generation {} unchanged: the bad edit was reverted", now.number);
+                tracing::info!(%cause, "generation {} unchanged: the files are valid again", now.number);
+            } else if cause == Cause::Signal {
+                tracing::info!(%cause, "generation {} unchanged: its files have not changed", now.number);
             }
             return ReloadOutcome::Unchanged(now);
         }

@@ -302,7 +302,9 @@ impl FoundFile {
         match read {
             Ok(length) if length > self.limit => Err(too_big(length)),
             Ok(_) => match String::from_utf8(bytes) {
-                Ok(text) => Ok(Some(SourceFile { name: self.name.clone(), shown, text: text.into() })),
+                Ok(text) => {
+                    Ok(Some(SourceFile { name: self.name.clone(), shown, layer: self.layer, text: text.into() }))
+                }
                 Err(error) => {
                     let good = error.utf8_error().valid_up_to();
                     let (before, after) = error.as_bytes().split_at(good);
@@ -728,6 +730,6 @@ mod tests {
     }
 
     fn embedded(name: &str) -> SourceFile {
-        SourceFile { name: name.to_owned(), shown: format!("(built in) {name}"), text: "embedded".into() }
+        SourceFile { name: name.to_owned(), shown: format!("(built in) {name}"), layer: 0, text: "embedded".into() }
     }
 }

@@ -70,8 +70,13 @@ impl Endpoint for Admin {
 
 impl Admin {
     async fn respond(&self, request: &Request) -> Response {
-        if !super::auth::bearer_token(request.headers()).is_some_and(|token| self.token.matches(token)) {
-            let mut response = error_response(401, "the admin token is required: `Authorization: Bearer TOKEN`");
+        let token = super::auth::bearer_token(request.headers()).filter(|token| !token.is_empty());
+        if !token.is_some_and(|token| self.token.matches(token)) {
+            let message = match token {
+                Some(_) => "invalid admin token",
+                None => "the admin token is required: `Authorization: Bearer TOKEN`",
+            };
+            let mut response = error_response(401, message);
             response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"admin\""));
             return response;
         }

@@ -20,12 +20,15 @@ pub fn check(gateway: &GatewayPlan, keys: &Keyring, headers: &HeaderMap) -> Resu
     if secrets.is_empty() && !has_files {
         return origin::check_origin(headers);
     }
-    let token = bearer_token(headers).unwrap_or_default();
-    if secrets.iter().fold(false, |matches, secret| matches | secret.matches(token)) {
+    let token = bearer_token(headers);
+    if secrets.iter().fold(false, |matches, secret| matches | secret.matches(token.unwrap_or_default())) {
         return Ok(());
     }
-    let has_key = headers.get(AUTHORIZATION).is_some_and(|v| !v.is_empty());
-    let message = if has_key { "invalid API key" } else { "an API key is required: `Authorization: Bearer KEY`" };
+    let message = match headers.get(AUTHORIZATION) {
+        Some(value) if !value.is_empty() && token.is_none() => "expected `Authorization: Bearer KEY`",
+        Some(value) if !value.is_empty() => "invalid API key",
+        Some(_) | None => "an API key is required: `Authorization: Bearer KEY`",
+    };
     Err(Fault::new(FaultKind::Unauthorized, message))
 }
 

@@ -153,7 +153,8 @@ impl Gateway {
     ) -> Response {
         let limits = generation.plan.gateway.limits;
         let Some(slot) = ConcurrencySlot::acquire(&self.turns_in_flight, limits.streams, generation) else {
-            let message = format!("concurrency limit reached ({} requests in flight)", limits.streams);
+            let requests = if limits.streams == 1 { "request" } else { "requests" };
+            let message = format!("concurrency limit reached ({} {requests} in flight)", limits.streams);
             let fault = Fault { retry_after: Some(1), ..Fault::new(FaultKind::Overloaded, message) };
             return response::fault(Some(&dialect), &fault);
         };

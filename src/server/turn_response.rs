@@ -174,7 +174,7 @@ impl TurnStream {
                         id = self.id,
                         backend = self.backend,
                         detail = what,
-                        "upstream event not fully understood"
+                        "upstream event matched no rule, or a field of it could not be read"
                     );
                 }
                 output

@@ -252,7 +252,7 @@ impl Turn {
         if choice >= self.limits.choices {
             let message =
                 format!("the backend sent choice index {choice}; the limit is {} choices", self.limits.choices);
-            self.fail(Fault::new(FaultKind::Garbled, message), on_moment);
+            self.fail(Fault::new(FaultKind::Malformed, message), on_moment);
             return false;
         }
         if !self.opened {
@@ -293,7 +293,7 @@ impl Turn {
         self.bytes += bytes;
         if self.bytes > self.limits.bytes || self.state.items.len() >= self.limits.items {
             let message = "the backend's response exceeds the size limit of this gateway";
-            self.fail(Fault::new(FaultKind::Garbled, message), on_moment);
+            self.fail(Fault::new(FaultKind::Malformed, message), on_moment);
             return false;
         }
         true

@@ -234,7 +234,7 @@ impl Turn {
                 continue;
             }
             if call.ident.name.is_none() {
-                let fault = Fault::new(FaultKind::Garbled, "the backend sent a tool call without a name");
+                let fault = Fault::new(FaultKind::Malformed, "the backend sent a tool call without a name");
                 self.fail(fault, on_moment);
                 return false;
             }

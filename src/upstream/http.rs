@@ -222,7 +222,7 @@ impl HttpSource {
                 UpstreamEvent::Malformed(why)
             }
             DecoderOutput::Malformed(why) => {
-                self.fail(Fault::new(FaultKind::Garbled, format!("the backend's response is not valid JSON: {why}")))
+                self.fail(Fault::new(FaultKind::Malformed, format!("the backend's response is not valid JSON: {why}")))
             }
         }
     }
@@ -287,13 +287,13 @@ fn detect_framing(plan: &BackendPlan, content_type: &str, prefix: &[u8]) -> Resu
         _ if content_type.contains("event-stream") => Ok(Some(Framing::Sse)),
         _ => {
             let message = "the backend's response is neither an event stream nor JSON";
-            Err(Fault::new(FaultKind::Garbled, message))
+            Err(Fault::new(FaultKind::Malformed, message))
         }
     }
 }
 
 fn too_large(bytes: usize, what: &str) -> Fault {
-    Fault::new(FaultKind::Garbled, format!("{what} is larger than {bytes} bytes"))
+    Fault::new(FaultKind::Malformed, format!("{what} is larger than {bytes} bytes"))
 }
 
 fn poll_bytes(body: &mut reqwest::Body, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, String>>> {

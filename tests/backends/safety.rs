@@ -221,6 +221,7 @@ fn unauthorized(reply: &Reply, message: &str) {
 fn assert_key_required(server: &Server, key: &str) {
     const NEEDED: &str = "an API key is required: `Authorization: Bearer KEY`";
     const UNKNOWN: &str = "invalid API key";
+    const WRONG_SCHEME: &str = "expected `Authorization: Bearer KEY`";
     let places = || {
         let turns = Dialect::ALL.into_iter().flat_map(|d| [Form::Stream, Form::Json].map(|f| d.request(f)));
         turns.chain(["/v1/models", "/v1/models/demo", "/metrics"].map(Request::get)).collect::<Vec<_>>()
@@ -230,17 +231,12 @@ fn assert_key_required(server: &Server, key: &str) {
     }
     let near =
         [&key[..key.len() - 1], &format!("{key}x"), &key.to_uppercase(), "", "null", "undefined"].map(str::to_owned);
-    let wrong = near.map(|key| format!("Bearer {key}")).into_iter();
-    let wrong = wrong.chain([
-        format!("Basic {key}"),
-        key.to_owned(),
-        format!("Bearer{key}"),
-        "Bearer".to_owned(),
-        format!("Bearer {key} {key}"),
-    ]);
-    for authorization in wrong {
+    let wrong_keys = near.map(|key| format!("Bearer {key}")).into_iter();
+    let wrong_keys = wrong_keys.chain(["Bearer".to_owned(), format!("Bearer {key} {key}")]);
+    let wrong_schemes = [format!("Basic {key}"), key.to_owned(), format!("Bearer{key}")].into_iter();
+    for (authorization, message) in wrong_keys.map(|k| (k, UNKNOWN)).chain(wrong_schemes.map(|s| (s, WRONG_SCHEME))) {
         for request in places() {
-            unauthorized(&server.fetch(request.header("authorization", &authorization)), UNKNOWN);
+            unauthorized(&server.fetch(request.header("authorization", &authorization)), message);
         }
     }
     unauthorized(&server.fetch(Request::get("/v1/models").header("authorization", "")), NEEDED);

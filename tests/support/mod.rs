@@ -28,12 +28,21 @@ use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
 /// Upper limit of every wait in these tests.
-pub const TIMEOUT: Duration = Duration::from_secs(10);
+pub const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Prints the measured time. Fails only at ten times the limit, because test machines may be slow.
+/// Prints the measured time. Fails only far above the limit, because test machines may be slow or busy: at ten times the
+/// limit, and in proportion later if more processes want to run than there are cores.
 pub fn assert_within(what: &str, elapsed: Duration, limit: Duration) {
-    println!("{what}: {elapsed:.1?} (limit {limit:?})");
-    assert!(elapsed < limit * 10, "{what}: {elapsed:?}, ten times the limit of {limit:?}");
+    let slack = 10.0 * processes_per_core().max(1.0);
+    println!("{what}: {elapsed:.1?} (limit {limit:?}, slack {slack:.0})");
+    assert!(elapsed < limit.mul_f64(slack), "{what}: {elapsed:?}, {slack:.0} times the limit of {limit:?}");
+}
+
+/// The load of the last minute; 0 where the system does not report it.
+fn processes_per_core() -> f64 {
+    let load = std::fs::read_to_string("/proc/loadavg").ok();
+    let load = load.and_then(|text| text.split(' ').next()?.parse::<f64>().ok()).unwrap_or(0.0);
+    load / std::thread::available_parallelism().map_or(1, |n| n.get()) as f64
 }
 
 /// Retries until the attempt returns a value.

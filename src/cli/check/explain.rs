@@ -1,7 +1,7 @@
 //! `reframe check --explain CODE`: prints the documentation of a diagnostic code.
 
 use crate::cli::{EXIT_ERROR, EXIT_OK, print_report};
-use crate::diagnostics::{Code, CodePage, did_you_mean};
+use crate::diagnostics::{Code, CodePage};
 
 pub fn run(code: &str) -> u8 {
     if code.is_empty() {
@@ -10,23 +10,21 @@ pub fn run(code: &str) -> u8 {
     match find(code) {
         Some(found) => print_report(&page(found), EXIT_OK),
         None => {
-            let known = || Code::ALL.iter().map(|known| known.as_str());
-            let meant = did_you_mean(&full(code), known()).map(|code| format!("did you mean {code}? "));
-            let meant = meant.unwrap_or_default();
-            eprintln!("error: unknown code `{code}`; {meant}`reframe check --explain` lists all codes");
+            eprintln!("error: unknown code `{code}`; `reframe check --explain` lists all codes");
             EXIT_ERROR
         }
     }
 }
 
-/// Accepts `RF104`, `rf104` and `104`.
+/// Accepts `RF104`, `rf104` and `104`; leading zeros may be omitted.
 fn find(code: &str) -> Option<Code> {
     Code::ALL.iter().copied().find(|known| known.as_str() == full(code))
 }
 
 fn full(code: &str) -> String {
     let code = code.trim().to_uppercase();
-    if code.starts_with(|c: char| c.is_ascii_digit()) { format!("RF{code:0>3}") } else { code }
+    let number = code.strip_prefix("RF").unwrap_or(&code);
+    format!("RF{number:0>3}")
 }
 
 /// `error[RF104] (phase: compile)`, then its page.

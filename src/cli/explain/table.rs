@@ -10,7 +10,7 @@ use crate::mapping::policy::resolve::ResolvedPolicies;
 use crate::mapping::provenance::policies::{InfluenceKind, PolicyInfluence, disabling_policies, influencing_policies};
 use crate::verify::{TestTurn, TraceEntry};
 
-const HEADER: [&str; 7] = ["  #  backend event", "event", "rule", "moment", "frame", "rule", "policies"];
+const HEADER: [&str; 7] = ["  #  backend event", "event", "rule", "moment", "frame", "frame at", "policies"];
 /// Longer cells overflow their column; they are rare.
 const MAX_WIDTH: usize = 44;
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 pub fn report(report: &TestReport, layers: &Layers) -> String {
     let files = report.files.iter().map(|file| {
         let tests = file.tests.iter().map(|t| test(t, &report.sources, layers));
-        let mistakes = file.mistakes.iter().map(|m| {
+        let errors = file.mistakes.iter().map(|m| {
             let place = report.sources.location(m.span);
             Tree::map([
                 ("code", m.code.as_str().into()),
@@ -24,16 +24,16 @@ pub fn report(report: &TestReport, layers: &Layers) -> String {
             ("file", file.shown.as_str().into()),
             ("passed", number(file.passed())),
             ("failed", number(file.failed())),
-            ("ms", ms(file.duration())),
+            ("duration_ms", ms(file.duration())),
             ("tests", tests.collect::<Vec<_>>().into()),
-            ("mistakes", mistakes.collect::<Vec<_>>().into()),
+            ("errors", errors.collect::<Vec<_>>().into()),
         ])
     });
     let files: Vec<Tree> = files.collect();
     let report = Tree::map([
         ("passed", number(report.passed())),
         ("failed", number(report.failed())),
-        ("ms", ms(report.duration)),
+        ("duration_ms", ms(report.duration)),
         ("files", files.into()),
     ]);
     report.to_json_pretty() + "\n"
@@ -47,7 +47,7 @@ fn test(test: &TestRun, sources: &Sources, layers: &Layers) -> Tree {
         ("line", number(place.line)),
         ("column", number(place.column)),
         ("passed", test.differences.is_empty().into()),
-        ("ms", ms(test.duration)),
+        ("duration_ms", ms(test.duration)),
         ("differences", differences.collect::<Vec<_>>().into()),
     ]);
     if let Some(command) = command(test, sources, layers).filter(|_| !test.differences.is_empty()) {

@@ -324,8 +324,10 @@ fn limits(node: &Node, cx: LoadContext) -> Limits {
     if let Some(bytes) = fields.get("answer_bytes").and_then(|n| bytes(n, cx)) {
         limits.answer_bytes = bytes;
     }
-    if let Some(streams) = fields.int("streams") {
-        limits.streams = streams as usize;
+    match (fields.int("streams"), fields.get("streams")) {
+        (Some(0), Some(node)) => cx.error(Code::WrongType, node.span, "`streams:` must be at least 1"),
+        (Some(streams), _) => limits.streams = streams as usize,
+        (None, _) => {}
     }
     fields.finish();
     limits

@@ -1,7 +1,7 @@
 //! A script: which transcript the replay backend plays for which request. The first matching step is played.
 
 use super::transcript::Transcript;
-use crate::diagnostics::{Code, Diagnostic};
+use crate::diagnostics::{Code, Diagnostic, or_list};
 use crate::domain::variables::{RecordType, VariableType};
 use crate::mapping::language::expression::{Expression, ExpressionPool, ExpressionPoolBuilder};
 use crate::mapping::language::scope::VariableScope;
@@ -88,7 +88,7 @@ fn step(
         None => None,
     };
     let pace = fields.get("pace").and_then(|n| pace(n, cx)).unwrap_or(default_pace);
-    let action = match (fields.get("play"), fields.get("refuse")) {
+    let action = match (fields.get("play"), fields.get("reject")) {
         (Some(play), None) => {
             let name = text_of(play, cx)?;
             let Some(transcript) = known.transcripts.iter().find(|t| t.name == name) else {
@@ -101,8 +101,8 @@ fn step(
             };
             ScriptAction::Play { transcript: transcript.clone(), pace }
         }
-        (None, Some(refuse)) => {
-            let inner = FieldReader::of(refuse, "`refuse:`", cx)?;
+        (None, Some(reject)) => {
+            let inner = FieldReader::of(reject, "`reject:`", cx)?;
             let action = ScriptAction::Reject {
                 param: inner.text("param").map(str::to_owned),
                 message: inner.required_text("message")?.to_owned(),
@@ -110,9 +110,12 @@ fn step(
             inner.finish();
             action
         }
-        _ => {
-            let message = "a step must have exactly one of `play:` and `refuse:`";
-            fields.not_exactly_one(&["play", "refuse"], Diagnostic::new(Code::MissingKey, node.span, message));
+        (play, _) => {
+            // One mistake is one error: an unknown key probably means one of the two.
+            if play.is_some() || fields.unread().is_empty() {
+                let message = "a step must have exactly one of `play:` and `reject:`";
+                cx.error(Code::MissingKey, node.span, message);
+            }
             fields.finish();
             return None;
         }
@@ -125,6 +128,7 @@ pub(crate) const PACES: &[&str] = &["none", "recorded"];
 
 /// `none`, `recorded`, or `{ fixed: 20 }` (milliseconds).
 fn pace(node: &Node, cx: LoadContext) -> Option<ReplayPace> {
+    let allowed = PACES.iter().copied().chain(["{ fixed: MILLISECONDS }"]);
     match &node.kind {
         YamlKind::Map(_) => {
             let fields = FieldReader::of(node, "`pace:`", cx)?;
@@ -133,9 +137,17 @@ fn pace(node: &Node, cx: LoadContext) -> Option<ReplayPace> {
             fields.finish();
             fixed
         }
-        _ => match cx.one_of(node, PACES)? {
+        YamlKind::Text(text) => match text.as_str() {
+            "none" => Some(ReplayPace::None),
             "recorded" => Some(ReplayPace::Recorded),
-            _ => Some(ReplayPace::None),
+            _ => {
+                cx.unknown(Code::UnknownValue, node.span, format!("unknown value `{text}`"), text, allowed);
+                None
+            }
         },
+        YamlKind::Null | YamlKind::Bool(_) | YamlKind::Int(_) | YamlKind::Float(_) | YamlKind::List(_) => {
+            cx.wrong_type(node, &or_list(allowed));
+            None
+        }
     }
 }

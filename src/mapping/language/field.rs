@@ -3,7 +3,7 @@
 use super::rule::{NamedRules, RuleSet};
 use super::selector::Selector;
 use super::table::{Table, Tables};
-use crate::diagnostics::{Code, Diagnostic, or_list};
+use crate::diagnostics::{Code, Diagnostic, schema_message::one_of};
 use crate::domain::emit::{FieldSpec, FieldType};
 use crate::domain::{Tree, named_enum};
 use crate::mapping::source::field_reader::{FieldReader, LoadContext, constant, text_of};
@@ -222,12 +222,12 @@ pub fn coerce(field: &FieldSpec, value: Tree) -> Result<Tree, String> {
         }
         FieldType::Enum(words) => match value.as_str() {
             Some(word) if words.contains(&word) => Ok(value),
-            _ => Err(or_list(words.iter().copied())),
+            _ => Err(one_of(words.iter().copied())),
         },
         FieldType::TextOrList => match value {
             Tree::Str(_) => Ok(Tree::from(vec![value])),
             Tree::List(ref items) if items.iter().all(|i| i.as_str().is_some()) => Ok(value),
-            _ => Err("a string or a list of strings".to_owned()),
+            _ => Err("a string or an array of strings".to_owned()),
         },
     }
 }

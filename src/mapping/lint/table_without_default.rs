@@ -1,4 +1,4 @@
-//! A table over foreign values without `default:`.
+//! A table over values that a backend or client sends, without `default:`.
 //!
 //! ## Why
 //!

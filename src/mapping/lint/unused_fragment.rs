@@ -2,8 +2,9 @@
 //!
 //! ## Why
 //!
-//! Readers assume that a definition is used, and maintain it in vain. Often it is the result of a typo: another name is
-//! used where this one was meant. A fragment that is used with only one profile counts as used.
+//! Readers assume that a definition is used, and maintain it although changes to it have no effect. Often it is the
+//! result of a typo: another name is used where this one was meant. A fragment that is used with only one profile counts
+//! as used. Definitions in a lower layer than gateway.yaml, such as the embedded set below `--add DIR`, may be unused.
 //!
 //! ## Example
 //!
@@ -61,7 +62,9 @@ pub(super) fn check(context: &LintContext) {
     // Each patched copy of a dialect contains the same definitions.
     let mut unused: Vec<(DefinitionKind, &Entry)> = Vec::new();
     for (kind, entry) in files.iter().chain([&shared]).flat_map(|f| &f.defined) {
-        if !used.contains(&entry.key_span) && !unused.iter().any(|(_, e)| e.key_span == entry.key_span) {
+        // A gateway need not use everything that a lower layer offers.
+        let is_offer = context.files.is_below_gateway(entry.key_span.file);
+        if !is_offer && !used.contains(&entry.key_span) && !unused.iter().any(|(_, e)| e.key_span == entry.key_span) {
             unused.push((*kind, entry));
         }
     }

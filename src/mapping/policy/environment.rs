@@ -1,7 +1,7 @@
 //! `environment:` of a profile: environment variables that set policies.
 
 use super::owners::DialectIndex;
-use super::resolve::{AllowedValues, ResolvedPolicies, SetBy, Setting};
+use super::resolve::{AllowedValues, ResolvedPolicies, SetBy, Setting, with_aliases};
 use crate::diagnostics::{Code, Diagnostic, did_you_mean, or_list};
 use crate::domain::Finish;
 use crate::domain::policy::canonical;
@@ -58,8 +58,8 @@ impl EnvironmentReader<'_> {
                     by: SetBy::Environment(entry.key.clone()),
                 }),
                 Err(InvalidValue { word, known }) => {
-                    let known = known.iter().map(String::as_str);
-                    let near = did_you_mean(&word, known.clone());
+                    let near = did_you_mean(&word, known.iter().map(String::as_str));
+                    let allowed = with_aliases(name, &known);
                     // The variable may hold a secret if the wrong one is listed, so its value is not printed.
                     let message = format!(
                         "the value of the environment variable `{}` is invalid for the policy `{name}`",
@@ -69,7 +69,7 @@ impl EnvironmentReader<'_> {
                     cx.add(
                         Diagnostic::new(Code::BadPolicyValue, entry.key_span, message)
                             .label(near.unwrap_or_default())
-                            .help(format!("set it to {}, or unset it", or_list(known))),
+                            .help(format!("set it to {}, or unset it", or_list(allowed.iter().map(String::as_str)))),
                     );
                 }
             }

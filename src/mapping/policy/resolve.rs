@@ -2,8 +2,8 @@
 //! environment variable listed by the profile, route, user-agent rule, header allowed by the route.
 
 use super::owners::DialectIndex;
-use crate::diagnostics::{Code, Diagnostic, Span};
-use crate::domain::policy::{BUILT_IN, canonical};
+use crate::diagnostics::{Code, Diagnostic, Span, describe_known, did_you_mean};
+use crate::domain::policy::{ALIASES, BUILT_IN, canonical};
 use crate::domain::{Finish, Policies};
 use crate::mapping::language::field::scalar_text;
 use crate::mapping::source::field_reader::{LoadContext, constant};
@@ -194,7 +194,10 @@ impl ResolvedPolicies {
                 let word = canonical(name, &written.unwrap_or_default()).to_owned();
                 if !values.contains(&word) {
                     let message = format!("`{name}` cannot be {shown}");
-                    cx.unknown(Code::BadPolicyValue, node.span, message, &word, values.iter().map(String::as_str));
+                    let near = did_you_mean(&word, values.iter().map(String::as_str));
+                    let label = near.map_or(String::new(), |near| format!("did you mean `{near}`?"));
+                    let help = describe_known(with_aliases(name, &values).iter().map(String::as_str));
+                    cx.add(Diagnostic::new(Code::BadPolicyValue, node.span, message).label(label).help(help));
                     return None;
                 }
                 word
@@ -249,6 +252,15 @@ fn per_dialect_not_allowed(
     )
     .label(format!("write `{name}: {value}`"))
     .help("`{ DIALECT: value }` is for profiles and user-agent rules, which can apply to several dialects")
+}
+
+/// The values of a policy for a help text: `as_reported (A)`.
+pub fn with_aliases(policy: &str, values: &[String]) -> Vec<String> {
+    let shown = |value: &String| match ALIASES.iter().find(|(p, _, v)| *p == policy && v == value) {
+        Some((_, alias, _)) => format!("{value} ({alias})"),
+        None => value.clone(),
+    };
+    values.iter().map(shown).collect()
 }
 
 fn finishes(list: &str) -> Vec<Finish> {

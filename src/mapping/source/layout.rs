@@ -8,6 +8,7 @@ use crate::diagnostics::{Code, Diagnostic, FileId, Span, did_you_mean};
 use crate::mapping::config::transcript;
 use crate::mapping::config::transcript::Transcript;
 use crate::mapping::load::{SourceFile, TestFile};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The folders of a set, each with the key that names the object that a file in it defines.
@@ -29,6 +30,8 @@ pub(crate) struct MappingFiles {
     pub schemas: Vec<(String, serde_json::Value)>,
     pub tests: Vec<TestFile>,
     pub unreadable: UnreadableFiles,
+    /// The layer of each file, see `SourceFile`.
+    layers: HashMap<FileId, usize>,
 }
 
 /// Names that files with syntax errors would define. A reference to one of them is not a mistake.
@@ -42,7 +45,13 @@ pub(crate) struct UnreadableFiles {
 }
 
 impl MappingFiles {
+    /// Whether the file belongs to a lower layer than gateway.yaml.
+    pub fn is_below_gateway(&self, file: FileId) -> bool {
+        self.gateway.as_ref().is_some_and(|gateway| self.layers.get(&file) < self.layers.get(&gateway.span.file))
+    }
+
     pub fn add(&mut self, file: &SourceFile, id: FileId, cx: LoadContext) {
+        self.layers.insert(id, file.layer);
         if let Some(name) = file.name.strip_prefix("schemas/") {
             match serde_json::from_str(&file.text) {
                 Ok(value) => self.schemas.push((name.to_owned(), value)),

@@ -181,7 +181,7 @@ pub struct Limits {
     #[schemars(extend("default" = mebibytes(Allowed::default().body_bytes)))]
     pub body_bytes: Option<Bytes>,
     /// The number of turns in flight, streamed or not; more are rejected with 503.
-    #[schemars(extend("default" = Allowed::default().streams, "minimum" = 0))]
+    #[schemars(extend("default" = Allowed::default().streams, "minimum" = 1))]
     pub streams: Option<i64>,
     /// The size of one event of a backend.
     #[schemars(extend("default" = mebibytes(Allowed::default().event_bytes)))]

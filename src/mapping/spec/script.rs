@@ -18,16 +18,16 @@ pub struct Script {
     pub steps: NonEmptyList<ScriptStep>,
 }
 
-/// A step has exactly one of `play` and `refuse`.
+/// A step has exactly one of `play` and `reject`.
 #[derive(JsonSchema)]
-#[schemars(deny_unknown_fields, extend("oneOf" = exactly_one(["play", "refuse"])))]
+#[schemars(deny_unknown_fields, extend("oneOf" = exactly_one(["play", "reject"])))]
 pub struct ScriptStep {
     /// A condition. It sees `request`.
     pub when: Option<Expression>,
     /// The name of a transcript.
     pub play: Option<String>,
     /// Rejects the request with a 400.
-    pub refuse: Option<Refuse>,
+    pub reject: Option<Reject>,
     /// The time between two events. Default: the script's.
     #[schemars(default, schema_with = "pace")]
     pub pace: Generated,
@@ -36,7 +36,7 @@ pub struct ScriptStep {
 /// The error for a request that is rejected.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
-pub struct Refuse {
+pub struct Reject {
     /// The error message.
     pub message: String,
     /// The member of the request that is at fault.

@@ -15,6 +15,8 @@ pub struct SchemaViolation {
     pub keyword: String,
     /// The message of the validator.
     pub message: String,
+    /// The values that an `enum` allows, as JSON; empty for other keywords. The message has only the first ones.
+    pub allowed_values: Vec<String>,
 }
 
 impl SchemaViolation {
@@ -24,6 +26,7 @@ impl SchemaViolation {
             pointer: most_specific.instance_path().to_string(),
             keyword: most_specific.kind().keyword().to_owned(),
             message: message(most_specific),
+            allowed_values: allowed_values(most_specific),
         }
     }
 }
@@ -66,6 +69,15 @@ fn is_about_another_kind(error: &ValidationError<'_>, depth: usize) -> bool {
 
 fn instance_depth(error: &ValidationError<'_>) -> usize {
     error.instance_path().as_str().matches('/').count()
+}
+
+fn allowed_values(error: &ValidationError<'_>) -> Vec<String> {
+    match error.kind() {
+        ValidationErrorKind::Enum { options } => {
+            options.as_array().into_iter().flatten().map(Value::to_string).collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// Shows short scalars and only names other values: a whole response in an error message hides the error, and must not
