@@ -89,30 +89,6 @@ named_enum! {
     pub enum OnIdle { Error = "error", FinishLength = "finish_length" }
 }
 
-/// The values of all policies: typed for the built-in ones, and by name for expressions.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Policies {
-    pub tool_arguments: ToolArguments,
-    pub usage: UsagePolicy,
-    pub output_index: OutputIndex,
-    pub items_overlap: ItemsOverlap,
-    pub reasoning: ReasoningPolicy,
-    pub choice_frames: ChoiceFrames,
-    pub empty_message_item: EmptyMessageItem,
-    pub close_items: CloseItems,
-    pub empty_arguments: EmptyArguments,
-    pub stream_start: StreamStart,
-    pub ids: IdsPolicy,
-    pub on_empty: OnEmpty,
-    pub on_partial: OnPartial,
-    pub on_malformed: OnMalformed,
-    pub aggregate_usage: AggregateUsage,
-    pub on_idle: OnIdle,
-    pub finish_precedence: Vec<Finish>,
-    /// Name and value for `policy.NAME`: the built-in and the custom policies.
-    pub values: Vec<(Arc<str>, Tree)>,
-}
-
 /// The declaration of a built-in policy. The first value is the default.
 pub struct PolicySpec {
     pub name: &'static str,
@@ -136,63 +112,104 @@ pub enum PolicyEffect {
     Anywhere,
 }
 
-/// A policy with exactly one value of a closed set.
-const fn single<T: NamedEnum>(name: &'static str, effect: PolicyEffect) -> PolicySpec {
-    PolicySpec { name, values: T::NAMES, list: false, description: T::DESCRIPTION, effect }
+/// Declares the built-in policies, each once: the name in YAML, the field of [`Policies`] if Rust code reads the value, the
+/// enum of its values (the first is the default), and its effect.
+macro_rules! built_in_policies {
+    ($($name:literal $(in $field:ident)?: $kind:ident, $effect:expr;)*) => {
+        pub const BUILT_IN: &[PolicySpec] = &[
+            $(PolicySpec {
+                name: $name,
+                values: $kind::NAMES,
+                list: false,
+                description: <$kind as NamedEnum>::DESCRIPTION,
+                effect: $effect,
+            },)*
+            FINISH_PRECEDENCE,
+        ];
+
+        /// The values of all policies: typed where Rust code reads them, and by name for expressions.
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct Policies {
+            $($(pub $field: $kind,)?)*
+            pub finish_precedence: Vec<Finish>,
+            /// Name and value for `policy.NAME`: the built-in and the custom policies.
+            pub values: Vec<(Arc<str>, Tree)>,
+        }
+
+        impl Default for Policies {
+            fn default() -> Self {
+                Policies {
+                    $($($field: $kind::ALL[0],)?)*
+                    finish_precedence: DEFAULT_FINISH_PRECEDENCE.to_vec(),
+                    values: vec![$((Arc::from($name), Tree::from($kind::NAMES[0]))),*],
+                }
+            }
+        }
+
+        impl Policies {
+            /// Sets a policy by name. The loader has checked name and value against [`BUILT_IN`] or the custom policies.
+            pub fn set(&mut self, name: &str, value: &str) {
+                match name {
+                    $($($name => if let Some(v) = $kind::from_name(value) { self.$field = v },)?)*
+                    // An expression reads it by name.
+                    _ => {}
+                }
+                match self.values.iter_mut().find(|(n, _)| &**n == name) {
+                    Some((_, v)) => *v = Tree::from(value),
+                    None => self.values.push((Arc::from(name), Tree::from(value))),
+                }
+            }
+        }
+    };
 }
 
-pub const BUILT_IN: &[PolicySpec] = &[
-    single::<ToolArguments>("tool_arguments", PolicyEffect::Variables(&["args"])),
-    single::<UsagePolicy>("usage", PolicyEffect::Variables(&["usage", "turn.usage"])),
-    single::<UsageStream>("usage_stream", PolicyEffect::Expressions),
-    single::<OutputIndex>("output_index", PolicyEffect::Variables(&["item.index"])),
-    single::<ItemsOverlap>(
-        "items_overlap",
-        PolicyEffect::Moments(&[MomentKind::ToolOpen, MomentKind::ToolArgs, MomentKind::ToolClose]),
-    ),
-    single::<ReasoningPolicy>(
-        "reasoning",
-        PolicyEffect::Moments(&[
-            MomentKind::ReasoningOpen,
-            MomentKind::SummaryDelta,
-            MomentKind::ThoughtDelta,
-            MomentKind::ReasoningClose,
-        ]),
-    ),
-    single::<ChoiceFrames>("choice_frames", PolicyEffect::Moments(&[MomentKind::ChoiceOpen])),
-    single::<EmptyMessageItem>(
-        "empty_message_item",
-        PolicyEffect::Moments(&[MomentKind::MessageOpen, MomentKind::MessageClose]),
-    ),
-    single::<CloseItems>(
-        "close_items",
-        PolicyEffect::Moments(&[
-            MomentKind::MessageOpen,
-            MomentKind::MessageClose,
-            MomentKind::PartClose,
-            MomentKind::ToolOpen,
-            MomentKind::ToolClose,
-        ]),
-    ),
-    single::<ToolIds>("tool_ids", PolicyEffect::Expressions),
-    single::<EmptyArguments>("empty_arguments", PolicyEffect::Variables(&["args", "item.arguments"])),
-    single::<Truncation>("truncation", PolicyEffect::Expressions),
-    single::<Terminator>("terminator", PolicyEffect::Expressions),
-    single::<StreamStart>("stream_start", PolicyEffect::Anywhere),
-    single::<IdsPolicy>("ids", PolicyEffect::Variables(&["turn.id", "turn.created", "item.id"])),
-    single::<OnIdle>("on_idle", PolicyEffect::Anywhere),
-    single::<OnEmpty>("aggregate.on_empty", PolicyEffect::Anywhere),
-    single::<OnPartial>("aggregate.on_partial", PolicyEffect::Anywhere),
-    single::<OnMalformed>("aggregate.on_malformed", PolicyEffect::Anywhere),
-    single::<AggregateUsage>("aggregate.usage", PolicyEffect::Variables(&["usage", "turn.usage"])),
-    PolicySpec {
-        name: "finish_precedence",
-        values: Finish::NAMES,
-        list: true,
-        description: "Which finish reason applies if a choice has several, strongest first. \
-                      Omitted reasons follow in the default order.",
-        effect: PolicyEffect::Variables(&["choice.finish", "turn.finish", "turn.state", "turn.truncated"]),
-    },
+use MomentKind as M;
+use PolicyEffect::{Anywhere, Expressions, Moments, Variables};
+
+built_in_policies! {
+    "tool_arguments" in tool_arguments: ToolArguments, Variables(&["args"]);
+    "usage" in usage: UsagePolicy, Variables(&["usage", "turn.usage"]);
+    "usage_stream": UsageStream, Expressions;
+    "output_index" in output_index: OutputIndex, Variables(&["item.index"]);
+    "items_overlap" in items_overlap: ItemsOverlap, Moments(&[M::ToolOpen, M::ToolArgs, M::ToolClose]);
+    "reasoning" in reasoning: ReasoningPolicy,
+        Moments(&[M::ReasoningOpen, M::SummaryDelta, M::ThoughtDelta, M::ReasoningClose]);
+    "choice_frames" in choice_frames: ChoiceFrames, Moments(&[M::ChoiceOpen]);
+    "empty_message_item" in empty_message_item: EmptyMessageItem, Moments(&[M::MessageOpen, M::MessageClose]);
+    "close_items" in close_items: CloseItems,
+        Moments(&[M::MessageOpen, M::MessageClose, M::PartClose, M::ToolOpen, M::ToolClose]);
+    "tool_ids": ToolIds, Expressions;
+    "empty_arguments" in empty_arguments: EmptyArguments, Variables(&["args", "item.arguments"]);
+    "truncation": Truncation, Expressions;
+    "terminator": Terminator, Expressions;
+    "stream_start" in stream_start: StreamStart, Anywhere;
+    "ids" in ids: IdsPolicy, Variables(&["turn.id", "turn.created", "item.id"]);
+    "on_idle" in on_idle: OnIdle, Anywhere;
+    "aggregate.on_empty" in on_empty: OnEmpty, Anywhere;
+    "aggregate.on_partial" in on_partial: OnPartial, Anywhere;
+    "aggregate.on_malformed" in on_malformed: OnMalformed, Anywhere;
+    "aggregate.usage" in aggregate_usage: AggregateUsage, Variables(&["usage", "turn.usage"]);
+}
+
+/// The only policy with a list of values.
+const FINISH_PRECEDENCE: PolicySpec = PolicySpec {
+    name: "finish_precedence",
+    values: Finish::NAMES,
+    list: true,
+    description: "Which finish reason applies if a choice has several, strongest first. \
+                  Omitted reasons follow in the default order.",
+    effect: Variables(&["choice.finish", "turn.finish", "turn.state", "turn.truncated"]),
+};
+
+const DEFAULT_FINISH_PRECEDENCE: &[Finish] = &[
+    Finish::Error,
+    Finish::ContentFilter,
+    Finish::Length,
+    Finish::ToolCalls,
+    Finish::FunctionCall,
+    // Below the tool calls: a backend that is interrupted after its calls were accepted has made calls.
+    Finish::Cancelled,
+    Finish::Stop,
 ];
 
 /// Alternative names of values: policy, alias, value. They are accepted wherever a value can be set; output shows the
@@ -209,77 +226,6 @@ impl Policies {
     /// slot.
     pub fn closes_when_complete(&self) -> bool {
         self.close_items == CloseItems::WhenComplete || self.items_overlap == ItemsOverlap::Serial
-    }
-}
-
-impl Default for Policies {
-    fn default() -> Self {
-        let values = BUILT_IN.iter().filter(|p| !p.list).map(|p| (Arc::from(p.name), Tree::from(p.values[0])));
-        Policies {
-            tool_arguments: ToolArguments::Incremental,
-            usage: UsagePolicy::AsReported,
-            output_index: OutputIndex::Position,
-            items_overlap: ItemsOverlap::SerialTools,
-            reasoning: ReasoningPolicy::Keep,
-            choice_frames: ChoiceFrames::Each,
-            empty_message_item: EmptyMessageItem::Omit,
-            close_items: CloseItems::WhenComplete,
-            empty_arguments: EmptyArguments::Object,
-            stream_start: StreamStart::FirstEvent,
-            ids: IdsPolicy::Own,
-            on_empty: OnEmpty::Error,
-            on_partial: OnPartial::Error,
-            on_malformed: OnMalformed::Skip,
-            aggregate_usage: AggregateUsage::AsStream,
-            on_idle: OnIdle::Error,
-            finish_precedence: vec![
-                Finish::Error,
-                Finish::ContentFilter,
-                Finish::Length,
-                Finish::ToolCalls,
-                Finish::FunctionCall,
-                // Below the tool calls: a backend that is interrupted after its calls were accepted has made calls.
-                Finish::Cancelled,
-                Finish::Stop,
-            ],
-            values: values.collect(),
-        }
-    }
-}
-
-impl Policies {
-    /// Sets a policy by name. The loader has checked name and value against [`BUILT_IN`] or the custom policies.
-    pub fn set(&mut self, name: &str, value: &str) {
-        macro_rules! typed {
-            ($($name:literal $field:ident: $kind:ident),*) => {
-                match name {
-                    $($name => if let Some(v) = $kind::from_name(value) { self.$field = v },)*
-                    _ => {}
-                }
-            };
-        }
-        typed!(
-            "tool_arguments" tool_arguments: ToolArguments,
-            "usage" usage: UsagePolicy,
-            "output_index" output_index: OutputIndex,
-            "items_overlap" items_overlap: ItemsOverlap,
-            "reasoning" reasoning: ReasoningPolicy,
-            "choice_frames" choice_frames: ChoiceFrames,
-            "empty_message_item" empty_message_item: EmptyMessageItem,
-            "close_items" close_items: CloseItems,
-            "empty_arguments" empty_arguments: EmptyArguments,
-            "stream_start" stream_start: StreamStart,
-            "ids" ids: IdsPolicy,
-            "on_idle" on_idle: OnIdle,
-            "aggregate.on_empty" on_empty: OnEmpty,
-            "aggregate.on_partial" on_partial: OnPartial,
-            "aggregate.on_malformed" on_malformed: OnMalformed,
-            "aggregate.usage" aggregate_usage: AggregateUsage
-        );
-        match self.values.iter_mut().find(|(n, _)| &**n == name) {
-            Some((_, v)) => *v = Tree::from(value),
-            None => self.values.push((Arc::from(name), Tree::from(value))),
-        }
     }
 
     pub fn value(&self, name: &str) -> Option<&Tree> {
