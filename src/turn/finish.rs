@@ -32,9 +32,10 @@ impl Turn {
             self.fail(Fault::new(FaultKind::Backend, message), on_moment);
             return;
         }
-        // Content that was held back for an open call follows the call.
+        let truncated = finish.is_truncated();
+        // Content that was held back follows the open call. Its arguments are incomplete, so it may be truncated.
         if !self.choices[choice].held_back.is_empty() {
-            if !self.close_calls(choice, false, on_moment) {
+            if !self.close_calls(choice, truncated, on_moment) {
                 return;
             }
             self.release_held_back(choice, on_moment);
@@ -43,7 +44,6 @@ impl Turn {
             }
         }
         self.ensure_message(choice, on_moment);
-        let truncated = finish.is_truncated();
         let calls_open = self.has_open_call(choice);
         let state = if truncated && !calls_open { ItemState::Truncated } else { ItemState::Done };
         self.close_reasoning(choice, state, on_moment);

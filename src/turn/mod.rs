@@ -226,8 +226,11 @@ impl Turn {
         // Charged here and once more when it is processed: buffered input must be limited, too.
         let size = match &event {
             Event::Text { delta, .. } | Event::Refusal { delta, .. } => delta.len(),
-            Event::Reasoning { delta, .. } => delta.as_ref().map_or(0, Delta::len),
-            _ => 64,
+            Event::Reasoning { delta, encrypted, .. } => {
+                delta.as_ref().map_or(0, Delta::len) + encrypted.as_ref().map_or(0, String::len)
+            }
+            Event::Annotation { value, .. } | Event::Logprobs { value, .. } => value.to_json().len(),
+            _ => 0,
         };
         if self.charge(size, on_moment) {
             self.choices[choice].held_back.push(event);
@@ -237,10 +240,14 @@ impl Turn {
 
     /// Processes the events that were held back, unless a call is open.
     fn release_held_back(&mut self, choice: usize, on_moment: &mut OnMoment) {
-        if self.ended || self.open_call_index(choice).is_some() {
+        // The first check is for the hot path: without the policy nothing is ever held back.
+        if self.choices.get(choice).is_none_or(|c| c.held_back.is_empty())
+            || self.ended
+            || self.open_call_index(choice).is_some()
+        {
             return;
         }
-        let held_back = self.choices.get_mut(choice).map(|c| std::mem::take(&mut c.held_back)).unwrap_or_default();
+        let held_back = std::mem::take(&mut self.choices[choice].held_back);
         for event in held_back {
             self.advance(event, on_moment);
         }
