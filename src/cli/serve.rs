@@ -3,9 +3,9 @@
 use super::check::count_noun;
 use super::{EXIT_ERROR, EXIT_OK, set_name, use_colour};
 use crate::mapping::Overrides;
-use crate::mapping::config::backend_address::SecretSource;
 use crate::mapping::config::gateway::{Auth, GatewayPlan};
 use crate::mapping::config::overrides::BackendOverride;
+use crate::mapping::config::secret::SecretSource;
 use crate::reload::watcher::FolderWatcher;
 use crate::reload::{Cause, Layers, Reloader};
 use crate::server::admin::{Admin, AdminError};

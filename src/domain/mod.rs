@@ -25,8 +25,10 @@ pub use request::{ToolAliases, TurnRequest};
 pub use turn_state::{Choice, Item, ItemKind, ItemState, Part, PartKind, TurnState};
 pub use usage::{Merge, Usage};
 
-/// An enum with a closed set of names, for the generated schema and reference.
-pub trait NamedEnum {
+/// An enum with a closed set of names, for readers of YAML and the generated schema and reference.
+pub trait NamedEnum: Copy {
+    fn by_name(name: &str) -> Option<Self>;
+    fn as_name(self) -> &'static str;
     const NAMES: &'static [&'static str];
     /// What the enum selects.
     const DESCRIPTION: &'static str;
@@ -60,6 +62,14 @@ macro_rules! named_enum {
         }
 
         impl $crate::domain::NamedEnum for $name {
+            fn by_name(name: &str) -> Option<$name> {
+                $name::from_name(name)
+            }
+
+            fn as_name(self) -> &'static str {
+                self.name()
+            }
+
             const NAMES: &'static [&'static str] = $name::NAMES;
             const DESCRIPTION: &'static str = concat!($($description),*).trim_ascii();
             const VALUE_DESCRIPTIONS: &'static [&'static str] = &[$(concat!($($value_description),*).trim_ascii()),*];

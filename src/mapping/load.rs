@@ -10,14 +10,16 @@ use super::config::profile::Profile;
 use super::config::schemas::{CompiledSchemas, SchemaCache};
 use super::config::script;
 use super::config::script::ScriptPlan;
+use super::config::shared::Shared;
 use super::config::transcript::Transcript;
+use super::grammar::FromNode;
 use super::language::table::Tables;
 use super::lint;
 use super::policy::owners::DialectIndex;
 use super::policy::precedence;
 use super::policy::resolve::ResolvedPolicies;
 use super::provenance::values::DialectSources;
-use super::source::field_reader::{FieldReader, LoadContext};
+use super::source::field_reader::LoadContext;
 use super::source::layout::MappingFiles;
 use super::source::yaml::{Entry, Node};
 use crate::diagnostics::{Code, Diagnostic, FileId, Findings, Severity, Sources, Span, dedupe};
@@ -124,16 +126,9 @@ fn compile(
     if let Some(previous) = previous.filter(|p| p.hash == schemas_hash) {
         cache.reuse(previous);
     }
-    let no_entries: &[Entry] = &[];
-    let (shared_tables, shared_fragments) =
-        match files.shared.as_ref().and_then(|n| FieldReader::of(n, "shared.yaml", cx)) {
-            Some(fields) => {
-                let found = (Tables::parse(fields.map("tables"), cx), fields.map("fragments"));
-                fields.finish();
-                found
-            }
-            None => (Tables::default(), no_entries),
-        };
+    let shared = files.shared.as_ref().and_then(|node| Shared::from_file(node, cx));
+    let shared_tables = shared.as_ref().map_or_else(Tables::default, |s| Tables::parse(&s.tables, cx));
+    let shared_fragments = shared.map_or(&[] as &[Entry], |s| s.fragments.items);
     check_unique_names(&files.dialects, "dialect", cx);
     check_unique_names(&files.backends, "backend", cx);
     check_unique_names(&files.profiles, "profile", cx);
@@ -155,7 +150,7 @@ fn compile(
         script::KnownTranscripts { transcripts: &files.transcripts, unreadable: &files.unreadable.transcripts };
     let scripts: Vec<Arc<ScriptPlan>> =
         files.scripts.iter().filter_map(|n| script::parse(n, &transcripts, cx)).map(Arc::new).collect();
-    let profiles: Vec<Profile> = files.profiles.iter().filter_map(|n| Profile::parse(n, cx)).collect();
+    let profiles: Vec<Profile> = files.profiles.iter().filter_map(|n| Profile::from_file(n, cx)).collect();
     let dialect_index = DialectIndex::new(files.names("dialect"), &files.dialects);
     let context = DialectContext {
         cx,
@@ -166,7 +161,7 @@ fn compile(
     };
     let mut dialects = Vec::new();
     for node in &files.dialects {
-        for profile in std::iter::once(None).chain(profiles.iter().copied().map(Some)) {
+        for profile in std::iter::once(None).chain(profiles.iter().map(Some)) {
             dialects.extend(dialect::compile(node, profile, None, &context).map(Arc::new));
         }
     }
@@ -195,7 +190,7 @@ fn compile(
     overrides.apply(&mut gateway, &known, cx);
     let compile = |base: &DialectPlan, policies: &ResolvedPolicies| {
         let node = files.dialects.iter().find(|n| n.get("dialect").and_then(Node::as_text) == Some(&base.name))?;
-        let profile = profiles.iter().copied().find(|p| Some(p.name) == base.profile.as_deref());
+        let profile = profiles.iter().find(|p| Some(p.name) == base.profile.as_deref());
         dialect::compile(node, profile, Some(policies), &context)
     };
     precedence::PolicyLayers {

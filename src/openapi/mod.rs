@@ -263,16 +263,12 @@ fn errors(
 
 fn gateway_headers(gateway: &GatewayPlan) -> Tree {
     let names = &gateway.headers;
-    let mut headers = Tree::map([(names.request_id.clone(), header("The id of this request in the log.", "string"))]);
+    let mut headers = Tree::map([(names.request_id.0.clone(), header("The id of this request in the log.", "string"))]);
     if let Some(name) = &names.elapsed_ms {
-        headers.insert(name.clone(), header("Milliseconds until the response headers were sent.", "integer"));
+        headers.insert(name.0.clone(), header("Milliseconds until the response headers were sent.", "integer"));
     }
-    if let Some(name) = &names.dropped {
-        headers.insert(
-            name.clone(),
-            header("Request fields that were dropped because the backend does not support them.", "string"),
-        );
-    }
+    let dropped = header("Request fields that were dropped because the backend does not support them.", "string");
+    headers.insert(names.dropped.0.clone(), dropped);
     headers
 }
 

@@ -3,8 +3,8 @@
 
 use crate::mapping::Plan;
 use crate::mapping::config::admin::AdminListener;
-use crate::mapping::config::backend_address::SecretSource;
 use crate::mapping::config::gateway::{Auth, Backend, ClientKey, GatewayPlan};
+use crate::mapping::config::secret::SecretSource;
 use std::fmt;
 
 /// The values of these settings when the process started.
@@ -69,7 +69,7 @@ impl PinnedSettings {
         }
         if gateway.admin != self.admin {
             let describe =
-                |admin: &Option<AdminListener>| admin.as_ref().map_or("off".to_owned(), |a| a.listen.clone());
+                |admin: &Option<AdminListener>| admin.as_ref().map_or("off".to_owned(), |a| a.listen.0.clone());
             let (running, mut configured) = (describe(&self.admin), describe(&gateway.admin));
             if running == configured {
                 configured.push_str(" with another token");

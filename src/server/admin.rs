@@ -41,7 +41,7 @@ impl Admin {
             let why = "the token of the admin listener is also a client API key".to_owned();
             return Err(error(why, "use a separate token"));
         }
-        let listen = &plan.listen;
+        let listen = &plan.listen.0;
         let listener = Listener::bind(listen)
             .await
             .map_err(|cause| error(format!("cannot listen on {listen}: {cause}"), "choose another address"))?;

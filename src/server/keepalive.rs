@@ -8,11 +8,12 @@ use std::time::Duration;
 /// The keepalive interval for a client; `None` if it is disabled by `disable_for`.
 pub fn keepalive_interval(plan: &Keepalive, request: &Request) -> Option<Duration> {
     let header = |name: &str| header(request, name);
-    let by_header = plan.header.as_deref().and_then(header) == Some("1");
+    let off = &plan.disable_for;
+    let by_header = off.header.as_ref().and_then(|name| header(&name.0)) == Some("1");
     let query = request.uri().query().unwrap_or_default();
     let by_query =
-        plan.query.as_ref().is_some_and(|name| query.split('&').any(|pair| pair == format!("{name}=1").as_str()));
+        off.query.as_ref().is_some_and(|name| query.split('&').any(|pair| pair == format!("{name}=1").as_str()));
     let agent = header("user-agent").unwrap_or_default().to_lowercase();
-    let by_agent = plan.user_agents.iter().any(|word| agent.contains(word));
-    plan.interval.filter(|_| !(by_header || by_query || by_agent))
+    let by_agent = off.user_agents.iter().any(|word| agent.contains(&word.0));
+    plan.every.0.filter(|_| !(by_header || by_query || by_agent))
 }

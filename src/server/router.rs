@@ -69,7 +69,7 @@ impl Endpoint for Gateway {
         let names = &generation.plan.gateway.headers;
         let headers = [(Some(&names.request_id), id.clone()), (names.elapsed_ms.as_ref(), elapsed_ms.to_string())];
         for (name, value) in headers {
-            if let (Some(Ok(name)), Ok(value)) = (name.map(|n| HeaderName::try_from(n.as_str())), value.parse()) {
+            if let (Some(Ok(name)), Ok(value)) = (name.map(|n| HeaderName::try_from(n.0.as_str())), value.parse()) {
                 response.headers_mut().insert(name, value);
             }
         }
@@ -152,14 +152,14 @@ impl Gateway {
         id: &str,
     ) -> Response {
         let limits = generation.plan.gateway.limits;
-        let Some(slot) = ConcurrencySlot::acquire(&self.turns_in_flight, limits.streams, generation) else {
-            let requests = if limits.streams == 1 { "request" } else { "requests" };
-            let message = format!("concurrency limit reached ({} {requests} in flight)", limits.streams);
+        let Some(slot) = ConcurrencySlot::acquire(&self.turns_in_flight, limits.streams.0, generation) else {
+            let requests = if limits.streams.0 == 1 { "request" } else { "requests" };
+            let message = format!("concurrency limit reached ({} {requests} in flight)", limits.streams.0);
             let fault = Fault { retry_after: Some(1), ..Fault::new(FaultKind::Overloaded, message) };
             return response::fault(Some(&dialect), &fault);
         };
         let keepalive = keepalive_interval(&generation.plan.gateway.keepalive, &request);
-        let body = match body::read(request.take_body(), limits.body_bytes).await {
+        let body = match body::read(request.take_body(), limits.body_bytes.0).await {
             Ok(body) => body,
             Err(fault) => return response::fault(Some(&dialect), &fault),
         };

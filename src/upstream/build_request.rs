@@ -9,6 +9,7 @@ use crate::mapping::config::backend_address::BackendAddress;
 use crate::mapping::config::backend_request::{MergeAdjacent, RequestTemplate};
 use crate::mapping::config::capabilities::{FieldEdits, StreamMode};
 use crate::mapping::config::dialect_request::RequestPlan;
+use crate::mapping::grammar::notation::AnyValue;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
 
@@ -165,25 +166,25 @@ fn apply_field_edits(body: Tree, view: &Tree, edits: &FieldEdits, dropped: &mut 
         let message = format!("this backend does not support `{name}`");
         return Err(Fault::new(FaultKind::Unsupported, message).param(name.as_str()));
     }
-    for name in &edits.drop {
+    for name in edits.drop.iter() {
         if let Some(at) = members.iter().position(|(k, _)| **k == **name) {
             members.remove(at);
             dropped.push(name.clone());
         }
     }
-    for (name, value) in &edits.default {
-        if !members.iter().any(|(k, _)| **k == **name) {
-            members.push((name.as_str().into(), value.clone()));
+    for (name, AnyValue(value)) in edits.default.pairs() {
+        if !members.iter().any(|(k, _)| **k == *name) {
+            members.push((name.into(), value.clone()));
         }
     }
-    for (name, value) in &edits.force {
-        match members.iter_mut().find(|(k, _)| **k == **name) {
+    for (name, AnyValue(value)) in edits.force.pairs() {
+        match members.iter_mut().find(|(k, _)| **k == *name) {
             Some((_, old)) => *old = value.clone(),
-            None => members.push((name.as_str().into(), value.clone())),
+            None => members.push((name.into(), value.clone())),
         }
     }
-    for (from, to) in &edits.rename {
-        if let Some(at) = members.iter().position(|(k, _)| **k == **from) {
+    for (from, to) in edits.rename.pairs() {
+        if let Some(at) = members.iter().position(|(k, _)| **k == *from) {
             // Keys are unique: a member that already has the new name is replaced.
             members[at].0 = to.as_str().into();
             let mut index = 0..;
