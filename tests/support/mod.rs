@@ -3,14 +3,14 @@
 //! Nothing here depends on the gateway's internals: the client is written on `std::net`, so a test sees the bytes on
 //! the wire, chunk by chunk.
 
-// Each test file is its own binary and uses only some of this module.
-#![allow(dead_code, unused_imports)]
-
 pub mod admin_client;
 pub mod backend;
 pub mod backend_events;
 pub mod client;
+pub mod docs;
 pub mod gateway_with_backend;
+pub mod parrot_client;
+pub mod replay;
 pub mod server;
 pub mod small_set;
 pub mod sse;

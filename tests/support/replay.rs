@@ -1,7 +1,5 @@
 //! Replays transcripts through the pipeline, with counting ids and a fixed clock.
 
-#![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
 use reframe::testing::diagnostics::{Findings, Sources, render_all};
 use reframe::testing::domain::{Frame, StreamEnd, Tree};
 use reframe::testing::engine::pipeline::{Observer, Pipeline, RenderMode, ResponseMode, TraceEvent, TurnSpec};
