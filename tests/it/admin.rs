@@ -3,8 +3,8 @@
 use crate::support::admin_client::TOKEN;
 use crate::support::small_set::{small_dialect, small_set};
 use crate::support::{
-    AdminClient, Client, Launch, MockBackend, MockResponse, Request, Server, TestDir, chat, edited, eventually, repo,
-    serve,
+    AdminClient, Client, Launch, MockBackend, MockResponse, Request, Server, TestDir, chat, edited, eventually, ms,
+    repo, serve,
 };
 use serde_json::{Value, json};
 use std::fs;
@@ -163,15 +163,20 @@ fn sighup_reloads_and_logs_it() {
     eventually("the new mark", || (mark(&server) == "g2").then_some(()));
 }
 
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 #[test]
 fn sighup_during_start_does_not_kill_the_process() {
     let dir = TestDir::shipped();
     let mut launch = std::process::Command::new(env!("CARGO_BIN_EXE_reframe"));
     launch.args(["serve", "--listen", "127.0.0.1:0", "--mappings"]).arg(dir.path("mappings"));
     let mut child = launch.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::null()).spawn().unwrap();
-    // Until the process has installed its handler, the signal has its default effect.
-    std::thread::sleep(std::time::Duration::from_millis(100));
+    // Until the process has installed its handler, the signal has its default effect: bit 0 of the caught signals.
+    let status = format!("/proc/{}/status", child.id());
+    eventually("the handler is installed", || {
+        let status = fs::read_to_string(&status).unwrap();
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+        (u64::from_str_radix(caught.trim(), 16).unwrap() & 1 == 1).then_some(())
+    });
     let sighup = || std::process::Command::new("kill").arg("-HUP").arg(child.id().to_string()).status().unwrap();
     assert!(sighup().success());
     let mut output = String::new();
@@ -204,8 +209,11 @@ fn invalid_utf8_is_reported_once_with_its_location() {
     assert!(admin.metrics().contains("line=\"2\",column=\"6\"} 1\n"), "{}", admin.metrics());
     for number in 0..3 {
         dir.write("mappings/scratch.txt", &number.to_string());
-        std::thread::sleep(std::time::Duration::from_millis(60));
+        std::thread::sleep(ms(60));
     }
+    // The watcher reports in order: when it has noticed the fix, it has noticed the scratch files too.
+    fs::remove_file(&file).unwrap();
+    server.wait_for_log("the files are valid again");
     assert_eq!(admin.status()["reloads"]["rejected"], 1);
 }
 

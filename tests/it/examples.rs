@@ -1,9 +1,8 @@
 //! Every folder in `examples/` passes `check` and its own tests. A backend and a dialect defined only in YAML are served
 //! by the binary, and another pair is run through the library.
 
-use crate::support::docs;
-use crate::support::parrot_client::Server;
 use crate::support::replay::LoadedSet;
+use crate::support::{Reply, Request, Server, docs, eventually, serve, temp_sets};
 use reframe::testing::diagnostics::{FileId, Findings, render_all};
 use reframe::testing::domain::emit::{
     DELTA_KINDS, EVENTS, FORMAT, ITEMS, OBSERVATIONS, PARTS, SCALARS, TOOL_CHOICE, TOOLS,
@@ -25,8 +24,6 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 fn root() -> PathBuf {
@@ -69,11 +66,11 @@ fn every_example_checks_clean_and_passes_its_own_tests() {
 
 #[test]
 fn the_parrot_client_is_served_by_both_backends() {
-    let server = Server::with(&root().join("examples/parrot"));
+    let server = serve_parrot(&root().join("examples/parrot"));
 
-    let stream = server.post("/parrot", r#"{"bird":"polly","ask":"Hello, Polly!","live":true}"#);
-    assert_eq!((stream.status, stream.content_type.as_str()), (200, "application/x-ndjson"));
-    let lines: Vec<Tree> = stream.body.lines().map(parse).collect();
+    let stream = post(&server, "/parrot", r#"{"bird":"polly","ask":"Hello, Polly!","live":true}"#);
+    assert_eq!((stream.status(), stream.header("content-type")), (200, Some("application/x-ndjson")));
+    let lines: Vec<Tree> = stream.text().lines().map(parse).collect();
     let word = |line: &Tree, key: &str| line.get(key).and_then(Tree::as_str).unwrap_or_default().to_owned();
     let squawks: Vec<String> = lines.iter().map(|l| word(l, "squawk")).collect();
     assert_eq!(squawks, ["begin", "mutter", "sound", "sound", "quiet", "seeds", "end"]);
@@ -82,48 +79,48 @@ fn the_parrot_client_is_served_by_both_backends() {
     let numbers: Vec<Option<u64>> = lines.iter().map(|l| l.get("n").and_then(Tree::as_u64)).collect();
     assert_eq!(numbers, (0..7).map(Some).collect::<Vec<_>>());
 
-    let body = server.post("/parrot", r#"{"bird":"polly","ask":"Hello, Polly!"}"#);
-    assert_eq!((body.status, body.content_type.as_str()), (200, "application/json"));
-    let body = parse(&body.body);
+    let body = post(&server, "/parrot", r#"{"bird":"polly","ask":"Hello, Polly!"}"#);
+    assert_eq!((body.status(), body.header("content-type")), (200, Some("application/json")));
+    let body = parse(&body.text());
     let perches = r#"[{"perch":0,"speech":"Hello, sailor!","muttered":"A visitor.","tricks":[],"why":"done"}]"#;
     assert_eq!(body.get("perches"), Some(&parse(perches)));
     assert_eq!(body.get("seeds"), Some(&parse(r#"{"eaten":3,"dropped":9}"#)));
 
-    let demo = parse(&server.post("/parrot", r#"{"bird":"demo","ask":"Hello!"}"#).body);
+    let demo = parse(&post(&server, "/parrot", r#"{"bird":"demo","ask":"Hello!"}"#).text());
     assert_eq!(demo.get("bird"), Some(&Tree::from("demo")));
     assert_eq!(demo.get("perches").and_then(|p| p.at(0)?.get("why")), Some(&Tree::from("done")));
 
-    assert_eq!(server.get("/parrot/birds").body, r#"{"birds":["polly","demo"]}"#);
+    assert_eq!(server.fetch(Request::get("/parrot/birds")).text(), r#"{"birds":["polly","demo"]}"#);
 }
 
 #[test]
 fn the_parrot_client_gets_errors_in_its_own_shape() {
-    let server = Server::with(&root().join("examples/parrot"));
-    let missing = server.post("/parrot", r#"{"bird":"polly"}"#);
+    let server = serve_parrot(&root().join("examples/parrot"));
+    let missing = post(&server, "/parrot", r#"{"bird":"polly"}"#);
     let envelope = r#"{"squawk":"ouch","what":"`ask` is required","feather":"ask","mood":"cross"}"#;
-    assert_eq!((missing.status, missing.body.as_str()), (400, envelope));
-    let stranger = server.post("/parrot", r#"{"bird":"crow","ask":"Hello?"}"#);
-    assert_eq!((stranger.status, parse(&stranger.body).get("mood")), (404, Some(&Tree::from("puzzled"))));
+    assert_eq!((missing.status(), missing.text().as_str()), (400, envelope));
+    let stranger = post(&server, "/parrot", r#"{"bird":"crow","ask":"Hello?"}"#);
+    assert_eq!((stranger.status(), parse(&stranger.text()).get("mood")), (404, Some(&Tree::from("puzzled"))));
     // Before the first frame a fault is an HTTP error, after it the last line of the stream.
-    let whole = server.post("/parrot", r#"{"bird":"polly","ask":"Do you bite?"}"#);
-    assert_eq!((whole.status, parse(&whole.body).get("what")), (503, Some(&Tree::from("the cat is here"))));
-    let cut = server.post("/parrot", r#"{"bird":"polly","ask":"Do you bite?","live":true}"#);
-    let last = cut.body.lines().last().map(parse).unwrap();
-    assert_eq!((cut.status, last.get("squawk")), (200, Some(&Tree::from("ouch"))));
+    let whole = post(&server, "/parrot", r#"{"bird":"polly","ask":"Do you bite?"}"#);
+    assert_eq!((whole.status(), parse(&whole.text()).get("what")), (503, Some(&Tree::from("the cat is here"))));
+    let cut = post(&server, "/parrot", r#"{"bird":"polly","ask":"Do you bite?","live":true}"#);
+    let last = cut.text().lines().last().map(parse).unwrap();
+    assert_eq!((cut.status(), last.get("squawk")), (200, Some(&Tree::from("ouch"))));
 }
 
 #[test]
 fn a_chat_client_is_served_by_the_parrot_backend() {
-    let server = Server::with(&root().join("examples/parrot"));
+    let server = serve_parrot(&root().join("examples/parrot"));
     let fetch = |rest: &str| {
         let body = format!(r#"{{"model":"polly","messages":[{{"role":"user","content":"Fetch!"}}]{rest}}}"#);
-        server.post("/v1/chat/completions", &body)
+        post(&server, "/v1/chat/completions", &body)
     };
     let tools = r#","tools":[{"type":"function","function":{"name":"fetch"}}]"#;
 
     let whole = fetch(tools);
-    assert_eq!((whole.status, whole.content_type.as_str()), (200, "application/json"));
-    let whole = parse(&whole.body);
+    assert_eq!((whole.status(), whole.header("content-type")), (200, Some("application/json")));
+    let whole = parse(&whole.text());
     let choice = whole.get("choices").and_then(|c| c.at(0)).unwrap();
     assert_eq!(choice.get("finish_reason"), Some(&Tree::from("tool_calls")));
     let message = choice.get("message").unwrap();
@@ -132,10 +129,10 @@ fn a_chat_client_is_served_by_the_parrot_backend() {
     assert_eq!((arguments(0), arguments(1)), (Some(Tree::from(r#"{"thing":"nut"}"#)), Some(Tree::from("{}"))));
 
     let stream = fetch(&format!(r#"{tools},"stream":true"#));
-    assert_eq!((stream.status, stream.content_type.as_str()), (200, "text/event-stream; charset=utf-8"));
-    let mut frames: Vec<&str> = stream.body.split_terminator("\n\n").collect();
-    assert_eq!(frames.pop(), Some("data: [DONE]"));
-    let chunks: Vec<Tree> = frames.iter().map(|f| parse(f.strip_prefix("data: ").unwrap())).collect();
+    assert_eq!((stream.status(), stream.header("content-type")), (200, Some("text/event-stream; charset=utf-8")));
+    let mut frames: Vec<String> = stream.frames().into_iter().map(|frame| frame.data).collect();
+    assert_eq!(frames.pop().as_deref(), Some("[DONE]"));
+    let chunks: Vec<Tree> = frames.iter().map(|data| parse(data)).collect();
     assert!(chunks.iter().all(|c| c.get("object") == Some(&Tree::from("chat.completion.chunk"))));
     assert_eq!(chunks.len(), 8);
 }
@@ -144,14 +141,14 @@ fn a_chat_client_is_served_by_the_parrot_backend() {
 #[test]
 fn a_changed_line_changes_the_next_response_and_a_broken_one_does_not() {
     let copy = TempDir::new().unwrap();
-    copy_folder(&root().join("examples/parrot"), copy.path());
+    temp_sets::copy(&root().join("examples/parrot"), copy.path());
     // These tests assert the word that is about to change.
     fs::remove_file(copy.path().join("dialects/parrot.test.yaml")).unwrap();
     let dialect = copy.path().join("dialects/parrot.yaml");
     let original = fs::read_to_string(&dialect).unwrap();
-    let server = Server::with(copy.path());
+    let server = serve_parrot(copy.path());
     let why = || {
-        let body = parse(&server.post("/parrot", r#"{"bird":"polly","ask":"Hello!"}"#).body);
+        let body = parse(&post(&server, "/parrot", r#"{"bird":"polly","ask":"Hello!"}"#).text());
         let why = body.get("perches").and_then(|p| p.at(0)?.get("why")?.as_str());
         why.unwrap_or_default().to_owned()
     };
@@ -159,31 +156,19 @@ fn a_changed_line_changes_the_next_response_and_a_broken_one_does_not() {
 
     let changed = original.replace("stop: done", "stop: hushed");
     fs::write(&dialect, &changed).unwrap();
-    let end = Instant::now() + Duration::from_secs(20);
-    while why() != "hushed" {
-        assert!(Instant::now() < end, "the change is not served");
-        sleep(Duration::from_millis(20));
-    }
+    eventually("the change is served", || (why() == "hushed").then_some(()));
 
     fs::write(&dialect, changed.replace("{{ turn.model }}", "{{ turn.modle }}")).unwrap();
-    let end = Instant::now() + Duration::from_secs(1);
-    while Instant::now() < end {
-        assert_eq!(why(), "hushed", "a set that does not load changes nothing");
-        sleep(Duration::from_millis(50));
-    }
+    server.wait_for_log("reload rejected");
+    assert_eq!(why(), "hushed", "a set that does not load changes nothing");
 }
 
-fn copy_folder(from: &Path, to: &Path) {
-    for entry in fs::read_dir(from).unwrap() {
-        let path = entry.unwrap().path();
-        let target = to.join(path.file_name().unwrap());
-        if path.is_dir() {
-            fs::create_dir(&target).unwrap();
-            copy_folder(&path, &target);
-        } else {
-            fs::copy(&path, &target).unwrap();
-        }
-    }
+fn serve_parrot(folder: &Path) -> Server {
+    serve().arg("--add").arg(folder).start()
+}
+
+fn post(server: &Server, path: &str, body: &str) -> Reply {
+    server.fetch(Request::post(body).at(path).header("content-type", "application/json"))
 }
 
 /// The two edits of the README's walk-through: the first is applied, the second is rejected with the message it shows.
@@ -208,7 +193,7 @@ fn the_edits_in_the_readme_work_as_described() {
 fn the_example_in_the_docs_of_check_is_current() {
     let place = TempDir::new().unwrap();
     fs::create_dir(place.path().join("mappings")).unwrap();
-    copy_folder(&root().join("mappings"), &place.path().join("mappings"));
+    temp_sets::copy(&root().join("mappings"), &place.path().join("mappings"));
     let chat = place.path().join("mappings/dialects/chat.yaml");
     let mistake = fs::read_to_string(&chat).unwrap().replace("{{ choice.refusal }}", "{{ choice.refusl }}");
     fs::write(&chat, mistake).unwrap();

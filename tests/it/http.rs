@@ -1,8 +1,9 @@
 //! The real binary over HTTP, as clients use it.
 
+use crate::support::backend_events::{self, word};
 use crate::support::{
-    ChatRequest, Exit, GREETING, Launch, Reply, Request, Server, TestDir, assert_within, chat, chunk, chunks, demo,
-    eventually, greeting_chunks, normalize, repo, serve, serve_with, words,
+    ChatRequest, Exit, GREETING, Gate, Launch, MockBackend, MockResponse, Reply, Request, Server, TestDir,
+    assert_within, chat, chunk, chunks, demo, eventually, greeting_chunks, normalize, repo, serve, serve_with, words,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -390,23 +391,35 @@ fn frames_that_are_ready_together_are_sent_in_one_write() {
 
 #[test]
 fn a_frame_is_sent_as_soon_as_it_is_ready() {
+    const WORDS: [&str; 3] = ["One", "Two", "Three"];
+    let gate = Gate::default();
+    let held =
+        WORDS.iter().fold(MockResponse::sse(&[]), |answer, text| answer.event(&word(text).to_string()).wait(&gate));
+    let answer = held.event(&backend_events::chunk(&json!({}), &json!("stop")).to_string()).event("[DONE]");
+    let backend = MockBackend::start(move |_| answer.clone());
+    let server = serve().args(["--backend", &format!("openai-chat={}", backend.url())]).start();
+    let mut stream = server.stream(chat("Hello!"));
+    assert_eq!(stream.head.status, 200);
+    assert_eq!(stream.next().unwrap().json()["choices"][0]["delta"]["role"], "assistant");
+    for text in WORDS {
+        // The backend sends nothing until the gate opens: a frame that waits for the next event never comes.
+        assert_eq!(stream.next().unwrap().json()["choices"][0]["delta"]["content"], text);
+        gate.open();
+    }
+    assert_eq!(stream.rest().last().unwrap().data, "[DONE]");
+}
+
+#[test]
+fn a_paced_replay_sends_no_frame_before_its_event() {
     let pace = Duration::from_millis(50);
     let server = serve_with(TestDir::empty().with_pace("{ fixed: 50 }"));
-    let mut client = server.client();
-    client.fetch(Request::get("/v1/models"));
     let sent = Instant::now();
-    let reply = client.fetch(weather().streamed());
-    let frames = reply.frames();
+    let frames = server.fetch(weather().streamed()).frames();
     // The first line produces no frame. The second opens the call: two frames; then one frame per line.
     assert_eq!(frames.len(), 8);
-    let due = [1, 1, 2, 3, 4, 5].map(|line| pace * line);
-    for (number, (frame, due)) in frames.iter().zip(due).enumerate() {
-        let late = frame.at.duration_since(sent).checked_sub(due);
-        let late = late.unwrap_or_else(|| panic!("frame {number} came before its event"));
-        assert_within(&format!("frame {number}, event to client"), late, Duration::from_millis(50));
+    for (number, (frame, line)) in frames.iter().zip([1, 1, 2, 3, 4, 5]).enumerate() {
+        assert!(frame.at.duration_since(sent) >= pace * line, "frame {number} came before its event");
     }
-    println!("{} frames in {} chunks", frames.len(), reply.chunks.len());
-    assert!(reply.chunks.len() > 2, "all at once");
 }
 
 #[test]
@@ -425,10 +438,8 @@ fn a_client_disconnect_during_a_stream_frees_its_slot() {
     });
     assert_eq!(rejected.json(), json!({ "error": error }));
 
-    let closed = Instant::now();
     drop(stream);
     eventually("a slot is free", || (server.fetch(chat("Hello!").streamed()).status() == 200).then_some(()));
-    assert_within("disconnect to free slot", closed.elapsed(), Duration::from_millis(250));
 }
 
 #[test]
@@ -440,10 +451,8 @@ fn a_client_disconnect_before_the_body_frees_its_slot() {
     eventually("the slot is taken", || {
         server.fetch(Request::get("/metrics")).text().contains("\nreframe_turns_in_flight 1\n").then_some(())
     });
-    let closed = Instant::now();
     drop(client);
     eventually("a slot is free", || (server.fetch(chat("Hello!")).status() == 200).then_some(()));
-    assert_within("disconnect to free slot", closed.elapsed(), Duration::from_millis(250));
 }
 
 #[test]
@@ -722,9 +731,10 @@ fn envelope(message: &str, param: Value, code: Value) -> Value {
 }
 
 /// A server with a single slot. A story is slow, everything else is fast.
+/// The story has 131 events: it takes longer than any test waits.
 fn single_slot_server() -> Server {
     let dir = TestDir::empty().with_pace("none").with_edit("gateway.yaml", "streams: 2000", "streams: 1");
-    dir.edit("layer/scripts/demo.yaml", "play: story }", "play: story, pace: { fixed: 100 } }");
+    dir.edit("layer/scripts/demo.yaml", "play: story }", "play: story, pace: { fixed: 500 } }");
     serve_with(dir)
 }
 

@@ -24,8 +24,6 @@ mod responses_v2;
 mod schema_violations;
 mod scripted_backend;
 mod shipped_mappings;
-// tests/it and tests/slow share it, and each uses only a part.
-#[allow(dead_code, unused_imports)]
 #[path = "../support/mod.rs"]
 mod support;
 mod test_watch;

@@ -1,6 +1,6 @@
 //! Tests of the mock backend itself, with a raw socket: it sends exactly the scripted bytes.
 
-use crate::support::{MockBackend, MockResponse, RefusingPort, TIMEOUT, assert_within, eventually};
+use crate::support::{MockBackend, MockResponse, RefusingPort, TIMEOUT, eventually, ms};
 use serde_json::json;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -10,10 +10,9 @@ use std::time::{Duration, Instant};
 const GET: &str = "GET /v1/models HTTP/1.1\r\nhost: test\r\n\r\n";
 
 /// Long enough to assume that nothing more arrives.
-const SHORT_WAIT: Duration = Duration::from_millis(60);
-
-/// Time limit for noticing a disconnect.
-const NOTICE_LIMIT: Duration = Duration::from_millis(20);
+fn short_wait() -> Duration {
+    ms(60)
+}
 
 const STREAM: &str = "HTTP/1.1 200 scripted\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
 
@@ -165,10 +164,10 @@ fn a_too_small_length_puts_bytes_before_the_next_response() {
 
 #[test]
 fn a_pause_separates_two_chunks() {
-    let (started, pause) = (Instant::now(), SHORT_WAIT * 8);
+    let (started, pause) = (Instant::now(), short_wait() * 8);
     let (_backend, mut client) = request_once(MockResponse::sse(&["a"]).pause(pause).event("b"));
     client.expect(format!("{STREAM}9\r\ndata: a\n\n\r\n"));
-    client.expect_silence(SHORT_WAIT);
+    client.expect_silence(short_wait());
     client.expect("9\r\ndata: b\n\n\r\n0\r\n\r\n");
     assert!(started.elapsed() >= pause);
 }
@@ -177,7 +176,7 @@ fn a_pause_separates_two_chunks() {
 fn a_stalled_response_sends_nothing_until_the_client_disconnects() {
     let (backend, mut client) = request_once(MockResponse::sse(&["a"]).stall().event("never"));
     client.expect(format!("{STREAM}9\r\ndata: a\n\n\r\n"));
-    client.expect_silence(SHORT_WAIT);
+    client.expect_silence(short_wait());
     assert_eq!(backend.disconnects(), []);
     assert_disconnect_noticed(&backend, client);
 }
@@ -201,7 +200,7 @@ fn a_disconnect_after_the_response_is_not_counted() {
     let (backend, mut client) = request_once(MockResponse::json(200, "{}"));
     client.expect(json_response("200", "{}"));
     drop(client);
-    thread::sleep(SHORT_WAIT);
+    thread::sleep(short_wait());
     assert_eq!(backend.disconnects(), []);
 }
 
@@ -215,7 +214,7 @@ fn a_disconnected_response_lacks_its_final_chunk() {
 
 #[test]
 fn a_reset_is_not_a_clean_end() {
-    let (backend, mut client) = request_once(MockResponse::sse(&["a"]).pause(SHORT_WAIT).reset());
+    let (backend, mut client) = request_once(MockResponse::sse(&["a"]).pause(short_wait()).reset());
     client.expect(format!("{STREAM}9\r\ndata: a\n\n\r\n"));
     assert_eq!(client.0.read(&mut [0]).map_err(|error| error.kind()), Err(ErrorKind::ConnectionReset));
     assert_eq!(backend.disconnects(), []);
@@ -265,14 +264,14 @@ fn garbage_is_sent_instead_of_headers() {
 fn a_response_can_end_within_its_headers() {
     let (backend, mut client) = request_once(MockResponse::raw().bytes("HTTP/1.1 200 OK\r\ncont").stall());
     client.expect("HTTP/1.1 200 OK\r\ncont");
-    client.expect_silence(SHORT_WAIT);
+    client.expect_silence(short_wait());
     assert_disconnect_noticed(&backend, client);
 }
 
 #[test]
 fn a_backend_may_never_respond() {
     let (backend, client) = request_once(MockResponse::hang());
-    client.expect_silence(SHORT_WAIT);
+    client.expect_silence(short_wait());
     assert_eq!((backend.requests().len(), backend.written()), (1, 0));
     assert_disconnect_noticed(&backend, client);
 }
@@ -323,7 +322,7 @@ fn a_split_response_ignores_event_borders() {
 #[test]
 fn a_split_response_keeps_its_pauses_and_its_end() {
     let (_backend, mut client) =
-        request_once(MockResponse::sse(&["a"]).pause(SHORT_WAIT).event("bc").disconnect().split(6));
+        request_once(MockResponse::sse(&["a"]).pause(short_wait()).event("bc").disconnect().split(6));
     client.expect(format!("{STREAM}6\r\ndata: \r\n3\r\na\n\n\r\n"));
     client.expect("6\r\ndata: \r\n4\r\nbc\n\n\r\n");
     client.expect_end();
@@ -331,7 +330,7 @@ fn a_split_response_keeps_its_pauses_and_its_end() {
 
 #[test]
 fn bytes_can_be_sent_one_by_one_with_pauses() {
-    let (started, pace) = (Instant::now(), SHORT_WAIT * 4);
+    let (started, pace) = (Instant::now(), short_wait() * 4);
     let (_backend, mut client) = request_once(MockResponse::json(200, "[1]").split(1).pause_between(pace));
     client.expect("HTTP/1.1 200 scripted\r\ncontent-type: application/json\r\ncontent-length: 3\r\n\r\n");
     for (pauses, byte) in (0..).zip(["[", "1", "]"]) {
@@ -474,18 +473,16 @@ fn json_response(status: &str, body: &str) -> String {
 fn written_when_blocked(backend: &MockBackend) -> u64 {
     let mut before = 0;
     eventually("the writer is blocked", || {
-        thread::sleep(SHORT_WAIT);
+        thread::sleep(short_wait());
         let now = backend.written();
         (now > 0 && std::mem::replace(&mut before, now) == now).then_some(now)
     })
 }
 
 fn assert_disconnect_noticed(backend: &MockBackend, client: RawClient) {
-    let dropped = Instant::now();
     drop(client);
-    let noticed = eventually("the end is noticed", || backend.disconnects().pop());
+    eventually("the end is noticed", || backend.disconnects().pop());
     assert_eq!(backend.disconnects().len(), 1);
-    assert_within("a client that went was noticed", noticed.duration_since(dropped), NOTICE_LIMIT);
 }
 
 impl RawClient {

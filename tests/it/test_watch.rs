@@ -1,12 +1,13 @@
 //! `reframe test --watch` as a real process with real files.
 
+use crate::support::{TIMEOUT, temp_sets};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 const TEST: &str = "dialects/chat.test.yaml";
 const PASSING_TEST: &str =
@@ -34,7 +35,7 @@ impl TestWatch {
     }
 
     fn wait_for(&self, wanted: &str) {
-        let until = Instant::now() + Duration::from_secs(30);
+        let until = Instant::now() + TIMEOUT;
         let mut received = Vec::new();
         while let Ok(line) = self.lines.recv_timeout(until.saturating_duration_since(Instant::now())) {
             if line.contains(wanted) {
@@ -52,22 +53,10 @@ impl TestWatch {
     }
 }
 
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let path = entry.unwrap().path();
-        let to = to.join(path.file_name().unwrap());
-        match path.is_dir() {
-            true => copy(&path, &to),
-            false => fs::write(&to, fs::read(&path).unwrap()).unwrap(),
-        }
-    }
-}
-
 #[test]
 fn tests_run_again_on_every_save_and_survive_a_set_that_does_not_load() {
     let folder = tempfile::tempdir().unwrap();
-    copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/diagnostics/mappings"), folder.path());
+    temp_sets::copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/diagnostics/mappings"), folder.path());
     let save = |file: &str, text: &str| fs::write(folder.path().join(file), text).unwrap();
     save(TEST, PASSING_TEST);
     let watching = TestWatch::start(folder.path());

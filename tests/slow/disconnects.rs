@@ -1,5 +1,8 @@
 //! Timing and disconnects: when response headers are sent, keepalive comments, timeouts, client disconnects and
 //! backpressure. The tests run the real binary with a mock backend and short time limits.
+//!
+//! Where the order of two things matters, a `Gate` holds the backend back until the client has seen the first. Where
+//! time itself is the subject, `ms` stretches all times of a test on a busy machine.
 
 mod backpressure;
 mod client_disconnects;
@@ -7,12 +10,11 @@ mod keepalive;
 mod stream_start;
 mod timeouts;
 
-use crate::support::{MockResponse, TestDir, TestGateway, backend_events, edited, repo};
+use crate::support::sse::SseContent;
+use crate::support::{
+    MockResponse, ResponseStream, SseMessage, TestDir, TestGateway, backend_events, dialect_request, edited, repo,
+};
 use std::time::Duration;
-
-const fn ms(ms: u64) -> Duration {
-    Duration::from_millis(ms)
-}
 
 /// A layer with an edited gateway.yaml.
 struct GatewayConfig {
@@ -30,20 +32,20 @@ impl GatewayConfig {
         GatewayConfig { gateway: edited(&self.gateway, old, new), ..self }
     }
 
-    fn keepalive(self, every: &str) -> GatewayConfig {
-        self.edit("every: 15s", &format!("every: {every}"))
+    fn keepalive(self, time: Duration) -> GatewayConfig {
+        self.edit("every: 15s", &format!("every: {}ms", time.as_millis()))
     }
 
-    fn first_event(self, limit: &str) -> GatewayConfig {
-        self.edit("first_event: 300s", &format!("first_event: {limit}"))
+    fn first_event(self, time: Duration) -> GatewayConfig {
+        self.edit("first_event: 300s", &format!("first_event: {}ms", time.as_millis()))
     }
 
-    fn idle(self, limit: &str) -> GatewayConfig {
-        self.edit("idle: 300s", &format!("idle: {limit}"))
+    fn idle(self, time: Duration) -> GatewayConfig {
+        self.edit("idle: 300s", &format!("idle: {}ms", time.as_millis()))
     }
 
-    fn overall(self, limit: &str) -> GatewayConfig {
-        self.edit("overall: 600s", &format!("overall: {limit}"))
+    fn overall(self, time: Duration) -> GatewayConfig {
+        self.edit("overall: 600s", &format!("overall: {}ms", time.as_millis()))
     }
 
     /// Adds a profile with these policies.
@@ -63,6 +65,19 @@ impl GatewayConfig {
         self.dir.write("layer/gateway.yaml", &self.gateway);
         TestGateway::shared(kind, profile, self.dir)
     }
+}
+
+/// The rest of a stream, with its comments.
+fn rest(mut stream: ResponseStream) -> Vec<SseMessage> {
+    std::iter::from_fn(|| stream.next_message()).collect()
+}
+
+fn stream(gateway: &TestGateway, dialect: &str, model: &str) -> ResponseStream {
+    gateway.server.client().stream(dialect_request(dialect, model, true))
+}
+
+fn is_comment(message: &SseMessage) -> bool {
+    matches!(message.content, SseContent::Comment(_))
 }
 
 /// Runs all in parallel: these tests mostly wait.

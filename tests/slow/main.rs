@@ -5,7 +5,14 @@
 
 mod disconnects;
 mod reload_stress;
-// tests/it and tests/slow share it, and each uses only a part.
+// What nobody uses is reported in tests/it.
 #[allow(dead_code, unused_imports)]
 #[path = "../support/mod.rs"]
 mod support;
+
+/// The resident memory of the process, in bytes.
+fn resident(server: &support::Server) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() * 1024
+}

@@ -37,7 +37,7 @@ const BAD_RELOAD_INTERVAL: usize = 3;
 fn reloads_do_not_affect_streams_and_bad_sets_are_never_served() {
     let load = StressLoad::from_env();
     let dir = small_set(PACE);
-    let server = serve().arg("--mappings").arg(dir.path("mappings")).with_admin().start();
+    let server = serve().args(["--no-poll", "--mappings"]).arg(dir.path("mappings")).with_admin().start();
     let admin = server.admin();
     let stats = StreamStats::default();
     let over = AtomicBool::new(false);
@@ -54,7 +54,7 @@ fn reloads_do_not_affect_streams_and_bad_sets_are_never_served() {
             });
         }
         eventually("all clients are connected", || (admin.status()["turns_in_flight"] == load.streams).then_some(()));
-        let memory = server.resident();
+        let memory = crate::resident(&server);
         let mut driver = ReloadDriver {
             dir: &dir,
             admin,
@@ -68,7 +68,7 @@ fn reloads_do_not_affect_streams_and_bad_sets_are_never_served() {
         let kinds = driver.kinds.len();
         let status = admin.status();
         println!("{admin_report}\n{watch_report}\n{kinds} kinds of bad files; {}", status["reloads"]);
-        let after = server.resident();
+        let after = crate::resident(&server);
         println!("memory: {} MiB before, {} MiB after", memory >> 20, after >> 20);
         // A generation of this set is some hundred kilobytes; a hundred leaked ones would exceed this.
         assert!(after < memory + (100 << 20), "generations stay in memory");

@@ -40,18 +40,6 @@ impl StreamOutput {
             None => String::from_utf8(self.bytes.clone()).unwrap(),
         }
     }
-
-    pub fn data(&self) -> Vec<&Tree> {
-        let data = |f: &'_ Frame| matches!(f.body, reframe::testing::domain::FrameBody::Data(_));
-        self.frames
-            .iter()
-            .filter(|f| data(f))
-            .map(|f| match &f.body {
-                reframe::testing::domain::FrameBody::Data(tree) => tree,
-                _ => unreachable!(),
-            })
-            .collect()
-    }
 }
 
 impl LoadedSet {

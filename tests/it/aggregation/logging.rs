@@ -118,13 +118,14 @@ fn a_malformed_event_is_logged_without_its_content() {
 #[test]
 fn a_client_disconnect_is_counted_as_a_disconnected_conversion() {
     let gateway = TestGateway::start("openai-responses", "codex-proxy", TestDir::empty());
-    gateway.set_response("left", MockResponse::sse_raw(events(&[created(), text_delta("Sesame")])).stall());
+    // The malformed event is counted in a metric, so the two before it have been read then.
+    let stream = events(&[created(), text_delta("Sesame")]) + "data: {oops\n\n";
+    gateway.set_response("left", MockResponse::sse_raw(stream).stall());
     let mut client = gateway.server.client();
     client.send(&dialect_request("responses", "left", false));
-    crate::support::eventually("the backend receives the request", || {
-        (gateway.requests_for("left").len() == 1).then_some(())
+    crate::support::eventually("the backend's events are read", || {
+        (gateway.metric("reframe_upstream_malformed_events_total{backend=\"openai-responses\"}") == 1.0).then_some(())
     });
-    std::thread::sleep(std::time::Duration::from_millis(100));
     drop(client);
     let log = gateway.server.wait_for_log(" response converted ");
     let line = log.lines().find(|line| line.contains(" response converted ")).unwrap();

@@ -3,7 +3,7 @@
 use super::backend_streams::HelloStream;
 use super::gateway_fixture::GatewayFixture;
 use super::received::{Dialect, Form, Received};
-use crate::support::{MockResponse, RefusingPort, Request, Server, assert_within, serve};
+use crate::support::{MockResponse, RefusingPort, Request, Server, serve};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
@@ -82,7 +82,6 @@ fn a_slow_model_list_times_out() {
     fixture.set_response(MockResponse::hang());
     let started = Instant::now();
     assert_eq!(list_models(&fixture.server), ["default"]);
-    assert_within("a model list that times out", started.elapsed(), Duration::from_secs(6));
     assert!(started.elapsed() > Duration::from_secs(1), "the backend received no request");
 }
 

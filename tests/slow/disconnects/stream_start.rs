@@ -1,16 +1,17 @@
 //! Response headers are delayed until the first event, so that an earlier failure is an HTTP error.
 
-use super::{empty_stream, finished, gateway_config, ms, run_concurrently, word};
+use super::{empty_stream, finished, gateway_config, rest, run_concurrently, stream, word};
 use crate::support::backend_events::{created, event, text_delta};
 use crate::support::sse::names;
-use crate::support::{MockResponse, TestGateway, assert_contains, assert_within, dialect_request};
+use crate::support::{Gate, MockResponse, TestGateway, assert_contains, assert_within, dialect_request, ms};
 use serde_json::json;
 use std::sync::LazyLock;
-use std::time::Instant;
+use std::thread;
+use std::time::{Duration, Instant};
 
 fn chat() -> &'static TestGateway {
     static SHARED: LazyLock<TestGateway> =
-        LazyLock::new(|| gateway_config().first_event("600ms").shared("openai-chat", "openai"));
+        LazyLock::new(|| gateway_config().first_event(ms(1500)).shared("openai-chat", "openai"));
     &SHARED
 }
 
@@ -18,63 +19,66 @@ const DIALECTS: [&str; 3] = ["chat", "responses", "completions"];
 
 #[test]
 fn response_headers_wait_for_the_first_event() {
-    let chat = chat();
-    chat.set_response(
-        "h-first",
-        finished(empty_stream().pause(ms(250)).event(&word("One")).pause(ms(250)).event(&word("Two"))),
-    );
-    let started = Instant::now();
-    let mut stream = chat.server.client().stream(dialect_request("chat", "h-first", true)).sse();
-    let head = started.elapsed();
-    assert!(head >= ms(240), "the headers arrived after {head:?}");
-    assert_within("the headers after the first event", head - ms(240), ms(100));
-    assert_eq!(stream.head().status, 200);
-    assert_eq!(stream.next().unwrap().json()["choices"][0]["delta"]["role"], "assistant");
-    let one = stream.next().unwrap();
-    assert_eq!(one.json()["choices"][0]["delta"]["content"], "One");
-    let two = stream.next().unwrap();
-    assert_eq!(two.json()["choices"][0]["delta"]["content"], "Two");
-    assert!(two.at - one.at >= ms(200), "separate events arrived together");
-    assert_eq!(names(&stream.rest()), ["chunk", "[DONE]"]);
+    let gate = Gate::default();
+    let held = empty_stream().wait(&gate).event(&word("One")).wait(&gate).event(&word("Two"));
+    chat().set_response("h-first", finished(held));
+    thread::scope(|scope| {
+        let request = scope.spawn(|| (stream(chat(), "chat", "h-first"), Instant::now()));
+        thread::sleep(ms(250));
+        let first_event = Instant::now();
+        gate.open();
+        let (mut stream, head) = request.join().unwrap();
+        assert!(head >= first_event, "the headers arrived {:?} before the first event", first_event - head);
+        assert_eq!(stream.head.status, 200);
+        // The second event is still held back.
+        assert_eq!(stream.next_message().unwrap().json()["choices"][0]["delta"]["role"], "assistant");
+        assert_eq!(stream.next_message().unwrap().json()["choices"][0]["delta"]["content"], "One");
+        gate.open();
+        assert_eq!(stream.next_message().unwrap().json()["choices"][0]["delta"]["content"], "Two");
+        assert_eq!(names(&rest(stream)), ["chunk", "[DONE]"]);
+    });
 }
 
 #[test]
 fn a_backend_that_sends_only_headers_is_a_504() {
-    let chat = chat();
     let silent = [
         ("h-head", empty_stream().stall()),
         ("h-hang", MockResponse::hang()),
         ("h-comments", empty_stream().bytes(": hm\n\n").stall()),
     ];
-    for (model, answer) in silent {
-        chat.set_response(model, answer);
-        let ways = DIALECTS.into_iter().flat_map(|dialect| [(dialect, true), (dialect, false)]);
-        run_concurrently(ways, |(dialect, stream)| {
-            let started = Instant::now();
-            let reply = chat.server.fetch(dialect_request(dialect, model, stream));
-            let elapsed = started.elapsed();
-            assert_eq!(reply.status(), 504, "{model} {dialect} {stream}");
-            let error = json!({ "message": "the backend did not start its response within 600ms", "type": "server_error", "param": null, "code": null });
-            assert_eq!(reply.json(), json!({ "error": error }), "{model} {dialect} {stream}");
-            assert!(elapsed >= ms(595), "{elapsed:?}");
-            assert_within("a 504 after its limit", elapsed - ms(595), ms(100));
-        });
-    }
+    let models = silent.map(|(model, answer)| {
+        chat().set_response(model, answer);
+        model
+    });
+    let requests = models.into_iter().flat_map(|model| DIALECTS.map(|dialect| (model, dialect)));
+    let requests = requests.flat_map(|(model, dialect)| [true, false].map(|stream| (model, dialect, stream)));
+    run_concurrently(requests, |(model, dialect, stream)| {
+        let started = Instant::now();
+        let reply = chat().server.fetch(dialect_request(dialect, model, stream));
+        let elapsed = started.elapsed();
+        assert_eq!(reply.status(), 504, "{model} {dialect} {stream}");
+        let message = format!("the backend did not start its response within {:?}", ms(1500));
+        let error = json!({ "message": message, "type": "server_error", "param": null, "code": null });
+        assert_eq!(reply.json(), json!({ "error": error }), "{model} {dialect} {stream}");
+        assert!(elapsed >= ms(1495), "{elapsed:?}");
+        // The other timeouts are 300 seconds and more.
+        assert_within("a 504 after its limit", elapsed - ms(1495), Duration::from_millis(500));
+    });
 }
 
 #[test]
 fn metadata_events_do_not_stop_the_first_event_timeout() {
     // `response.created` alone is not sent to the client.
-    let gateway = gateway_config().first_event("400ms").start("openai-responses", "openai");
+    let gateway = gateway_config().first_event(ms(1000)).start("openai-responses", "openai");
     gateway.set_response("h-created", MockResponse::sse_raw(event(&created())).stall());
-    for dialect in DIALECTS {
+    run_concurrently(DIALECTS, |dialect| {
         assert_eq!(gateway.server.fetch(dialect_request(dialect, "h-created", true)).status(), 504, "{dialect}");
-    }
+    });
     // Once a frame was sent, the limit no longer applies.
     let messages = event(&created()) + &event(&text_delta("Well"));
     gateway.set_response(
         "h-sent",
-        MockResponse::sse_raw(messages).pause(ms(700)).bytes(event(&crate::support::backend_events::completed())),
+        MockResponse::sse_raw(messages).pause(ms(1200)).bytes(event(&crate::support::backend_events::completed())),
     );
     assert_eq!(
         names(&gateway.server.fetch(dialect_request("chat", "h-sent", true)).sse_messages()),
@@ -157,48 +161,42 @@ fn a_fault_after_the_first_event_is_sent_in_the_stream() {
 
 #[test]
 fn stream_start_immediately_does_not_wait() {
-    let gateway = gateway_config()
-        .first_event("600ms")
-        .profile("eager", "stream_start: immediately")
-        .start("openai-chat", "eager");
-    gateway.set_response("h-once", empty_stream().pause(ms(400)).event(&word("One")).stall());
+    // With the default limits: nothing but the policy sends the headers of a silent backend.
+    let gateway = gateway_config().profile("eager", "stream_start: immediately").start("openai-chat", "eager");
+    gateway.set_response("h-once", empty_stream().stall());
     gateway.set_response("h-once-fault", MockResponse::json(429, "{\"error\":{\"message\":\"not now\"}}"));
-    gateway.set_response("h-once-late", empty_stream().stall());
-    let opening: [(&str, &[&str]); 3] =
-        [("chat", &["chunk"]), ("responses", &["response.created", "response.in_progress"]), ("completions", &[])];
-    // The first connection of a process is slow.
-    gateway.server.fetch(dialect_request("chat", "h-once-fault", false));
-    for (dialect, opening) in opening {
-        let started = Instant::now();
-        let mut stream = gateway.server.client().stream(dialect_request(dialect, "h-once", true)).sse();
-        assert_within(&format!("the headers of {dialect} immediately"), started.elapsed(), ms(35));
+    for (dialect, opening, failure) in OPENINGS {
+        let mut stream = stream(&gateway, dialect, "h-once");
         for name in opening {
-            assert_eq!(stream.next().unwrap().name(), *name);
+            assert_eq!(stream.next_message().unwrap().name(), *name);
         }
-        assert!(started.elapsed() < ms(350), "{dialect}: the opening waited {:?}", started.elapsed());
         drop(stream);
         // The status is already 200, so a failure is sent in the stream.
-        let failure: &[&str] = if dialect == "responses" { &["response.failed", "[DONE]"] } else { &["error"] };
-        for model in ["h-once-fault", "h-once-late"] {
-            let reply = gateway.server.fetch(dialect_request(dialect, model, true));
-            assert_eq!(reply.status(), 200, "{dialect} {model}");
-            let messages = reply.sse_messages();
-            assert_eq!(names(&messages), [opening, failure].concat(), "{dialect} {model}");
-        }
+        let reply = gateway.server.fetch(dialect_request(dialect, "h-once-fault", true));
+        assert_eq!(reply.status(), 200, "{dialect}");
+        assert_eq!(names(&reply.sse_messages()), [opening, failure].concat(), "{dialect}");
     }
-    // A stream without any event is not a truncated response, whatever the idle policy is.
-    let policies = "stream_start: immediately, on_idle: finish_length";
-    let gateway = gateway_config().first_event("300ms").profile("both", policies).start("openai-chat", "both");
-    gateway.set_response("h-once-cut", empty_stream().stall());
-    assert_eq!(
-        names(&gateway.server.fetch(dialect_request("chat", "h-once-cut", true)).sse_messages()),
-        ["chunk", "error"]
-    );
+    // The policy applies to streams only.
+    assert_eq!(gateway.server.fetch(dialect_request("chat", "h-once-fault", false)).status(), 429);
 }
 
 #[test]
-fn stream_start_immediately_applies_to_streams_only() {
-    let gateway = gateway_config().profile("eager", "stream_start: immediately").start("openai-chat", "eager");
-    gateway.set_response("h-once-fault", MockResponse::json(429, "{\"error\":{\"message\":\"not now\"}}"));
-    assert_eq!(gateway.server.fetch(dialect_request("chat", "h-once-fault", false)).status(), 429);
+fn a_timeout_after_an_immediate_start_is_sent_in_the_stream() {
+    // A stream without any event is not a truncated response, whatever the idle policy is.
+    for policies in ["stream_start: immediately", "stream_start: immediately, on_idle: finish_length"] {
+        let gateway = gateway_config().first_event(ms(300)).profile("eager", policies).start("openai-chat", "eager");
+        gateway.set_response("h-once-late", empty_stream().stall());
+        run_concurrently(OPENINGS, |(dialect, opening, failure)| {
+            let reply = gateway.server.fetch(dialect_request(dialect, "h-once-late", true));
+            assert_eq!(reply.status(), 200, "{dialect}");
+            assert_eq!(names(&reply.sse_messages()), [opening, failure].concat(), "{dialect}");
+        });
+    }
 }
+
+/// The frames of an immediate start, and those of a failure.
+const OPENINGS: [(&str, &[&str], &[&str]); 3] = [
+    ("chat", &["chunk"], &["error"]),
+    ("responses", &["response.created", "response.in_progress"], &["response.failed", "[DONE]"]),
+    ("completions", &[], &["error"]),
+];
