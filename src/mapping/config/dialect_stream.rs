@@ -3,7 +3,7 @@
 use super::dialect::{Compiler, DisabledFrame, FrameContent, FramePlan, SchemaOf, StreamEncoding};
 use super::dialect_order;
 use crate::diagnostics::{Code, Diagnostic};
-use crate::domain::variables::{RecordType, VariableType, variables_at};
+use crate::domain::variables::{self, variables_at};
 use crate::domain::{MomentKind, StreamFormat, Tree};
 use crate::mapping::language::cacheable::is_cacheable;
 use crate::mapping::language::scope::VariableScope;
@@ -91,8 +91,7 @@ impl Compiler<'_, '_> {
             StreamFormat::Sse => "text/event-stream; charset=utf-8",
             StreamFormat::Ndjson => "application/x-ndjson",
         });
-        let scope = self
-            .scope("`framing:`", [("data", VariableType::Record(RecordType::Untyped)), ("frame", VariableType::Text)]);
+        let scope = self.scope("`framing:`", [variables::DATA, variables::FRAME]);
         let event = match fields.get("event") {
             Some(node) if self.has_line_break(node, "event name") => return None,
             Some(node) => Some(self.skeletons.compile(node, &scope)?),
@@ -111,7 +110,6 @@ impl Compiler<'_, '_> {
         scope: &VariableScope,
     ) -> Option<(FramePlan, FrameState)> {
         let cx = self.context.cx;
-        let scope = scope.with("frame", VariableType::Text);
         // Discard the policies that other frames read.
         self.skeletons.pool.take_policies_read();
         let fields = FieldReader::of(&entry.value, format!("the frame `{}`", entry.key), cx)?;
