@@ -1,11 +1,11 @@
 //! The records that variables consist of. Each field is declared once: its name, its type and how its value is read.
 
 use super::{Value, Variable, VariableType as T};
-use crate::domain::emit::ANNOTATION_KINDS;
+use crate::domain::event::AnnotationKind;
 use crate::domain::{Choice, Fault, FaultKind, Finish, Item, ItemKind, ItemState, Part, PartKind, TurnState, Usage};
 
-/// Declares the records. Those of `typed` are read from a Rust type, with an expression for each field; those of `json`
-/// are JSON objects whose members have the names of the fields.
+/// Declares the records. Those of `typed` are read from a Rust type, with an expression for each field. Those of `json`
+/// are JSON objects; a field is the member of the same name.
 macro_rules! records {
     (
         typed {$(
@@ -149,7 +149,7 @@ records! {
     }
     json {
         Annotation {
-            kind: T::Enum(ANNOTATION_KINDS);
+            kind: T::Enum(AnnotationKind::NAMES);
             url: T::Text;
             title: T::Text;
             file: T::Text;
