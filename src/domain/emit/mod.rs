@@ -125,7 +125,9 @@ pub(crate) use emissions;
 
 /// Declares a struct that several fields of an emission are read into, one for each of its members.
 macro_rules! emit_group {
-    ($(#[$attribute:meta])* pub struct $name:ident { $($field:ident: $type:ty $(= $default:expr)?),* $(,)? }) => {
+    ($(#[$attribute:meta])* pub struct $name:ident {
+        $($field:ident $(as $key:literal)?: $type:ty $(= $default:expr)?),* $(,)?
+    }) => {
         $(#[$attribute])*
         pub struct $name {
             $(pub $field: $type,)*
@@ -133,12 +135,12 @@ macro_rules! emit_group {
 
         impl $crate::domain::emit::EmitField for $name {
             const SPEC: $crate::domain::emit::EmitSpec =
-                $crate::domain::emit::EmitSpec::Group($crate::domain::emit::specs!($($field: $type),*));
+                $crate::domain::emit::EmitSpec::Group($crate::domain::emit::specs!($($field $(as $key)?: $type),*));
 
             fn take(_: &str, fields: &mut $crate::domain::emit::EmittedFields) -> Option<$name> {
-                use $crate::domain::emit::EmitField;
+                use $crate::domain::emit::{EmitField, field_name};
                 Some($name {
-                    $($field: <$type as EmitField>::take(stringify!($field), fields)
+                    $($field: <$type as EmitField>::take(field_name!($field $(as $key)?), fields)
                         $(.or_else(|| Some($default)))? ?,)*
                 })
             }

@@ -114,7 +114,7 @@ impl Compiler<'_, '_> {
         self.skeletons.pool.take_policies_read();
         let fields = FieldReader::of(&entry.value, format!("the frame `{}`", entry.key), cx)?;
         let when = match fields.get("when") {
-            Some(node) => Some(self.skeletons.condition(node, &scope)?),
+            Some(node) => Some(self.skeletons.condition(node, scope)?),
             None => None,
         };
         // A frame that policies disable is not part of the plan, but it is checked all the same.
@@ -135,7 +135,7 @@ impl Compiler<'_, '_> {
         let own_schema = fields.get("schema").or(schema);
         let (content, schema) = match (data, text, comment) {
             (Some(data), None, None) => {
-                let skeleton = self.with_base(base.filter(|_| has_base), data, &scope)?;
+                let skeleton = self.with_base(base.filter(|_| has_base), data, scope)?;
                 let schema = match own_schema {
                     _ if is_off => None,
                     Some(node) => self.schema(text_of(node, cx)?, SchemaOf::Frame, node.span),
@@ -143,8 +143,8 @@ impl Compiler<'_, '_> {
                 };
                 (FrameContent::Data(skeleton), schema)
             }
-            (None, Some(text), None) => (FrameContent::Text(self.skeletons.compile(text, &scope)?), None),
-            (None, None, Some(comment)) => (FrameContent::Comment(self.skeletons.compile(comment, &scope)?), None),
+            (None, Some(text), None) => (FrameContent::Text(self.skeletons.compile(text, scope)?), None),
+            (None, None, Some(comment)) => (FrameContent::Comment(self.skeletons.compile(comment, scope)?), None),
             (None, None, None) => {
                 let message = format!("the frame `{}` has no content", entry.key);
                 let help = "a frame has exactly one of `data:`, `text:` and `comment:`";
