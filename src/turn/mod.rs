@@ -216,7 +216,9 @@ impl Turn {
             | Event::Reasoning { choice, .. }
             | Event::Annotation { choice, .. }
             | Event::Logprobs { choice, .. } => *choice,
-            _ => return Some(event),
+            Event::Tool { .. } | Event::Batch { .. } | Event::Close { .. } => return Some(event),
+            Event::Start { .. } | Event::Usage { .. } | Event::Finish { .. } => return Some(event),
+            Event::Fault { .. } | Event::End => return Some(event),
         };
         if !self.must_wait_for_call(choice, on_moment) {
             // Earlier events come first.
