@@ -1,9 +1,10 @@
 //! Static routes: responses without a backend, such as the list of models.
 
 use super::response;
+use crate::domain::variables;
 use crate::domain::{Fault, FaultKind, Tree};
 use crate::engine::render;
-use crate::engine::render::{Scope, Value};
+use crate::engine::render::Scope;
 use crate::mapping::config::gateway::GatewayPlan;
 use crate::mapping::config::static_routes::StaticRoute;
 use percent_encoding::percent_decode_str;
@@ -53,10 +54,8 @@ pub fn render(
             model_entry(&id, found.backend)
         }
     };
-    let scope = Scope::default()
-        .with("models", Value::Tree(&models))
-        .with("build", Value::Tree(&build))
-        .with("model", Value::Tree(&model));
+    let scope =
+        Scope::default().set(variables::MODELS, &models).set(variables::BUILD, &build).set(variables::MODEL, &model);
     let body = render::render(&route.body, &scope, &route.pool)
         .map_err(|e| Fault::new(FaultKind::Internal, format!("the static route could not be rendered: {e}")))?;
     Ok(response::json(200, &body.unwrap_or_default()))

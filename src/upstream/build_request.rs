@@ -2,9 +2,10 @@
 
 use super::adapt_request::{AdaptedRequest, adapt};
 use super::secrets::Secret;
+use crate::domain::variables;
 use crate::domain::{Fault, FaultKind, Tree, TurnRequest};
 use crate::engine::render;
-use crate::engine::render::{RenderError, Scope, Value};
+use crate::engine::render::{RenderError, Scope};
 use crate::mapping::config::backend_address::BackendAddress;
 use crate::mapping::config::backend_request::{MergeAdjacent, RequestTemplate};
 use crate::mapping::config::capabilities::{FieldEdits, StreamMode};
@@ -41,7 +42,7 @@ pub fn prepare(
         StreamMode::AsRequested => request.stream,
     };
     let upstream = Tree::map([("stream", Tree::from(stream))]);
-    let scope = Scope::request(&request).with("upstream", Value::Tree(&upstream));
+    let scope = Scope::request(&request).set(variables::UPSTREAM, &upstream);
     let mut body = render(render::render(&template.body, &scope, &template.pool))?;
     template.merge_adjacent.iter().for_each(|plan| merge_adjacent(&mut body, plan));
     let body = apply_field_edits(body, &request.view, &address.capabilities.fields, &mut dropped)?;
@@ -65,7 +66,7 @@ fn path(template: &RequestTemplate, request: &TurnRequest, upstream: &Tree) -> R
     let prefix = template.models.as_ref().and_then(|m| m.prefix.as_deref()).unwrap_or_default();
     let model = request.model.strip_prefix(prefix).unwrap_or(&request.model);
     let model = utf8_percent_encode(model, SEGMENT).to_string();
-    let scope = Scope::default().with("model", Value::text(&model)).with("upstream", Value::Tree(upstream));
+    let scope = Scope::default().set(variables::MODEL_NAME, &model).set(variables::UPSTREAM, upstream);
     let path = render(render::render(&template.path, &scope, &template.pool))?;
     let path = path.as_str().unwrap_or_default();
     // URL parsers resolve dot segments, so a model name could change the path.
@@ -85,7 +86,7 @@ pub fn headers(
 ) -> Result<HeaderMap, Fault> {
     let secret = Tree::map([("key", key.map_or(Tree::Null, |k| Tree::from(k.expose())))]);
     let build = Tree::map([("version", Tree::from(env!("CARGO_PKG_VERSION")))]);
-    let scope = scope.with("secret", Value::Tree(&secret)).with("build", Value::Tree(&build));
+    let scope = scope.clone().set(variables::SECRET, &secret).set(variables::BUILD, &build);
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(

@@ -5,7 +5,7 @@ use crate::support::replay::LoadedSet;
 use crate::support::{Reply, Request, Server, docs, eventually, serve, temp_sets};
 use reframe::testing::diagnostics::{FileId, Findings, render_all};
 use reframe::testing::domain::emit::{
-    DELTA_KINDS, EVENTS, FORMAT, ITEMS, OBSERVATIONS, PARTS, SCALARS, TOOL_CHOICE, TOOLS,
+    DeltaKind, EVENTS, FORMAT, ITEMS, OBSERVATIONS, PARTS, SCALARS, TOOL_CHOICE, TOOLS,
 };
 use reframe::testing::domain::policy::BUILT_IN;
 use reframe::testing::domain::variables::RecordType;
@@ -274,7 +274,7 @@ fn every_key_and_word_of_the_language_is_in_the_docs() {
         [MomentKind::NAMES, FaultKind::NAMES, Finish::NAMES, Conversion::NAMES, RequiredType::NAMES].concat();
     words.extend([Transport::NAMES, Framing::NAMES, Unmatched::NAMES, Validation::NAMES, StreamFormat::NAMES].concat());
     words.extend([OnUnsupported::NAMES, StreamMode::NAMES, SystemMessages::NAMES, Auth::NAMES].concat());
-    words.extend(DELTA_KINDS);
+    words.extend(DeltaKind::NAMES);
     for grammar in [&EVENTS, &ITEMS, &PARTS, &TOOLS, &OBSERVATIONS] {
         words.extend(grammar.kinds.iter().flat_map(|w| w.fields).map(|f| f.name).chain(grammar.names()));
     }
