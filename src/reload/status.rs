@@ -3,9 +3,10 @@
 use super::{Cause, Generation, NeedsRestart, RejectedSet, ReloadOutcome, Reloader};
 use crate::diagnostics;
 use crate::diagnostics::{Diagnostic, Severity, Sources};
+use jiff::Timestamp;
 use reframe_json::Tree;
 use std::sync::{Arc, Weak};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 /// What the reloader remembers besides the current generation.
 pub struct History {
@@ -220,28 +221,13 @@ fn needs_restart_tree(needs: &[NeedsRestart]) -> Tree {
 
 /// `2026-01-01T00:00:00.007Z`
 fn format_time(time: SystemTime) -> String {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let (seconds, millis) = (since.as_secs(), since.subsec_millis());
-    let (days, rest) = (seconds / 86_400, seconds % 86_400);
-    // Years are counted from March, which puts the leap day at the end of the year. 719 468 days separate 0000-03-01
-    // and 1970-01-01.
-    let days = days + 719_468;
-    let era = days / 146_097;
-    let day_of_era = days % 146_097;
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
-    let year = era * 400 + year_of_era + u64::from(month <= 2);
-    let (hour, minute, second) = (rest / 3_600, rest / 60 % 60, rest % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
+    format!("{:.3}", Timestamp::try_from(time).unwrap_or_default())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
+    use std::time::{Duration, UNIX_EPOCH};
 
     #[test]
     fn a_time_is_formatted_as_rfc_3339() {
