@@ -8,6 +8,7 @@ use poem::error::RouteError;
 use poem::http::Uri;
 use poem::{Endpoint, Request, Response, Route};
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -60,30 +61,29 @@ impl fmt::Debug for PathTable {
 
 /// Patterns with their targets: poem accepts each pattern once.
 #[derive(Default)]
-struct Paths(Vec<(String, Vec<Target>)>);
+struct Paths(BTreeMap<String, Vec<Target>>);
 
 impl Paths {
     fn add(&mut self, path: &str, target: Target) {
-        let Some(pattern) = pattern(path) else { return };
-        match self.0.iter_mut().find(|(known, _)| *known == pattern) {
-            Some((_, targets)) => targets.push(target),
-            None => self.0.push((pattern, vec![target])),
+        if let Some(pattern) = pattern(path) {
+            self.0.entry(pattern).or_default().push(target);
         }
     }
 
     /// The gateway's own endpoints give way to those of the mappings.
     fn add_if_free(&mut self, path: &str, target: Target) {
-        if pattern(path).is_some_and(|pattern| self.0.iter().all(|(known, _)| *known != pattern)) {
-            self.add(path, target);
+        if let Some(pattern) = pattern(path) {
+            self.0.entry(pattern).or_insert_with(|| vec![target]);
         }
     }
 
-    fn build(mut self) -> Result<PathTable, RouteError> {
+    fn build(self) -> Result<PathTable, RouteError> {
         // poem tries literal paths first, then regular expressions in the order in which they were added. The more
         // specific one is longer: `{model}:verb` is tried before `{model}`.
-        self.0.sort_by_key(|(pattern, _)| Reverse(pattern.len()));
+        let mut paths: Vec<_> = self.0.into_iter().collect();
+        paths.sort_by_key(|(pattern, _)| Reverse(pattern.len()));
         let mut route = Route::new();
-        for (pattern, targets) in self.0 {
+        for (pattern, targets) in paths {
             let targets: Arc<[Target]> = targets.into();
             let found = make_sync(move |_| Response::builder().extension(targets.clone()).finish());
             route = route.try_at(pattern, found)?;

@@ -12,7 +12,7 @@ use crate::mapping::config::route::RoutePlan;
 use crate::reload::{Generation, Reloader, Target};
 use crate::telemetry::Metrics;
 use crate::upstream::ClientPool;
-use poem::http::{HeaderName, Method};
+use poem::http::HeaderName;
 use poem::{Endpoint, Request, Response};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -82,39 +82,49 @@ impl Gateway {
     async fn route(&self, generation: &Arc<Generation>, request: Request, id: &str) -> Response {
         let gateway = &generation.plan.gateway;
         let targets = generation.paths.find(request.uri()).await;
-        let routes = || targets.iter().filter_map(|target| route_of(gateway, *target));
-        // Errors outside a route have the format of the first one.
-        let dialect = routes().chain(&gateway.routes).find_map(|route| route.variants.default_dialect());
-        let dialect = dialect.map(|dialect| &**dialect);
-        if let Err(fault) = self.check_access(gateway, &targets, &request) {
-            return response::fault(dialect, &fault);
-        }
-        let path = request.uri().path();
-        let Some(target) =
-            targets.iter().find(|target| methods(gateway, **target).contains(&request.method().as_str()))
-        else {
-            if targets.is_empty() {
-                return unknown_path(dialect, path);
-            }
+        let on_path = targets.iter().find_map(|target| match target {
+            Target::Route(at) => gateway.routes.get(*at),
+            Target::StaticRoute(_) | Target::Metrics | Target::Status | Target::ApiDocs => None,
+        });
+        self.serve(generation, &targets, request, id).await.unwrap_or_else(|fault| {
+            // Errors of a path without a route have the format of the first route.
+            let route = on_path.or(gateway.routes.first());
+            let dialect = route.and_then(|route| route.variants.default_dialect());
+            let mut response = response::fault(dialect.map(|dialect| &**dialect), &fault);
             let allowed: Vec<&str> = targets.iter().flat_map(|target| methods(gateway, *target)).collect();
-            return method_not_allowed(dialect, path, request.method(), &allowed);
-        };
-        match target {
-            Target::Route(at) => self.route_turn(generation, &gateway.routes[*at], request, id).await,
-            Target::StaticRoute(at) => {
+            if let (FaultKind::WrongMethod, Ok(value)) = (fault.kind, allowed.join(", ").parse()) {
+                response.headers_mut().insert("allow", value);
+            }
+            response
+        })
+    }
+
+    async fn serve(
+        &self,
+        generation: &Arc<Generation>,
+        targets: &[Target],
+        request: Request,
+        id: &str,
+    ) -> Result<Response, Fault> {
+        let gateway = &generation.plan.gateway;
+        self.check_access(gateway, targets, &request)?;
+        let (method, path) = (request.method(), request.uri().path());
+        let unknown_path = || Fault::new(FaultKind::UnknownPath, format!("unknown endpoint: {path}"));
+        match targets.iter().find(|target| methods(gateway, **target).contains(&method.as_str())) {
+            None if targets.is_empty() => Err(unknown_path()),
+            None => Err(Fault::new(FaultKind::WrongMethod, format!("{path} does not allow {method}"))),
+            Some(Target::Route(at)) => Ok(self.route_turn(generation, &gateway.routes[*at], request, id).await),
+            Some(Target::StaticRoute(at)) => {
                 let static_route = &gateway.static_routes[*at];
                 let models = match static_route.prefix() {
                     None => self.app_state.models.all(gateway, &self.app_state.client_pool).await,
                     Some(_) => Vec::new(),
                 };
                 static_routes::render(static_route, gateway, &models, path, self.started_at)
-                    .unwrap_or_else(|fault| response::fault(dialect, &fault))
             }
-            Target::Metrics => status::metrics(&self.reloader, &self.app_state),
-            Target::Status => status::status(&self.reloader),
-            Target::ApiDocs => {
-                self.api_docs.respond(generation, &request).unwrap_or_else(|| unknown_path(dialect, path))
-            }
+            Some(Target::Metrics) => Ok(status::metrics(&self.reloader, &self.app_state)),
+            Some(Target::Status) => Ok(status::status(&self.reloader)),
+            Some(Target::ApiDocs) => self.api_docs.respond(generation, &request).ok_or_else(unknown_path),
         }
     }
 
@@ -139,7 +149,10 @@ impl Gateway {
         id: &str,
     ) -> Response {
         let response = match route.variants.select(|name| joined_header(&request, name)) {
-            Some(Ok(variant)) => self.turn(generation, variant.plan.clone(), route, request, id).await,
+            Some(Ok(variant)) => {
+                let turn = self.turn(generation, &variant.plan, route, request, id).await;
+                turn.unwrap_or_else(|fault| response::fault(Some(&variant.plan), &fault))
+            }
             Some(Err(rejected)) => response::fault(Some(rejected.plan), &rejected.fault),
             None => response::fault(None, &Fault::new(FaultKind::Internal, "the route has no dialect")),
         };
@@ -150,49 +163,19 @@ impl Gateway {
     async fn turn(
         &self,
         generation: &Arc<Generation>,
-        dialect: Arc<DialectPlan>,
+        dialect: &Arc<DialectPlan>,
         route: &RoutePlan,
         mut request: Request,
         id: &str,
-    ) -> Response {
-        let limits = generation.plan.gateway.limits;
-        let Some(slot) = ConcurrencySlot::acquire(&self.turns_in_flight, limits.streams, generation) else {
-            let requests = if limits.streams == 1 { "request" } else { "requests" };
-            let message = format!("concurrency limit reached ({} {requests} in flight)", limits.streams);
-            let fault = Fault { retry_after: Some(1), ..Fault::new(FaultKind::Overloaded, message) };
-            return response::fault(Some(&dialect), &fault);
-        };
-        let keepalive = keepalive_interval(&generation.plan.gateway.keepalive, &request);
-        let body = match body::read(request.take_body(), limits.body_bytes).await {
-            Ok(body) => body,
-            Err(fault) => return response::fault(Some(&dialect), &fault),
-        };
-        let context = TurnContext {
-            generation,
-            dialect: dialect.clone(),
-            app_state: &self.app_state,
-            keepalive,
-            validation: route.validation,
-            id,
-        };
-        match turn_response::respond(context, &body, slot).await {
-            Ok(response) => response,
-            Err(fault) => response::fault(Some(&dialect), &fault),
-        }
+    ) -> Result<Response, Fault> {
+        let gateway = &generation.plan.gateway;
+        let slot = ConcurrencySlot::acquire(&self.turns_in_flight, gateway.limits.streams, generation)?;
+        let keepalive = keepalive_interval(&gateway.keepalive, &request);
+        let body = body::read(request.take_body(), gateway.limits.body_bytes).await?;
+        let (dialect, validation, app_state) = (dialect.clone(), route.validation, &*self.app_state);
+        let context = TurnContext { generation, dialect, app_state, keepalive, validation, id };
+        turn_response::respond(context, &body, slot).await
     }
-}
-
-fn unknown_path(dialect: Option<&DialectPlan>, path: &str) -> Response {
-    response::fault(dialect, &Fault::new(FaultKind::UnknownPath, format!("unknown endpoint: {path}")))
-}
-
-fn method_not_allowed(dialect: Option<&DialectPlan>, path: &str, method: &Method, allowed: &[&str]) -> Response {
-    let message = format!("{path} does not allow {method}");
-    let mut response = response::fault(dialect, &Fault::new(FaultKind::WrongMethod, message));
-    if let Ok(value) = allowed.join(", ").parse() {
-        response.headers_mut().insert("allow", value);
-    }
-    response
 }
 
 pub(super) fn header<'r>(request: &'r Request, name: &str) -> Option<&'r str> {
@@ -204,13 +187,6 @@ fn joined_header(request: &Request, name: &str) -> Option<String> {
     let mut values = request.headers().get_all(name).iter().map(|v| String::from_utf8_lossy(v.as_bytes()));
     let first = values.next()?.into_owned();
     Some(values.fold(first, |all, value| format!("{all}, {value}")))
-}
-
-fn route_of(gateway: &GatewayPlan, target: Target) -> Option<&RoutePlan> {
-    match target {
-        Target::Route(at) => gateway.routes.get(at),
-        Target::StaticRoute(_) | Target::Metrics | Target::Status | Target::ApiDocs => None,
-    }
 }
 
 /// The methods that a target allows. GET includes HEAD, but for routes: a turn needs the body of a response.

@@ -38,7 +38,7 @@ pub fn render(
         .with("model", Value::Tree(&model));
     let body = render::render(&route.body, &scope, &route.pool)
         .map_err(|e| Fault::new(FaultKind::Internal, format!("the static route could not be rendered: {e}")))?;
-    Ok(response::json(200, &body.unwrap_or_default()))
+    Ok(response::json(200, body.unwrap_or_default().to_json()))
 }
 
 pub fn unknown_model(id: &str) -> Fault {
