@@ -155,34 +155,32 @@ fn flatten(tree: Tree) -> Vec<Tree> {
 }
 
 /// Applies the configured `fields:` edits to the body: they have the last word.
-fn apply_field_edits(body: Tree, view: &Tree, edits: &FieldEdits, dropped: &mut Vec<String>) -> Result<Tree, Fault> {
-    let Tree::Map(mut members) = body else { return Ok(body) };
+fn apply_field_edits(
+    mut body: Tree,
+    view: &Tree,
+    edits: &FieldEdits,
+    dropped: &mut Vec<String>,
+) -> Result<Tree, Fault> {
     for (name, value) in view.get("forwarded").and_then(Tree::as_map).unwrap_or(&[]) {
-        if !members.iter().any(|(k, _)| k == name) {
-            members.push((name.clone(), value.clone()));
+        if body.get(name).is_none() {
+            body.insert(name.clone(), value.clone());
         }
     }
-    if let Some(name) = edits.reject.iter().find(|name| members.iter().any(|(k, _)| **k == ***name)) {
+    if let Some(name) = edits.reject.iter().find(|name| body.get(name).is_some()) {
         let message = format!("this backend does not support `{name}`");
         return Err(Fault::new(FaultKind::Unsupported, message).param(name.as_str()));
     }
-    for name in &edits.drop {
-        if let Some(at) = members.iter().position(|(k, _)| **k == **name) {
-            members.remove(at);
-            dropped.push(name.clone());
-        }
+    dropped.extend(edits.drop.iter().filter(|name| body.get(name).is_some()).cloned());
+    if let Tree::Map(members) = &mut body {
+        members.retain(|(name, _)| !edits.drop.iter().any(|dropped| **dropped == **name));
     }
     for (name, value) in &edits.default {
-        if !members.iter().any(|(k, _)| **k == **name) {
-            members.push((name.as_str().into(), value.clone()));
+        if body.get(name).is_none() {
+            body.insert(name.as_str(), value.clone());
         }
     }
-    for (name, value) in &edits.force {
-        match members.iter_mut().find(|(k, _)| **k == **name) {
-            Some((_, old)) => *old = value.clone(),
-            None => members.push((name.as_str().into(), value.clone())),
-        }
-    }
+    edits.force.iter().for_each(|(name, value)| body.insert(name.as_str(), value.clone()));
+    let Tree::Map(members) = &mut body else { return Ok(body) };
     for (from, to) in &edits.rename {
         if let Some(at) = members.iter().position(|(k, _)| **k == **from) {
             // Keys are unique: a member that already has the new name is replaced.
@@ -191,7 +189,7 @@ fn apply_field_edits(body: Tree, view: &Tree, edits: &FieldEdits, dropped: &mut 
             members.retain(|(k, _)| index.next() == Some(at) || **k != **to);
         }
     }
-    Ok(Tree::Map(members))
+    Ok(body)
 }
 
 fn render(rendered: Result<Option<Tree>, RenderError>) -> Result<Tree, Fault> {

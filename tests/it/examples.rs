@@ -179,7 +179,7 @@ fn the_edits_in_the_readme_work_as_described() {
         let chat = files.iter_mut().find(|f| f.name == "dialects/chat.yaml").unwrap();
         assert!(chat.text.contains(from), "{from}");
         chat.text = chat.text.replace(from, to).into();
-        generation::build(&files, 2, None, &reframe::testing::mapping::Overrides::default())
+        generation::build(&files, 2, None, &reframe::testing::mapping::Overrides::default(), None)
             .map_err(|error| error.summary())
     };
     assert!(edit("chatcmpl-", "hello-").is_ok());

@@ -288,7 +288,17 @@ fn an_error_before_the_first_frame_has_an_http_status_even_for_a_stream() {
 
 #[test]
 fn an_unknown_path_is_not_found() {
-    for path in ["/", "/v1", "/v1/chat", "/v1/chat/completions/", "/v1/models/", "//v1/models"] {
+    for path in [
+        "/",
+        "/v1",
+        "/v1/chat",
+        "/v1/chat/completions/",
+        "/v1/models/",
+        "//v1/models",
+        "/v1//models",
+        "/v1/%6dodels",
+        "/V1/models",
+    ] {
         let message = format!("unknown endpoint: {path}");
         let rejected = error_body(404, Request::get(path));
         assert_eq!(rejected, envelope(&message, Value::Null, json!("unknown_url")));
@@ -308,6 +318,28 @@ fn a_wrong_method_gets_the_allowed_methods() {
         assert_eq!((reply.status(), reply.header("allow")), (405, Some(allowed)));
         assert_eq!(reply.json(), envelope(&format!("{path} does not allow {method}"), Value::Null, Value::Null));
     }
+}
+
+#[test]
+fn a_path_may_have_a_parameter_before_a_verb() {
+    let dir = TestDir::shipped();
+    let endpoint = "endpoint: \"POST /v1beta/models/{model}:complete\"";
+    dir.edit("mappings/gateway.yaml", "endpoint: POST /v1/completions", endpoint);
+    let server = serve().in_folder(&dir.path("")).start();
+    let post = |path: &str| {
+        let body = json!({ "model": "demo", "prompt": "Hello!" }).to_string();
+        server.client().fetch(Request::post(body).at(path)).status()
+    };
+    for path in
+        ["/v1beta/models/demo:complete", "/v1beta/models/a:8b:complete?alt=sse", "/v1beta/models/a%2Fb:complete"]
+    {
+        assert_eq!(post(path), 200, "{path}");
+    }
+    for path in ["/v1beta/models/demo", "/v1beta/models/:complete", "/v1beta/models/a/b:complete", "/v1/completions"] {
+        assert_eq!(post(path), 404, "{path}");
+    }
+    let wrong = server.client().fetch(Request::new("DELETE", "/v1beta/models/demo:complete"));
+    assert_eq!((wrong.status(), wrong.header("allow")), (405, Some("POST")));
 }
 
 // ---- request bodies

@@ -114,7 +114,10 @@ fn schemas_are_served_unchanged() {
     let reply = get(&server, "/schemas/responses/events.json");
     assert_eq!(reply.text(), repo("schemas/responses/events.json"));
     let etag = reply.header("etag").unwrap().to_owned();
-    assert_eq!(fetch_if_none_match(&server, "/schemas/responses/events.json", &etag).status(), 304);
+    for known in [etag.clone(), format!("W/{etag}"), format!("\"other\", {etag}"), "*".to_owned()] {
+        assert_eq!(fetch_if_none_match(&server, "/schemas/responses/events.json", &known).status(), 304, "{known}");
+    }
+    assert_eq!(fetch_if_none_match(&server, "/schemas/responses/events.json", "\"other\"").status(), 200);
     for path in ["/schemas/responses/nope.json", "/schemas/../Cargo.toml", "/schemas/%2e%2e/gateway.yaml", "/schemas/x"]
     {
         let missing = get(&server, path);
@@ -135,6 +138,8 @@ fn the_docs_page_needs_no_other_host() {
     assert!(!policy.contains("http") && !policy.contains("unsafe-eval"), "{policy}");
     let text = page.text();
     assert!(text.contains("post_v1_chat_completions"));
+    // The page of poem-openapi, with this document in the place of its own.
+    assert_eq!(text.matches("let spec = {\"openapi\":\"3.1.0\"").count(), 1);
     for outside in ["<script src", "<link rel=\"stylesheet\"", "@import url"] {
         assert!(!text.contains(outside), "{outside}");
     }
