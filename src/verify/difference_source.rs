@@ -6,9 +6,9 @@ use super::matcher::Matcher;
 use super::runner::TestOutcome;
 use super::test_case::TestCase;
 use super::trace::{FrameTrace, RawEvent, TraceEntry};
-use super::violation::TracedViolation;
 use crate::diagnostics::{Sources, Span};
 use crate::domain::{Fault, Tree};
+use crate::engine::pipeline::Violation;
 use crate::engine::selector::Cursor;
 use crate::mapping::provenance::body::BodyLocator;
 
@@ -34,7 +34,7 @@ impl ValueSource {
     /// What ended the turn: the frame or body that violated its schema, or the rule that emitted the fault.
     fn fault(trace: &[TraceEntry]) -> Option<ValueSource> {
         if let Some(violation) = first_violation(trace) {
-            return Some(violation.template()).filter(|span| *span != Span::NOWHERE).map(ValueSource::body);
+            return violation.template().map(ValueSource::body);
         }
         let (mut raw, mut found) = (None, None);
         for entry in trace {
@@ -132,11 +132,11 @@ pub fn missing_body(fault: &Fault, trace: &[TraceEntry]) -> Difference {
 
 /// The message of a fault; for a violation, with its details.
 pub fn fault_message(fault: &Fault, trace: &[TraceEntry]) -> String {
-    first_violation(trace).map_or_else(|| fault.message.clone(), TracedViolation::message)
+    first_violation(trace).map_or_else(|| fault.message.clone(), Violation::message)
 }
 
 /// The first violation of a schema or an order.
-pub fn first_violation(trace: &[TraceEntry]) -> Option<&TracedViolation> {
+pub fn first_violation(trace: &[TraceEntry]) -> Option<&Violation> {
     trace.iter().find_map(|entry| match entry {
         TraceEntry::Violation(violation) => Some(violation),
         TraceEntry::Raw(_) | TraceEntry::Event(..) | TraceEntry::Dropped(..) => None,

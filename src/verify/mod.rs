@@ -19,9 +19,9 @@ pub use difference_source::fault_message;
 pub use runner::TestTurn;
 pub use test_case::TestCase;
 pub use trace::{FrameTrace, TraceDetail, TraceEntry, data_frames};
-pub use violation::TracedViolation;
 
 use crate::diagnostics::{Code, Diagnostic, Sources, Span};
+use crate::engine::pipeline::Violation;
 use crate::mapping::Plan;
 
 /// All diagnostics of the verification.
@@ -139,11 +139,12 @@ fn failure(case: &TestCase, plan: &Plan) -> Option<Failure> {
     difference_source::locate_body_members(case, &mut differences, &plan.sources);
     let (first, rest) = differences.split_first()?;
     let violation = outcome.violation.as_ref().filter(|_| !case.expect.expects_fault());
-    let location = violation.zip(case.dialect.as_ref()).map(|(violation, dialect)| violation.location(dialect, plan));
+    let location =
+        violation.zip(case.dialect.as_ref()).map(|(violation, dialect)| violation::locate(violation, dialect, plan));
     let location = location.filter(|span| *span != Span::NOWHERE);
     let source = location.or_else(|| first.source.as_ref().map(|s| s.span));
     let source = source.map_or(String::new(), |span| format!(" (made by {})", plan.sources.show_short(span)));
-    let reason = violation.map_or_else(|| first.brief(), TracedViolation::message);
+    let reason = violation.map_or_else(|| first.brief(), Violation::message);
     let message = format!("the test \"{}\" failed: {reason}{source}", case.name);
     let diagnostic = Diagnostic::new(Code::FailedTest, case.span, message);
     let rest: Vec<String> = rest.iter().filter(|_| violation.is_none()).map(Difference::brief).collect();

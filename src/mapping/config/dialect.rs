@@ -74,8 +74,6 @@ pub struct FramePlan {
     pub schema: Option<NamedSchema>,
     /// The policies that its expressions read, also those that were evaluated at load.
     pub policies: Vec<String>,
-    /// File and line, for the log.
-    pub location: Arc<str>,
     /// From one delta to the next only the delta changes: the frame is rendered once, then reused from the frame cache.
     pub cacheable: bool,
     /// Its index among all frames of the dialect.

@@ -8,6 +8,7 @@ use crate::mapping::config::profile_patch;
 use crate::mapping::source::field_reader::{LoadContext, constant};
 use crate::mapping::source::layout::MappingFiles;
 use crate::mapping::source::yaml::{Entry, Node, YamlKind};
+use reframe_json::{SchemaViolation, ViolationKind};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -69,8 +70,25 @@ impl DialectLocator<'_> {
         Some(self.node.get("stream")?.get("order")?.get(scope.name())?.span)
     }
 
+    /// The line that causes a violation, in the output of the frame, body or error that begins at `template`.
+    pub fn locate_violation(&self, template: Span, data: &Tree, violation: &SchemaViolation) -> Option<Span> {
+        let path: Vec<String> = reframe_json::pointer_tokens(&violation.pointer).collect();
+        match &violation.kind {
+            ViolationKind::Missing(name) => self.locate_missing_member(template, data, &path, name),
+            ViolationKind::NotAllowed(names) => {
+                self.locate_unknown_member(template, data, &path, names.first().map_or("", String::as_str))
+            }
+            ViolationKind::WrongType(_)
+            | ViolationKind::NotOneOf(_)
+            | ViolationKind::NotEqual(_)
+            | ViolationKind::Unmet(_)
+            | ViolationKind::Rejected
+            | ViolationKind::Other(_) => self.locate_value(template, data, &path),
+        }
+    }
+
     /// Where the value at `path` is defined, in the output of the frame, body or error that begins at `template`.
-    pub fn locate_value(&self, template: Span, data: &Tree, path: &[String]) -> Option<Span> {
+    fn locate_value(&self, template: Span, data: &Tree, path: &[String]) -> Option<Span> {
         let (cursor, value) = self.walk(template, data, path)?;
         let Some(value) = value else { return Some(cursor.span) };
         // A value from a fragment or a branch is located there, and a value from a table in its row.
@@ -79,7 +97,7 @@ impl DialectLocator<'_> {
     }
 
     /// Where a member is defined that the schema does not allow.
-    pub fn locate_unknown_member(&self, template: Span, data: &Tree, path: &[String], name: &str) -> Option<Span> {
+    fn locate_unknown_member(&self, template: Span, data: &Tree, path: &[String], name: &str) -> Option<Span> {
         if let Some(rename) = self.renames.iter().find(|r| r.value.as_text() == Some(name)) {
             return Some(rename.value.span);
         }
@@ -89,7 +107,7 @@ impl DialectLocator<'_> {
 
     /// Where a required member is missing: the renaming that gave it another name, the only patch that removes a member
     /// of this name, or else the map that should contain it.
-    pub fn locate_missing_member(&self, template: Span, data: &Tree, path: &[String], name: &str) -> Option<Span> {
+    fn locate_missing_member(&self, template: Span, data: &Tree, path: &[String], name: &str) -> Option<Span> {
         let owner = path.iter().try_fold(data, |node, name| match name.parse::<usize>() {
             Ok(index) if node.as_list().is_some() => node.at(index),
             _ => node.get(name),
