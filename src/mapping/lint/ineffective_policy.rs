@@ -25,7 +25,7 @@
 //! (`custom_policies:`) as `policy.NAME`; one that nothing reads can be removed.
 
 use super::LintContext;
-use super::template_texts::{paths, walk};
+use super::template_texts::{paths, texts};
 use crate::diagnostics::{Code, Diagnostic, Span};
 use crate::domain::Policies;
 use crate::domain::policy::{BUILT_IN, PolicyEffect};
@@ -220,42 +220,32 @@ fn names_read_by(node: &Node, context: &LintContext) -> HashSet<String> {
     let sections = ["fragments", "stream", "body", "errors"].iter().filter_map(|key| node.get(key));
     let nodes: Vec<&Node> = sections.chain(fragments).collect();
     for node in &nodes {
-        collect_item_names(node, &mut items);
+        node.visit("", &mut |_, inner| items.extend(item_names(inner, &items)));
     }
     let mut read = HashSet::new();
-    for node in &nodes {
-        walk(node, "", &mut |_, text| {
-            for path in paths(text) {
-                if let Some((root, rest)) = path.split_once('.').filter(|(root, _)| items.contains(*root))
-                    && root != "item"
-                {
-                    read.insert(format!("item.{rest}"));
-                }
-                if !read.contains(path) {
-                    read.insert(path.to_owned());
-                }
+    for text in nodes.iter().flat_map(|node| texts(node)) {
+        for path in paths(text) {
+            if let Some((root, rest)) = path.split_once('.').filter(|(root, _)| items.contains(*root))
+                && root != "item"
+            {
+                read.insert(format!("item.{rest}"));
             }
-        });
+            if !read.contains(path) {
+                read.insert(path.to_owned());
+            }
+        }
     }
     read
 }
 
-fn collect_item_names(node: &Node, items: &mut HashSet<String>) {
+/// The names that a directive gives to items.
+fn item_names(node: &Node, known: &HashSet<String>) -> Vec<String> {
     let walks_items = node.get("$each").and_then(Node::as_text).is_some_and(|list| {
         let last = list.rsplit('.').next().unwrap_or(list);
         matches!(last, "items" | "calls") && !list.starts_with("request.")
     });
-    if walks_items && let Some(name) = node.get("as").and_then(Node::as_text) {
-        items.insert(name.to_owned());
-    }
-    for entry in node.get("with").and_then(Node::as_map).unwrap_or(&[]) {
-        if entry.value.as_text().is_some_and(|value| items.contains(value)) {
-            items.insert(entry.key.clone());
-        }
-    }
-    match &node.kind {
-        YamlKind::List(list) => list.iter().for_each(|n| collect_item_names(n, items)),
-        YamlKind::Map(entries) => entries.iter().for_each(|e| collect_item_names(&e.value, items)),
-        YamlKind::Null | YamlKind::Bool(_) | YamlKind::Int(_) | YamlKind::Float(_) | YamlKind::Text(_) => {}
-    }
+    let element = node.get("as").and_then(Node::as_text).filter(|_| walks_items);
+    let with = node.get("with").and_then(Node::as_map).unwrap_or(&[]).iter();
+    let aliases = with.filter(|e| e.value.as_text().is_some_and(|value| known.contains(value)));
+    element.into_iter().chain(aliases.map(|e| e.key.as_str())).map(str::to_owned).collect()
 }

@@ -24,7 +24,7 @@
 //! rules.
 
 use super::LintContext;
-use super::template_texts::{tables, walk};
+use super::template_texts::tables;
 use crate::diagnostics::{Code, Diagnostic, Span};
 use crate::mapping::source::yaml::{Entry, Node};
 use std::collections::HashSet;
@@ -137,7 +137,8 @@ impl<'n> FileDefinitions<'n> {
 /// reports.
 fn references(node: &Node) -> Vec<Reference<'_>> {
     let mut references = Vec::new();
-    walk(node, "", &mut |key, text| {
+    node.visit("", &mut |key, inner| {
+        let Some(text) = inner.as_text() else { return };
         match key {
             "$use" => references.push((DefinitionKind::Fragment, text)),
             "table" => references.push((DefinitionKind::Table, text)),

@@ -120,7 +120,12 @@ impl DialectLocator<'_> {
             return Some(rename.value.span);
         }
         let mut removals = Vec::new();
-        self.patch.iter().for_each(|patch| find_removals(patch, name, &mut removals));
+        let removes = |entry: &&Entry| entry.key == name && entry.value.as_text() == Some("$remove");
+        self.patch.iter().for_each(|patch| {
+            patch.visit("", &mut |_, node| {
+                removals.extend(node.as_map().unwrap_or_default().iter().filter(removes).map(|entry| entry.key_span));
+            });
+        });
         match removals[..] {
             [only] => Some(only),
             _ => self.locate_value(template, data, path),
@@ -326,14 +331,4 @@ fn element<'n>(cursor: &Cursor<'n>, index: usize, length: usize) -> Option<Curso
 /// The span of the key; of the value if a patch replaced it.
 fn entry_span(entry: &Entry) -> Span {
     if entry.key_span.file == entry.value.span.file { entry.key_span } else { entry.value.span }
-}
-
-/// Where a patch removes a key of this name.
-fn find_removals(patch: &Node, name: &str, found: &mut Vec<Span>) {
-    for entry in patch.as_map().unwrap_or_default() {
-        if entry.key == name && entry.value.as_text() == Some("$remove") {
-            found.push(entry.key_span);
-        }
-        find_removals(&entry.value, name, found);
-    }
 }
