@@ -23,7 +23,7 @@ pub struct Violation {
 #[derive(Clone, Debug)]
 pub enum ViolationCause {
     Schema(Box<SchemaMismatch>),
-    /// The scope whose order does not allow the moment.
+    /// The order of this scope does not allow the moment.
     Order(Scope),
 }
 

@@ -7,6 +7,8 @@ use super::config::gateway;
 use super::config::gateway::GatewayPlan;
 use super::config::overrides::Overrides;
 use super::config::profile::Profile;
+use super::config::profile_patch;
+use super::config::profile_patch::PatchedDialect;
 use super::config::schemas::{CompiledSchemas, SchemaCache};
 use super::config::script;
 use super::config::script::ScriptPlan;
@@ -22,6 +24,7 @@ use super::source::layout::MappingFiles;
 use super::source::yaml::{Entry, Node};
 use crate::diagnostics::{Code, Diagnostic, FileId, Findings, Severity, Sources, Span, dedupe};
 use reframe_json::SchemaSet;
+use std::borrow::Borrow;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -165,10 +168,13 @@ fn compile(
         dialects: &dialect_index,
     };
     let mut dialects = Vec::new();
-    for node in &files.dialects {
-        for profile in std::iter::once(None).chain(profiles.iter().copied().map(Some)) {
-            dialects.extend(dialect::compile(node, profile, None, &context).map(Arc::new));
-        }
+    let patched_dialects = profile_patch::patched_dialects(&files.dialects, &profiles, cx);
+    let profile_of = |source: &PatchedDialect| {
+        let name = source.profile.as_deref()?;
+        profiles.iter().copied().find(|p| p.name == name)
+    };
+    for source in &patched_dialects {
+        dialects.extend(dialect::compile(source, profile_of(source), None, &context).map(Arc::new));
     }
     let environment =
         precedence::environment_settings(&dialects, &profiles, &dialect_index, &overrides.environment, cx);
@@ -194,9 +200,8 @@ fn compile(
     let mut gateway = gateway::parse(gateway, &known, cx)?;
     overrides.apply(&mut gateway, &known, cx);
     let compile = |base: &DialectPlan, policies: &ResolvedPolicies| {
-        let node = files.dialects.iter().find(|n| n.get("dialect").and_then(Node::as_text) == Some(&base.name))?;
-        let profile = profiles.iter().copied().find(|p| Some(p.name) == base.profile.as_deref());
-        dialect::compile(node, profile, Some(policies), &context)
+        let source = patched_dialects.iter().find(|p| p.dialect == base.name && p.profile == base.profile)?;
+        dialect::compile(source, profile_of(source), Some(policies), &context)
     };
     precedence::PolicyLayers {
         bases: &dialects,
@@ -218,15 +223,15 @@ fn compile(
         schemas: cache.into_compiled(schemas_hash),
     };
     if cx.findings.errors() == 0 {
-        lint::run(&plan, &files, &profiles, cx);
+        lint::run(&plan, &files, &profiles, &patched_dialects, cx);
     }
-    plan.dialect_sources = DialectSources::take(&mut files);
+    plan.dialect_sources = DialectSources { dialects: patched_dialects, shared: files.shared.take() };
     Some(plan)
 }
 
-fn check_unique_names(nodes: &[Node], key: &'static str, cx: LoadContext) {
+fn check_unique_names<N: Borrow<Node>>(nodes: &[N], key: &'static str, cx: LoadContext) {
     let mut seen: Vec<(&str, Span)> = Vec::new();
-    for name in nodes.iter().filter_map(|n| n.get(key)) {
+    for name in nodes.iter().filter_map(|n| n.borrow().get(key)) {
         let Some(text) = name.as_text() else { continue };
         match seen.iter().find(|(n, _)| *n == text) {
             Some((_, first)) => cx.duplicate(name.span, format!("two files define `{key}: {text}`"), *first),

@@ -3,14 +3,14 @@
 
 use super::difference::{Difference, ValueSource};
 use super::matcher::Matcher;
-use super::runner::TestOutcome;
+use super::runner::{BodyOutcome, TestOutcome};
 use super::test_case::TestCase;
 use super::trace::{FrameTrace, RawEvent, TraceEntry};
-use crate::diagnostics::{Sources, Span};
+use crate::diagnostics::Span;
 use crate::domain::{Fault, Tree};
 use crate::engine::pipeline::Violation;
 use crate::engine::selector::Cursor;
-use crate::mapping::provenance::body::BodyLocator;
+use crate::mapping::Plan;
 
 impl ValueSource {
     pub fn frame(at: usize, frame: &FrameTrace) -> ValueSource {
@@ -99,17 +99,12 @@ pub fn locate_fault(differences: &mut [Difference], trace: &[TraceEntry]) {
 }
 
 /// Narrows differences of the body from the body as a whole to the line of the member, where it can be found.
-pub fn locate_body_members(case: &TestCase, differences: &mut [Difference], sources: &Sources) {
-    let Some(dialect) = &case.dialect else { return };
-    if !differences.iter().any(|d| d.path.starts_with("body")) {
-        return;
-    }
-    let Some(locator) = BodyLocator::new(dialect, sources) else { return };
+pub fn locate_body_members(case: &TestCase, outcome: &TestOutcome, differences: &mut [Difference], plan: &Plan) {
+    let Some(locator) = case.dialect.as_ref().and_then(|dialect| plan.dialect_sources.of(dialect)) else { return };
+    let Some(BodyOutcome { result: Ok(body), span, .. }) = &outcome.body else { return };
     for difference in differences {
         let Some(path) = difference.path.strip_prefix("body") else { continue };
-        if let (Some(source), Some(found)) = (&mut difference.source, locator.locate(path))
-            && source.span == dialect.body.span
-        {
+        if let (Some(source), Some(found)) = (&mut difference.source, locator.locate_body_member(*span, body, path)) {
             source.span = found;
         }
     }

@@ -23,6 +23,7 @@ pub use trace::{FrameTrace, TraceDetail, TraceEntry, data_frames};
 use crate::diagnostics::{Code, Diagnostic, Sources, Span};
 use crate::engine::pipeline::Violation;
 use crate::mapping::Plan;
+use runner::TestOutcome;
 
 /// All diagnostics of the verification.
 pub fn findings(plan: &Plan) -> Vec<Diagnostic> {
@@ -89,10 +90,15 @@ pub fn suites(plan: &Plan) -> Vec<TestSuite> {
 }
 
 /// Runs a test. Empty if it passes.
-pub fn run(case: &TestCase, sources: &Sources) -> Vec<Difference> {
-    let mut differences = case.expect.compare(&runner::run(case));
-    difference_source::locate_body_members(case, &mut differences, sources);
-    differences
+pub fn run(case: &TestCase, plan: &Plan) -> Vec<Difference> {
+    run_and_compare(case, plan).1
+}
+
+fn run_and_compare(case: &TestCase, plan: &Plan) -> (TestOutcome, Vec<Difference>) {
+    let outcome = runner::run(case);
+    let mut differences = case.expect.compare(&outcome);
+    difference_source::locate_body_members(case, &outcome, &mut differences, plan);
+    (outcome, differences)
 }
 
 /// The outcome of one test file.
@@ -134,9 +140,7 @@ pub fn run_all(plan: &Plan) -> Vec<SuiteReport> {
 /// A diagnostic with the first difference as its message and the others as help. A violation of a schema or an order is
 /// the cause of all differences, so it replaces them.
 fn failure(case: &TestCase, plan: &Plan) -> Option<Failure> {
-    let outcome = runner::run(case);
-    let mut differences = case.expect.compare(&outcome);
-    difference_source::locate_body_members(case, &mut differences, &plan.sources);
+    let (outcome, differences) = run_and_compare(case, plan);
     let (first, rest) = differences.split_first()?;
     let violation = outcome.violation.as_ref().filter(|_| !case.expect.expects_fault());
     let location =

@@ -11,7 +11,7 @@ pub fn locate(violation: &Violation, dialect: &DialectPlan, plan: &Plan) -> Span
     match &violation.cause {
         ViolationCause::Schema(mismatch) => locate_mismatch(mismatch, dialect, plan),
         ViolationCause::Order(scope) => {
-            let locator = plan.dialect_sources.of(dialect, &plan.sources);
+            let locator = plan.dialect_sources.of(dialect);
             locator.and_then(|l| l.locate_order(*scope)).unwrap_or(Span::NOWHERE)
         }
     }
@@ -20,7 +20,7 @@ pub fn locate(violation: &Violation, dialect: &DialectPlan, plan: &Plan) -> Span
 /// A line in the dialect, its profile or shared.yaml.
 pub fn locate_mismatch(mismatch: &SchemaMismatch, dialect: &DialectPlan, plan: &Plan) -> Span {
     let SchemaMismatch { template, violation, data, .. } = mismatch;
-    let locator = plan.dialect_sources.of(dialect, &plan.sources);
+    let locator = plan.dialect_sources.of(dialect);
     let found = locator.zip(data.as_ref()).and_then(|(l, data)| l.locate_violation(*template, data, violation));
     found.unwrap_or(*template)
 }

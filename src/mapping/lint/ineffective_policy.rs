@@ -157,8 +157,10 @@ fn all_reads<'s>(context: &'s LintContext) -> Vec<DialectReads<'s>> {
     // Most profiles do not patch most dialects: the names in an unpatched file are collected once.
     let mut known: Vec<(&Node, Rc<HashSet<String>>)> = Vec::new();
     let mut all_reads = Vec::new();
-    for patched_dialect in &context.patched_dialects {
-        let Some(dialect) = context.plan.dialect(patched_dialect.dialect, patched_dialect.profile) else { continue };
+    for patched_dialect in context.patched_dialects {
+        let Some(dialect) = context.plan.dialect(&patched_dialect.dialect, patched_dialect.profile.as_deref()) else {
+            continue;
+        };
         let node: &Node = &patched_dialect.node;
         let paths = match known.iter().find(|(n, _)| std::ptr::eq(*n, node)) {
             Some((_, paths)) => paths.clone(),

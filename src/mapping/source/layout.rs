@@ -23,7 +23,8 @@ pub(crate) struct MappingFiles {
     pub gateway: Option<Node>,
     pub shared: Option<Node>,
     pub backends: Vec<Node>,
-    pub dialects: Vec<Node>,
+    /// Shared with their patched copies.
+    pub dialects: Vec<Arc<Node>>,
     pub profiles: Vec<Node>,
     pub scripts: Vec<Node>,
     pub transcripts: Vec<Arc<Transcript>>,
@@ -81,7 +82,7 @@ impl MappingFiles {
         }
         match folder {
             "backends" => self.backends.push(node),
-            "dialects" => self.dialects.push(node),
+            "dialects" => self.dialects.push(Arc::new(node)),
             "profiles" => self.profiles.push(node),
             "scripts" => self.scripts.push(node),
             _ if file.name == GATEWAY => self.gateway = Some(node),
@@ -91,14 +92,14 @@ impl MappingFiles {
 
     /// All names that files of a kind define, also those of files that could not be parsed.
     pub fn names(&self, key: &'static str) -> Vec<&str> {
-        let nodes = match key {
-            "backend" => &self.backends,
-            "dialect" => &self.dialects,
-            "profile" => &self.profiles,
-            _ => &self.scripts,
+        let nodes: Vec<&Node> = match key {
+            "backend" => self.backends.iter().collect(),
+            "dialect" => self.dialects.iter().map(|n| &**n).collect(),
+            "profile" => self.profiles.iter().collect(),
+            _ => self.scripts.iter().collect(),
         };
         let unreadable = self.unreadable.names.iter().filter(|(k, _)| *k == key).map(|(_, name)| name.as_str());
-        nodes.iter().filter_map(|n| n.entry_or_typo(key)?.value.as_text()).chain(unreadable).collect()
+        nodes.into_iter().filter_map(|n| n.entry_or_typo(key)?.value.as_text()).chain(unreadable).collect()
     }
 
     /// Suppresses errors about names that a misspelled section would define, such as `fragments:`. The unknown key is
@@ -109,7 +110,7 @@ impl MappingFiles {
             ("tables", Code::UnknownTable),
             ("custom_policies", Code::UnknownPolicy),
         ];
-        for node in self.shared.iter().chain(&self.dialects).chain(&self.backends) {
+        for node in self.shared.iter().chain(self.dialects.iter().map(|n| &**n)).chain(&self.backends) {
             for (key, code) in sections {
                 if node.misspells(key) {
                     cx.findings.suppress(&[code]);
