@@ -20,7 +20,8 @@ use super::policy::precedence;
 use super::policy::resolve::ResolvedPolicies;
 use super::provenance::values::DialectSources;
 use super::source::field_reader::{FieldReader, LoadContext};
-use super::source::layout::MappingFiles;
+use super::source::files::MappingFiles;
+use super::source::layout::SetFile;
 use super::source::yaml::{Entry, Node};
 use crate::diagnostics::{Code, Diagnostic, FileId, Findings, Severity, Sources, Span, dedupe};
 use reframe_json::SchemaSet;
@@ -243,7 +244,7 @@ fn check_unique_names<N: Borrow<Node>>(nodes: &[N], key: &'static str, cx: LoadC
 /// Hash of the names and texts of all schema files.
 fn hash_schema_files(sources: &Sources) -> u64 {
     let mut hasher = DefaultHasher::new();
-    for (_, source) in sources.iter().filter(|(_, s)| s.name.starts_with("schemas/")) {
+    for (_, source) in sources.iter().filter(|(_, s)| SetFile::Schema.matches(&s.name)) {
         (&source.name, &source.text).hash(&mut hasher);
     }
     hasher.finish()

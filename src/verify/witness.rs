@@ -13,6 +13,7 @@ use crate::mapping::Plan;
 use crate::mapping::config::backend::BackendPlan;
 use crate::mapping::config::dialect::DialectPlan;
 use crate::mapping::config::gateway::Validation;
+use crate::mapping::source::layout::SetFile;
 use reframe_json::ViolationKind;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -116,7 +117,7 @@ impl<'p> Unsatisfiable<'p> {
         let mut same_dialect = all.iter().filter(|d| d.name == *name);
         let is_valid = |d: &&Arc<DialectPlan>| !self.dialects.iter().any(|invalid| invalid.profile == d.profile);
         let is_cause = same_dialect.any(is_valid)
-            || sources.get(self.location.file).is_some_and(|s| s.name.starts_with("profiles/"));
+            || sources.get(self.location.file).is_some_and(|s| SetFile::Profile.matches(&s.name));
         if is_cause { format!(" with the profile `{profile}`") } else { String::new() }
     }
 }

@@ -19,7 +19,7 @@ use super::config::profile::Profile;
 use super::config::profile_patch::PatchedDialect;
 use super::load::Plan;
 use super::source::field_reader::LoadContext;
-use super::source::layout::MappingFiles;
+use super::source::files::MappingFiles;
 use super::source::yaml::Node;
 use crate::diagnostics::Code;
 use crate::order::turn_model::OutputKinds;
