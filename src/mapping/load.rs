@@ -25,7 +25,6 @@ use super::source::layout::SetFile;
 use super::source::yaml::{Entry, Node};
 use crate::diagnostics::{Code, Diagnostic, FileId, Findings, Severity, Sources, Span, dedupe};
 use reframe_json::SchemaSet;
-use std::borrow::Borrow;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -121,6 +120,7 @@ fn compile(
     overrides: &Overrides,
     cx: LoadContext,
 ) -> Option<Plan> {
+    let tests = std::mem::take(&mut files.tests);
     let schemas = SchemaSet::new(files.schemas.iter().cloned());
     let schema_names = files.schemas.iter().map(|(name, _)| name).chain(&files.unreadable.schemas);
     let cache = SchemaCache::new(&schemas, schema_names.map(String::as_str).collect(), &files.unreadable.schemas);
@@ -129,38 +129,35 @@ fn compile(
         cache.reuse(previous);
     }
     let no_entries: &[Entry] = &[];
-    let (shared_tables, shared_fragments) =
-        match files.shared.as_ref().and_then(|n| FieldReader::of(n, "shared.yaml", cx)) {
-            Some(fields) => {
-                let found = (Tables::parse(fields.map("tables"), cx), fields.map("fragments"));
-                fields.finish();
-                found
-            }
-            None => (Tables::default(), no_entries),
-        };
-    check_unique_names(&files.dialects, "dialect", cx);
-    check_unique_names(&files.backends, "backend", cx);
-    check_unique_names(&files.profiles, "profile", cx);
-    check_unique_names(&files.scripts, "script", cx);
+    let (shared_tables, shared_fragments) = match files.shared().and_then(|n| FieldReader::of(n, "shared.yaml", cx)) {
+        Some(fields) => {
+            let found = (Tables::parse(fields.map("tables"), cx), fields.map("fragments"));
+            fields.finish();
+            found
+        }
+        None => (Tables::default(), no_entries),
+    };
+    for kind in [SetFile::Dialect, SetFile::Backend, SetFile::Profile, SetFile::Script] {
+        check_unique_names(files.of(kind), kind.name(), cx);
+    }
     let backends: Vec<_> = files
-        .backends
-        .iter()
+        .of(SetFile::Backend)
         .filter_map(|n| BackendPlan::parse(n, &shared_tables, shared_fragments, cx))
         .map(Arc::new)
         .collect();
     for transcript in &files.transcripts {
-        if !files.names("backend").contains(&transcript.backend.as_str()) {
+        if !files.names(SetFile::Backend).contains(&transcript.backend.as_str()) {
             let message = format!("no backend file defines `backend: {}`", transcript.backend);
-            let known = files.names("backend");
+            let known = files.names(SetFile::Backend);
             cx.unknown(Code::UnknownReference, transcript.backend_span, message, &transcript.backend, known);
         }
     }
     let transcripts =
         script::KnownTranscripts { transcripts: &files.transcripts, unreadable: &files.unreadable.transcripts };
     let scripts: Vec<Arc<ScriptPlan>> =
-        files.scripts.iter().filter_map(|n| script::parse(n, &transcripts, cx)).map(Arc::new).collect();
-    let profiles: Vec<Profile> = files.profiles.iter().filter_map(|n| Profile::parse(n, cx)).collect();
-    let dialect_index = DialectIndex::new(files.names("dialect"), &files.dialects);
+        files.of(SetFile::Script).filter_map(|n| script::parse(n, &transcripts, cx)).map(Arc::new).collect();
+    let profiles: Vec<Profile> = files.of(SetFile::Profile).filter_map(|n| Profile::parse(n, cx)).collect();
+    let dialect_index = DialectIndex::new(files.names(SetFile::Dialect), files.of(SetFile::Dialect));
     let context = DialectContext {
         cx,
         shared_tables: &shared_tables,
@@ -169,7 +166,7 @@ fn compile(
         dialects: &dialect_index,
     };
     let mut dialects = Vec::new();
-    let patched_dialects = profile_patch::patched_dialects(&files.dialects, &profiles, cx);
+    let patched_dialects = profile_patch::patched_dialects(files.of(SetFile::Dialect), &profiles, cx);
     let profile_of = |source: &PatchedDialect| {
         let name = source.profile.as_deref()?;
         profiles.iter().copied().find(|p| p.name == name)
@@ -179,7 +176,7 @@ fn compile(
     }
     let environment =
         precedence::environment_settings(&dialects, &profiles, &dialect_index, &overrides.environment, cx);
-    let Some(gateway) = &files.gateway else {
+    let Some(gateway) = files.gateway() else {
         if !files.unreadable.gateway {
             cx.add(
                 Diagnostic::new(Code::Unreadable, Span::NOWHERE, "this set has no gateway.yaml")
@@ -190,11 +187,11 @@ fn compile(
     };
     let known = gateway::KnownNames {
         backends: &backends,
-        backend_names: &files.names("backend"),
+        backend_names: &files.names(SetFile::Backend),
         scripts: &scripts,
-        script_names: &files.names("script"),
+        script_names: &files.names(SetFile::Script),
         dialects: &dialect_index.names,
-        profiles: &files.names("profile"),
+        profiles: &files.names(SetFile::Profile),
         tables: &shared_tables,
         fragments: shared_fragments,
     };
@@ -216,9 +213,9 @@ fn compile(
         gateway,
         backends,
         dialects,
-        transcripts: std::mem::take(&mut files.transcripts),
+        transcripts: files.transcripts.clone(),
         scripts,
-        tests: std::mem::take(&mut files.tests),
+        tests,
         sources: sources.clone(),
         dialect_sources: DialectSources::default(),
         schemas: cache.into_compiled(schemas_hash),
@@ -226,13 +223,13 @@ fn compile(
     if cx.findings.errors() == 0 {
         lint::run(&plan, &files, &profiles, &patched_dialects, cx);
     }
-    plan.dialect_sources = DialectSources { dialects: patched_dialects, shared: files.shared.take() };
+    plan.dialect_sources = DialectSources { dialects: patched_dialects, shared: files.shared().cloned() };
     Some(plan)
 }
 
-fn check_unique_names<N: Borrow<Node>>(nodes: &[N], key: &'static str, cx: LoadContext) {
+fn check_unique_names<'n>(nodes: impl Iterator<Item = &'n Arc<Node>>, key: &'static str, cx: LoadContext) {
     let mut seen: Vec<(&str, Span)> = Vec::new();
-    for name in nodes.iter().filter_map(|n| n.borrow().get(key)) {
+    for name in nodes.filter_map(|n| n.get(key)) {
         let Some(text) = name.as_text() else { continue };
         match seen.iter().find(|(n, _)| *n == text) {
             Some((_, first)) => cx.duplicate(name.span, format!("two files define `{key}: {text}`"), *first),

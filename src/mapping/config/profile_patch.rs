@@ -28,7 +28,11 @@ const REMOVE: &str = "$remove";
 const DIRECTIVES: &[&str] = &["$add", "$before", "$replace"];
 
 /// Every dialect, without a profile and with each. A dialect without a name is reported and left out.
-pub fn patched_dialects(dialects: &[Arc<Node>], profiles: &[Profile], cx: LoadContext) -> Vec<PatchedDialect> {
+pub fn patched_dialects<'n>(
+    dialects: impl Iterator<Item = &'n Arc<Node>>,
+    profiles: &[Profile],
+    cx: LoadContext,
+) -> Vec<PatchedDialect> {
     let mut patched = Vec::new();
     for base in dialects {
         let Some(name) = FieldReader::of(base, "a dialect", cx).and_then(|f| text_of(f.required("dialect")?, cx))

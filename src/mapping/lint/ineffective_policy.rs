@@ -31,6 +31,7 @@ use crate::domain::Policies;
 use crate::domain::policy::{BUILT_IN, PolicyEffect};
 use crate::mapping::config::dialect::DialectPlan;
 use crate::mapping::policy::variants::VariantGroup;
+use crate::mapping::source::layout::SetFile;
 use crate::mapping::source::yaml::{Entry, Node, YamlKind};
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -47,7 +48,7 @@ const ITEMS: &[&str] = &["turn.items", "choice.items", "item.index"];
 
 pub(super) fn check(context: &LintContext) {
     let all_reads = all_reads(context);
-    for node in &context.files.dialects {
+    for node in context.files.of(SetFile::Dialect) {
         let Some(name) = node.get("dialect").and_then(Node::as_text) else { continue };
         let has_effect = |policy: &str| all_reads.iter().any(|s| s.dialect.name == name && s.has_effect(policy));
         let custom = node.get("custom_policies").and_then(Node::as_map).unwrap_or(&[]);
@@ -218,7 +219,7 @@ impl DialectReads<'_> {
 fn names_read_by(node: &Node, context: &LintContext) -> HashSet<String> {
     // The names of loop variables over items: `$each: turn.items, as: i`.
     let mut items: HashSet<String> = HashSet::from(["item".to_owned()]);
-    let fragments = context.files.shared.as_ref().and_then(|n| n.get("fragments"));
+    let fragments = context.files.shared().and_then(|n| n.get("fragments"));
     let sections = ["fragments", "stream", "body", "errors"].iter().filter_map(|key| node.get(key));
     let nodes: Vec<&Node> = sections.chain(fragments).collect();
     for node in &nodes {

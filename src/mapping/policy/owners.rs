@@ -21,7 +21,7 @@ struct Declaration<'d> {
 }
 
 impl<'d> DialectIndex<'d> {
-    pub fn new(names: Vec<&'d str>, nodes: &'d [Arc<Node>]) -> DialectIndex<'d> {
+    pub fn new(names: Vec<&'d str>, nodes: impl Iterator<Item = &'d Arc<Node>>) -> DialectIndex<'d> {
         let mut declarations = Vec::new();
         for node in nodes {
             let Some(dialect) = node.get("dialect").and_then(Node::as_text) else { continue };

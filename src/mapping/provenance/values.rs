@@ -14,7 +14,7 @@ use std::sync::Arc;
 #[derive(Debug, Default)]
 pub struct DialectSources {
     pub dialects: Vec<PatchedDialect>,
-    pub shared: Option<Node>,
+    pub shared: Option<Arc<Node>>,
 }
 
 /// Finds the lines of one compiled dialect.
@@ -35,7 +35,7 @@ impl DialectSources {
     pub fn of<'w>(&'w self, dialect: &'w DialectPlan) -> Option<DialectLocator<'w>> {
         let source = self.dialects.iter().find(|s| s.dialect == dialect.name && s.profile == dialect.profile)?;
         let policies = &dialect.resolved.policies.values;
-        Some(DialectLocator { source, shared: self.shared.as_ref(), policies })
+        Some(DialectLocator { source, shared: self.shared.as_deref(), policies })
     }
 }
 

@@ -16,13 +16,7 @@ use std::sync::Arc;
 /// The parsed files of a set, by kind.
 #[derive(Default)]
 pub(crate) struct MappingFiles {
-    pub gateway: Option<Node>,
-    pub shared: Option<Node>,
-    pub backends: Vec<Node>,
-    /// Shared with their patched copies.
-    pub dialects: Vec<Arc<Node>>,
-    pub profiles: Vec<Node>,
-    pub scripts: Vec<Node>,
+    mappings: Vec<(SetFile, Arc<Node>)>,
     pub transcripts: Vec<Arc<Transcript>>,
     pub schemas: Vec<(String, serde_json::Value)>,
     pub tests: Vec<TestFile>,
@@ -35,16 +29,28 @@ pub(crate) struct MappingFiles {
 #[derive(Default)]
 pub(crate) struct UnreadableFiles {
     pub gateway: bool,
-    /// (`dialect`, `chat`)
-    names: Vec<(&'static str, String)>,
+    names: Vec<(SetFile, String)>,
     pub transcripts: Vec<String>,
     pub schemas: Vec<String>,
 }
 
 impl MappingFiles {
+    /// The mapping files of a kind.
+    pub fn of(&self, kind: SetFile) -> impl Iterator<Item = &Arc<Node>> {
+        self.mappings.iter().filter(move |(k, _)| *k == kind).map(|(_, node)| node)
+    }
+
+    pub fn gateway(&self) -> Option<&Node> {
+        self.of(SetFile::Gateway).next().map(|node| &**node)
+    }
+
+    pub fn shared(&self) -> Option<&Arc<Node>> {
+        self.of(SetFile::Shared).next()
+    }
+
     /// Whether the file belongs to a lower layer than gateway.yaml.
     pub fn is_below_gateway(&self, file: FileId) -> bool {
-        self.gateway.as_ref().is_some_and(|gateway| self.layers.get(&file) < self.layers.get(&gateway.span.file))
+        self.gateway().is_some_and(|gateway| self.layers.get(&file) < self.layers.get(&gateway.span.file))
     }
 
     pub fn add(&mut self, file: &SourceFile, id: FileId, cx: LoadContext) {
@@ -70,42 +76,26 @@ impl MappingFiles {
                     None => self.unreadable.transcripts.push(name.to_owned()),
                 }
             }
+            SetFile::Test => {
+                let node = parse(file, id, kind, cx);
+                self.tests.extend(node.map(|node| TestFile { name: file.name.clone(), node }));
+            }
             SetFile::Gateway
             | SetFile::Shared
             | SetFile::Backend
             | SetFile::Dialect
             | SetFile::Profile
-            | SetFile::Script
-            | SetFile::Test => match parse(file, id, kind, cx) {
-                Some(node) => self.add_mapping(kind, file, node),
+            | SetFile::Script => match parse(file, id, kind, cx) {
+                Some(node) => self.mappings.push((kind, Arc::new(node))),
                 None => self.unreadable.record(kind, file, cx),
             },
         }
     }
 
-    fn add_mapping(&mut self, kind: SetFile, file: &SourceFile, node: Node) {
-        match kind {
-            SetFile::Gateway => self.gateway = Some(node),
-            SetFile::Shared => self.shared = Some(node),
-            SetFile::Backend => self.backends.push(node),
-            SetFile::Dialect => self.dialects.push(Arc::new(node)),
-            SetFile::Profile => self.profiles.push(node),
-            SetFile::Script => self.scripts.push(node),
-            SetFile::Test => self.tests.push(TestFile { name: file.name.clone(), node }),
-            SetFile::Schema | SetFile::Transcript => {}
-        }
-    }
-
     /// All names that files of a kind define, also those of files that could not be parsed.
-    pub fn names(&self, key: &'static str) -> Vec<&str> {
-        let nodes: Vec<&Node> = match key {
-            "backend" => self.backends.iter().collect(),
-            "dialect" => self.dialects.iter().map(|n| &**n).collect(),
-            "profile" => self.profiles.iter().collect(),
-            _ => self.scripts.iter().collect(),
-        };
-        let unreadable = self.unreadable.names.iter().filter(|(k, _)| *k == key).map(|(_, name)| name.as_str());
-        nodes.into_iter().filter_map(|n| n.entry_or_typo(key)?.value.as_text()).chain(unreadable).collect()
+    pub fn names(&self, kind: SetFile) -> Vec<&str> {
+        let unreadable = self.unreadable.names.iter().filter(|(k, _)| *k == kind).map(|(_, name)| name.as_str());
+        self.of(kind).filter_map(|n| n.entry_or_typo(kind.name())?.value.as_text()).chain(unreadable).collect()
     }
 
     /// Suppresses errors about names that a misspelled section would define, such as `fragments:`. The unknown key is
@@ -116,7 +106,7 @@ impl MappingFiles {
             ("tables", Code::UnknownTable),
             ("custom_policies", Code::UnknownPolicy),
         ];
-        for node in self.shared.iter().chain(self.dialects.iter().map(|n| &**n)).chain(&self.backends) {
+        for node in [SetFile::Shared, SetFile::Dialect, SetFile::Backend].into_iter().flat_map(|kind| self.of(kind)) {
             for (key, code) in sections {
                 if node.misspells(key) {
                     cx.findings.suppress(&[code]);
@@ -132,12 +122,10 @@ impl UnreadableFiles {
             SetFile::Gateway => self.gateway = true,
             // Any unknown fragment or table may be defined there.
             SetFile::Shared => cx.findings.suppress(&[Code::UnknownFragment, Code::UnknownTable]),
-            SetFile::Backend | SetFile::Dialect | SetFile::Profile | SetFile::Script => {
-                let key = kind.name();
-                let named = file.text.lines().find_map(|l| l.strip_prefix(key)?.strip_prefix(':'));
-                self.names.extend(named.map(|name| (key, name.trim().trim_matches(['"', '\'']).to_owned())));
+            kind => {
+                let named = file.text.lines().find_map(|l| l.strip_prefix(kind.name())?.strip_prefix(':'));
+                self.names.extend(named.map(|name| (kind, name.trim().trim_matches(['"', '\'']).to_owned())));
             }
-            SetFile::Test | SetFile::Schema | SetFile::Transcript => {}
         }
     }
 }
