@@ -4,6 +4,7 @@ use super::path_table::PathTable;
 use super::pinned::PinnedSettings;
 use super::{Cause, NeedsRestart, embedded};
 use crate::diagnostics::{Code, Diagnostic, Severity, Sources, Span, render_all, visible_span};
+use crate::mapping::source::layout::SetFile;
 use crate::mapping::{Overrides, Plan, SourceFile, load_with};
 use crate::verify;
 use sha2::{Digest, Sha256};
@@ -141,7 +142,7 @@ pub fn digest(files: &[SourceFile]) -> String {
 /// An error if the current generation has its own schemas and the new set has none. The folder was probably caught in
 /// the middle of a copy; falling back to the embedded schemas would silently change the meaning of the set.
 pub fn check_own_schemas(files: &[SourceFile], now: &Generation) -> Option<SetError> {
-    let own = |name: &str, shown: &str| name.starts_with("schemas/") && !shown.starts_with(embedded::PATH_PREFIX);
+    let own = |name: &str, shown: &str| SetFile::Schema.matches(name) && !shown.starts_with(embedded::PATH_PREFIX);
     let had = now.plan.sources.iter().any(|(_, s)| own(&s.name, &s.shown));
     if !had || files.iter().any(|f| own(&f.name, &f.shown)) {
         return None;

@@ -319,8 +319,10 @@ impl Drop for TurnStream {
             );
         }
         for violation in self.pipeline.violations() {
-            self.metrics.count_violation(&self.dialect.name, &violation.frame, &violation.keyword);
-            let Violation { frame, pointer, keyword, location, reported } = violation;
+            let (pointer, keyword) = (violation.pointer(), violation.keyword());
+            let Violation { frame, reported, .. } = violation;
+            let location = violation.template().map_or(String::new(), |span| self.generation.plan.sources.show(span));
+            self.metrics.count_violation(&self.dialect.name, frame, keyword);
             let generation = self.generation.number;
             tracing::error!(id = self.id, frame, pointer, keyword, location, reported, generation, "frame violation");
         }

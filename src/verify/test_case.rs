@@ -9,6 +9,7 @@ use crate::mapping::config::dialect::DialectPlan;
 use crate::mapping::config::script::ScriptPlan;
 use crate::mapping::config::transcript::RecordedEvent;
 use crate::mapping::source::field_reader::{FieldReader, LoadContext, constant};
+use crate::mapping::source::layout::{SetFile, tested_by};
 use crate::mapping::source::yaml::Node;
 use std::sync::Arc;
 
@@ -52,12 +53,11 @@ fn parse_case(file: &str, node: &Node, plan: &Plan, cx: LoadContext) -> Option<T
     let fields = FieldReader::of(node, "a test", cx)?;
     let name = fields.required_text("name")?.to_owned();
     let span = fields.get("name").map_or(node.span, |n| n.span);
-    let (folder, stem) = file.split_once('/').unwrap_or(("", file));
-    let own = |wanted: &str| (folder == wanted).then(|| stem.trim_end_matches(".test.yaml"));
-    let profile = fields.text("profile").or(own("profiles"));
-    let dialect = fields.text("dialect").or(own("dialects"));
-    let backend = fields.text("backend").or(own("backends")).map(str::to_owned);
-    let script = fields.text("script").or(own("scripts"));
+    // A test is for the mapping next to it, unless it names another one.
+    let tested = tested_by(file);
+    let own = |kind: SetFile| fields.text(kind.name()).or(tested.and_then(|(k, name)| (k == kind).then_some(name)));
+    let (profile, dialect) = (own(SetFile::Profile), own(SetFile::Dialect));
+    let (backend, script) = (own(SetFile::Backend).map(str::to_owned), own(SetFile::Script));
     let expect = fields.required("expect").and(fields.entry("expect")).and_then(|e| Expectation::parse(e, cx));
     let request = fields.get("request").map(constant);
     let mut references = References { node, span, plan, cx, backend, given: Vec::new() };

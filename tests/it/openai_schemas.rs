@@ -28,7 +28,7 @@ fn golden_outputs_satisfy_the_published_schemas() {
         for (name, data) in data(&golden) {
             compared += 1;
             if let Err(violation) = published.get(&name).check(&data) {
-                wrong.push(format!("{}: {name}: {violation}", shown.display()));
+                wrong.push(format!("{}: {name}: {violation:?}", shown.display()));
             }
         }
     }

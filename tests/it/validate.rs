@@ -523,10 +523,7 @@ fn a_profile_has_its_own_rules() {
         (
             "numbers begin elsewhere",
             good().renumbered(),
-            &[
-                "2: the first frame has the sequence number 0, not 1",
-                "2: `sequence_number`: 0 is less than the minimum of 1",
-            ],
+            &["2: the first frame has the sequence number 0, not 1", "2: `sequence_number` must be at least 1, not 0"],
         ),
         (
             "arguments",

@@ -4,10 +4,10 @@ use super::capabilities::Capabilities;
 use super::rename_fields::RenameFields;
 use crate::diagnostics::{Code, Diagnostic};
 use crate::domain::variables;
-use crate::mapping::language::expression::{Expression, ExpressionPool, ExpressionPoolBuilder, VariablePath};
+use crate::mapping::language::expression::{ExpressionPool, ExpressionPoolBuilder, VariablePath};
 use crate::mapping::language::scope::VariableScope;
 use crate::mapping::language::selector::Selector;
-use crate::mapping::language::skeleton::{Fragments, Skeleton, SkeletonCompiler, TextSegment};
+use crate::mapping::language::skeleton::{Fragments, Skeleton, SkeletonCompiler};
 use crate::mapping::language::table::Tables;
 use crate::mapping::source::field_reader::{FieldReader, LoadContext, text_of};
 use crate::mapping::source::yaml::{Entry, Node};
@@ -66,6 +66,14 @@ pub struct RequestFieldsRead {
 }
 
 impl RequestFieldsRead {
+    fn of<'s>(skeletons: impl Iterator<Item = &'s Skeleton>) -> RequestFieldsRead {
+        let mut reads = RequestFieldsRead::default();
+        skeletons.for_each(|skeleton| {
+            skeleton.visit(&mut |visited| visited.expression.variables().iter().for_each(|path| reads.record(path)));
+        });
+        reads
+    }
+
     pub fn scalar(&self, name: &str) -> bool {
         self.scalars.iter().any(|s| s == name)
     }
@@ -104,45 +112,6 @@ impl RequestFieldsRead {
             (Some("extra" | "raw"), Some(member), _) => self.members.push(member.to_owned()),
             (Some("extra" | "raw"), None, _) | (None, ..) => self.all_members = true,
             (Some(scalar), ..) => self.scalars.push(scalar.to_owned()),
-        }
-    }
-
-    fn expression(&mut self, expression: &Expression) {
-        match expression {
-            Expression::Variable(path) | Expression::Chain { path, .. } => self.record(path),
-            Expression::Jinja { variables, .. } => variables.iter().for_each(|path| self.record(path)),
-        }
-    }
-
-    fn skeleton(&mut self, skeleton: &Skeleton) {
-        match skeleton {
-            Skeleton::Constant(_) => {}
-            Skeleton::Placeholder { expression, .. } => self.expression(expression),
-            Skeleton::Text(segments) => segments.iter().for_each(|segment| match segment {
-                TextSegment::Text(_) => {}
-                TextSegment::Placeholder(expression) => self.expression(expression),
-            }),
-            Skeleton::List(items) => items.iter().for_each(|s| self.skeleton(s)),
-            Skeleton::Map(entries) => entries.iter().for_each(|(_, s)| self.skeleton(s)),
-            Skeleton::Each { list, filter, body, .. } => {
-                self.expression(list);
-                filter.iter().for_each(|f| self.expression(f));
-                self.skeleton(body);
-            }
-            Skeleton::Switch { on, cases, default } => {
-                self.expression(on);
-                cases.iter().for_each(|(_, s)| self.skeleton(s));
-                default.iter().for_each(|s| self.skeleton(s));
-            }
-            Skeleton::With { value, body, .. } => {
-                self.expression(value);
-                self.skeleton(body);
-            }
-            Skeleton::If { condition, then, otherwise } => {
-                self.expression(condition);
-                self.skeleton(then);
-                otherwise.iter().for_each(|s| self.skeleton(s));
-            }
         }
     }
 }
@@ -193,9 +162,7 @@ impl RequestTemplate {
         fields.finish();
         let models = models.and_then(|n| models_plan(n, cx));
         let (path, body) = (path?, body?);
-        let mut reads = RequestFieldsRead::default();
-        reads.skeleton(&body);
-        headers.iter().for_each(|(_, s)| reads.skeleton(s));
+        let reads = RequestFieldsRead::of([&body].into_iter().chain(headers.iter().map(|(_, s)| s)));
         Some(RequestTemplate {
             method: method.to_owned(),
             path,

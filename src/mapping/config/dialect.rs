@@ -4,7 +4,7 @@
 use super::dialect_capture::CapturePlan;
 use super::dialect_request::RequestPlan;
 use super::profile::Profile;
-use super::profile_patch;
+use super::profile_patch::PatchedDialect;
 use super::rename_fields::RenameFields;
 use super::schemas::SchemaCache;
 use crate::diagnostics::Span;
@@ -16,7 +16,7 @@ use crate::mapping::language::skeleton::{Fragments, Skeleton, SkeletonCompiler};
 use crate::mapping::language::table::Tables;
 use crate::mapping::policy::owners::DialectIndex;
 use crate::mapping::policy::resolve::{ResolvedPolicies, SetBy};
-use crate::mapping::source::field_reader::{FieldReader, LoadContext, text_of};
+use crate::mapping::source::field_reader::{FieldReader, LoadContext};
 use crate::mapping::source::yaml::{Entry, Node};
 use crate::order::Orders;
 use reframe_json::Schema;
@@ -74,8 +74,6 @@ pub struct FramePlan {
     pub schema: Option<NamedSchema>,
     /// The policies that its expressions read, also those that were evaluated at load.
     pub policies: Vec<String>,
-    /// File and line, for the log.
-    pub location: Arc<str>,
     /// From one delta to the next only the delta changes: the frame is rendered once, then reused from the frame cache.
     pub cacheable: bool,
     /// Its index among all frames of the dialect.
@@ -120,29 +118,18 @@ pub struct DialectContext<'c> {
 
 /// `policies`: the resolved policies, if more layers than the profile apply. Else they are resolved here.
 pub fn compile(
-    node: &Node,
+    source: &PatchedDialect,
     profile: Option<Profile>,
     policies: Option<&ResolvedPolicies>,
     context: &DialectContext,
 ) -> Option<DialectPlan> {
     let cx = context.cx;
-    let Some(name) = node.get("dialect") else {
-        FieldReader::of(node, "a dialect", cx)?.required("dialect");
-        return None;
-    };
-    let name = text_of(name, cx)?.to_owned();
-    let own_schemas = node.get("schemas").and_then(Node::as_text).map(str::to_owned);
-    let mut patched;
-    let mut node = node;
+    let (name, node) = (source.dialect.clone(), &*source.node);
+    let own_schemas = source.base.get("schemas").and_then(Node::as_text);
     let mut rename_fields = RenameFields::default();
     if let Some(profile) = profile {
         for entry in profile.patch.iter().chain(profile.rename_fields) {
             context.dialects.check_dialect_name(entry, cx);
-        }
-        if let Some(entry) = profile.patch.iter().find(|e| e.key == name) {
-            patched = node.clone();
-            profile_patch::apply(&mut patched, &entry.value, &name, cx);
-            node = &patched;
         }
         rename_fields = profile.renames(&name, cx);
     }
@@ -171,8 +158,7 @@ pub fn compile(
         schemas,
         policies: resolved.words(),
     };
-    let request =
-        request.map(|plan| RequestPlan { schema: compiler.request_schema(own_schemas.as_deref(), node.span), ..plan });
+    let request = request.map(|plan| RequestPlan { schema: compiler.request_schema(own_schemas, node.span), ..plan });
     let stream = fields.required("stream").and_then(|n| compiler.stream(n));
     let body_scope = compiler.scope("the body", [variables::TURN, variables::REQUEST]);
     let body = fields.required("body").and_then(|n| compiler.validated(n, "body", &body_scope));

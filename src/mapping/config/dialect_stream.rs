@@ -170,7 +170,6 @@ impl Compiler<'_, '_> {
         let cacheable = matches!(&content, FrameContent::Data(data) if is_cacheable(when.as_ref(), data));
         // If a patch replaced the content of the frame, the patch is the source of the frame.
         let span = content_span.filter(|s| s.file != entry.key_span.file).unwrap_or(entry.key_span);
-        let location = Arc::from(cx.sources.show(span));
         // Only the policies of `when:` decide that a frame is disabled.
         let (state, content_policies) = if is_off {
             (FrameState::Disabled, Vec::new())
@@ -178,7 +177,7 @@ impl Compiler<'_, '_> {
             (FrameState::Enabled, self.skeletons.pool.take_policies_read())
         };
         let policies = [condition_policies, content_policies].concat();
-        Some((FramePlan { name, span, when, event, content, schema, policies, location, cacheable, ordinal: 0 }, state))
+        Some((FramePlan { name, span, when, event, content, schema, policies, cacheable, ordinal: 0 }, state))
     }
 
     /// Reports a line break in text that must be one line of a stream.

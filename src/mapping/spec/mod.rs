@@ -22,6 +22,7 @@ pub mod shared;
 pub mod skeleton;
 pub mod test;
 
+use crate::mapping::source::layout::SetFile;
 use schemars::generate::SchemaSettings;
 use schemars::transform::{RecursiveTransform, Transform};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -56,14 +57,7 @@ impl FileKind {
 
     /// The kind of a file, by its path in a set: `dialects/chat.yaml`.
     pub fn of(file: &str) -> Option<&'static FileKind> {
-        let (folder, name) = file.rsplit_once('/').unwrap_or(("", file));
-        let kind = match (folder, name) {
-            (_, name) if name.ends_with(".test.yaml") => "test",
-            ("", "gateway.yaml") => "gateway",
-            ("", "shared.yaml") => "shared",
-            (folder, _) => folder.strip_suffix('s').unwrap_or(folder),
-        };
-        FileKind::find(kind)
+        FileKind::find(SetFile::of(file)?.name())
     }
 
     /// JSON Schema, draft 2020-12.

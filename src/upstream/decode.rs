@@ -1,13 +1,11 @@
 //! Bytes → raw events, by the framing of the backend's mapping. Push decoders without IO: bytes may be split anywhere.
 
-mod lines;
-mod sse;
-
 use crate::domain::{StreamEnd, Tree};
+pub use crate::engine::lines::EventTooLarge;
+use crate::engine::lines::LineSplitter;
+use crate::engine::sse_parser::{SseEvent, SseParser};
 use crate::mapping::config::backend::{BackendPlan, Framing};
-use lines::LineSplitter;
 use reframe_json::Limits;
-use sse::SseDecoder;
 
 /// One item decoded from the bytes.
 #[derive(Debug, PartialEq)]
@@ -25,9 +23,24 @@ pub enum Decoder {
     Json(WholeBody),
 }
 
-/// An event exceeds the limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EventTooLarge;
+/// Server-sent events. An event without its final empty line counts, because some servers omit it at the end of the
+/// stream.
+#[derive(Debug)]
+pub struct SseDecoder {
+    lines: LineSplitter,
+    parser: SseParser,
+    max_bytes: usize,
+    settings: SseSettings,
+}
+
+/// The stream settings of the backend's mapping.
+#[derive(Debug)]
+struct SseSettings {
+    /// The data that ends the stream, such as `[DONE]`.
+    end_marker: Option<String>,
+    /// The member into which the event name is copied.
+    event_member: Option<String>,
+}
 
 #[derive(Debug)]
 pub struct WholeBody {
@@ -75,6 +88,47 @@ impl Decoder {
             Decoder::Json(whole) if whole.bytes.trim_ascii().is_empty() => {}
             Decoder::Json(whole) => out.push(parse(&whole.bytes)),
         }
+    }
+}
+
+impl SseDecoder {
+    fn new(backend: &BackendPlan, max_bytes: usize) -> SseDecoder {
+        let settings = SseSettings { end_marker: backend.end.clone(), event_member: backend.event.clone() };
+        SseDecoder { lines: LineSplitter::new(max_bytes), parser: SseParser::default(), max_bytes, settings }
+    }
+
+    fn push(&mut self, bytes: &[u8], out: &mut Vec<DecoderOutput>) -> Result<(), EventTooLarge> {
+        let SseDecoder { lines, parser, max_bytes, settings } = self;
+        lines.push(bytes, &mut |line| {
+            out.extend(parser.line(line).and_then(|event| settings.decode(&event)));
+            if parser.data_len() > *max_bytes { Err(EventTooLarge) } else { Ok(()) }
+        })
+    }
+
+    fn finish(self, out: &mut Vec<DecoderOutput>) {
+        let SseDecoder { lines, mut parser, settings, .. } = self;
+        for line in [&lines.into_remainder()[..], b""] {
+            out.extend(parser.line(line).and_then(|event| settings.decode(&event)));
+        }
+    }
+}
+
+impl SseSettings {
+    fn decode(&self, event: &SseEvent) -> Option<DecoderOutput> {
+        let data = event.data.trim_ascii();
+        if self.end_marker.as_ref().is_some_and(|end| data == end.as_bytes()) {
+            return Some(DecoderOutput::Ended(StreamEnd::Marker));
+        }
+        let mut decoded = (!data.is_empty()).then(|| parse(event.data))?;
+        // The name from the `event:` line is added unless the data contains its own.
+        if let (DecoderOutput::Raw(raw), Some(member)) = (&mut decoded, &self.event_member)
+            && !event.name.is_empty()
+            && raw.as_map().is_some()
+            && raw.get(member).is_none_or(Tree::is_null)
+        {
+            raw.insert(member.as_str(), Tree::from(event.name));
+        }
+        Some(decoded)
     }
 }
 

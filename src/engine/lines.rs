@@ -1,6 +1,8 @@
 //! Splits bytes into lines that end in LF, CR or CRLF. Chunks may be split anywhere.
 
-use super::EventTooLarge;
+/// A line or an event exceeds the limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EventTooLarge;
 
 #[derive(Debug)]
 pub struct LineSplitter {
