@@ -1,6 +1,7 @@
 //! Validates a captured body or stream against a dialect: each frame against its schema, then the rules between frames.
 //! Independent of any dialect: the `capture:` section of a dialect defines how its frames are read.
 
+mod facts;
 mod items;
 mod reader;
 mod schema_match;

@@ -2,6 +2,7 @@
 //! response headers that `curl -i` prints.
 
 use crate::domain::Tree;
+use crate::engine::sse_parser::{SseEvent, SseParser};
 
 /// A parsed capture.
 #[derive(Debug)]
@@ -91,33 +92,16 @@ fn ndjson(lines: &[&str], skipped: usize) -> Capture {
 }
 
 fn sse(lines: &[&str], skipped: usize) -> Capture {
+    let mut parser = SseParser::default();
     let mut events = Vec::new();
-    let (mut event, mut data): (Option<String>, Option<(usize, String)>) = (None, None);
-    let mut last = 1;
     // The blank line at the end completes an event that the capture truncates.
-    for (at, line) in lines.iter().copied().chain([""]).enumerate() {
-        let number = skipped + at + 1;
-        if line.is_empty() {
-            if let Some((line, text)) = data.take() {
-                events.push(captured_event(line, event.take(), text));
-            }
-            event = None;
-            continue;
-        }
-        last = number;
-        let (field, value) = line.split_once(':').unwrap_or((line, ""));
-        let value = value.strip_prefix(' ').unwrap_or(value);
-        match (field, &mut data) {
-            ("event", _) => event = Some(value.to_owned()),
-            ("data", Some((_, text))) => {
-                text.push('\n');
-                text.push_str(value);
-            }
-            ("data", None) => data = Some((number, value.to_owned())),
-            // `id`, `retry` and comments are not part of the response.
-            _ => {}
+    for line in lines.iter().copied().chain([""]) {
+        if let Some(SseEvent { name, data, line }) = parser.line(line.as_bytes()) {
+            let name = (!name.is_empty()).then(|| name.to_owned());
+            events.push(captured_event(skipped + line, name, String::from_utf8_lossy(data).into_owned()));
         }
     }
+    let last = lines.iter().rposition(|line| !line.is_empty()).map_or(1, |at| skipped + at + 1);
     Capture::Stream { kind: StreamKind::Sse, events, last }
 }
 

@@ -3,18 +3,18 @@
 //! observation that they never emit does not apply.
 
 use super::FindingList;
+use super::facts::Facts;
 use super::items::{Items, PartFraming};
+use crate::domain::emit::{Observation, ObservationKind};
 use crate::domain::{MomentKind, Tree};
-use crate::engine::rules::Emission;
 use crate::mapping::config::dialect_capture::CapturePlan;
-use crate::mapping::language::field::scalar_text;
 use std::collections::BTreeMap;
 
 pub struct StreamRules<'p> {
     plan: &'p CapturePlan,
     /// The observations that the dialect's rules can emit.
-    emitted: Vec<&'static str>,
-    facts: Vec<(&'static str, String, usize)>,
+    emitted: Vec<ObservationKind>,
+    facts: Facts,
     last_sequence: Option<i64>,
     choices: BTreeMap<i64, Choice>,
     items: Items,
@@ -39,8 +39,8 @@ impl<'p> StreamRules<'p> {
     pub fn new(plan: &'p CapturePlan) -> StreamRules<'p> {
         StreamRules {
             plan,
-            emitted: plan.rules.emitted_kinds(),
-            facts: Vec::new(),
+            emitted: plan.rules.emits().filter_map(|emit| ObservationKind::from_name(emit.kind.name)).collect(),
+            facts: Facts::default(),
             last_sequence: None,
             choices: BTreeMap::new(),
             items: Items::default(),
@@ -60,8 +60,8 @@ impl<'p> StreamRules<'p> {
         if let Some(late) = late {
             return findings.add(line, late);
         }
-        for e in self.plan.rules.apply(data).emissions {
-            self.observe(e, line, findings);
+        for observation in observations(self.plan, data) {
+            self.observe(observation, line, findings);
         }
     }
 
@@ -75,10 +75,11 @@ impl<'p> StreamRules<'p> {
 
     /// A body instead of a stream.
     pub fn body(&mut self, data: &Tree, line: usize, findings: &mut FindingList) {
-        for e in self.plan.rules.apply(data).emissions {
-            match e.name {
-                "item" => self.items.list(e, line, findings),
-                "finish" | "invalid" => self.observe(e, line, findings),
+        for observation in observations(self.plan, data) {
+            match observation {
+                Observation::Item { item } => self.items.list(item.item, line, findings),
+                Observation::Finish { .. } | Observation::Invalid { .. } => self.observe(observation, line, findings),
+                // The rest is about the frames of a stream.
                 _ => {}
             }
         }
@@ -92,19 +93,19 @@ impl<'p> StreamRules<'p> {
         findings: &mut FindingList,
     ) {
         let outcome = self.end.map(|(_, outcome)| outcome);
-        if outcome.is_none() && self.emits("end") {
+        if outcome.is_none() && self.emits(ObservationKind::End) {
             findings.add(last, "the stream stops before the frame that ends the response");
         }
         if outcome != Some(StreamOutcome::Failed) {
             let open = self.choices.iter().filter(|(_, c)| c.finished_at.is_none());
-            if self.emits("finish") {
+            if self.emits(ObservationKind::Finish) {
                 open.for_each(|(choice, _)| findings.add(last, format!("choice {choice} is never finished")));
                 if self.choices.is_empty() {
                     findings.add(last, "no choice is ever finished");
                 }
             }
         }
-        if outcome == Some(StreamOutcome::Completed) && self.emits("close") {
+        if outcome == Some(StreamOutcome::Completed) && self.emits(ObservationKind::Close) {
             self.items.never_closed(findings);
         }
         let moment = if outcome == Some(StreamOutcome::Failed) { MomentKind::TurnFail } else { MomentKind::TurnEnd };
@@ -113,17 +114,20 @@ impl<'p> StreamRules<'p> {
         }
     }
 
-    fn emits(&self, word: &str) -> bool {
-        self.emitted.contains(&word)
+    fn emits(&self, kind: ObservationKind) -> bool {
+        self.emitted.contains(&kind)
     }
 
-    fn observe(&mut self, mut e: Emission, line: usize, findings: &mut FindingList) {
-        let choice = e.fields.iter().find(|(n, _)| *n == "choice").and_then(|(_, v)| v.as_i64()).unwrap_or(0);
-        let part_framing = if self.emits("open_part") { PartFraming::Explicit } else { PartFraming::Implicit };
-        match e.name {
-            "turn" => self.turn(e, line, findings),
-            "sequence" => self.check_sequence(e.take("value").and_then(|v| v.as_i64()), line, findings),
-            "start" => {
+    fn observe(&mut self, observation: Observation, line: usize, findings: &mut FindingList) {
+        let has_part_frames = self.emits(ObservationKind::OpenPart);
+        let part_framing = if has_part_frames { PartFraming::Explicit } else { PartFraming::Implicit };
+        match observation {
+            Observation::Turn { id, model, created } => {
+                let facts = [("id", id), ("model", model), ("created", created.map(|at| at.to_string()))];
+                self.facts.check("the response", facts, line, findings);
+            }
+            Observation::Sequence { value } => self.check_sequence(value, line, findings),
+            Observation::Start { choice } => {
                 let known = self.choices.entry(choice).or_default();
                 if let Some(first) = known.started_at {
                     findings
@@ -132,64 +136,45 @@ impl<'p> StreamRules<'p> {
                     known.started_at = Some(line);
                 }
             }
-            "open" => {
-                self.check_choice_is_open(choice, "an item", line, findings);
-                self.items.open(e, line, findings);
+            Observation::Open { item } => {
+                self.check_choice_is_open(item.item.choice, "an item", line, findings);
+                self.items.open(item, line, findings);
             }
-            "open_part" => self.items.open_part(e, line, findings),
-            "delta" => {
-                let kind = e.fields.iter().find(|(n, _)| *n == "kind").and_then(|(_, v)| v.as_str());
-                let what = format!("a delta of {}", kind.unwrap_or("text"));
-                self.check_choice_is_open(choice, &what, line, findings);
-                self.items.delta(e, line, part_framing, findings);
+            Observation::OpenPart { part } => self.items.open_part(part, line, findings),
+            Observation::Delta { part, text } => {
+                let what = format!("a delta of {}", part.delta_kind().name());
+                self.check_choice_is_open(part.item.choice, &what, line, findings);
+                self.items.delta(part, text, line, part_framing, findings);
             }
-            "whole" => self.items.whole(e, line, findings),
-            "close_part" => self.items.close_part(e, line, findings),
-            "close" => self.items.close(e, line, part_framing, findings),
-            "item" => self.items.repeat(e, line, findings),
-            "finish" => {
+            Observation::Whole { part, text } => self.items.whole(part, text, line, findings),
+            Observation::ClosePart { part } => self.items.close_part(part, line, findings),
+            Observation::Close { item } => self.items.close(item, line, part_framing, findings),
+            Observation::Item { item } => self.items.repeat(item, line, findings),
+            Observation::Finish { choice, .. } => {
                 let known = self.choices.entry(choice).or_default();
                 if let Some(first) = known.finished_at {
                     findings.add(line, format!("choice {choice} is finished a second time (first on line {first})"));
                 }
                 known.finished_at.get_or_insert(line);
             }
-            "usage" => {
+            Observation::Usage { .. } => {
                 if let Some(first) = self.usage {
                     findings.add(line, format!("the usage is reported a second time (first on line {first})"));
                 }
                 self.usage.get_or_insert(line);
             }
-            "end" => {
+            Observation::End { items } => {
                 self.end = Some((line, StreamOutcome::Completed));
-                if e.take("items").is_some() {
+                if items.is_some() {
                     self.items.missing_from_the_end(line, findings);
                 }
             }
-            "fail" => self.end = Some((line, StreamOutcome::Failed)),
-            "invalid" => findings.add(line, e.text("message").unwrap_or_default()),
-            _ => {}
+            Observation::Fail => self.end = Some((line, StreamOutcome::Failed)),
+            Observation::Invalid { message } => findings.add(line, message),
         }
     }
 
-    fn turn(&mut self, e: Emission, line: usize, findings: &mut FindingList) {
-        for (name, value) in e.fields {
-            let value = scalar_text(&value).unwrap_or_default();
-            match self.facts.iter().find(|(n, ..)| *n == name) {
-                Some((_, known, first_line)) if *known != value => {
-                    findings.add(
-                        line,
-                        format!("the {name} of the response is `{value}` here, but was `{known}` on line {first_line}"),
-                    );
-                }
-                Some(_) => {}
-                None => self.facts.push((name, value, line)),
-            }
-        }
-    }
-
-    fn check_sequence(&mut self, value: Option<i64>, line: usize, findings: &mut FindingList) {
-        let Some(value) = value else { return };
+    fn check_sequence(&mut self, value: i64, line: usize, findings: &mut FindingList) {
         match (self.last_sequence, self.plan.first_sequence) {
             (Some(before), _) if value != before + 1 => {
                 findings.add(
@@ -207,7 +192,7 @@ impl<'p> StreamRules<'p> {
 
     /// Content of a choice requires that it has started and is not finished.
     fn check_choice_is_open(&mut self, choice: i64, what: &str, line: usize, findings: &mut FindingList) {
-        let has_start = self.emits("start");
+        let has_start = self.emits(ObservationKind::Start);
         let subject = self.subject(choice);
         let known = self.choices.entry(choice).or_default();
         if let Some(finished_at) = known.finished_at {
@@ -220,6 +205,10 @@ impl<'p> StreamRules<'p> {
 
     /// A dialect that never finishes choices has only one, the response.
     fn subject(&self, choice: i64) -> String {
-        if self.emits("finish") { format!("choice {choice}") } else { "the response".to_owned() }
+        if self.emits(ObservationKind::Finish) { format!("choice {choice}") } else { "the response".to_owned() }
     }
+}
+
+fn observations(plan: &CapturePlan, data: &Tree) -> impl Iterator<Item = Observation> {
+    plan.rules.apply(data).emissions.into_iter().filter_map(|e| Observation::from_emission(e.name, e.fields))
 }

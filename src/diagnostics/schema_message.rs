@@ -1,44 +1,40 @@
 //! Schema violations as plain sentences.
 
 use super::or_list;
-use reframe_json::{SchemaViolation, Tree, pointer_to_path};
+use reframe_json::{SchemaViolation, Tree, ViolationKind, pointer_to_path};
 
+/// `tree`: the tree that violates the schema.
 pub fn describe(violation: &SchemaViolation, tree: &Tree) -> String {
     let path = pointer_to_path(&violation.pointer);
     let location = if path.is_empty() { String::new() } else { format!(" in `{path}`") };
-    let subject = || if path.is_empty() { "this".to_owned() } else { format!("`{path}`") };
-    match violation.keyword.as_str() {
-        "required" => format!("{} is missing{location}", quoted_names(&violation.message, '"')),
-        "additionalProperties" | "unevaluatedProperties" => {
-            format!(
-                "{} is not allowed{}",
-                quoted_names(&violation.message, '\''),
-                if path.is_empty() { " here" } else { &location }
-            )
+    let subject = if path.is_empty() { "this".to_owned() } else { format!("`{path}`") };
+    let found = tree.pointer(&violation.pointer);
+    let found_json = || truncate(&found.map(Tree::to_json).unwrap_or_default());
+    match &violation.kind {
+        ViolationKind::Missing(name) => format!("`{name}` is missing{location}"),
+        ViolationKind::NotAllowed(names) => {
+            let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+            format!("{} is not allowed{}", names.join(", "), if path.is_empty() { " here" } else { &location })
         }
-        "type" => {
-            let found = tree.pointer(&violation.pointer).map_or("absent".to_owned(), |n| with_article(n.type_name()));
-            let expected = violation.message.rsplit_once(" of type").map_or("", |(_, e)| e);
-            let expected: Vec<String> = expected.split('"').skip(1).step_by(2).map(with_article).collect();
-            format!("{} must be {}, not {found}", subject(), or_list(without_null(&expected)))
+        ViolationKind::WrongType(types) => {
+            let found = found.map_or("absent".to_owned(), |value| with_article(value.type_name()));
+            let types: Vec<String> = types.iter().map(|name| with_article(name)).collect();
+            format!("{subject} must be {}, not {found}", or_list(without_null(&types)))
         }
-        "enum" => {
-            let allowed: Vec<&str> = violation.allowed_values.iter().map(|json| json.trim_matches('"')).collect();
-            let found = tree.pointer(&violation.pointer).map(quoted_value).unwrap_or_default();
-            format!("{} must be {}, not {found}", subject(), one_of(without_null(&allowed)))
+        ViolationKind::NotOneOf(values) => {
+            let allowed: Vec<&str> = values.iter().map(|json| json.trim_matches('"')).collect();
+            let found = found.map(quoted_value).unwrap_or_default();
+            format!("{subject} must be {}, not {found}", one_of(without_null(&allowed)))
         }
-        "const" => {
-            let expected = violation.message.trim_end_matches(" was expected");
-            let found = tree.pointer(&violation.pointer).map(Tree::to_json).unwrap_or_default();
-            format!("{} must be {expected}, not {}", subject(), truncate(&found))
-        }
+        ViolationKind::NotEqual(expected) => format!("{subject} must be {expected}, not {}", found_json()),
+        ViolationKind::Unmet(requirement) => match found {
+            Some(number @ Tree::Num(_)) => format!("{subject} must {requirement}, not {}", number.to_json()),
+            Some(_) | None => format!("{subject} must {requirement}"),
+        },
         // Which alternative was meant is unknown, so the message only reports that none matches.
-        "anyOf" | "oneOf" => {
-            let found = tree.pointer(&violation.pointer).map(Tree::to_json).unwrap_or_default();
-            format!("{} cannot be {}", subject(), truncate(&found))
-        }
-        _ if path.is_empty() => violation.message.clone(),
-        _ => format!("`{path}`: {}", violation.message),
+        ViolationKind::Rejected => format!("{subject} cannot be {}", found_json()),
+        ViolationKind::Other(message) if path.is_empty() => message.clone(),
+        ViolationKind::Other(message) => format!("`{path}`: {message}"),
     }
 }
 
@@ -46,9 +42,12 @@ pub fn describe(violation: &SchemaViolation, tree: &Tree) -> String {
 /// content.
 pub fn describe_with_value(violation: &SchemaViolation, tree: &Tree) -> String {
     let sentence = describe(violation, tree);
-    match tree.pointer(&violation.pointer).filter(|_| violation.keyword == "type") {
-        Some(value) => format!("{sentence} ({})", truncate(&value.to_json())),
-        None => sentence,
+    let value = tree.pointer(&violation.pointer);
+    match (&violation.kind, value) {
+        (ViolationKind::WrongType(_), Some(value)) | (ViolationKind::Unmet(_), Some(value @ Tree::Str(_))) => {
+            format!("{sentence} ({})", truncate(&value.to_json()))
+        }
+        _ => sentence,
     }
 }
 
@@ -87,12 +86,6 @@ pub fn with_article(type_name: &str) -> String {
 fn without_null<T: AsRef<str>>(allowed: &[T]) -> Vec<&str> {
     let others: Vec<&str> = allowed.iter().map(AsRef::as_ref).filter(|a| *a != "null").collect();
     if others.is_empty() { allowed.iter().map(AsRef::as_ref).collect() } else { others }
-}
-
-/// The names in quotes, for a sentence.
-fn quoted_names(message: &str, quote: char) -> String {
-    let quoted: Vec<String> = message.split(quote).skip(1).step_by(2).map(|n| format!("`{n}`")).collect();
-    quoted.join(", ")
 }
 
 fn truncate(json: &str) -> String {

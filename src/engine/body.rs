@@ -1,6 +1,7 @@
 //! The JSON body of a turn: rendered from the state after the last event, also when a backend's stream is aggregated.
 
 use super::encode;
+use super::frame_validation::Output;
 use super::observer::TraceEvent;
 use super::pipeline::Pipeline;
 use crate::domain::policy::{OnEmpty, OnPartial};
@@ -28,9 +29,9 @@ impl Pipeline {
         let body = encode::body(&dialect, self.turn.state(), &self.producer.request).map_err(|e| {
             Fault::new(FaultKind::Internal, format!("the body of `{}` could not be rendered: {e}", dialect.name))
         })?;
-        let what = format!("the body of `{}`", dialect.name);
         let plan = &dialect.body;
-        self.producer.check_schema(&body, plan.schema.as_ref(), &what, "body", (plan.span, &plan.location))?;
+        let output = Output::Body(&dialect.name);
+        self.producer.check_schema(&body, plan.schema.as_ref(), output, plan.span)?;
         self.producer.trace(TraceEvent::Body(&body, plan.span));
         Ok(body)
     }

@@ -1,8 +1,8 @@
 //! Trace events of a turn, for `explain`, the verification at load and the tests.
 
+use super::frame_validation::Violation;
 use crate::diagnostics::Span;
-use crate::domain::{Event, Fault, Frame, Moment, Scope, Tree, TurnState};
-use reframe_json::SchemaViolation;
+use crate::domain::{Event, Frame, Moment, Tree, TurnState};
 
 /// Receives the trace events of a turn.
 pub trait Observer: Send {
@@ -22,20 +22,7 @@ pub enum TraceEvent<'a> {
     Frame(&'a Frame, Span),
     /// The JSON body, in place of frames.
     Body(&'a Tree, Span),
-    /// A frame or a body violated its schema, with its line in the mapping. Under `validation: report` it is sent
+    /// A frame or a body violated its schema, or a moment its order. Under `validation: report` the frame is sent
     /// nevertheless, and its `Frame` or `Body` follows.
-    Violation(&'a Fault, Span, ViolationDetails<'a>),
-    /// A moment that the order of its scope does not allow.
-    OutOfOrder(&'a Fault, Scope),
-}
-
-/// A schema violation and the data that caused it.
-#[derive(Clone, Copy)]
-pub struct ViolationDetails<'a> {
-    /// "the frame `x`", "the body of `x`".
-    pub what: &'a str,
-    /// Below `schemas/`.
-    pub schema: &'a str,
-    pub violation: &'a SchemaViolation,
-    pub data: &'a Tree,
+    Violation(&'a Violation),
 }

@@ -2,8 +2,8 @@
 //!
 //! The caller (`server`, `verify`, `cli`) pushes upstream events and writes the output. It owns clock and sockets.
 
-pub use super::frame_validation::Violation;
-pub use super::observer::{Observer, TraceEvent, ViolationDetails};
+pub use super::frame_validation::{SchemaMismatch, Violation, ViolationCause};
+pub use super::observer::{Observer, TraceEvent};
 
 use super::decode;
 use super::frames::{FrameOutput, FrameProducer};

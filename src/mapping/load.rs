@@ -7,6 +7,8 @@ use super::config::gateway;
 use super::config::gateway::GatewayPlan;
 use super::config::overrides::Overrides;
 use super::config::profile::Profile;
+use super::config::profile_patch;
+use super::config::profile_patch::PatchedDialect;
 use super::config::schemas::{CompiledSchemas, SchemaCache};
 use super::config::script;
 use super::config::script::ScriptPlan;
@@ -20,7 +22,8 @@ use super::policy::precedence;
 use super::policy::resolve::ResolvedPolicies;
 use super::provenance::values::DialectSources;
 use super::source::field_reader::LoadContext;
-use super::source::layout::MappingFiles;
+use super::source::files::MappingFiles;
+use super::source::layout::SetFile;
 use super::source::yaml::{Entry, Node};
 use crate::diagnostics::{Code, Diagnostic, FileId, Findings, Severity, Sources, Span, dedupe};
 use reframe_json::SchemaSet;
@@ -119,6 +122,7 @@ fn compile(
     overrides: &Overrides,
     cx: LoadContext,
 ) -> Option<Plan> {
+    let tests = std::mem::take(&mut files.tests);
     let schemas = SchemaSet::new(files.schemas.iter().cloned());
     let schema_names = files.schemas.iter().map(|(name, _)| name).chain(&files.unreadable.schemas);
     let cache = SchemaCache::new(&schemas, schema_names.map(String::as_str).collect(), &files.unreadable.schemas);
@@ -126,32 +130,30 @@ fn compile(
     if let Some(previous) = previous.filter(|p| p.hash == schemas_hash) {
         cache.reuse(previous);
     }
-    let shared = files.shared.as_ref().and_then(|node| Shared::from_file(node, cx));
+    let shared = files.shared().and_then(|node| Shared::from_file(node, cx));
     let shared_tables = shared.as_ref().map_or_else(Tables::default, |s| Tables::parse(&s.tables, cx));
     let shared_fragments = shared.map_or(&[] as &[Entry], |s| s.fragments.items);
-    check_unique_names(&files.dialects, "dialect", cx);
-    check_unique_names(&files.backends, "backend", cx);
-    check_unique_names(&files.profiles, "profile", cx);
-    check_unique_names(&files.scripts, "script", cx);
+    for kind in [SetFile::Dialect, SetFile::Backend, SetFile::Profile, SetFile::Script] {
+        check_unique_names(files.of(kind), kind.name(), cx);
+    }
     let backends: Vec<_> = files
-        .backends
-        .iter()
+        .of(SetFile::Backend)
         .filter_map(|n| BackendPlan::parse(n, &shared_tables, shared_fragments, cx))
         .map(Arc::new)
         .collect();
     for transcript in &files.transcripts {
-        if !files.names("backend").contains(&transcript.backend.as_str()) {
+        if !files.names(SetFile::Backend).contains(&transcript.backend.as_str()) {
             let message = format!("no backend file defines `backend: {}`", transcript.backend);
-            let known = files.names("backend");
+            let known = files.names(SetFile::Backend);
             cx.unknown(Code::UnknownReference, transcript.backend_span, message, &transcript.backend, known);
         }
     }
     let transcripts =
         script::KnownTranscripts { transcripts: &files.transcripts, unreadable: &files.unreadable.transcripts };
     let scripts: Vec<Arc<ScriptPlan>> =
-        files.scripts.iter().filter_map(|n| script::parse(n, &transcripts, cx)).map(Arc::new).collect();
-    let profiles: Vec<Profile> = files.profiles.iter().filter_map(|n| Profile::from_file(n, cx)).collect();
-    let dialect_index = DialectIndex::new(files.names("dialect"), &files.dialects);
+        files.of(SetFile::Script).filter_map(|n| script::parse(n, &transcripts, cx)).map(Arc::new).collect();
+    let profiles: Vec<Profile> = files.of(SetFile::Profile).filter_map(|n| Profile::from_file(n, cx)).collect();
+    let dialect_index = DialectIndex::new(files.names(SetFile::Dialect), files.of(SetFile::Dialect));
     let context = DialectContext {
         cx,
         shared_tables: &shared_tables,
@@ -160,14 +162,17 @@ fn compile(
         dialects: &dialect_index,
     };
     let mut dialects = Vec::new();
-    for node in &files.dialects {
-        for profile in std::iter::once(None).chain(profiles.iter().map(Some)) {
-            dialects.extend(dialect::compile(node, profile, None, &context).map(Arc::new));
-        }
+    let patched_dialects = profile_patch::patched_dialects(files.of(SetFile::Dialect), &profiles, cx);
+    let profile_of = |source: &PatchedDialect| {
+        let name = source.profile.as_deref()?;
+        profiles.iter().find(|p| p.name == name)
+    };
+    for source in &patched_dialects {
+        dialects.extend(dialect::compile(source, profile_of(source), None, &context).map(Arc::new));
     }
     let environment =
         precedence::environment_settings(&dialects, &profiles, &dialect_index, &overrides.environment, cx);
-    let Some(gateway) = &files.gateway else {
+    let Some(gateway) = files.gateway() else {
         if !files.unreadable.gateway {
             cx.add(
                 Diagnostic::new(Code::Unreadable, Span::NOWHERE, "this set has no gateway.yaml")
@@ -178,20 +183,19 @@ fn compile(
     };
     let known = gateway::KnownNames {
         backends: &backends,
-        backend_names: &files.names("backend"),
+        backend_names: &files.names(SetFile::Backend),
         scripts: &scripts,
-        script_names: &files.names("script"),
+        script_names: &files.names(SetFile::Script),
         dialects: &dialect_index.names,
-        profiles: &files.names("profile"),
+        profiles: &files.names(SetFile::Profile),
         tables: &shared_tables,
         fragments: shared_fragments,
     };
     let mut gateway = gateway::parse(gateway, &known, cx)?;
     overrides.apply(&mut gateway, &known, cx);
     let compile = |base: &DialectPlan, policies: &ResolvedPolicies| {
-        let node = files.dialects.iter().find(|n| n.get("dialect").and_then(Node::as_text) == Some(&base.name))?;
-        let profile = profiles.iter().find(|p| Some(p.name) == base.profile.as_deref());
-        dialect::compile(node, profile, Some(policies), &context)
+        let source = patched_dialects.iter().find(|p| p.dialect == base.name && p.profile == base.profile)?;
+        dialect::compile(source, profile_of(source), Some(policies), &context)
     };
     precedence::PolicyLayers {
         bases: &dialects,
@@ -205,23 +209,23 @@ fn compile(
         gateway,
         backends,
         dialects,
-        transcripts: std::mem::take(&mut files.transcripts),
+        transcripts: files.transcripts.clone(),
         scripts,
-        tests: std::mem::take(&mut files.tests),
+        tests,
         sources: sources.clone(),
         dialect_sources: DialectSources::default(),
         schemas: cache.into_compiled(schemas_hash),
     };
     if cx.findings.errors() == 0 {
-        lint::run(&plan, &files, &profiles, cx);
+        lint::run(&plan, &files, &profiles, &patched_dialects, cx);
     }
-    plan.dialect_sources = DialectSources::take(&mut files);
+    plan.dialect_sources = DialectSources { dialects: patched_dialects, shared: files.shared().cloned() };
     Some(plan)
 }
 
-fn check_unique_names(nodes: &[Node], key: &'static str, cx: LoadContext) {
+fn check_unique_names<'n>(nodes: impl Iterator<Item = &'n Arc<Node>>, key: &'static str, cx: LoadContext) {
     let mut seen: Vec<(&str, Span)> = Vec::new();
-    for name in nodes.iter().filter_map(|n| n.get(key)) {
+    for name in nodes.filter_map(|n| n.get(key)) {
         let Some(text) = name.as_text() else { continue };
         match seen.iter().find(|(n, _)| *n == text) {
             Some((_, first)) => cx.duplicate(name.span, format!("two files define `{key}: {text}`"), *first),
@@ -233,7 +237,7 @@ fn check_unique_names(nodes: &[Node], key: &'static str, cx: LoadContext) {
 /// Hash of the names and texts of all schema files.
 fn hash_schema_files(sources: &Sources) -> u64 {
     let mut hasher = DefaultHasher::new();
-    for (_, source) in sources.iter().filter(|(_, s)| s.name.starts_with("schemas/")) {
+    for (_, source) in sources.iter().filter(|(_, s)| SetFile::Schema.matches(&s.name)) {
         (&source.name, &source.text).hash(&mut hasher);
     }
     hasher.finish()

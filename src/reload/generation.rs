@@ -1,7 +1,10 @@
 //! One loaded, checked, immutable set of mappings. A request keeps the generation it started with.
 
+use super::path_table::PathTable;
+use super::pinned::PinnedSettings;
 use super::{Cause, NeedsRestart, embedded};
 use crate::diagnostics::{Code, Diagnostic, Severity, Sources, Span, render_all, visible_span};
+use crate::mapping::source::layout::SetFile;
 use crate::mapping::{Overrides, Plan, SourceFile, load_with};
 use crate::verify;
 use sha2::{Digest, Sha256};
@@ -19,6 +22,7 @@ pub struct Generation {
     /// Digest of the file texts, for display. Unlike `hash` it is stable across builds and machines.
     pub digest: String,
     pub plan: Plan,
+    pub paths: PathTable,
     pub warnings: Vec<Diagnostic>,
     pub applied_at: SystemTime,
     pub cause: Cause,
@@ -138,7 +142,7 @@ pub fn digest(files: &[SourceFile]) -> String {
 /// An error if the current generation has its own schemas and the new set has none. The folder was probably caught in
 /// the middle of a copy; falling back to the embedded schemas would silently change the meaning of the set.
 pub fn check_own_schemas(files: &[SourceFile], now: &Generation) -> Option<SetError> {
-    let own = |name: &str, shown: &str| name.starts_with("schemas/") && !shown.starts_with(embedded::PATH_PREFIX);
+    let own = |name: &str, shown: &str| SetFile::Schema.matches(name) && !shown.starts_with(embedded::PATH_PREFIX);
     let had = now.plan.sources.iter().any(|(_, s)| own(&s.name, &s.shown));
     if !had || files.iter().any(|f| own(&f.name, &f.shown)) {
         return None;
@@ -149,31 +153,38 @@ pub fn check_own_schemas(files: &[SourceFile], now: &Generation) -> Option<SetEr
     Some(SetError { diagnostics: vec![diagnostic], sources: Arc::default() })
 }
 
-/// Loads and checks a set and runs its `*.test.yaml` files.
+/// Loads and checks a set and runs its `*.test.yaml` files. The first generation has no pinned settings.
 pub fn build(
     files: &[SourceFile],
     number: u64,
     earlier: Option<&Plan>,
     overrides: &Overrides,
+    pinned: Option<&PinnedSettings>,
 ) -> Result<Generation, SetError> {
     let loaded = load_with(files, earlier, overrides);
-    let Some(plan) = loaded.plan else {
+    let Some(mut plan) = loaded.plan else {
         return Err(SetError { diagnostics: loaded.diagnostics, sources: loaded.sources });
     };
     let failed = verify::findings(&plan);
     if !failed.is_empty() {
         return Err(SetError { diagnostics: failed, sources: loaded.sources });
     }
+    let needs_restart = pinned.map(|pinned| pinned.restore(&mut plan)).unwrap_or_default();
+    let paths = PathTable::new(&plan.gateway).map_err(|error| {
+        let diagnostic = Diagnostic::new(Code::UnknownValue, Span::NOWHERE, format!("gateway.yaml: {error}"));
+        SetError { diagnostics: vec![diagnostic], sources: loaded.sources }
+    })?;
     Ok(Generation {
         number,
         hash: hash(files),
         digest: digest(files),
         plan,
+        paths,
         warnings: loaded.diagnostics,
         applied_at: SystemTime::now(),
         cause: Cause::Start,
         duration_ms: 0,
-        needs_restart: Vec::new(),
+        needs_restart,
         turns_in_flight: AtomicUsize::new(0),
     })
 }

@@ -4,6 +4,7 @@
 //! unknown folder is returned too, so that the loader can report it: silently ignored files are hard to debug.
 
 use crate::mapping::SourceFile;
+use crate::mapping::source::layout::{EDITOR_SCHEMAS, Folder, ROOT, SCHEMAS, SetFile, tests_of};
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt, fs,
@@ -11,16 +12,7 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-const MAX_TEXT: u64 = 1024 * 1024;
-const MAX_TRANSCRIPT: u64 = 16 * 1024 * 1024;
 const MAX_FILES: usize = 2_000;
-
-/// The folders of a set that hold mappings.
-const MAPPING_FOLDERS: [&str; 4] = ["backends", "dialects", "profiles", "scripts"];
-const SCHEMAS: &str = "schemas";
-/// JSON Schemas of the mapping files themselves, for editors. They are not part of a set.
-const EDITOR_SCHEMAS: &str = "schemas/mapping";
-const TRANSCRIPTS: &str = "transcripts";
 
 /// Why a set could not be read. Paths are in display form.
 #[derive(Clone, Debug, PartialEq)]
@@ -87,14 +79,6 @@ struct FoundFile {
     layer: usize,
 }
 
-/// The kind of files that a folder of a set holds.
-#[derive(Clone, Copy)]
-enum FolderKind {
-    Mappings,
-    Transcripts,
-    Schemas,
-}
-
 /// What a path points to, after symlinks are resolved.
 enum EntryKind {
     File,
@@ -121,7 +105,7 @@ impl Layers {
             Base::Folder(folder) => (false, schemas_of(folder, SiblingSchemas::Used).is_none()),
         };
         for file in embedded {
-            let is_schema = file.name.starts_with("schemas/");
+            let is_schema = SetFile::Schema.matches(&file.name);
             if (is_schema && schemas) || (!is_schema && rest) {
                 set.insert(file.name.clone(), file.clone());
             }
@@ -179,32 +163,29 @@ impl Walk {
         for (name, path) in self.list(root) {
             match entry_kind(&path) {
                 Ok(EntryKind::Folder) if name == SCHEMAS => {}
-                Ok(EntryKind::Folder) if name == TRANSCRIPTS => {
-                    self.add_folder(&path, &name, FolderKind::Transcripts);
-                }
-                Ok(EntryKind::Folder) if MAPPING_FOLDERS.contains(&name.as_str()) => {
-                    self.add_folder(&path, &name, FolderKind::Mappings)
-                }
-                Ok(EntryKind::Folder) => self.add_stray_files(&path, &name),
-                other => self.add_file(name, path, other, FolderKind::Mappings),
+                Ok(EntryKind::Folder) => match Folder::find(&name) {
+                    Some(folder) => self.add_folder(&path, &name, folder),
+                    None => self.add_stray_files(&path, &name),
+                },
+                other => self.add_file(name, path, other, &ROOT),
             }
         }
-        if let Some(schemas) = schemas_of(root, sibling) {
-            self.add_folder(&schemas, SCHEMAS, FolderKind::Schemas);
+        if let Some((path, folder)) = schemas_of(root, sibling).zip(Folder::find(SCHEMAS)) {
+            self.add_folder(&path, SCHEMAS, folder);
         }
     }
 
-    fn add_folder(&mut self, folder: &Path, inside: &str, folder_kind: FolderKind) {
-        for (name, path) in self.list(folder) {
+    fn add_folder(&mut self, path: &Path, inside: &str, folder: &Folder) {
+        for (name, path) in self.list(path) {
             let name = format!("{inside}/{name}");
             match entry_kind(&path) {
                 Ok(EntryKind::Folder) if name == EDITOR_SCHEMAS => {}
                 // The depth limit also ends symlink cycles.
-                Ok(EntryKind::Folder) if name.split('/').count() <= folder_kind.depth() => {
-                    self.add_folder(&path, &name, folder_kind);
+                Ok(EntryKind::Folder) if name.split('/').count() <= folder.max_depth => {
+                    self.add_folder(&path, &name, folder);
                 }
                 Ok(EntryKind::Folder) => {}
-                other => self.add_file(name, path, other, folder_kind),
+                other => self.add_file(name, path, other, folder),
             }
         }
     }
@@ -215,15 +196,14 @@ impl Walk {
     fn add_stray_files(&mut self, folder: &Path, inside: &str) {
         let names = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
         let mut names: Vec<String> = names.filter_map(|name| name.into_string().ok()).collect();
-        names.retain(|name| !is_scratch(name) && FolderKind::Mappings.accepts(name));
+        names.retain(|name| !is_scratch(name) && ROOT.accepts(name));
         names.sort();
         let before = self.files.len();
         for name in names {
             let path = folder.join(&name);
             if let Ok(EntryKind::File) = entry_kind(&path) {
-                let limit = FolderKind::Mappings.limit();
                 let (name, layer) = (format!("{inside}/{name}"), self.layer);
-                self.files.push(FoundFile { name, path, limit, layer });
+                self.files.push(FoundFile { name, path, limit: ROOT.max_bytes, layer });
             }
         }
         if self.files.len() > before {
@@ -231,13 +211,13 @@ impl Walk {
         }
     }
 
-    fn add_file(&mut self, name: String, path: PathBuf, entry_kind: io::Result<EntryKind>, folder_kind: FolderKind) {
-        if !folder_kind.accepts(&name) {
+    fn add_file(&mut self, name: String, path: PathBuf, entry_kind: io::Result<EntryKind>, folder: &Folder) {
+        if !folder.accepts(&name) {
             return;
         }
         match entry_kind {
             Ok(EntryKind::File) => {
-                self.files.push(FoundFile { name, path, limit: folder_kind.limit(), layer: self.layer })
+                self.files.push(FoundFile { name, path, limit: folder.max_bytes, layer: self.layer })
             }
             // Opening a pipe would block until it has a writer.
             Ok(EntryKind::Folder | EntryKind::Other) => {
@@ -323,36 +303,6 @@ impl FoundFile {
     }
 }
 
-impl FolderKind {
-    fn accepts(self, name: &str) -> bool {
-        let ending = Path::new(name).extension().and_then(|end| end.to_str());
-        let ends_in =
-            |wanted: &[&str]| ending.is_some_and(|end| wanted.iter().any(|one| end.eq_ignore_ascii_case(one)));
-        match self {
-            // A set does not use `.yml`; it is accepted here so that the loader can report it.
-            FolderKind::Mappings => ends_in(&["yaml", "yml"]),
-            FolderKind::Transcripts => ends_in(&["jsonl"]),
-            FolderKind::Schemas => ends_in(&["json"]),
-        }
-    }
-
-    /// Maximum depth of a file's path below the folder. Mappings need 1; files at depth 2 are returned for the loader
-    /// to report.
-    fn depth(self) -> usize {
-        match self {
-            FolderKind::Mappings | FolderKind::Transcripts => 2,
-            FolderKind::Schemas => 3,
-        }
-    }
-
-    fn limit(self) -> u64 {
-        match self {
-            FolderKind::Mappings | FolderKind::Schemas => MAX_TEXT,
-            FolderKind::Transcripts => MAX_TRANSCRIPT,
-        }
-    }
-}
-
 impl ReadError {
     fn io(path: &Path, error: &io::Error) -> ReadError {
         let message = match error.kind() {
@@ -393,12 +343,6 @@ fn entry_kind(path: &Path) -> io::Result<EntryKind> {
     } else {
         EntryKind::Other
     })
-}
-
-/// `dialects/chat.yaml` → `dialects/chat.test.yaml`
-fn tests_of(name: &str) -> Option<String> {
-    let stem = name.strip_suffix(".yaml").filter(|stem| !stem.ends_with(".test"))?;
-    Some(format!("{stem}.test.yaml"))
 }
 
 /// Hidden files, temporary and backup files of editors, and the `..data` link of a mounted ConfigMap.
@@ -591,8 +535,8 @@ mod tests {
     #[test]
     fn all_errors_are_returned_at_once() {
         let tree = TempTree::new(&["mappings/shared.yaml"]);
-        tree.write("mappings/gateway.yaml", &[b'#'; MAX_TEXT as usize + 1]);
-        tree.write("mappings/transcripts/fits.jsonl", &[b' '; MAX_TEXT as usize + 1]);
+        tree.write("mappings/gateway.yaml", &[b'#'; ROOT.max_bytes as usize + 1]);
+        tree.write("mappings/transcripts/fits.jsonl", &[b' '; ROOT.max_bytes as usize + 1]);
         tree.write("mappings/dialects/latin.yaml", b"caf\xe9");
         symlink("nowhere.yaml", tree.path("mappings/dialects/lost.yaml")).unwrap();
         fs::create_dir(tree.path("mappings/dialects/x")).unwrap();

@@ -214,7 +214,7 @@ impl TurnStream {
             poll_fn(|cx| self.poll_output(cx)).await;
         }
         let body = self.pipeline.body()?;
-        let mut response = response::json(200, &body);
+        let mut response = response::json(200, body.to_json());
         response.headers_mut().insert("cache-control", HeaderValue::from_static("no-cache"));
         Ok(response)
     }
@@ -320,8 +320,10 @@ impl Drop for TurnStream {
             );
         }
         for violation in self.pipeline.violations() {
-            self.metrics.count_violation(&self.dialect.name, &violation.frame, &violation.keyword);
-            let Violation { frame, pointer, keyword, location, reported } = violation;
+            let (pointer, keyword) = (violation.pointer(), violation.keyword());
+            let Violation { frame, reported, .. } = violation;
+            let location = violation.template().map_or(String::new(), |span| self.generation.plan.sources.show(span));
+            self.metrics.count_violation(&self.dialect.name, frame, keyword);
             let generation = self.generation.number;
             tracing::error!(id = self.id, frame, pointer, keyword, location, reported, generation, "frame violation");
         }

@@ -3,14 +3,14 @@
 
 use super::difference::{Difference, ValueSource};
 use super::matcher::Matcher;
-use super::runner::TestOutcome;
+use super::runner::{BodyOutcome, TestOutcome};
 use super::test_case::TestCase;
 use super::trace::{FrameTrace, RawEvent, TraceEntry};
-use super::violation::TracedViolation;
-use crate::diagnostics::{Sources, Span};
+use crate::diagnostics::Span;
 use crate::domain::{Fault, Tree};
+use crate::engine::pipeline::Violation;
 use crate::engine::selector::Cursor;
-use crate::mapping::provenance::body::BodyLocator;
+use crate::mapping::Plan;
 
 impl ValueSource {
     pub fn frame(at: usize, frame: &FrameTrace) -> ValueSource {
@@ -34,7 +34,7 @@ impl ValueSource {
     /// What ended the turn: the frame or body that violated its schema, or the rule that emitted the fault.
     fn fault(trace: &[TraceEntry]) -> Option<ValueSource> {
         if let Some(violation) = first_violation(trace) {
-            return Some(violation.template()).filter(|span| *span != Span::NOWHERE).map(ValueSource::body);
+            return violation.template().map(ValueSource::body);
         }
         let (mut raw, mut found) = (None, None);
         for entry in trace {
@@ -99,17 +99,12 @@ pub fn locate_fault(differences: &mut [Difference], trace: &[TraceEntry]) {
 }
 
 /// Narrows differences of the body from the body as a whole to the line of the member, where it can be found.
-pub fn locate_body_members(case: &TestCase, differences: &mut [Difference], sources: &Sources) {
-    let Some(dialect) = &case.dialect else { return };
-    if !differences.iter().any(|d| d.path.starts_with("body")) {
-        return;
-    }
-    let Some(locator) = BodyLocator::new(dialect, sources) else { return };
+pub fn locate_body_members(case: &TestCase, outcome: &TestOutcome, differences: &mut [Difference], plan: &Plan) {
+    let Some(locator) = case.dialect.as_ref().and_then(|dialect| plan.dialect_sources.of(dialect)) else { return };
+    let Some(BodyOutcome { result: Ok(body), span, .. }) = &outcome.body else { return };
     for difference in differences {
         let Some(path) = difference.path.strip_prefix("body") else { continue };
-        if let (Some(source), Some(found)) = (&mut difference.source, locator.locate(path))
-            && source.span == dialect.body.span
-        {
+        if let (Some(source), Some(found)) = (&mut difference.source, locator.locate_body_member(*span, body, path)) {
             source.span = found;
         }
     }
@@ -132,11 +127,11 @@ pub fn missing_body(fault: &Fault, trace: &[TraceEntry]) -> Difference {
 
 /// The message of a fault; for a violation, with its details.
 pub fn fault_message(fault: &Fault, trace: &[TraceEntry]) -> String {
-    first_violation(trace).map_or_else(|| fault.message.clone(), TracedViolation::message)
+    first_violation(trace).map_or_else(|| fault.message.clone(), Violation::message)
 }
 
 /// The first violation of a schema or an order.
-pub fn first_violation(trace: &[TraceEntry]) -> Option<&TracedViolation> {
+pub fn first_violation(trace: &[TraceEntry]) -> Option<&Violation> {
     trace.iter().find_map(|entry| match entry {
         TraceEntry::Violation(violation) => Some(violation),
         TraceEntry::Raw(_) | TraceEntry::Event(..) | TraceEntry::Dropped(..) => None,

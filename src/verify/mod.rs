@@ -19,10 +19,11 @@ pub use difference_source::fault_message;
 pub use runner::TestTurn;
 pub use test_case::TestCase;
 pub use trace::{FrameTrace, TraceDetail, TraceEntry, data_frames};
-pub use violation::TracedViolation;
 
 use crate::diagnostics::{Code, Diagnostic, Sources, Span};
+use crate::engine::pipeline::Violation;
 use crate::mapping::Plan;
+use runner::TestOutcome;
 
 /// All diagnostics of the verification.
 pub fn findings(plan: &Plan) -> Vec<Diagnostic> {
@@ -89,10 +90,15 @@ pub fn suites(plan: &Plan) -> Vec<TestSuite> {
 }
 
 /// Runs a test. Empty if it passes.
-pub fn run(case: &TestCase, sources: &Sources) -> Vec<Difference> {
-    let mut differences = case.expect.compare(&runner::run(case));
-    difference_source::locate_body_members(case, &mut differences, sources);
-    differences
+pub fn run(case: &TestCase, plan: &Plan) -> Vec<Difference> {
+    run_and_compare(case, plan).1
+}
+
+fn run_and_compare(case: &TestCase, plan: &Plan) -> (TestOutcome, Vec<Difference>) {
+    let outcome = runner::run(case);
+    let mut differences = case.expect.compare(&outcome);
+    difference_source::locate_body_members(case, &outcome, &mut differences, plan);
+    (outcome, differences)
 }
 
 /// The outcome of one test file.
@@ -134,16 +140,15 @@ pub fn run_all(plan: &Plan) -> Vec<SuiteReport> {
 /// A diagnostic with the first difference as its message and the others as help. A violation of a schema or an order is
 /// the cause of all differences, so it replaces them.
 fn failure(case: &TestCase, plan: &Plan) -> Option<Failure> {
-    let outcome = runner::run(case);
-    let mut differences = case.expect.compare(&outcome);
-    difference_source::locate_body_members(case, &mut differences, &plan.sources);
+    let (outcome, differences) = run_and_compare(case, plan);
     let (first, rest) = differences.split_first()?;
     let violation = outcome.violation.as_ref().filter(|_| !case.expect.expects_fault());
-    let location = violation.zip(case.dialect.as_ref()).map(|(violation, dialect)| violation.location(dialect, plan));
+    let location =
+        violation.zip(case.dialect.as_ref()).map(|(violation, dialect)| violation::locate(violation, dialect, plan));
     let location = location.filter(|span| *span != Span::NOWHERE);
     let source = location.or_else(|| first.source.as_ref().map(|s| s.span));
     let source = source.map_or(String::new(), |span| format!(" (made by {})", plan.sources.show_short(span)));
-    let reason = violation.map_or_else(|| first.brief(), TracedViolation::message);
+    let reason = violation.map_or_else(|| first.brief(), Violation::message);
     let message = format!("the test \"{}\" failed: {reason}{source}", case.name);
     let diagnostic = Diagnostic::new(Code::FailedTest, case.span, message);
     let rest: Vec<String> = rest.iter().filter(|_| violation.is_none()).map(Difference::brief).collect();

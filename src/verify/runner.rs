@@ -3,11 +3,10 @@
 use super::difference_source::first_violation;
 use super::test_case::TestCase;
 use super::trace::{RawEvent, TraceDetail, TraceEntry, TraceRecorder, describe_raw, take_trace};
-use super::violation::TracedViolation;
 use crate::diagnostics::Span;
 use crate::domain::{Fault, Tree, TurnRequest};
 use crate::engine::decode;
-use crate::engine::pipeline::{Pipeline, ResponseMode, TurnSpec};
+use crate::engine::pipeline::{Pipeline, ResponseMode, TurnSpec, Violation};
 use crate::engine::request;
 use crate::engine::script_step;
 use crate::mapping::config::backend::BackendPlan;
@@ -29,7 +28,7 @@ pub struct TestOutcome {
     pub plays: Option<String>,
     pub fault: Option<Fault>,
     /// The first violation of a schema or an order, in the stream or else in the body.
-    pub violation: Option<TracedViolation>,
+    pub violation: Option<Violation>,
 }
 
 /// An event as one line of text, the rule that emitted it, and the raw event that the rule read.

@@ -12,6 +12,7 @@ use crate::mapping::config::transcript::RecordedEvent;
 use crate::mapping::grammar::FromNode;
 use crate::mapping::grammar::notation::{AnyNode, Spanned};
 use crate::mapping::source::field_reader::{LoadContext, constant};
+use crate::mapping::source::layout::{SetFile, tested_by};
 use crate::mapping::source::yaml::Node;
 use std::sync::Arc;
 
@@ -49,15 +50,16 @@ pub fn parse(file: &str, node: &Node, plan: &Plan) -> (Vec<TestCase>, Vec<Diagno
 
 fn parse_case(file: &str, node: &Node, plan: &Plan, cx: LoadContext) -> Option<TestCase> {
     let entry = TestEntry::from_file(node, cx)?;
-    let (folder, stem) = file.split_once('/').unwrap_or(("", file));
-    // A test without the key is about the file next to it.
-    let subject = |key: &Option<Spanned<String>>, own: &str| match key {
-        Some(name) => Some((name.value.clone(), Some(name.span))),
-        None => (folder == own).then(|| (stem.trim_end_matches(".test.yaml").to_owned(), None)),
+    // A test is for the mapping next to it, unless it names another one.
+    let tested = tested_by(file);
+    let subject = |key: &Option<Spanned<String>>, kind: SetFile| match (key, tested) {
+        (Some(name), _) => Some((name.value.clone(), Some(name.span))),
+        (None, Some((own, name))) if own == kind => Some((name.to_owned(), None)),
+        (None, _) => None,
     };
     let expect = entry.expect.0.and_then(|expect| Expectation::parse(&expect, cx));
-    let mut references =
-        References { file: node.span.file, plan, cx, backend: subject(&entry.backend, "backends"), given: Vec::new() };
+    let backend = subject(&entry.backend, SetFile::Backend);
+    let mut references = References { file: node.span.file, plan, cx, backend, given: Vec::new() };
     let given = entry.given.iter().flat_map(|given| given.iter());
     references.given.extend(given.map(|AnyNode(node)| RecordedEvent::Raw(constant(node))));
     if let Some(wanted) = &entry.transcript {
@@ -70,12 +72,12 @@ fn parse_case(file: &str, node: &Node, plan: &Plan, cx: LoadContext) -> Option<T
     }
     references.given.extend(entry.disconnect.map(RecordedEvent::Disconnect));
     let backend = references.backend(entry.given.as_ref().map_or(entry.name.span, |given| given.span))?;
-    let profile = subject(&entry.profile, "profiles");
-    let dialect = match subject(&entry.dialect, "dialects") {
+    let profile = subject(&entry.profile, SetFile::Profile);
+    let dialect = match subject(&entry.dialect, SetFile::Dialect) {
         Some(name) => Some(references.dialect(&name, profile.as_ref())?),
         None => None,
     };
-    let script = match subject(&entry.script, "scripts") {
+    let script = match subject(&entry.script, SetFile::Script) {
         Some(name) => Some(references.script(&name)?),
         None => None,
     };

@@ -1,9 +1,8 @@
 //! Records the trace of a turn, for `reframe test` and `reframe explain`.
 
-use super::violation::TracedViolation;
 use crate::diagnostics::Span;
 use crate::domain::{Frame, FrameBody, Moment, Tree, TurnState};
-use crate::engine::pipeline::{Observer, TraceEvent};
+use crate::engine::pipeline::{Observer, TraceEvent, Violation};
 use crate::mapping::config::backend::BackendPlan;
 use std::sync::{Arc, Mutex};
 
@@ -19,7 +18,7 @@ pub enum TraceEntry {
     Late,
     Moment(Moment, Option<Box<TurnState>>),
     Frame(Frame, Span),
-    Violation(TracedViolation),
+    Violation(Violation),
 }
 
 #[derive(Clone, Debug)]
@@ -84,10 +83,7 @@ impl Observer for TraceRecorder {
                 TraceEntry::Moment(moment.clone(), states.then(|| Box::new(state.clone())))
             }
             TraceEvent::Frame(frame, span) => TraceEntry::Frame(frame.clone(), span),
-            TraceEvent::Violation(..) | TraceEvent::OutOfOrder(..) => match TracedViolation::from_trace(&event) {
-                Some(violation) => TraceEntry::Violation(violation),
-                None => return,
-            },
+            TraceEvent::Violation(violation) => TraceEntry::Violation(violation.clone()),
             TraceEvent::Body(..) => return,
         };
         self.trace.lock().unwrap_or_else(|e| e.into_inner()).push(entry);

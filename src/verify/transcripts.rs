@@ -2,10 +2,10 @@
 //! there would also occur with a client.
 
 use super::runner::test_turn_spec;
-use super::violation::{FirstViolation, TracedViolation};
+use super::violation::{FirstViolation, locate};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::domain::{Fault, FaultKind, TurnRequest};
-use crate::engine::pipeline::{Pipeline, ResponseMode};
+use crate::engine::pipeline::{Pipeline, ResponseMode, Violation, ViolationCause};
 use crate::mapping::Plan;
 use crate::mapping::config::dialect::DialectPlan;
 use crate::mapping::config::gateway::Validation;
@@ -38,19 +38,19 @@ pub fn replay_transcripts(plan: &Plan) -> TranscriptReplay {
         for transcript in short(plan) {
             for mode in [ResponseMode::Stream, ResponseMode::Body] {
                 let Some((fault, violation)) = replay(plan, dialect, transcript, mode) else { continue };
-                let span = violation.as_ref().map_or(dialect.body.span, |violation| violation.location(dialect, plan));
+                let span = violation.as_ref().map_or(dialect.body.span, |violation| locate(violation, dialect, plan));
                 if found.iter().any(|d| d.span == span) {
                     continue;
                 }
                 let shown = dialect.profile.as_ref().map_or(String::new(), |p| format!(" with the profile `{p}`"));
-                let reason = violation.as_ref().map_or(fault.message, TracedViolation::message);
+                let reason = violation.as_ref().map_or(fault.message, Violation::message);
                 let message = format!(
                     "replayed as `{}`{shown}{client}, the transcript `{}` fails: {reason}",
                     dialect.name, transcript.name
                 );
-                let help = match &violation {
-                    Some(TracedViolation::Order(..)) => ORDER_HELP,
-                    Some(TracedViolation::Schema(_)) | None => SCHEMA_HELP,
+                let help = match violation.map(|v| v.cause) {
+                    Some(ViolationCause::Order(_)) => ORDER_HELP,
+                    Some(ViolationCause::Schema { .. }) | None => SCHEMA_HELP,
                 };
                 found.push(Diagnostic::new(Code::TranscriptFailed, span, message).help(help));
             }
@@ -68,7 +68,7 @@ fn replay(
     dialect: &Arc<DialectPlan>,
     transcript: &Transcript,
     mode: ResponseMode,
-) -> Option<(Fault, Option<TracedViolation>)> {
+) -> Option<(Fault, Option<Violation>)> {
     let first = FirstViolation::default();
     let mut view = TurnRequest::minimal("replay", mode == ResponseMode::Stream).view;
     view.insert("usage", true.into());

@@ -2,17 +2,20 @@
 //! event that a backend can send. A frame that violates its schema in all of them can never satisfy it.
 
 use super::runner;
-use super::violation::{ViolationSource, in_profile};
+use super::violation::locate_mismatch;
 use crate::diagnostics::{Code, Diagnostic, Sources, Span};
 use crate::domain::{
-    CallKind, Delta, Event, Fault, FaultKind, Finish, Merge, ReasoningKind, StreamEnd, Tree, TurnRequest, Usage,
+    Annotation, CallKind, Delta, Event, Fault, FaultKind, Finish, Merge, ReasoningKind, StreamEnd, Tree, TurnRequest,
+    Usage,
 };
 use crate::engine::encode;
-use crate::engine::pipeline::{Observer, Pipeline, ResponseMode, TraceEvent, TurnSpec, ViolationDetails};
+use crate::engine::pipeline::{Observer, Pipeline, ResponseMode, SchemaMismatch, TraceEvent, TurnSpec, ViolationCause};
 use crate::mapping::Plan;
 use crate::mapping::config::backend::BackendPlan;
 use crate::mapping::config::dialect::DialectPlan;
 use crate::mapping::config::gateway::Validation;
+use crate::mapping::source::layout::SetFile;
+use reframe_json::ViolationKind;
 use std::sync::{Arc, Mutex, PoisonError};
 
 #[derive(Default)]
@@ -45,17 +48,15 @@ pub fn check_witnesses(plan: &Plan) -> WitnessResult {
         }
         let attempts = std::mem::take(&mut *attempts.lock().unwrap_or_else(PoisonError::into_inner));
         result.shapes += attempts.frames.len();
-        for source in attempts.unsatisfiable() {
-            let location = source.location(dialect, plan);
+        for mismatch in attempts.unsatisfiable() {
+            let location = locate_mismatch(&mismatch, dialect, plan);
             // A mistake in `base:` or in a fragment affects every frame that uses it and is reported once.
-            let same = |known: &&mut Unsatisfiable| {
-                known.location == location || known.source.has_same_cause(&source) && known.is_same_mistake(&source)
-            };
+            let same = |known: &&mut Unsatisfiable| known.location == location || known.is_same_mistake(&mismatch);
             match unsatisfiable.iter_mut().find(same) {
-                Some(first) => first.add(source.what, dialect),
+                Some(first) => first.add(mismatch.what, dialect),
                 None => {
                     let (others, dialects) = (Vec::new(), vec![dialect]);
-                    unsatisfiable.push(Unsatisfiable { location, source, client: client.clone(), others, dialects });
+                    unsatisfiable.push(Unsatisfiable { location, mismatch, client: client.clone(), others, dialects });
                 }
             }
         }
@@ -67,7 +68,7 @@ pub fn check_witnesses(plan: &Plan) -> WitnessResult {
 /// A frame, body or error that no values can make valid.
 struct Unsatisfiable<'p> {
     location: Span,
-    source: ViolationSource,
+    mismatch: SchemaMismatch,
     /// The client that would get it, if not every client.
     client: String,
     /// Further frames with the same mistake.
@@ -78,12 +79,14 @@ struct Unsatisfiable<'p> {
 
 impl<'p> Unsatisfiable<'p> {
     /// If no line is found, equal mistakes in one file count as one.
-    fn is_same_mistake(&self, other: &ViolationSource) -> bool {
-        self.location == self.source.template && self.location.file == other.template.file
+    fn is_same_mistake(&self, other: &SchemaMismatch) -> bool {
+        let mine = &self.mismatch;
+        let is_same_cause = || mine.schema == other.schema && mine.reason() == other.reason();
+        self.location == mine.template && self.location.file == other.template.file && is_same_cause()
     }
 
     fn add(&mut self, what: String, dialect: &'p Arc<DialectPlan>) {
-        if what != self.source.what && !self.others.contains(&what) {
+        if what != self.mismatch.what && !self.others.contains(&what) {
             self.others.push(what);
         }
         self.dialects.push(dialect);
@@ -91,11 +94,12 @@ impl<'p> Unsatisfiable<'p> {
 
     /// `all`: every dialect that was checked.
     fn diagnostic(&self, all: &[&Arc<DialectPlan>], sources: &Sources) -> Diagnostic {
-        let ViolationSource { what, schema, reason, .. } = &self.source;
+        let SchemaMismatch { what, schema, .. } = &self.mismatch;
+        let reason = self.mismatch.reason();
         let profile = self.profile(all, sources);
         let message = format!("{what} never satisfies its schema{profile}{}: {reason}", self.client);
-        let help = match self.source.unknown_member() {
-            Some((_, line)) => format!("allow it in schemas/{schema}: {line}"),
+        let help = match allowing_line(&self.mismatch) {
+            Some(line) => format!("allow it in schemas/{schema}: {line}"),
             None => format!("output is defined in two files: this mapping, and schemas/{schema}, which must allow it"),
         };
         let help = match &self.others[..] {
@@ -113,22 +117,34 @@ impl<'p> Unsatisfiable<'p> {
         };
         let mut same_dialect = all.iter().filter(|d| d.name == *name);
         let is_valid = |d: &&Arc<DialectPlan>| !self.dialects.iter().any(|invalid| invalid.profile == d.profile);
-        let is_cause = same_dialect.any(is_valid) || in_profile(self.location, sources);
+        let is_cause = same_dialect.any(is_valid)
+            || sources.get(self.location.file).is_some_and(|s| SetFile::Profile.matches(&s.name));
         if is_cause { format!(" with the profile `{profile}`") } else { String::new() }
     }
+}
+
+/// The line of the schema that would allow an unknown member.
+fn allowing_line(mismatch: &SchemaMismatch) -> Option<String> {
+    let ViolationKind::NotAllowed(names) = &mismatch.violation.kind else { return None };
+    let name = names.first()?;
+    let kind = match mismatch.data.as_ref()?.pointer(&mismatch.violation.pointer)?.get(name)? {
+        Tree::Num(n) if n.as_i64().is_some() => "integer",
+        other => other.type_name(),
+    };
+    Some(format!("\"{name}\": {{ \"type\": \"{kind}\" }}"))
 }
 
 /// The results of each frame, by its span in the mapping.
 #[derive(Default)]
 struct Attempts {
     /// The span, whether the frame was valid at least once, and its first violation.
-    frames: Vec<(Span, bool, Option<ViolationSource>)>,
+    frames: Vec<(Span, bool, Option<SchemaMismatch>)>,
     /// The frame of the last violation. Its `Frame` event follows and does not count as valid.
     violating: Option<Span>,
 }
 
 impl Attempts {
-    fn record(&mut self, span: Span, found: Option<ViolationSource>) {
+    fn record(&mut self, span: Span, found: Option<SchemaMismatch>) {
         let at = match self.frames.iter().position(|(s, ..)| *s == span) {
             Some(at) => at,
             None => {
@@ -143,7 +159,7 @@ impl Attempts {
         }
     }
 
-    fn unsatisfiable(self) -> impl Iterator<Item = ViolationSource> {
+    fn unsatisfiable(self) -> impl Iterator<Item = SchemaMismatch> {
         self.frames.into_iter().filter(|(_, is_valid, _)| !is_valid).filter_map(|(.., violation)| violation)
     }
 }
@@ -154,9 +170,11 @@ impl Observer for AttemptRecorder {
     fn on(&mut self, event: TraceEvent) {
         let mut attempts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match event {
-            TraceEvent::Violation(_, span, details) => {
-                attempts.violating = Some(span);
-                attempts.record(span, Some(ViolationSource::new(&details, span)));
+            TraceEvent::Violation(violation) => {
+                if let ViolationCause::Schema(mismatch) = &violation.cause {
+                    attempts.violating = Some(mismatch.template);
+                    attempts.record(mismatch.template, Some(SchemaMismatch::clone(mismatch)));
+                }
             }
             TraceEvent::Frame(_, span) | TraceEvent::Body(_, span) if attempts.violating.take() != Some(span) => {
                 attempts.record(span, None);
@@ -199,14 +217,15 @@ fn run_turn(
 fn check_error(dialect: &DialectPlan, fault: &Fault, attempts: &Arc<Mutex<Attempts>>) {
     let Some(named) = &dialect.errors.schema else { return };
     let Ok(data) = encode::error(dialect, fault) else { return };
-    let what = format!("the error of `{}`", dialect.name);
-    let mut attempts = attempts.lock().unwrap_or_else(PoisonError::into_inner);
-    let violation = named.schema.check(&data).err();
-    let source = violation.map(|violation| {
-        let details = ViolationDetails { what: &what, schema: &named.name, violation: &violation, data: &data };
-        ViolationSource::new(&details, dialect.errors.span)
+    let template = dialect.errors.span;
+    let mismatch = named.schema.check(&data).err().map(|violation| SchemaMismatch {
+        what: format!("the error of `{}`", dialect.name),
+        template,
+        schema: named.name.clone(),
+        violation,
+        data: Some(data),
     });
-    attempts.record(dialect.errors.span, source);
+    attempts.lock().unwrap_or_else(PoisonError::into_inner).record(template, mismatch);
 }
 
 /// A synthetic turn.
@@ -296,7 +315,7 @@ fn encrypted_reasoning() -> Event {
 }
 
 fn annotation(kind: &str) -> Event {
-    let value = Tree::map([
+    let annotation = Annotation(Tree::map([
         ("kind", Tree::from(kind)),
         ("url", Tree::from("https://example.com/")),
         ("title", Tree::from("title")),
@@ -305,8 +324,8 @@ fn annotation(kind: &str) -> Event {
         ("start", Tree::from(0i64)),
         ("end", Tree::from(1i64)),
         ("index", Tree::from(0i64)),
-    ]);
-    Event::Annotation { choice: 0, item: None, value }
+    ]));
+    Event::Annotation { choice: 0, item: None, annotation }
 }
 
 fn logprobs() -> Event {

@@ -24,7 +24,7 @@ pub use error::ParseError;
 pub use limits::Limits;
 pub use number::{NotFinite, Num};
 pub use pointer::{escape_pointer_token, pointer_to_path, pointer_tokens};
-pub use schema::{Schema, SchemaError, SchemaSet, SchemaViolation};
+pub use schema::{Schema, SchemaError, SchemaSet, SchemaViolation, ViolationKind};
 pub use surrogates::SurrogateString;
 pub use tree::Tree;
 pub use write::write_str;

@@ -19,7 +19,7 @@ use jsonschema::Validator;
 
 use node::TreeJson;
 pub use set::{SchemaError, SchemaSet};
-pub use violation::SchemaViolation;
+pub use violation::{SchemaViolation, ViolationKind};
 
 use crate::Tree;
 

@@ -13,6 +13,7 @@ use super::{EXIT_ERROR, EXIT_FINDINGS, EXIT_OK, print_report, use_colour};
 use crate::diagnostics::{Code, Diagnostic, Phase, Severity, Source, Sources};
 use crate::mapping::lint::loss;
 use crate::mapping::lint::loss::Loss;
+use crate::mapping::source::layout::SetFile;
 use crate::mapping::{LoadOutcome, Overrides, Plan, SourceFile, load_with};
 use crate::reload::{Layers, embedded, read_set};
 use crate::verify;
@@ -132,7 +133,7 @@ impl CheckReport {
     /// The phase that produced a finding: that of its code, except for read errors, and for compile errors in test
     /// files, which are compiled in the test phase.
     fn phase(&self, finding: &Diagnostic) -> Phase {
-        let is_test = |s: &Source| s.name.ends_with(".test.yaml");
+        let is_test = |s: &Source| SetFile::Test.matches(&s.name);
         let in_test = self.sources.get(finding.span.file).is_some_and(is_test);
         match (&self.reached, finding.code.phase()) {
             (Reached::Nothing, _) => Phase::Read,

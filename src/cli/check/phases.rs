@@ -2,6 +2,7 @@
 
 use super::{CheckReport, Reached, Warnings, count_noun};
 use crate::diagnostics::{Phase, Severity};
+use crate::mapping::source::layout::SetFile;
 
 pub struct PhaseResult {
     pub phase: Phase,
@@ -136,11 +137,11 @@ fn what(phase: Phase, report: &CheckReport) -> String {
 fn kinds(report: &CheckReport) -> String {
     let mut kinds = [("mapping", 0), ("test file", 0), ("transcript", 0), ("schema", 0)];
     for file in &report.files {
-        let kind = match file.name.as_str() {
-            name if name.starts_with("schemas/") => 3,
-            name if name.starts_with("transcripts/") => 2,
-            name if name.ends_with(".test.yaml") => 1,
-            _ => 0,
+        let kind = match SetFile::of(&file.name) {
+            Some(SetFile::Schema) => 3,
+            Some(SetFile::Transcript) => 2,
+            Some(SetFile::Test) => 1,
+            Some(_) | None => 0,
         };
         kinds[kind].1 += 1;
     }

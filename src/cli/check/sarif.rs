@@ -3,6 +3,7 @@
 use super::github::full_text;
 use super::{CheckReport, EXIT_ERROR, is_embedded};
 use crate::diagnostics::{Code, CodePage, Diagnostic, Severity, visible_span};
+use crate::mapping::source::layout::GATEWAY;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde_json::{Value, json};
 
@@ -66,7 +67,7 @@ fn location(finding: &Diagnostic, report: &CheckReport) -> Option<Value> {
     // Code scanning rejects results without a file. Findings in the set as a whole or in an embedded file are therefore
     // located at gateway.yaml.
     let sources = || report.sources.iter().map(|(_, source)| source).filter(|source| !is_embedded(source));
-    let source = own.or_else(|| sources().find(|s| s.name == "gateway.yaml")).or_else(|| sources().next())?;
+    let source = own.or_else(|| sources().find(|s| s.name == GATEWAY)).or_else(|| sources().next())?;
     let mut place = json!({ "artifactLocation": { "uri": uri(&source.shown) } });
     if let Some(span) = own.and_then(|source| visible_span(source, finding.span)) {
         let (start, end) = (report.sources.location(span), report.sources.end_location(span));

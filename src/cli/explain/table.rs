@@ -103,8 +103,7 @@ impl Rows<'_> {
                 self.row(name, rule, policies);
             }
             TraceEntry::Violation(violation) => {
-                let template = Some(violation.template()).filter(|span| *span != Span::NOWHERE);
-                let rule = template.map_or(String::new(), |span| self.sources.show_short(span));
+                let rule = violation.template().map_or(String::new(), |span| self.sources.show_short(span));
                 self.row(format!("violation: {}", violation.message()), rule, String::new());
             }
         }

@@ -7,7 +7,7 @@ mod watch;
 
 use super::{EXIT_ERROR, EXIT_FINDINGS, EXIT_OK, print_report, use_colour};
 use crate::diagnostics::{Diagnostic, Sources, Span, render_all};
-use crate::mapping::{SourceFile, load};
+use crate::mapping::{Plan, SourceFile, load};
 use crate::reload::{Layers, read_set};
 use crate::verify;
 use crate::verify::Difference;
@@ -86,7 +86,7 @@ fn run_once(args: &TestArgs, layers: &Layers, files: &[SourceFile]) -> u8 {
         eprintln!("the mappings do not load, so there is nothing to test");
         return EXIT_ERROR;
     };
-    let run = TestReport::of(&verify::suites(&plan), &args.filters, plan.sources.clone());
+    let run = TestReport::of(&plan, &args.filters);
     if run.files.is_empty() && !args.filters.is_empty() {
         eprintln!("error: no test matches {}", crate::diagnostics::or_list(args.filters.iter().map(|f| f.as_str())));
         return EXIT_ERROR;
@@ -106,15 +106,16 @@ fn run_once(args: &TestArgs, layers: &Layers, files: &[SourceFile]) -> u8 {
 }
 
 impl TestReport {
-    fn of(suites: &[verify::TestSuite], filters: &[String], sources: Arc<Sources>) -> TestReport {
+    fn of(plan: &Plan, filters: &[String]) -> TestReport {
         let started = Instant::now();
+        let sources = plan.sources.clone();
         let mut files = Vec::new();
-        for suite in suites {
+        for suite in verify::suites(plan) {
             let shown = sources.iter().find(|(_, s)| s.name == suite.file).map_or(&suite.file, |(_, s)| &s.shown);
             let wanted = |text: &str| filters.is_empty() || filters.iter().any(|f| text.contains(f.as_str()));
             let all = wanted(shown);
             let tests: Vec<TestRun> =
-                suite.cases.iter().filter(|c| all || wanted(&c.name)).map(|c| TestRun::of(c, &sources)).collect();
+                suite.cases.iter().filter(|c| all || wanted(&c.name)).map(|c| TestRun::of(c, plan)).collect();
             if all || !tests.is_empty() {
                 let mistakes = suite.mistakes.clone();
                 files.push(FileRun { name: suite.file.clone(), shown: shown.clone(), tests, mistakes });
@@ -148,9 +149,9 @@ impl FileRun {
 }
 
 impl TestRun {
-    fn of(case: &verify::TestCase, sources: &Sources) -> TestRun {
+    fn of(case: &verify::TestCase, plan: &Plan) -> TestRun {
         let started = Instant::now();
-        let differences = verify::run(case, sources);
+        let differences = verify::run(case, plan);
         let duration = started.elapsed();
         TestRun {
             name: case.name.clone(),

@@ -3,16 +3,15 @@
 use super::capabilities::{Capabilities, CapabilitySettings};
 use super::rename_fields::RenameFields;
 use crate::diagnostics::{Code, Diagnostic};
-use crate::domain::named_enum;
-use crate::domain::variables::{RecordType, VariableType};
+use crate::domain::{named_enum, variables};
 use crate::mapping::grammar::collections::{Entries, List};
 use crate::mapping::grammar::notation::{HeaderName, LINE_BREAKS, NameOf, is_token, notation_schema};
 use crate::mapping::grammar::section;
 use crate::mapping::language::directives::SkeletonNode;
-use crate::mapping::language::expression::{Expression, ExpressionPool, ExpressionPoolBuilder, VariablePath};
+use crate::mapping::language::expression::{ExpressionPool, ExpressionPoolBuilder, VariablePath};
 use crate::mapping::language::scope::VariableScope;
 use crate::mapping::language::selector::Selector;
-use crate::mapping::language::skeleton::{Fragments, Skeleton, SkeletonCompiler, TextSegment};
+use crate::mapping::language::skeleton::{Fragments, Skeleton, SkeletonCompiler};
 use crate::mapping::language::table::Tables;
 use crate::mapping::source::field_reader::LoadContext;
 use crate::mapping::source::yaml::Entry;
@@ -120,6 +119,14 @@ pub struct RequestFieldsRead {
 }
 
 impl RequestFieldsRead {
+    fn of<'s>(skeletons: impl Iterator<Item = &'s Skeleton>) -> RequestFieldsRead {
+        let mut reads = RequestFieldsRead::default();
+        skeletons.for_each(|skeleton| {
+            skeleton.visit(&mut |visited| visited.expression.variables().iter().for_each(|path| reads.record(path)));
+        });
+        reads
+    }
+
     pub fn scalar(&self, name: &str) -> bool {
         self.scalars.iter().any(|s| s == name)
     }
@@ -160,45 +167,6 @@ impl RequestFieldsRead {
             (Some(scalar), ..) => self.scalars.push(scalar.to_owned()),
         }
     }
-
-    fn expression(&mut self, expression: &Expression) {
-        match expression {
-            Expression::Variable(path) | Expression::Chain { path, .. } => self.record(path),
-            Expression::Jinja { variables, .. } => variables.iter().for_each(|path| self.record(path)),
-        }
-    }
-
-    fn skeleton(&mut self, skeleton: &Skeleton) {
-        match skeleton {
-            Skeleton::Constant(_) => {}
-            Skeleton::Placeholder { expression, .. } => self.expression(expression),
-            Skeleton::Text(segments) => segments.iter().for_each(|segment| match segment {
-                TextSegment::Text(_) => {}
-                TextSegment::Placeholder(expression) => self.expression(expression),
-            }),
-            Skeleton::List(items) => items.iter().for_each(|s| self.skeleton(s)),
-            Skeleton::Map(entries) => entries.iter().for_each(|(_, s)| self.skeleton(s)),
-            Skeleton::Each { list, filter, body, .. } => {
-                self.expression(list);
-                filter.iter().for_each(|f| self.expression(f));
-                self.skeleton(body);
-            }
-            Skeleton::Switch { on, cases, default } => {
-                self.expression(on);
-                cases.iter().for_each(|(_, s)| self.skeleton(s));
-                default.iter().for_each(|s| self.skeleton(s));
-            }
-            Skeleton::With { value, body, .. } => {
-                self.expression(value);
-                self.skeleton(body);
-            }
-            Skeleton::If { condition, then, otherwise } => {
-                self.expression(condition);
-                self.skeleton(then);
-                otherwise.iter().for_each(|s| self.skeleton(s));
-            }
-        }
-    }
 }
 
 impl RequestTemplate {
@@ -216,19 +184,10 @@ impl RequestTemplate {
         let pool = ExpressionPoolBuilder::new(tables.clone());
         let compiler =
             SkeletonCompiler { cx, pool: &pool, fragments: &all_fragments, rename_fields: &RenameFields::default() };
-        let upstream = ("upstream", VariableType::Record(RecordType::Upstream));
-        let path_scope = VariableScope::new("`path:`", [("model", VariableType::Text), upstream]);
+        let path_scope = VariableScope::new("`path:`", [variables::MODEL_NAME, variables::UPSTREAM]);
         let path = compiler.compile(section.path.0, &path_scope);
-        let request = ("request", VariableType::Record(RecordType::Request));
-        let header_scope = VariableScope::new(
-            "a header",
-            [
-                request,
-                upstream,
-                ("secret", VariableType::Record(RecordType::Secret)),
-                ("build", VariableType::Record(RecordType::Build)),
-            ],
-        );
+        let in_headers = [variables::REQUEST, variables::UPSTREAM, variables::SECRET, variables::BUILD];
+        let header_scope = VariableScope::new("a header", in_headers);
         let mut headers = Vec::new();
         for entry in section.headers.items {
             if !is_token(&entry.key) {
@@ -244,12 +203,11 @@ impl RequestTemplate {
             }
             headers.extend(compiler.compile(&entry.value, &header_scope).map(|s| (entry.key.to_ascii_lowercase(), s)));
         }
-        let body_scope = VariableScope::new("the body of a backend's request", [request, upstream]);
+        let body_scope =
+            VariableScope::new("the body of a backend's request", [variables::REQUEST, variables::UPSTREAM]);
         let body = compiler.compile(section.body.0, &body_scope);
         let (path, body) = (path?, body?);
-        let mut reads = RequestFieldsRead::default();
-        reads.skeleton(&body);
-        headers.iter().for_each(|(_, s)| reads.skeleton(s));
+        let reads = RequestFieldsRead::of([&body].into_iter().chain(headers.iter().map(|(_, s)| s)));
         Some(RequestTemplate {
             method: section.method.0.name(),
             path,

@@ -5,11 +5,11 @@ use super::dialect_capture::{CapturePlan, CaptureSection};
 use super::dialect_request::{RequestPlan, RequestSection};
 use super::dialect_stream::StreamSection;
 use super::profile::Profile;
-use super::profile_patch;
+use super::profile_patch::PatchedDialect;
 use super::rename_fields::RenameFields;
 use super::schemas::SchemaCache;
 use crate::diagnostics::{Code, Span};
-use crate::domain::variables::{RecordType, VariableType};
+use crate::domain::variables::{self, Variable};
 use crate::domain::{MomentKind, StreamFormat};
 use crate::mapping::grammar::collections::{Entries, Map};
 use crate::mapping::grammar::notation::{Spanned, Unparsed};
@@ -80,8 +80,6 @@ pub struct FramePlan {
     pub schema: Option<NamedSchema>,
     /// The policies that its expressions read, also those that were evaluated at load.
     pub policies: Vec<String>,
-    /// File and line, for the log.
-    pub location: Arc<str>,
     /// From one delta to the next only the delta changes: the frame is rendered once, then reused from the frame cache.
     pub cacheable: bool,
     /// Its index among all frames of the dialect.
@@ -160,29 +158,18 @@ pub struct DialectContext<'c> {
 
 /// `policies`: the resolved policies, if more layers than the profile apply. Else they are resolved here.
 pub fn compile(
-    node: &Node,
+    source: &PatchedDialect,
     profile: Option<&Profile>,
     policies: Option<&ResolvedPolicies>,
     context: &DialectContext,
 ) -> Option<DialectPlan> {
     let cx = context.cx;
-    // The name is needed to find the patch; a file without one is reported below.
-    let Some(name) = node.get("dialect").and_then(Node::as_text).map(str::to_owned) else {
-        DialectFile::from_file(node, cx);
-        return None;
-    };
-    let own_schemas = node.get("schemas").and_then(Node::as_text).map(str::to_owned);
-    let mut patched;
-    let mut node = node;
+    let (name, node) = (source.dialect.clone(), &*source.node);
+    let own_schemas = source.base.get("schemas").and_then(Node::as_text);
     let mut rename_fields = RenameFields::default();
     if let Some(profile) = profile {
         for entry in profile.patch.iter().chain(profile.rename_fields.items) {
             context.dialects.check_dialect_name(entry, cx);
-        }
-        if let Some(entry) = profile.patch.iter().find(|e| e.key == name) {
-            patched = node.clone();
-            profile_patch::apply(&mut patched, &entry.value, &name, cx);
-            node = &patched;
         }
         rename_fields = profile.renames(&name, cx);
     }
@@ -215,15 +202,11 @@ pub fn compile(
         schemas,
         policies: resolved.words(),
     };
-    let request =
-        request.map(|plan| RequestPlan { schema: compiler.request_schema(own_schemas.as_deref(), node.span), ..plan });
+    let request = request.map(|plan| RequestPlan { schema: compiler.request_schema(own_schemas, node.span), ..plan });
     let stream = file.stream.0.and_then(|stream| compiler.stream(stream.node));
-    let body_scope = compiler.scope(
-        "the body",
-        [("turn", VariableType::Record(RecordType::Turn)), ("request", VariableType::Record(RecordType::Request))],
-    );
+    let body_scope = compiler.scope("the body", [variables::TURN, variables::REQUEST]);
     let body = file.body.0.and_then(|body| compiler.validated(body.0, "body", &body_scope));
-    let error_scope = compiler.scope("an error", [("fault", VariableType::Record(RecordType::Fault))]);
+    let error_scope = compiler.scope("an error", [variables::FAULT]);
     let errors = file.errors.0.and_then(|errors| compiler.validated(errors.0, "error", &error_scope));
     let frame_schema = |frame: &str, span: Span| compiler.schema(frame, SchemaOf::Frame, span);
     let capture = CapturePlan::new(file.capture, &tables, frame_schema, cx);
@@ -262,11 +245,7 @@ pub(super) struct Compiler<'c, 'n> {
 }
 
 impl Compiler<'_, '_> {
-    pub(super) fn scope<const N: usize>(
-        &self,
-        description: &str,
-        variables: [(&'static str, VariableType); N],
-    ) -> VariableScope {
+    pub(super) fn scope<const N: usize>(&self, description: &str, variables: [Variable; N]) -> VariableScope {
         VariableScope::new(description, variables).policies(self.policies.clone())
     }
 

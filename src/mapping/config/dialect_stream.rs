@@ -4,7 +4,7 @@ use super::dialect::{Compiler, DisabledFrame, FrameContent, FramePlan, SchemaOf,
 use super::dialect_order;
 use super::dialect_order::OrderSection;
 use crate::diagnostics::{Code, Diagnostic, Span};
-use crate::domain::variables::{RecordType, VariableType, variables_at};
+use crate::domain::variables::{self, variables_at};
 use crate::domain::{MomentKind, NamedEnum, Scope, StreamFormat, Tree, named_enum};
 use crate::mapping::grammar::collections::Entries;
 use crate::mapping::grammar::notation::{
@@ -184,8 +184,7 @@ impl Compiler<'_, '_> {
             StreamFormat::Sse => "text/event-stream; charset=utf-8",
             StreamFormat::Ndjson => "application/x-ndjson",
         });
-        let scope = self
-            .scope("`framing:`", [("data", VariableType::Record(RecordType::Untyped)), ("frame", VariableType::Text)]);
+        let scope = self.scope("`framing:`", [variables::DATA, variables::FRAME]);
         let event = match framing.event {
             Some(SkeletonNode(node)) if self.has_line_break(node.as_text(), node.span, "event name") => return None,
             Some(SkeletonNode(node)) => Some(self.skeletons.compile(node, &scope)?),
@@ -203,13 +202,12 @@ impl Compiler<'_, '_> {
         scope: &VariableScope,
     ) -> Option<(FramePlan, FrameState)> {
         let cx = self.context.cx;
-        let scope = scope.with("frame", VariableType::Text);
         // Discard the policies that other frames read.
         self.skeletons.pool.take_policies_read();
         let fields = FieldReader::of(&entry.value, format!("the frame `{}`", entry.key), cx)?;
         let frame = FrameEntry::read_fields(&fields)?;
         let when = match frame.when {
-            Some(ExpressionNode(node)) => Some(self.skeletons.condition(node, &scope)?),
+            Some(ExpressionNode(node)) => Some(self.skeletons.condition(node, scope)?),
             None => None,
         };
         // A frame that policies disable is not part of the plan, but it is checked all the same.
@@ -227,7 +225,7 @@ impl Compiler<'_, '_> {
         let own_schema = frame.schema.as_ref().or(schema);
         let (content, schema) = match (data, text, comment) {
             (Some(data), None, None) => {
-                let skeleton = self.with_base(base.filter(|_| frame.base), data.0, &scope)?;
+                let skeleton = self.with_base(base.filter(|_| frame.base), data.0, scope)?;
                 let schema = match own_schema {
                     _ if is_off => None,
                     Some(name) => self.schema(name, SchemaOf::Frame, name.span),
@@ -235,8 +233,8 @@ impl Compiler<'_, '_> {
                 };
                 (FrameContent::Data(skeleton), schema)
             }
-            (None, Some(text), None) => (FrameContent::Text(self.skeletons.compile(text.0, &scope)?), None),
-            (None, None, Some(comment)) => (FrameContent::Comment(self.skeletons.compile(comment.0, &scope)?), None),
+            (None, Some(text), None) => (FrameContent::Text(self.skeletons.compile(text.0, scope)?), None),
+            (None, None, Some(comment)) => (FrameContent::Comment(self.skeletons.compile(comment.0, scope)?), None),
             (None, None, None) => {
                 let message = format!("the frame `{}` has no content", entry.key);
                 let help = "a frame has exactly one of `data:`, `text:` and `comment:`";
@@ -265,7 +263,6 @@ impl Compiler<'_, '_> {
         let cacheable = matches!(&content, FrameContent::Data(data) if is_cacheable(when.as_ref(), data));
         // If a patch replaced the content of the frame, the patch is the source of the frame.
         let span = content_span.filter(|s| s.file != entry.key_span.file).unwrap_or(entry.key_span);
-        let location = Arc::from(cx.sources.show(span));
         // Only the policies of `when:` decide that a frame is disabled.
         let (state, content_policies) = if is_off {
             (FrameState::Disabled, Vec::new())
@@ -273,7 +270,7 @@ impl Compiler<'_, '_> {
             (FrameState::Enabled, self.skeletons.pool.take_policies_read())
         };
         let policies = [condition_policies, content_policies].concat();
-        Some((FramePlan { name, span, when, event, content, schema, policies, location, cacheable, ordinal: 0 }, state))
+        Some((FramePlan { name, span, when, event, content, schema, policies, cacheable, ordinal: 0 }, state))
     }
 
     /// Reports a line break in text that must be one line of a stream.

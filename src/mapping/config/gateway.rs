@@ -260,7 +260,7 @@ fn compile(gateway: Gateway, node: &Node, known: &KnownNames, cx: LoadContext) -
     for entry in gateway.routes.0 {
         let route = RoutePlan::new(entry, known, plan.validation, cx);
         if let Some(route) = &route
-            && let Some(first) = plan.routes.iter().find(|r| (&r.method, &r.path) == (&route.method, &route.path))
+            && let Some(first) = plan.routes.iter().find(|r| r.serves_same_requests(route))
         {
             cx.duplicate(route.span, format!("two routes serve `{} {}`", route.method, route.path), first.span);
         }

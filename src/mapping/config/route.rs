@@ -1,6 +1,7 @@
 //! `routes:` and `by_user_agent:` of gateway.yaml: the dialect of an endpoint, and clients that get other policies.
 
 use super::gateway::{KnownNames, Validation};
+use super::path_template::PathTemplate;
 use crate::diagnostics::{Code, Diagnostic, Span};
 use crate::domain::policy::BUILT_IN;
 use crate::mapping::grammar::collections::Entries;
@@ -137,6 +138,12 @@ impl RoutePlan {
             span: entry.endpoint.span,
         })
     }
+
+    /// Whether both have the same method and the same path; the names of parameters do not matter.
+    pub(crate) fn serves_same_requests(&self, other: &RoutePlan) -> bool {
+        let literals = |path| PathTemplate::parse(path).map(|template| template.literals);
+        self.method == other.method && literals(&self.path) == literals(&other.path)
+    }
 }
 
 impl UserAgentRule {
@@ -216,7 +223,13 @@ impl<'n> FromNode<'n> for Endpoint {
             at.cx.unknown(Code::UnknownValue, span, message, method, METHODS.iter().copied());
             return None;
         }
-        Some(Endpoint { method: method.to_owned(), path: path.trim().to_owned() })
+        let path = path.trim();
+        if let Err(why) = PathTemplate::parse(path) {
+            let span = at.cx.sources.within(node.span, path);
+            at.cx.error(Code::UnknownValue, span, format!("invalid path: {why}"));
+            return None;
+        }
+        Some(Endpoint { method: method.to_owned(), path: path.to_owned() })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::transcript::Transcript;
 use crate::diagnostics::{Code, Diagnostic, or_list};
-use crate::domain::variables::{RecordType, VariableType};
+use crate::domain::variables;
 use crate::mapping::grammar::collections::NonEmptyList;
 use crate::mapping::grammar::notation::{Count, ExpressionNode, Spanned, notation_schema, one_of};
 use crate::mapping::grammar::{At, FromNode, Required, section};
@@ -111,7 +111,7 @@ section! {
 pub fn parse(node: &Node, known: &KnownTranscripts, cx: LoadContext) -> Option<ScriptPlan> {
     let script = Script::from_file(node, cx)?;
     let pool = ExpressionPoolBuilder::new(Tables::default());
-    let scope = VariableScope::new("a script", [("request", VariableType::Record(RecordType::Request))]);
+    let scope = VariableScope::new("a script", [variables::REQUEST]);
     let mut steps = Vec::new();
     if let Some(when) = script.steps.last().and_then(|last| last.when) {
         cx.add(

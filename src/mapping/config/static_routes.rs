@@ -3,7 +3,7 @@
 use super::gateway::KnownNames;
 use super::rename_fields::RenameFields;
 use super::route::Endpoint;
-use crate::domain::variables::{RecordType, VariableType};
+use crate::domain::variables;
 use crate::mapping::grammar::section;
 use crate::mapping::language::directives::SkeletonNode;
 use crate::mapping::language::expression::{ExpressionPool, ExpressionPoolBuilder};
@@ -46,13 +46,9 @@ impl StaticRoute {
         let compiler =
             SkeletonCompiler { cx, pool: &pool, fragments: &fragments, rename_fields: &RenameFields::default() };
         let Endpoint { method, path } = entry.endpoint.clone();
-        let mut scope = VariableScope::new(
-            "a static route",
-            [("models", VariableType::List(RecordType::Model)), ("build", VariableType::Record(RecordType::Build))],
-        );
-        if path.ends_with("{model}") {
-            scope = scope.with("model", VariableType::Record(RecordType::Model));
-        }
+        let variables = [variables::MODELS, variables::BUILD].into_iter();
+        let one_model = path.ends_with("{model}").then_some(variables::MODEL);
+        let scope = VariableScope::new("a static route", variables.chain(one_model));
         let body = compiler.compile(entry.body.0, &scope)?;
         Some(StaticRoute { method, path, body, pool: pool.build()? })
     }

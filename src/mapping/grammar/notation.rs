@@ -166,7 +166,7 @@ pub struct NameOf<T>(pub T);
 
 impl<'n, T: NamedEnum> FromNode<'n> for NameOf<T> {
     fn from_node(node: &'n Node, at: At) -> Option<NameOf<T>> {
-        at.cx.one_of(node, T::NAMES).and_then(T::by_name).map(NameOf)
+        at.cx.one_of(node, T::NAMES).and_then(T::from_name).map(NameOf)
     }
 
     fn shown(&self) -> Option<Value> {

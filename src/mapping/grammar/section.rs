@@ -3,7 +3,7 @@
 //! schema, which editors show, and of the mapping reference.
 
 use super::notation::exactly_one;
-use crate::diagnostics::{Code, Diagnostic, Span};
+use crate::diagnostics::{Code, Span};
 use crate::mapping::source::field_reader::{FieldReader, LoadContext};
 use crate::mapping::source::yaml::Node;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -264,6 +264,7 @@ macro_rules! section {
     ) => {
         $(#[doc = $about])*
         #[derive(Clone, Debug $($(, $derive)*)?)]
+        #[allow(dead_code, reason = "some keys are only checked")]
         pub struct $name $(<$life>)? {
             $($(#[doc = $doc])* pub $field: $ty,)*
             $(pub $flat: $flat_ty,)*

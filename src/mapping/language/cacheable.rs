@@ -2,7 +2,8 @@
 //! rendered once and then reused with the new delta (`engine::render::frame_cache`).
 
 use super::expression::{Expression, VariablePath};
-use super::skeleton::{Skeleton, TextSegment};
+use super::skeleton::Skeleton;
+use super::visitor::{Binding, VisitedExpression};
 
 /// Variables that are constant within one part of one item.
 const STABLE: &[&str] = &[
@@ -27,74 +28,36 @@ const RARE: &str = "logprobs";
 
 /// Whether a frame can be cached.
 pub fn is_cacheable(when: Option<&Expression>, data: &Skeleton) -> bool {
-    when.is_none_or(|w| is_stable_expression(w, &[])) && is_cacheable_skeleton(data, &mut Vec::new())
+    let is_stable = |expression: &Expression, bound: &[Binding]| {
+        expression.variables().iter().all(|path| is_stable_variable(path, bound))
+    };
+    let mut cacheable = when.is_none_or(|when| is_stable(when, &[]));
+    data.visit(&mut |visited| {
+        cacheable &= visited.is_value && is_delta(&visited) || is_stable(visited.expression, visited.bound);
+    });
+    cacheable
 }
 
-fn is_cacheable_skeleton(node: &Skeleton, bound: &mut Vec<String>) -> bool {
-    match node {
-        Skeleton::Constant(_) => true,
-        Skeleton::Placeholder { expression: Expression::Variable(path), optional: false } if is_delta(path, bound) => {
-            true
-        }
-        Skeleton::Placeholder { expression: Expression::Jinja { text, .. }, optional: false }
-            if is_sequence_offset(text) =>
-        {
-            true
-        }
-        Skeleton::Placeholder { expression: e, .. } => is_stable_expression(e, bound),
-        Skeleton::Text(segments) => segments.iter().all(|s| match s {
-            TextSegment::Text(_) => true,
-            TextSegment::Placeholder(e) => is_stable_expression(e, bound),
-        }),
-        Skeleton::List(items) => items.iter().all(|s| is_cacheable_skeleton(s, bound)),
-        Skeleton::Map(entries) => entries.iter().all(|(_, s)| is_cacheable_skeleton(s, bound)),
-        Skeleton::Each { list, name, filter, body } => {
-            is_stable_expression(list, bound) && {
-                bound.push(name.to_string());
-                let cacheable = filter.as_ref().is_none_or(|f| is_stable_expression(f, bound))
-                    && is_cacheable_skeleton(body, bound);
-                bound.pop();
-                cacheable
-            }
-        }
-        Skeleton::Switch { on, cases, default } => {
-            is_stable_expression(on, bound)
-                && cases.iter().all(|(_, s)| is_cacheable_skeleton(s, bound))
-                && default.iter().all(|s| is_cacheable_skeleton(s, bound))
-        }
-        Skeleton::With { name, value, body } => {
-            is_stable_expression(value, bound) && {
-                bound.push(name.to_string());
-                let cacheable = is_cacheable_skeleton(body, bound);
-                bound.pop();
-                cacheable
-            }
-        }
-        Skeleton::If { condition, then, otherwise } => {
-            is_stable_expression(condition, bound)
-                && is_cacheable_skeleton(then, bound)
-                && otherwise.iter().all(|s| is_cacheable_skeleton(s, bound))
-        }
-    }
-}
-
-fn is_stable_expression(e: &Expression, bound: &[String]) -> bool {
-    match e {
-        Expression::Variable(path) | Expression::Chain { path, .. } => is_stable(path, bound),
-        Expression::Jinja { variables, .. } => variables.iter().all(|path| is_stable(path, bound)),
-    }
-}
-
-fn is_stable(path: &VariablePath, bound: &[String]) -> bool {
+fn is_stable_variable(path: &VariablePath, bound: &[Binding]) -> bool {
     let root = path.0.first().map(|s| &**s).unwrap_or_default();
-    if bound.iter().any(|b| b == root) || matches!(root, "request" | "policy") || path.0.len() == 1 && root == RARE {
+    if is_bound(root, bound) || matches!(root, "request" | "policy") || path.0.len() == 1 && root == RARE {
         return true;
     }
     STABLE.contains(&path.0.join(".").as_str())
 }
 
-fn is_delta(path: &VariablePath, bound: &[String]) -> bool {
-    path.0.len() == 1 && DELTAS.contains(&&*path.0[0]) && !bound.iter().any(|b| **b == *path.0[0])
+fn is_delta(visited: &VisitedExpression) -> bool {
+    match visited.expression {
+        Expression::Variable(path) => {
+            path.0.len() == 1 && DELTAS.contains(&&*path.0[0]) && !is_bound(&path.0[0], visited.bound)
+        }
+        Expression::Jinja { text, .. } => is_sequence_offset(text),
+        Expression::Chain { .. } => false,
+    }
+}
+
+fn is_bound(root: &str, bound: &[Binding]) -> bool {
+    bound.iter().any(|binding| binding.name == root)
 }
 
 /// `seq + 1`: a sequence number with an offset.
@@ -102,4 +65,21 @@ fn is_sequence_offset(text: &str) -> bool {
     text.strip_prefix("seq")
         .and_then(|rest| rest.trim().strip_prefix('+'))
         .is_some_and(|n| n.trim().parse::<u16>().is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::MomentKind;
+    use crate::domain::variables::variables_at;
+    use crate::mapping::language::scope::VariableScope;
+
+    #[test]
+    fn the_listed_variables_exist() {
+        let variables = variables_at(MomentKind::TextDelta).chain(variables_at(MomentKind::ToolArgs));
+        let scope = VariableScope::new("a delta", variables);
+        for path in STABLE.iter().chain(DELTAS).chain([&RARE]) {
+            assert!(scope.resolve(path).is_ok(), "{path}");
+        }
+    }
 }

@@ -27,6 +27,16 @@ pub enum Expression {
     Jinja { id: usize, variables: Vec<VariablePath>, text: Arc<str> },
 }
 
+impl Expression {
+    /// The variables that it reads.
+    pub fn variables(&self) -> &[VariablePath] {
+        match self {
+            Expression::Variable(path) | Expression::Chain { path, .. } => std::slice::from_ref(path),
+            Expression::Jinja { variables, .. } => variables,
+        }
+    }
+}
+
 /// One filter of a chain.
 #[derive(Clone, Debug)]
 pub enum Filter {

@@ -16,3 +16,4 @@ pub mod skeleton;
 pub mod table;
 pub mod template;
 pub mod variables_read;
+pub mod visitor;

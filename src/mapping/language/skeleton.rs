@@ -244,7 +244,9 @@ impl SkeletonCompiler<'_, '_> {
         }
         used.push(FragmentInUse { fragment: text.to_owned(), span: name.span });
         let mut texts = String::new();
-        collect_text(node, &mut texts);
+        node.visit("", &mut |_, inner| {
+            texts.extend(inner.as_text().into_iter().flat_map(|text| [text, " "]));
+        });
         let fragment = FragmentUse { name: text.to_owned(), span: name.span, text: texts.into() };
         let compiled = self.node(node, &scope.in_fragment(fragment), used);
         used.pop();
@@ -340,19 +342,6 @@ impl SkeletonCompiler<'_, '_> {
 struct FragmentInUse {
     fragment: String,
     span: Span,
-}
-
-/// Appends all texts of a tree.
-fn collect_text(node: &Node, words: &mut String) {
-    match &node.kind {
-        YamlKind::Text(text) => {
-            words.push_str(text);
-            words.push(' ');
-        }
-        YamlKind::List(items) => items.iter().for_each(|i| collect_text(i, words)),
-        YamlKind::Map(entries) => entries.iter().for_each(|e| collect_text(&e.value, words)),
-        YamlKind::Null | YamlKind::Bool(_) | YamlKind::Int(_) | YamlKind::Float(_) => {}
-    }
 }
 
 /// A cycle is found once from each of its fragments. To report it once, the diagnostic always points at the first

@@ -25,12 +25,13 @@
 //! (`custom_policies:`) as `policy.NAME`; one that nothing reads can be removed.
 
 use super::LintContext;
-use super::template_texts::{paths, walk};
+use super::template_texts::{paths, texts};
 use crate::diagnostics::{Code, Diagnostic, Span};
 use crate::domain::Policies;
 use crate::domain::policy::{BUILT_IN, PolicyEffect};
 use crate::mapping::config::dialect::DialectPlan;
 use crate::mapping::policy::variants::VariantGroup;
+use crate::mapping::source::layout::SetFile;
 use crate::mapping::source::yaml::{Entry, Node, YamlKind};
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -47,7 +48,7 @@ const ITEMS: &[&str] = &["turn.items", "choice.items", "item.index"];
 
 pub(super) fn check(context: &LintContext) {
     let all_reads = all_reads(context);
-    for node in &context.files.dialects {
+    for node in context.files.of(SetFile::Dialect) {
         let Some(name) = node.get("dialect").and_then(Node::as_text) else { continue };
         let has_effect = |policy: &str| all_reads.iter().any(|s| s.dialect.name == name && s.has_effect(policy));
         let custom = node.get("custom_policies").and_then(Node::as_map).unwrap_or(&[]);
@@ -157,8 +158,10 @@ fn all_reads<'s>(context: &'s LintContext) -> Vec<DialectReads<'s>> {
     // Most profiles do not patch most dialects: the names in an unpatched file are collected once.
     let mut known: Vec<(&Node, Rc<HashSet<String>>)> = Vec::new();
     let mut all_reads = Vec::new();
-    for patched_dialect in &context.patched_dialects {
-        let Some(dialect) = context.plan.dialect(patched_dialect.dialect, patched_dialect.profile) else { continue };
+    for patched_dialect in context.patched_dialects {
+        let Some(dialect) = context.plan.dialect(&patched_dialect.dialect, patched_dialect.profile.as_deref()) else {
+            continue;
+        };
         let node: &Node = &patched_dialect.node;
         let paths = match known.iter().find(|(n, _)| std::ptr::eq(*n, node)) {
             Some((_, paths)) => paths.clone(),
@@ -216,46 +219,36 @@ impl DialectReads<'_> {
 fn names_read_by(node: &Node, context: &LintContext) -> HashSet<String> {
     // The names of loop variables over items: `$each: turn.items, as: i`.
     let mut items: HashSet<String> = HashSet::from(["item".to_owned()]);
-    let fragments = context.files.shared.as_ref().and_then(|n| n.get("fragments"));
+    let fragments = context.files.shared().and_then(|n| n.get("fragments"));
     let sections = ["fragments", "stream", "body", "errors"].iter().filter_map(|key| node.get(key));
     let nodes: Vec<&Node> = sections.chain(fragments).collect();
     for node in &nodes {
-        collect_item_names(node, &mut items);
+        node.visit("", &mut |_, inner| items.extend(item_names(inner, &items)));
     }
     let mut read = HashSet::new();
-    for node in &nodes {
-        walk(node, "", &mut |_, text| {
-            for path in paths(text) {
-                if let Some((root, rest)) = path.split_once('.').filter(|(root, _)| items.contains(*root))
-                    && root != "item"
-                {
-                    read.insert(format!("item.{rest}"));
-                }
-                if !read.contains(path) {
-                    read.insert(path.to_owned());
-                }
+    for text in nodes.iter().flat_map(|node| texts(node)) {
+        for path in paths(text) {
+            if let Some((root, rest)) = path.split_once('.').filter(|(root, _)| items.contains(*root))
+                && root != "item"
+            {
+                read.insert(format!("item.{rest}"));
             }
-        });
+            if !read.contains(path) {
+                read.insert(path.to_owned());
+            }
+        }
     }
     read
 }
 
-fn collect_item_names(node: &Node, items: &mut HashSet<String>) {
+/// The names that a directive gives to items.
+fn item_names(node: &Node, known: &HashSet<String>) -> Vec<String> {
     let walks_items = node.get("$each").and_then(Node::as_text).is_some_and(|list| {
         let last = list.rsplit('.').next().unwrap_or(list);
         matches!(last, "items" | "calls") && !list.starts_with("request.")
     });
-    if walks_items && let Some(name) = node.get("as").and_then(Node::as_text) {
-        items.insert(name.to_owned());
-    }
-    for entry in node.get("with").and_then(Node::as_map).unwrap_or(&[]) {
-        if entry.value.as_text().is_some_and(|value| items.contains(value)) {
-            items.insert(entry.key.clone());
-        }
-    }
-    match &node.kind {
-        YamlKind::List(list) => list.iter().for_each(|n| collect_item_names(n, items)),
-        YamlKind::Map(entries) => entries.iter().for_each(|e| collect_item_names(&e.value, items)),
-        YamlKind::Null | YamlKind::Bool(_) | YamlKind::Int(_) | YamlKind::Float(_) | YamlKind::Text(_) => {}
-    }
+    let element = node.get("as").and_then(Node::as_text).filter(|_| walks_items);
+    let with = node.get("with").and_then(Node::as_map).unwrap_or(&[]).iter();
+    let aliases = with.filter(|e| e.value.as_text().is_some_and(|value| known.contains(value)));
+    element.into_iter().chain(aliases.map(|e| e.key.as_str())).map(str::to_owned).collect()
 }

@@ -16,29 +16,23 @@ pub(super) use table_without_default::in_expression as table_in_expression;
 use super::config::backend::BackendPlan;
 use super::config::dialect::DialectPlan;
 use super::config::profile::Profile;
-use super::config::profile_patch;
+use super::config::profile_patch::PatchedDialect;
 use super::load::Plan;
 use super::source::field_reader::LoadContext;
-use super::source::layout::MappingFiles;
+use super::source::files::MappingFiles;
 use super::source::yaml::Node;
-use crate::diagnostics::{Code, Findings};
+use crate::diagnostics::Code;
+use crate::domain::ReasoningKind;
 use crate::order::turn_model::OutputKinds;
-use std::borrow::Cow;
+use representable::Feature;
 
 /// A loaded set: its plan and its files.
 pub(super) struct LintContext<'s> {
     plan: &'s Plan,
     files: &'s MappingFiles,
     profiles: &'s [Profile<'s>],
-    patched_dialects: Vec<PatchedDialect<'s>>,
+    patched_dialects: &'s [PatchedDialect],
     cx: LoadContext<'s>,
-}
-
-/// A dialect file with the patch of a profile applied.
-struct PatchedDialect<'s> {
-    dialect: &'s str,
-    profile: Option<&'s str>,
-    node: Cow<'s, Node>,
 }
 
 const LINTS: &[fn(&LintContext)] = &[
@@ -50,8 +44,14 @@ const LINTS: &[fn(&LintContext)] = &[
     ineffective_policy::check,
 ];
 
-pub(super) fn run(plan: &Plan, files: &MappingFiles, profiles: &[Profile], cx: LoadContext) {
-    let context = LintContext { plan, files, profiles, patched_dialects: patched_dialects(files, profiles, cx), cx };
+pub(super) fn run(
+    plan: &Plan,
+    files: &MappingFiles,
+    profiles: &[Profile],
+    patched_dialects: &[PatchedDialect],
+    cx: LoadContext,
+) {
+    let context = LintContext { plan, files, profiles, patched_dialects, cx };
     for lint in LINTS {
         lint(&context);
     }
@@ -59,7 +59,7 @@ pub(super) fn run(plan: &Plan, files: &MappingFiles, profiles: &[Profile], cx: L
 
 impl<'s> LintContext<'s> {
     /// The compiled dialects that clients of the routes can get, each once.
-    fn reachable_dialects(&self) -> Vec<(&'s DialectPlan, &PatchedDialect<'s>)> {
+    fn reachable_dialects(&self) -> Vec<(&'s DialectPlan, &'s PatchedDialect)> {
         let mut reachable: Vec<(&DialectPlan, &PatchedDialect)> = Vec::new();
         for (dialect, _) in self.plan.gateway.routes.iter().flat_map(|r| r.variants.reachable_dialects()) {
             let Some(patched_dialect) = self.patched_dialect(&dialect.name, dialect.profile.as_deref()) else {
@@ -72,42 +72,14 @@ impl<'s> LintContext<'s> {
         reachable
     }
 
-    fn patched_dialect(&self, dialect: &str, profile: Option<&str>) -> Option<&PatchedDialect<'s>> {
-        self.patched_dialects.iter().find(|p| p.dialect == dialect && p.profile == profile)
+    fn patched_dialect(&self, dialect: &str, profile: Option<&str>) -> Option<&'s PatchedDialect> {
+        self.patched_dialects.iter().find(|p| p.dialect == dialect && p.profile.as_deref() == profile)
     }
 }
 
-impl PatchedDialect<'_> {
-    fn stream(&self, key: &str) -> Option<&Node> {
-        self.node.get("stream")?.get(key)
-    }
-}
-
-fn patched_dialects<'s>(files: &'s MappingFiles, profiles: &[Profile<'s>], cx: LoadContext) -> Vec<PatchedDialect<'s>> {
-    let mut patched_dialects = Vec::new();
-    for node in &files.dialects {
-        let Some(dialect) = node.get("dialect").and_then(Node::as_text) else { continue };
-        patched_dialects.push(PatchedDialect { dialect, profile: None, node: Cow::Borrowed(node) });
-        for profile in profiles {
-            let node = match profile.patch.iter().find(|e| e.key == dialect) {
-                None => Cow::Borrowed(node),
-                Some(entry) => {
-                    let mut patched = node.clone();
-                    // The patch was applied during loading without errors.
-                    let findings = Findings::default();
-                    profile_patch::apply(
-                        &mut patched,
-                        &entry.value,
-                        dialect,
-                        LoadContext { findings: &findings, ..cx },
-                    );
-                    Cow::Owned(patched)
-                }
-            };
-            patched_dialects.push(PatchedDialect { dialect, profile: Some(profile.name), node });
-        }
-    }
-    patched_dialects
+/// A key of the dialect's `stream:`.
+fn stream_key<'n>(dialect: &'n Node, key: &str) -> Option<&'n Node> {
+    dialect.get("stream")?.get(key)
 }
 
 /// Whether a lint reports this code.
@@ -136,18 +108,18 @@ fn dialect_label(dialect: &str, profile: Option<&str>) -> String {
 /// The kinds of output that any backend of the set can produce.
 fn output_kinds<'b>(backends: impl IntoIterator<Item = &'b BackendPlan>) -> OutputKinds {
     let mut can = OutputKinds::default();
-    for word in backends.into_iter().flat_map(|b| b.rules.emitted_kinds()) {
-        match word {
-            "text" => can.text = true,
-            "refusal" => can.refusal = true,
-            "annotation" => can.annotations = true,
-            "reasoning.summary" => can.summaries = true,
-            "reasoning.raw" => can.thoughts = true,
-            "reasoning.sealed" => can.encrypted_reasoning = true,
+    for feature in backends.into_iter().flat_map(representable::features) {
+        match feature {
+            Feature::Text => can.text = true,
+            Feature::Refusal => can.refusal = true,
+            Feature::Annotation => can.annotations = true,
+            Feature::Reasoning(ReasoningKind::Summary) => can.summaries = true,
+            Feature::Reasoning(ReasoningKind::Raw) => can.thoughts = true,
+            Feature::EncryptedReasoning => can.encrypted_reasoning = true,
             // A response format may be requested as a tool call, which is then sent as text.
-            "tool" => (can.tools, can.text) = (true, true),
-            "usage" => can.usage = true,
-            _ => {}
+            Feature::Tool => (can.tools, can.text) = (true, true),
+            Feature::Usage => can.usage = true,
+            Feature::Fault => {}
         }
     }
     can

@@ -29,7 +29,7 @@
 //! mention is unconstrained. If a policy causes the moment at this position (`reframe explain --to DIALECT --policies`
 //! lists all policies), set another value.
 
-use super::{LintContext, dialect_label, output_kinds};
+use super::{LintContext, dialect_label, output_kinds, stream_key};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::domain::Scope;
 use crate::mapping::config::dialect::DialectPlan;
@@ -46,7 +46,9 @@ pub(super) fn check(context: &LintContext) {
         for scope in Scope::ALL {
             let Some(order) = dialect.orders.of(*scope) else { continue };
             let Some(counterexample) = turn_model.counterexample(*scope, order) else { continue };
-            let Some(node) = patched_dialect.stream("order").and_then(|n| n.get(scope.name())) else { continue };
+            let Some(node) = stream_key(&patched_dialect.node, "order").and_then(|n| n.get(scope.name())) else {
+                continue;
+            };
             let message = format!("{} can violate this order: {}", noun(*scope), sentence(&counterexample));
             let name = dialect_label(&dialect.name, dialect.profile.as_deref());
             context.cx.add(Diagnostic::new(Code::OrderNotGuaranteed, node.span, message).help(format!(

@@ -2,16 +2,13 @@
 
 use crate::mapping::language::expression_tokens;
 use crate::mapping::language::expression_tokens::{CallKind, Token};
-use crate::mapping::source::yaml::{Node, YamlKind};
+use crate::mapping::source::yaml::Node;
 
-/// Visits every text of a tree, with the key above it.
-pub(super) fn walk<'n>(node: &'n Node, key: &'n str, visit: &mut dyn FnMut(&'n str, &'n str)) {
-    match &node.kind {
-        YamlKind::Text(text) => visit(key, text),
-        YamlKind::List(items) => items.iter().for_each(|item| walk(item, key, visit)),
-        YamlKind::Map(entries) => entries.iter().for_each(|entry| walk(&entry.value, &entry.key, visit)),
-        YamlKind::Null | YamlKind::Bool(_) | YamlKind::Int(_) | YamlKind::Float(_) => {}
-    }
+/// All texts of a tree.
+pub(super) fn texts(node: &Node) -> Vec<&str> {
+    let mut texts = Vec::new();
+    node.visit("", &mut |_, inner| texts.extend(inner.as_text()));
+    texts
 }
 
 /// The tables that a text uses: `x | table('status')`.

@@ -27,7 +27,7 @@
 //! depend on the fault, not on a policy value that is not set.
 
 use super::order_not_guaranteed::choices;
-use super::{LintContext, PatchedDialect, dialect_label, output_kinds};
+use super::{LintContext, PatchedDialect, dialect_label, output_kinds, stream_key};
 use crate::diagnostics::{Code, Diagnostic, Span};
 use crate::domain::{MomentKind, Scope};
 use crate::mapping::config::dialect::DialectPlan;
@@ -37,15 +37,18 @@ use crate::order::turn_model::TurnModel;
 pub(super) fn check(context: &LintContext) {
     let output = output_kinds(context.plan.backends.iter().map(|b| &**b));
     for (dialect, patched_dialect) in context.reachable_dialects() {
-        let Some(frames) = patched_dialect.stream("frames") else { continue };
+        let Some(frames) = stream_key(&patched_dialect.node, "frames") else { continue };
         // A frame that a profile removes is not reported: the removal is intended.
-        let unpatched = context.patched_dialect(patched_dialect.dialect, None).and_then(|p| p.stream("frames"));
+        let unpatched = stream_key(&patched_dialect.base, "frames");
         let turn_model = TurnModel { policies: &dialect.resolved.policies, output, choices: choices(dialect) };
         let framed = |m: MomentKind| frames.get(m.name()).or(unpatched.and_then(|f| f.get(m.name()))).is_some();
         for moment in MomentKind::ALL.iter().filter(|m| !framed(**m) && turn_model.can_emit(**m)) {
             // Reported once, even if several orders contain the moment.
             let mentions = |scope: &&Scope| dialect.orders.of(**scope).is_some_and(|o| o.mentions(*moment));
-            let order = Scope::ALL.iter().find(mentions).and_then(|scope| order_of(patched_dialect, *scope));
+            let order = Scope::ALL
+                .iter()
+                .find(mentions)
+                .and_then(|scope| stream_key(&patched_dialect.node, "order")?.get(scope.name()));
             let Some(order) = order else { continue };
             let word = moment.name();
             let message = format!("the moment `{word}` is in this order but has no frame");
@@ -55,7 +58,7 @@ pub(super) fn check(context: &LintContext) {
             );
         }
     }
-    for patched_dialect in &context.patched_dialects {
+    for patched_dialect in context.patched_dialects {
         failure(context, patched_dialect);
     }
 }
@@ -65,14 +68,13 @@ const NOT_DISTINGUISHABLE: &str = "clients then cannot distinguish a truncated r
 /// `turn.fail` is in no order, because it can occur at any time.
 fn failure(context: &LintContext, patched_dialect: &PatchedDialect) {
     let word = MomentKind::TurnFail.name();
-    let is_same =
-        |d: &&DialectPlan| d.name == patched_dialect.dialect && d.profile.as_deref() == patched_dialect.profile;
+    let is_same = |d: &&DialectPlan| d.name == patched_dialect.dialect && d.profile == patched_dialect.profile;
     let reachable: Vec<&DialectPlan> =
         context.reachable_dialects().into_iter().map(|(dialect, _)| dialect).filter(is_same).collect();
     // If one route has the frame, its absence on another is the effect of a policy.
     let has_frame = reachable.iter().any(|dialect| !dialect.frames(MomentKind::TurnFail).is_empty());
     let Some(dialect) = reachable.first().filter(|_| !has_frame) else { return };
-    let label = dialect_label(patched_dialect.dialect, patched_dialect.profile);
+    let label = dialect_label(&patched_dialect.dialect, patched_dialect.profile.as_deref());
     if let Some(disabled) = dialect.disabled_frames.iter().find(|d| d.moment == MomentKind::TurnFail) {
         let message =
             format!("a stream of `{label}` that fails just stops: its policies disable the frame of `{word}`");
@@ -83,8 +85,8 @@ fn failure(context: &LintContext, patched_dialect: &PatchedDialect) {
         context.cx.add(Diagnostic::new(Code::UnframedMoment, disabled.span, message).help(help));
         return;
     }
-    let unpatched = context.patched_dialect(patched_dialect.dialect, None).and_then(|p| p.stream("frames")?.get(word));
-    let patched = patched_dialect.stream("frames").and_then(|frames| frames.get(word));
+    let unpatched = stream_key(&patched_dialect.base, "frames").and_then(|frames| frames.get(word));
+    let patched = stream_key(&patched_dialect.node, "frames").and_then(|frames| frames.get(word));
     let is_emptied = patched.zip(unpatched).is_some_and(|(patched, unpatched)| {
         let had_frames = unpatched.as_map().is_some_and(|frames| !frames.is_empty());
         // A replacement by the profile would have a span in the profile.
@@ -94,7 +96,7 @@ fn failure(context: &LintContext, patched_dialect: &PatchedDialect) {
     if patched.is_some() && !is_emptied {
         return;
     }
-    if let (Some(_), Some(at)) = (unpatched, patch_span(context, patched_dialect)) {
+    if let (Some(_), Some(at)) = (unpatched, patch_span(patched_dialect)) {
         let message = format!("a stream of `{label}` that fails just stops: this patch removes the frame of `{word}`");
         let help = format!("{NOT_DISTINGUISHABLE}; if that is intended, write `{word}: {{ $replace: {{}} }}`");
         context.cx.add(Diagnostic::new(Code::UnframedMoment, at, message).help(help));
@@ -107,9 +109,8 @@ fn failure(context: &LintContext, patched_dialect: &PatchedDialect) {
 }
 
 /// The deepest key of the profile's patch on the path to the frames of `turn.fail`.
-fn patch_span(context: &LintContext, patched_dialect: &PatchedDialect) -> Option<Span> {
-    let profile = context.profiles.iter().find(|p| Some(p.name) == patched_dialect.profile)?;
-    let mut entry: &Entry = profile.patch.iter().find(|e| e.key == patched_dialect.dialect)?;
+fn patch_span(patched_dialect: &PatchedDialect) -> Option<Span> {
+    let mut entry: &Entry = patched_dialect.patch.as_ref()?;
     for key in ["stream", "frames", MomentKind::TurnFail.name()] {
         match entry.value.as_map().and_then(|entries| entries.iter().find(|e| e.key == key)) {
             Some(below) => entry = below,
@@ -117,8 +118,4 @@ fn patch_span(context: &LintContext, patched_dialect: &PatchedDialect) -> Option
         }
     }
     Some(entry.key_span)
-}
-
-fn order_of<'v>(patched_dialect: &'v PatchedDialect, scope: Scope) -> Option<&'v Node> {
-    patched_dialect.stream("order")?.get(scope.name())
 }

@@ -24,8 +24,9 @@
 //! rules.
 
 use super::LintContext;
-use super::template_texts::{tables, walk};
+use super::template_texts::tables;
 use crate::diagnostics::{Code, Diagnostic, Span};
+use crate::mapping::source::layout::SetFile;
 use crate::mapping::source::yaml::{Entry, Node};
 use std::collections::HashSet;
 
@@ -39,6 +40,7 @@ enum DefinitionKind {
 type Reference<'n> = (DefinitionKind, &'n str);
 
 /// The definitions of a file, and the nodes that can use them.
+#[derive(Default)]
 struct FileDefinitions<'n> {
     defined: Vec<(DefinitionKind, &'n Entry)>,
     /// Everything else.
@@ -46,17 +48,12 @@ struct FileDefinitions<'n> {
 }
 
 pub(super) fn check(context: &LintContext) {
-    let shared = context
-        .files
-        .shared
-        .iter()
-        .map(FileDefinitions::of)
-        .next()
-        .unwrap_or(FileDefinitions { defined: Vec::new(), rest: Vec::new() });
+    let shared = context.files.shared().map(|node| FileDefinitions::of(node)).unwrap_or_default();
     let dialects = context.patched_dialects.iter().map(|patched_dialect| FileDefinitions::of(&patched_dialect.node));
-    let files: Vec<FileDefinitions> = dialects.chain(context.files.backends.iter().map(FileDefinitions::of)).collect();
+    let files: Vec<FileDefinitions> =
+        dialects.chain(context.files.of(SetFile::Backend).map(|node| FileDefinitions::of(node))).collect();
     let mut used: HashSet<Span> = HashSet::new();
-    for file in files.iter().chain(&context.files.gateway.as_ref().map(FileDefinitions::of)) {
+    for file in files.iter().chain(&context.files.gateway().map(FileDefinitions::of)) {
         file.mark(&shared, &mut used);
     }
     // Each patched copy of a dialect contains the same definitions.
@@ -93,7 +90,7 @@ pub(super) fn check(context: &LintContext) {
 
 impl<'n> FileDefinitions<'n> {
     fn of(node: &'n Node) -> FileDefinitions<'n> {
-        let mut file = FileDefinitions { defined: Vec::new(), rest: Vec::new() };
+        let mut file = FileDefinitions::default();
         for entry in node.as_map().unwrap_or(&[]) {
             match entry.key.as_str() {
                 "fragments" => file.define(DefinitionKind::Fragment, &entry.value),
@@ -137,7 +134,8 @@ impl<'n> FileDefinitions<'n> {
 /// reports.
 fn references(node: &Node) -> Vec<Reference<'_>> {
     let mut references = Vec::new();
-    walk(node, "", &mut |key, text| {
+    node.visit("", &mut |key, inner| {
+        let Some(text) = inner.as_text() else { return };
         match key {
             "$use" => references.push((DefinitionKind::Fragment, text)),
             "table" => references.push((DefinitionKind::Table, text)),

@@ -5,6 +5,7 @@ use super::resolve::ResolvedPolicies;
 use crate::diagnostics::{Code, Diagnostic, Span};
 use crate::mapping::source::field_reader::LoadContext;
 use crate::mapping::source::yaml::{Entry, Node, YamlKind};
+use std::sync::Arc;
 
 pub struct DialectIndex<'d> {
     /// Includes dialects with errors.
@@ -20,7 +21,7 @@ struct Declaration<'d> {
 }
 
 impl<'d> DialectIndex<'d> {
-    pub fn new(names: Vec<&'d str>, nodes: &'d [Node]) -> DialectIndex<'d> {
+    pub fn new(names: Vec<&'d str>, nodes: impl Iterator<Item = &'d Arc<Node>>) -> DialectIndex<'d> {
         let mut declarations = Vec::new();
         for node in nodes {
             let Some(dialect) = node.get("dialect").and_then(Node::as_text) else { continue };

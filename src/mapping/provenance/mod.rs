@@ -1,6 +1,5 @@
 //! Traces a value or a frame back to the YAML line and the policies that produced it, for diagnostics, `explain` and
 //! tests.
 
-pub mod body;
 pub mod policies;
 pub mod values;

@@ -1,29 +1,25 @@
 //! Traces a value of a rendered frame, body or error back to its YAML line, through `base:`, fragments, directives and
 //! the patch of a profile. Used only for values that violate a schema; stops at the deepest node that is certain.
 
-use crate::diagnostics::{Findings, Sources, Span, did_you_mean};
+use crate::diagnostics::{Span, did_you_mean};
 use crate::domain::{Scope, Tree};
 use crate::mapping::config::dialect::DialectPlan;
-use crate::mapping::config::profile_patch;
-use crate::mapping::source::field_reader::{LoadContext, constant};
-use crate::mapping::source::layout::MappingFiles;
+use crate::mapping::config::profile_patch::PatchedDialect;
+use crate::mapping::source::field_reader::constant;
 use crate::mapping::source::yaml::{Entry, Node, YamlKind};
-use std::borrow::Cow;
+use reframe_json::{SchemaViolation, ViolationKind};
 use std::sync::Arc;
 
 /// The YAML of the files that define frames, bodies and errors.
 #[derive(Debug, Default)]
 pub struct DialectSources {
-    dialects: Vec<Node>,
-    profiles: Vec<Node>,
-    shared: Option<Node>,
+    pub dialects: Vec<PatchedDialect>,
+    pub shared: Option<Arc<Node>>,
 }
 
-/// A dialect with the patch of its profile applied. The span of each node refers to the file that contains it.
+/// Finds the lines of one compiled dialect.
 pub struct DialectLocator<'w> {
-    node: Cow<'w, Node>,
-    patch: Option<&'w Node>,
-    renames: &'w [Entry],
+    source: &'w PatchedDialect,
     shared: Option<&'w Node>,
     policies: &'w [(Arc<str>, Tree)],
 }
@@ -36,41 +32,46 @@ struct Cursor<'n> {
 }
 
 impl DialectSources {
-    pub(crate) fn take(files: &mut MappingFiles) -> DialectSources {
-        let dialects = std::mem::take(&mut files.dialects);
-        DialectSources { dialects, profiles: std::mem::take(&mut files.profiles), shared: files.shared.take() }
-    }
-
-    pub fn of<'w>(&'w self, dialect: &'w DialectPlan, sources: &Sources) -> Option<DialectLocator<'w>> {
-        let is = |node: &&Node, key: &str, name: &str| node.get(key).and_then(Node::as_text) == Some(name);
-        let node = self.dialects.iter().find(|n| is(n, "dialect", &dialect.name))?;
-        let profile = dialect.profile.as_ref().and_then(|p| self.profiles.iter().find(|n| is(n, "profile", p)));
-        let of_profile = |key: &str| profile.and_then(|p| p.get(key)?.get(&dialect.name));
-        let patch = of_profile("patch");
-        let node = match patch {
-            None => Cow::Borrowed(node),
-            Some(patch) => {
-                let mut patched = node.clone();
-                // The patch was applied during loading without errors.
-                let findings = Findings::default();
-                profile_patch::apply(&mut patched, patch, &dialect.name, LoadContext { sources, findings: &findings });
-                Cow::Owned(patched)
-            }
-        };
-        let renames = of_profile("rename_fields").and_then(Node::as_map).unwrap_or_default();
+    pub fn of<'w>(&'w self, dialect: &'w DialectPlan) -> Option<DialectLocator<'w>> {
+        let source = self.dialects.iter().find(|s| s.dialect == dialect.name && s.profile == dialect.profile)?;
         let policies = &dialect.resolved.policies.values;
-        Some(DialectLocator { node, patch, renames, shared: self.shared.as_ref(), policies })
+        Some(DialectLocator { source, shared: self.shared.as_deref(), policies })
     }
 }
 
 impl DialectLocator<'_> {
     /// The order of a scope.
     pub fn locate_order(&self, scope: Scope) -> Option<Span> {
-        Some(self.node.get("stream")?.get("order")?.get(scope.name())?.span)
+        Some(self.source.node.get("stream")?.get("order")?.get(scope.name())?.span)
+    }
+
+    /// The line that causes a violation, in the output of the frame, body or error that begins at `template`.
+    pub fn locate_violation(&self, template: Span, data: &Tree, violation: &SchemaViolation) -> Option<Span> {
+        let path: Vec<String> = reframe_json::pointer_tokens(&violation.pointer).collect();
+        match &violation.kind {
+            ViolationKind::Missing(name) => self.locate_missing_member(template, data, &path, name),
+            ViolationKind::NotAllowed(names) => {
+                self.locate_unknown_member(template, data, &path, names.first().map_or("", String::as_str))
+            }
+            ViolationKind::WrongType(_)
+            | ViolationKind::NotOneOf(_)
+            | ViolationKind::NotEqual(_)
+            | ViolationKind::Unmet(_)
+            | ViolationKind::Rejected
+            | ViolationKind::Other(_) => self.locate_value(template, data, &path),
+        }
+    }
+
+    /// Where a member of the body is defined, by its path in a test: `.choices[0].text`, ` $.choices[*].text`. The
+    /// deepest member that is certain; `None` if not even the first is.
+    pub fn locate_body_member(&self, body: Span, data: &Tree, path: &str) -> Option<Span> {
+        let whole = self.template_root(body)?.span;
+        let (cursor, _) = self.walk(body, data, &path_tokens(path))?;
+        Some(cursor.span).filter(|span| *span != whole)
     }
 
     /// Where the value at `path` is defined, in the output of the frame, body or error that begins at `template`.
-    pub fn locate_value(&self, template: Span, data: &Tree, path: &[String]) -> Option<Span> {
+    fn locate_value(&self, template: Span, data: &Tree, path: &[String]) -> Option<Span> {
         let (cursor, value) = self.walk(template, data, path)?;
         let Some(value) = value else { return Some(cursor.span) };
         // A value from a fragment or a branch is located there, and a value from a table in its row.
@@ -79,8 +80,8 @@ impl DialectLocator<'_> {
     }
 
     /// Where a member is defined that the schema does not allow.
-    pub fn locate_unknown_member(&self, template: Span, data: &Tree, path: &[String], name: &str) -> Option<Span> {
-        if let Some(rename) = self.renames.iter().find(|r| r.value.as_text() == Some(name)) {
+    fn locate_unknown_member(&self, template: Span, data: &Tree, path: &[String], name: &str) -> Option<Span> {
+        if let Some(rename) = self.source.renames.iter().find(|r| r.value.as_text() == Some(name)) {
             return Some(rename.value.span);
         }
         let path: Vec<String> = path.iter().cloned().chain([name.to_owned()]).collect();
@@ -89,7 +90,7 @@ impl DialectLocator<'_> {
 
     /// Where a required member is missing: the renaming that gave it another name, the only patch that removes a member
     /// of this name, or else the map that should contain it.
-    pub fn locate_missing_member(&self, template: Span, data: &Tree, path: &[String], name: &str) -> Option<Span> {
+    fn locate_missing_member(&self, template: Span, data: &Tree, path: &[String], name: &str) -> Option<Span> {
         let owner = path.iter().try_fold(data, |node, name| match name.parse::<usize>() {
             Ok(index) if node.as_list().is_some() => node.at(index),
             _ => node.get(name),
@@ -98,11 +99,16 @@ impl DialectLocator<'_> {
             let new = rename.value.as_text().filter(|new| owner.is_some_and(|o| o.get(new).is_some()));
             new.is_some_and(|new| rename.key == name || did_you_mean(new, [name]).is_some())
         };
-        if let Some(rename) = self.renames.iter().find(renames_it) {
+        if let Some(rename) = self.source.renames.iter().find(renames_it) {
             return Some(rename.value.span);
         }
         let mut removals = Vec::new();
-        self.patch.iter().for_each(|patch| find_removals(patch, name, &mut removals));
+        let removes = |entry: &&Entry| entry.key == name && entry.value.as_text() == Some("$remove");
+        self.source.patch.iter().for_each(|patch| {
+            patch.value.visit("", &mut |_, node| {
+                removals.extend(node.as_map().unwrap_or_default().iter().filter(removes).map(|entry| entry.key_span));
+            });
+        });
         match removals[..] {
             [only] => Some(only),
             _ => self.locate_value(template, data, path),
@@ -151,7 +157,7 @@ impl DialectLocator<'_> {
     }
 
     fn template_root(&self, template: Span) -> Option<Cursor<'_>> {
-        let entries = self.node.as_map()?;
+        let entries = self.source.node.as_map()?;
         let keys = ["body", "errors"].into_iter().filter_map(|key| entries.iter().find(|e| e.key == key));
         let whole = keys.into_iter().find(|e| e.value.span == template);
         let cursor = whole.map(|e| Cursor { node: &e.value, span: entry_span(e) });
@@ -160,7 +166,7 @@ impl DialectLocator<'_> {
 
     /// The frame with this key span, and the base that it extends.
     fn frame(&self, template: Span) -> Option<(&Entry, Option<&Node>)> {
-        let stream = self.node.get("stream")?;
+        let stream = self.source.node.get("stream")?;
         let moments = stream.get("frames")?.as_map()?;
         let frame = moments.iter().filter_map(|m| m.value.as_map()).flatten().find(|f| f.key_span == template)?;
         let without_base = matches!(frame.value.get("base"), Some(Node { kind: YamlKind::Bool(false), .. }));
@@ -196,7 +202,7 @@ impl DialectLocator<'_> {
 
     fn member<'n>(&self, cursor: &Cursor<'n>, name: &str) -> Option<Cursor<'n>> {
         let called = |key: &str| {
-            let renamed = self.renames.iter().find(|r| r.key == key).and_then(|r| r.value.as_text());
+            let renamed = self.source.renames.iter().find(|r| r.key == key).and_then(|r| r.value.as_text());
             renamed.unwrap_or(key) == name
         };
         let entry = cursor.node.as_map()?.iter().find(|e| called(&e.key))?;
@@ -210,7 +216,7 @@ impl DialectLocator<'_> {
 
     /// A definition of the dialect, or else of shared.yaml.
     fn definition(&self, key: &str, name: &str) -> Option<&Entry> {
-        let files = [Some(&*self.node), self.shared];
+        let files = [Some(&*self.source.node), self.shared];
         files.into_iter().flatten().filter_map(|n| n.get(key)?.as_map()).flatten().find(|e| e.key == name)
     }
 
@@ -310,12 +316,33 @@ fn entry_span(entry: &Entry) -> Span {
     if entry.key_span.file == entry.value.span.file { entry.key_span } else { entry.value.span }
 }
 
-/// Where a patch removes a key of this name.
-fn find_removals(patch: &Node, name: &str, found: &mut Vec<Span>) {
-    for entry in patch.as_map().unwrap_or_default() {
-        if entry.key == name && entry.value.as_text() == Some("$remove") {
-            found.push(entry.key_span);
+/// The leading steps of a path that are plain members and elements. `[*]` is read as the first element.
+fn path_tokens(path: &str) -> Vec<String> {
+    let mut tokens = Vec::new();
+    for step in path.trim_start().trim_start_matches('$').split('.').skip(1) {
+        let (member, elements) = step.split_once('[').unwrap_or((step, ""));
+        if member.is_empty() || !member.chars().all(|c| c.is_alphanumeric() || c == '_') {
+            break;
         }
-        find_removals(&entry.value, name, found);
+        tokens.push(member.to_owned());
+        if !elements.chars().all(|c| c.is_ascii_digit() || "*[]".contains(c)) {
+            break;
+        }
+        let indices = elements.split(['[', ']']).filter(|index| !index.is_empty());
+        tokens.extend(indices.map(|index| index.replace('*', "0")));
+    }
+    tokens
+}
+
+#[cfg(test)]
+mod tests {
+    use super::path_tokens;
+
+    #[test]
+    fn a_path_is_read_up_to_the_first_filter() {
+        assert_eq!(path_tokens(".choices[0].text"), ["choices", "0", "text"]);
+        assert_eq!(path_tokens(" $.choices[*].text[1]"), ["choices", "0", "text", "1"]);
+        assert_eq!(path_tokens(" $.a[?@.b].c"), ["a"]);
+        assert!(path_tokens("").is_empty());
     }
 }

@@ -1,6 +1,7 @@
 //! The files of a mapping set: layout, YAML with positions, and reading maps field by field.
 
 pub mod field_reader;
+pub(in crate::mapping) mod files;
 pub mod layout;
 pub mod yaml;
 pub mod yaml_errors;

@@ -81,6 +81,16 @@ impl Node {
         self.entry_or_typo(key).is_some_and(|entry| entry.key != key)
     }
 
+    /// Visits this node and all below it, each with the key above it.
+    pub fn visit<'n>(&'n self, key: &'n str, visit: &mut dyn FnMut(&'n str, &'n Node)) {
+        visit(key, self);
+        match &self.kind {
+            YamlKind::List(items) => items.iter().for_each(|item| item.visit(key, visit)),
+            YamlKind::Map(entries) => entries.iter().for_each(|entry| entry.value.visit(&entry.key, visit)),
+            YamlKind::Null | YamlKind::Bool(_) | YamlKind::Int(_) | YamlKind::Float(_) | YamlKind::Text(_) => {}
+        }
+    }
+
     /// For the sentence "expected X, found Y".
     pub fn type_name(&self) -> &'static str {
         match self.kind {

@@ -10,6 +10,7 @@ use crate::mapping::config::profile::Profile;
 use crate::mapping::config::script::Script;
 use crate::mapping::config::shared::Shared;
 use crate::mapping::config::test_file::TestFile;
+use crate::mapping::source::layout::SetFile;
 use schemars::generate::SchemaSettings;
 use schemars::transform::{RecursiveTransform, Transform};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -44,14 +45,7 @@ impl FileKind {
 
     /// The kind of a file, by its path in a set: `dialects/chat.yaml`.
     pub fn of(file: &str) -> Option<&'static FileKind> {
-        let (folder, name) = file.rsplit_once('/').unwrap_or(("", file));
-        let kind = match (folder, name) {
-            (_, name) if name.ends_with(".test.yaml") => "test",
-            ("", "gateway.yaml") => "gateway",
-            ("", "shared.yaml") => "shared",
-            (folder, _) => folder.strip_suffix('s').unwrap_or(folder),
-        };
-        FileKind::find(kind)
+        FileKind::find(SetFile::of(file)?.name())
     }
 
     /// JSON Schema, draft 2020-12.

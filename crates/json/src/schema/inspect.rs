@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::set::SchemaError;
 use super::subschemas::direct_subschemas;
-use super::violation::SchemaViolation;
+use super::violation::{message, most_specific};
 use crate::escape_pointer_token;
 
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
@@ -31,8 +31,8 @@ fn dialect(document: &Value) -> Result<(), DocumentError> {
 
 fn grammar(document: &Value) -> Result<(), DocumentError> {
     jsonschema::draft202012::meta::validate(document).map_err(|error| {
-        let violation = SchemaViolation::of(&error);
-        (violation.pointer, violation.message)
+        let error = most_specific(&error);
+        (error.instance_path().to_string(), message(error))
     })
 }
 

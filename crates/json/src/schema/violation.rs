@@ -1,9 +1,7 @@
 //! A violation of a schema, with its location in the tree.
 
-use std::fmt;
-
 use jsonschema::ValidationError;
-use jsonschema::error::ValidationErrorKind;
+use jsonschema::error::{TypeKind, ValidationErrorKind};
 use serde_json::Value;
 
 /// The first violation found in a tree.
@@ -13,38 +11,96 @@ pub struct SchemaViolation {
     pub pointer: String,
     /// The schema keyword that failed.
     pub keyword: String,
-    /// The message of the validator.
-    pub message: String,
-    /// The values that an `enum` allows, as JSON; empty for other keywords. The message has only the first ones.
-    pub allowed_values: Vec<String>,
+    /// What is wrong, with the names and values of the schema.
+    pub kind: ViolationKind,
+}
+
+/// What is wrong with the value at the pointer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ViolationKind {
+    /// It is an object without this required member.
+    Missing(String),
+    /// It is an object with members that are not allowed.
+    NotAllowed(Vec<String>),
+    /// It has another type than these.
+    WrongType(Vec<String>),
+    /// It is none of these values, in JSON.
+    NotOneOf(Vec<String>),
+    /// It is not this value, in JSON.
+    NotEqual(String),
+    /// It must do this: `be at least 1`, `have at most 4 items`.
+    Unmet(String),
+    /// It matches none of several alternatives, or a forbidden one.
+    Rejected,
+    /// Another keyword, with the message of the validator.
+    Other(String),
 }
 
 impl SchemaViolation {
     pub(super) fn of(error: &ValidationError<'_>) -> SchemaViolation {
-        let most_specific = most_specific(error);
+        let error = most_specific(error);
         SchemaViolation {
-            pointer: most_specific.instance_path().to_string(),
-            keyword: most_specific.kind().keyword().to_owned(),
-            message: message(most_specific),
-            allowed_values: allowed_values(most_specific),
+            pointer: error.instance_path().to_string(),
+            keyword: error.kind().keyword().to_owned(),
+            kind: ViolationKind::of(error),
         }
     }
 }
 
-impl fmt::Display for SchemaViolation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.pointer.as_str() {
-            "" => f.write_str(&self.message),
-            pointer => write!(f, "at {pointer}: {}", self.message),
+impl ViolationKind {
+    fn of(error: &ValidationError<'_>) -> ViolationKind {
+        use ValidationErrorKind as Error;
+        let count = |limit: &u64, one: &str, many: &str| format!("{limit} {}", if *limit == 1 { one } else { many });
+        let characters = |limit| count(limit, "character", "characters");
+        let items = |limit| count(limit, "item", "items");
+        let members = |limit| count(limit, "member", "members");
+        match error.kind() {
+            Error::Required { property } => ViolationKind::Missing(text(property)),
+            Error::AdditionalProperties { unexpected } | Error::UnevaluatedProperties { unexpected } => {
+                ViolationKind::NotAllowed(unexpected.clone())
+            }
+            Error::Type { kind: TypeKind::Single(one) } => ViolationKind::WrongType(vec![one.to_string()]),
+            Error::Type { kind: TypeKind::Multiple(types) } => {
+                ViolationKind::WrongType(types.iter().map(|t| t.to_string()).collect())
+            }
+            Error::Enum { options } => {
+                ViolationKind::NotOneOf(options.as_array().into_iter().flatten().map(Value::to_string).collect())
+            }
+            Error::Constant { expected_value } => ViolationKind::NotEqual(expected_value.to_string()),
+            Error::AnyOf { .. } | Error::OneOfNotValid { .. } | Error::OneOfMultipleValid { .. } => {
+                ViolationKind::Rejected
+            }
+            Error::Not { .. } | Error::FalseSchema => ViolationKind::Rejected,
+            Error::Minimum { limit } => ViolationKind::Unmet(format!("be at least {limit}")),
+            Error::Maximum { limit } => ViolationKind::Unmet(format!("be at most {limit}")),
+            Error::ExclusiveMinimum { limit } => ViolationKind::Unmet(format!("be greater than {limit}")),
+            Error::ExclusiveMaximum { limit } => ViolationKind::Unmet(format!("be less than {limit}")),
+            Error::MultipleOf { multiple_of } => ViolationKind::Unmet(format!("be a multiple of {multiple_of}")),
+            Error::MinLength { limit } => ViolationKind::Unmet(format!("have at least {}", characters(limit))),
+            Error::MaxLength { limit } => ViolationKind::Unmet(format!("have at most {}", characters(limit))),
+            Error::MinItems { limit } => ViolationKind::Unmet(format!("have at least {}", items(limit))),
+            Error::MaxItems { limit } => ViolationKind::Unmet(format!("have at most {}", items(limit))),
+            Error::MinProperties { limit } => ViolationKind::Unmet(format!("have at least {}", members(limit))),
+            Error::MaxProperties { limit } => ViolationKind::Unmet(format!("have at most {}", members(limit))),
+            Error::UniqueItems => ViolationKind::Unmet("have no item twice".to_owned()),
+            Error::Pattern { pattern } => ViolationKind::Unmet(format!("match the pattern `{pattern}`")),
+            Error::Format { format } => ViolationKind::Unmet(format!("have the format `{format}`")),
+            Error::Contains => ViolationKind::Unmet("have an item that the schema requires".to_owned()),
+            Error::PropertyNames { error } => match ViolationKind::of(error) {
+                ViolationKind::Unmet(requirement) => {
+                    ViolationKind::Unmet(format!("have only names that {requirement}"))
+                }
+                _ => ViolationKind::Other(message(error)),
+            },
+            // Keywords that few schemas use, and failures of the validator itself.
+            _ => ViolationKind::Other(message(error)),
         }
     }
 }
-
-impl std::error::Error for SchemaViolation {}
 
 /// The most specific error to show. "Not valid under any of the schemas" is not helpful if all branches but one are for
 /// another kind of value, such as `null`. In that case the error of the remaining branch is shown.
-fn most_specific<'e>(error: &'e ValidationError<'_>) -> &'e ValidationError<'e> {
+pub(super) fn most_specific<'e>(error: &'e ValidationError<'_>) -> &'e ValidationError<'e> {
     let (ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context }) = error.kind() else {
         return error;
     };
@@ -71,18 +127,13 @@ fn instance_depth(error: &ValidationError<'_>) -> usize {
     error.instance_path().as_str().matches('/').count()
 }
 
-fn allowed_values(error: &ValidationError<'_>) -> Vec<String> {
-    match error.kind() {
-        ValidationErrorKind::Enum { options } => {
-            options.as_array().into_iter().flatten().map(Value::to_string).collect()
-        }
-        _ => Vec::new(),
-    }
+fn text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// Shows short scalars and only names other values: a whole response in an error message hides the error, and must not
 /// be logged.
-fn message(error: &ValidationError<'_>) -> String {
+pub(super) fn message(error: &ValidationError<'_>) -> String {
     const SHORT: usize = 64;
     match error.instance().as_ref() {
         Value::Object(_) => error.masked_with("this object").to_string(),

@@ -3,6 +3,7 @@
 use super::{LintContext, report};
 use crate::diagnostics::Span;
 use crate::mapping::config::models::{Model, ModelMatch};
+use crate::mapping::source::layout::SetFile;
 use crate::mapping::source::yaml::{Node, YamlKind};
 
 pub(super) fn check(context: &LintContext) {
@@ -17,7 +18,7 @@ pub(super) fn check(context: &LintContext) {
             );
         }
     }
-    for script in &context.files.scripts {
+    for script in context.files.of(SetFile::Script) {
         let Some(YamlKind::List(nodes)) = script.get("steps").map(|n| &n.kind) else { continue };
         steps(nodes, context);
     }

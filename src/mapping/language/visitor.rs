@@ -1,0 +1,80 @@
+//! Visits the expressions of a skeleton, with the names that the directives around them define.
+
+use super::expression::{Expression, VariablePath};
+use super::skeleton::{Skeleton, TextSegment};
+
+/// One expression of a skeleton.
+pub struct VisitedExpression<'s, 'b> {
+    pub expression: &'s Expression,
+    /// The result is the value itself: not part of a text, not left out when it is null, no condition.
+    pub is_value: bool,
+    /// Inner names last.
+    pub bound: &'b [Binding<'s>],
+}
+
+/// A name that a directive defines.
+pub struct Binding<'s> {
+    pub name: &'s str,
+    /// The variable that a fragment uses under this name; `None` for the elements of `$each`.
+    pub alias_of: Option<&'s VariablePath>,
+}
+
+impl Skeleton {
+    /// Visits all expressions in the order of the text.
+    pub fn visit<'s>(&'s self, visit: &mut dyn FnMut(VisitedExpression<'s, '_>)) {
+        Visitor { visit, bound: Vec::new() }.skeleton(self);
+    }
+}
+
+struct Visitor<'s, 'v> {
+    visit: &'v mut dyn FnMut(VisitedExpression<'s, '_>),
+    bound: Vec<Binding<'s>>,
+}
+
+impl<'s> Visitor<'s, '_> {
+    fn skeleton(&mut self, node: &'s Skeleton) {
+        match node {
+            Skeleton::Constant(_) => {}
+            Skeleton::Placeholder { expression, optional } => {
+                (self.visit)(VisitedExpression { expression, is_value: !optional, bound: &self.bound });
+            }
+            Skeleton::Text(segments) => segments.iter().for_each(|segment| match segment {
+                TextSegment::Text(_) => {}
+                TextSegment::Placeholder(expression) => self.expression(expression),
+            }),
+            Skeleton::List(items) => items.iter().for_each(|item| self.skeleton(item)),
+            Skeleton::Map(entries) => entries.iter().for_each(|(_, value)| self.skeleton(value)),
+            Skeleton::Each { list, name, filter, body } => {
+                self.expression(list);
+                self.bound.push(Binding { name, alias_of: None });
+                filter.iter().for_each(|filter| self.expression(filter));
+                self.skeleton(body);
+                self.bound.pop();
+            }
+            Skeleton::Switch { on, cases, default } => {
+                self.expression(on);
+                cases.iter().for_each(|(_, case)| self.skeleton(case));
+                default.iter().for_each(|case| self.skeleton(case));
+            }
+            Skeleton::With { name, value, body } => {
+                self.expression(value);
+                let alias_of = match value {
+                    Expression::Variable(path) => Some(path),
+                    Expression::Chain { .. } | Expression::Jinja { .. } => None,
+                };
+                self.bound.push(Binding { name, alias_of });
+                self.skeleton(body);
+                self.bound.pop();
+            }
+            Skeleton::If { condition, then, otherwise } => {
+                self.expression(condition);
+                self.skeleton(then);
+                otherwise.iter().for_each(|other| self.skeleton(other));
+            }
+        }
+    }
+
+    fn expression(&mut self, expression: &'s Expression) {
+        (self.visit)(VisitedExpression { expression, is_value: false, bound: &self.bound });
+    }
+}
