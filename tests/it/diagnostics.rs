@@ -25,6 +25,7 @@ const NOT_ONE_MISTAKE: &[&str] = &[
     "losses-selected-by-the-client",
     "losses-of-a-dialect",
     "intended-settings-without-warnings",
+    "a-secret-next-to-a-mistake",
 ];
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::secret::SecretSource;
 use crate::diagnostics::{Code, Diagnostic};
-use crate::mapping::grammar::notation::notation_schema;
+use crate::mapping::grammar::notation::{notation_schema, text_notation};
 use crate::mapping::grammar::{At, FromNode, section};
 use crate::mapping::source::field_reader::text_of;
 use crate::mapping::source::yaml::Node;
@@ -55,22 +55,15 @@ section! {
     }
 }
 
-/// `HOST:PORT` of this machine.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LocalAddress(pub String);
-
-impl<'n> FromNode<'n> for LocalAddress {
-    fn from_node(node: &'n Node, at: At) -> Option<LocalAddress> {
-        let text = text_of(node, at.cx)?;
-        if text.parse::<SocketAddr>().is_ok_and(|address| !address.ip().is_loopback()) {
-            at.cx.add(
-                Diagnostic::new(Code::UnknownValue, node.span, "the admin listener must use a loopback address")
-                    .help("write 127.0.0.1:PORT"),
-            );
-            return None;
+text_notation! {
+    /// `HOST:PORT` of this machine.
+    LocalAddress(String), |text, node, at| {
+        let is_remote = text.parse::<SocketAddr>().is_ok_and(|address| !address.ip().is_loopback());
+        if is_remote {
+            let message = "the admin listener must use a loopback address";
+            at.cx.add(Diagnostic::new(Code::UnknownValue, node.span, message).help("write 127.0.0.1:PORT"));
         }
-        Some(LocalAddress(text.to_owned()))
+        (!is_remote).then(|| text.to_owned())
     }
 }
-
 notation_schema!(LocalAddress, { "type": "string" });

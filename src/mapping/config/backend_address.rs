@@ -5,10 +5,9 @@ use super::secret::SecretSource;
 use super::timeouts::{TimeoutSettings, Timeouts};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::mapping::grammar::collections::List;
-use crate::mapping::grammar::notation::{Spanned, notation_schema};
-use crate::mapping::grammar::{At, FromNode, Named, section};
-use crate::mapping::source::field_reader::{LoadContext, text_of};
-use crate::mapping::source::yaml::Node;
+use crate::mapping::grammar::notation::{Spanned, notation_schema, text_notation};
+use crate::mapping::grammar::{Named, section};
+use crate::mapping::source::field_reader::LoadContext;
 use core::net::IpAddr;
 use url::{Host, Url};
 
@@ -46,20 +45,16 @@ section! {
     }
 }
 
-/// An IP address.
-#[derive(Clone, Copy, Debug)]
-pub struct IpAddress(pub IpAddr);
-
-impl<'n> FromNode<'n> for IpAddress {
-    fn from_node(node: &'n Node, at: At) -> Option<IpAddress> {
-        let parsed = text_of(node, at.cx)?.parse().ok().map(IpAddress);
-        if parsed.is_none() {
+text_notation! {
+    /// An IP address.
+    IpAddress(IpAddr), |text, node, at| {
+        let address = text.parse().ok();
+        if address.is_none() {
             at.cx.wrong_type(node, "an IP address");
         }
-        parsed
+        address
     }
 }
-
 notation_schema!(IpAddress, { "type": "string" });
 
 impl BackendAddress {

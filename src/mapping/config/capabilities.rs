@@ -8,8 +8,7 @@ use crate::mapping::grammar::notation::{AnyValue, NameOf, closed, notation_schem
 use crate::mapping::grammar::{At, FromNode, section};
 use crate::mapping::source::field_reader::{LoadContext, text_of};
 use crate::mapping::source::yaml::Node;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use std::borrow::Cow;
+use schemars::{Schema, json_schema};
 use std::fmt;
 
 named_enum! {
@@ -232,24 +231,14 @@ impl<'n, K: KeyedBy> FromNode<'n> for KeyedMap<K> {
     }
 }
 
-impl<K: KeyedBy> JsonSchema for KeyedMap<K> {
-    fn inline_schema() -> bool {
-        true
+notation_schema!([K: KeyedBy] KeyedMap<K>, |_generator| {
+    let keys = K::KEYS.iter().map(|key| ((*key).to_owned(), K::value_schema(key).to_value()));
+    let mut schema = or_null(closed(keys.collect()));
+    if K::OPEN {
+        schema.insert("additionalProperties".to_owned(), K::value_schema("").to_value());
     }
-
-    fn schema_name() -> Cow<'static, str> {
-        K::NOUN.into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let keys = K::KEYS.iter().map(|key| ((*key).to_owned(), K::value_schema(key).to_value()));
-        let mut schema = or_null(closed(keys.collect()));
-        if K::OPEN {
-            schema.insert("additionalProperties".to_owned(), K::value_schema("").to_value());
-        }
-        schema
-    }
-}
+    schema
+});
 
 /// Roles to the roles that the backend knows.
 #[derive(Clone, Debug)]

@@ -4,7 +4,7 @@ use super::dialect::NamedSchema;
 use crate::domain::emit::{FORMAT, FieldSpec, ITEMS, SCALARS, TOOL_CHOICE, TOOLS};
 use crate::domain::{Tree, named_enum};
 use crate::mapping::grammar::collections::{Elements, Entries, List, Map, OneOrMore};
-use crate::mapping::grammar::notation::{AnyValue, NameOf, closed, notation_schema};
+use crate::mapping::grammar::notation::{AnyValue, NameOf, Unparsed, closed, notation_schema};
 use crate::mapping::grammar::{At, FromNode, Section, section};
 use crate::mapping::language::field::{FieldContext, FieldMapping};
 use crate::mapping::language::field_schema;
@@ -14,11 +14,8 @@ use crate::mapping::language::selector::{BySelector, Selector};
 use crate::mapping::language::table::Tables;
 use crate::mapping::source::field_reader::{FieldReader, LoadContext};
 use crate::mapping::source::yaml::Node;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{SchemaGenerator, json_schema};
 use serde_json::Value;
-use std::borrow::Cow;
-use std::fmt;
-use std::marker::PhantomData;
 
 named_enum! {
     /// The type of a required member.
@@ -102,10 +99,10 @@ section! {
         /// Rules that emit the tools.
         tools: Elements<'n, RuleOf<ToolRules>> = Elements::default(),
         /// Which tool the model must call.
-        tool_choice: Option<FieldsOf<'n, ToolChoice>>,
+        tool_choice: Option<Unparsed<'n, ToolChoice>>,
         /// The format that the response must have.
-        format: Option<FieldsOf<'n, Format>>,
-        ..scalars: FieldsOf<'n, Scalars>,
+        format: Option<Unparsed<'n, Format>>,
+        ..scalars: Scalars<'n>,
     }
 }
 
@@ -143,9 +140,10 @@ impl RequestPlan {
             named_rules.add(&entry.key, parse_content_part_rules(entry.value.as_list_or_one(), tables, cx));
         }
         let context = FieldContext { cx, tables, named_rules: &named_rules, lenient: false };
-        let scalars = section.scalars.parse(&context);
-        let tool_choice = section.tool_choice.map_or(Vec::new(), |fields| fields.parse(&context));
-        let format = section.format.map_or(Vec::new(), |fields| fields.parse(&context));
+        let set = section.scalars.0.iter();
+        let scalars: Vec<_> = set.filter_map(|(field, node)| FieldMapping::parse(field, node, &context)).collect();
+        let tool_choice = parse_fields(section.tool_choice, "`tool_choice:`", TOOL_CHOICE, &context);
+        let format = parse_fields(section.format, "`format:`", FORMAT, &context);
         let items = RuleSet::parse(&ITEMS, None, &section.items, tables, &named_rules, cx);
         let tools = RuleSet::parse(&TOOLS, None, &section.tools, tables, &named_rules, cx);
         let mut known_members: Vec<String> = Vec::new();
@@ -175,33 +173,17 @@ impl RequestPlan {
     }
 }
 
-/// A list of fields that are set like those of a rule.
-pub trait FieldList: Clone + fmt::Debug + 'static {
-    const SUBJECT: &'static str;
-    const FIELDS: &'static [FieldSpec];
-}
-
-/// The fields of a list that are set.
+/// The scalar fields of a request, which are set like the fields of a rule.
 #[derive(Clone, Debug)]
-pub struct FieldsOf<'n, L> {
-    set: Vec<(&'static FieldSpec, &'n Node)>,
-    list: PhantomData<L>,
-}
+pub struct Scalars<'n>(Vec<(&'static FieldSpec, &'n Node)>);
 
-impl<L> FieldsOf<'_, L> {
-    fn parse(&self, context: &FieldContext) -> Vec<FieldMapping> {
-        self.set.iter().filter_map(|(field, node)| FieldMapping::parse(field, node, context)).collect()
-    }
-}
-
-impl<'n, L: FieldList> Section<'n> for FieldsOf<'n, L> {
+impl<'n> Section<'n> for Scalars<'n> {
     fn read_fields(fields: &FieldReader<'n, '_>) -> Option<Self> {
-        let set = L::FIELDS.iter().filter_map(|field| Some((field, fields.get(field.name)?))).collect();
-        Some(FieldsOf { set, list: PhantomData })
+        Some(Scalars(SCALARS.iter().filter_map(|field| Some((field, fields.get(field.name)?))).collect()))
     }
 
     fn properties(generator: &mut SchemaGenerator) -> serde_json::Map<String, Value> {
-        field_schema::properties(L::FIELDS, generator)
+        field_schema::properties(SCALARS, generator)
     }
 
     fn required() -> Vec<&'static str> {
@@ -209,40 +191,26 @@ impl<'n, L: FieldList> Section<'n> for FieldsOf<'n, L> {
     }
 }
 
-impl<'n, L: FieldList> FromNode<'n> for FieldsOf<'n, L> {
-    fn from_node(node: &'n Node, at: At) -> Option<Self> {
-        let fields = FieldReader::of(node, L::SUBJECT, at.cx)?;
-        let read = Self::read_fields(&fields);
-        fields.finish();
-        read
-    }
+/// `tool_choice:`
+#[derive(Clone, Copy, Debug)]
+pub struct ToolChoice;
+
+/// `format:`
+#[derive(Clone, Copy, Debug)]
+pub struct Format;
+
+notation_schema!(ToolChoice, |generator| closed(field_schema::properties(TOOL_CHOICE, generator)));
+notation_schema!(Format, |generator| closed(field_schema::properties(FORMAT, generator)));
+
+fn parse_fields<S>(
+    section: Option<Unparsed<S>>,
+    subject: &str,
+    known: &'static [FieldSpec],
+    context: &FieldContext,
+) -> Vec<FieldMapping> {
+    let fields = section.and_then(|section| FieldReader::of(section.node, subject, context.cx));
+    let Some(fields) = fields else { return Vec::new() };
+    let set = known.iter().filter_map(|field| FieldMapping::parse(field, fields.get(field.name)?, context)).collect();
+    fields.finish();
+    set
 }
-
-impl<L: FieldList> JsonSchema for FieldsOf<'_, L> {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        L::SUBJECT.into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        closed(Self::properties(generator))
-    }
-}
-
-macro_rules! field_list {
-    ($name:ident, $subject:literal, $fields:ident) => {
-        #[derive(Clone, Debug)]
-        pub struct $name;
-
-        impl FieldList for $name {
-            const SUBJECT: &'static str = $subject;
-            const FIELDS: &'static [FieldSpec] = $fields;
-        }
-    };
-}
-field_list!(Scalars, "`request:`", SCALARS);
-field_list!(ToolChoice, "`tool_choice:`", TOOL_CHOICE);
-field_list!(Format, "`format:`", FORMAT);

@@ -13,8 +13,10 @@ use super::timeouts::{Keepalive, TimeoutSettings, Timeouts};
 use crate::diagnostics::{Code, Diagnostic, Span};
 use crate::domain::named_enum;
 use crate::mapping::grammar::collections::{Elements, Entries, List, Map, NonEmptyList};
-use crate::mapping::grammar::notation::{AnyValue, Bytes, NameOf, PositiveCount, Spanned, notation_schema};
-use crate::mapping::grammar::{At, FromNode, Required, Section, section};
+use crate::mapping::grammar::notation::{
+    AnyValue, Bytes, NameOf, PositiveCount, Spanned, notation_schema, text_notation,
+};
+use crate::mapping::grammar::{Required, Section, section};
 use crate::mapping::language::table::Tables;
 use crate::mapping::source::field_reader::{FieldReader, LoadContext};
 use crate::mapping::source::yaml::{Entry, Node};
@@ -276,21 +278,16 @@ fn compile(gateway: Gateway, node: &Node, known: &KnownNames, cx: LoadContext) -
     Some(plan)
 }
 
-/// `HOST:PORT`. Whether the address is free is known only on bind.
-#[derive(Clone, Debug)]
-pub struct ListenAddress(String);
-
-impl<'n> FromNode<'n> for ListenAddress {
-    fn from_node(node: &'n Node, at: At) -> Option<ListenAddress> {
-        let text = node.as_text().unwrap_or_default();
+text_notation! {
+    /// `HOST:PORT`. Whether the address is free is known only on bind.
+    ListenAddress(String), |text, node, at| {
         let valid = text.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
         if !valid {
             at.cx.wrong_value(node, "a listen address", "127.0.0.1:8080");
         }
-        valid.then(|| ListenAddress(text.to_owned()))
+        valid.then(|| text.to_owned())
     }
 }
-
 notation_schema!(ListenAddress, { "type": "string" });
 
 fn backend(entry: &Entry, timeouts: Timeouts, known: &KnownNames, cx: LoadContext) -> Option<Backend> {

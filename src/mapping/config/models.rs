@@ -2,10 +2,9 @@
 
 use super::gateway::{Backend, GatewayPlan};
 use crate::diagnostics::{Code, Span};
-use crate::mapping::grammar::notation::{Spanned, notation_schema};
-use crate::mapping::grammar::{At, FromNode, section};
-use crate::mapping::source::field_reader::{LoadContext, text_of};
-use crate::mapping::source::yaml::Node;
+use crate::mapping::grammar::notation::{Spanned, notation_schema, text_notation};
+use crate::mapping::grammar::section;
+use crate::mapping::source::field_reader::LoadContext;
 
 section! {
     /// A model, by its `id` or by a pattern, and the backend that serves it.
@@ -22,23 +21,17 @@ section! {
     }
 }
 
-/// A prefix before `*`.
-#[derive(Clone, Debug)]
-pub struct ModelPattern(pub String);
-
-impl<'n> FromNode<'n> for ModelPattern {
-    fn from_node(node: &'n Node, at: At) -> Option<ModelPattern> {
-        match text_of(node, at.cx)?.strip_suffix('*') {
-            Some(prefix) if !prefix.contains('*') => Some(ModelPattern(prefix.to_owned())),
-            _ => {
-                let message = "a pattern must end in its only `*`: \"gpt-*\", or \"*\"";
-                at.cx.error(Code::UnknownValue, node.span, message);
-                None
-            }
+text_notation! {
+    /// A prefix before `*`.
+    ModelPattern(String), |text, node, at| {
+        let prefix = text.strip_suffix('*').filter(|prefix| !prefix.contains('*'));
+        if prefix.is_none() {
+            let message = "a pattern must end in its only `*`: \"gpt-*\", or \"*\"";
+            at.cx.error(Code::UnknownValue, node.span, message);
         }
+        prefix.map(str::to_owned)
     }
 }
-
 notation_schema!(ModelPattern, { "type": "string", "pattern": "^[^*]*\\*$" });
 
 #[derive(Debug)]

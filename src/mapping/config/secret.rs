@@ -1,10 +1,9 @@
 //! Where a secret is read from. The secret itself is never part of a plan.
 
 use crate::diagnostics::{Code, Diagnostic};
+use crate::mapping::grammar::notation::notation_schema;
 use crate::mapping::grammar::{At, FromNode, section};
 use crate::mapping::source::yaml::Node;
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-use std::borrow::Cow;
 
 /// The location of a secret.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -39,12 +38,4 @@ impl<'n> FromNode<'n> for SecretSource {
     }
 }
 
-impl JsonSchema for SecretSource {
-    fn schema_name() -> Cow<'static, str> {
-        "SecretSource".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        SecretLocation::json_schema(generator)
-    }
-}
+notation_schema!(SecretSource, |generator| generator.subschema_for::<SecretLocation>());

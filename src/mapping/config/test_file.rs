@@ -6,8 +6,7 @@ use crate::mapping::grammar::collections::{Elements, List};
 use crate::mapping::grammar::notation::{AnyNode, NameOf, Spanned, Unparsed, notation_schema};
 use crate::mapping::grammar::{At, FromNode, Required, section};
 use crate::mapping::source::yaml::{Node, YamlKind};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use std::borrow::Cow;
+use schemars::{JsonSchema, json_schema};
 
 section! {
     /// The tests of the mapping next to this file. They run with `reframe test` and before every reload.
@@ -112,19 +111,9 @@ impl<'n, T: FromNode<'n>> FromNode<'n> for StrictList<T> {
     }
 }
 
-impl<T: JsonSchema> JsonSchema for StrictList<T> {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        format!("StrictList{}", T::schema_name()).into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "array", "items": generator.subschema_for::<T>() })
-    }
-}
+notation_schema!([T: JsonSchema] StrictList<T>, |generator| {
+    json_schema!({ "type": "array", "items": generator.subschema_for::<T>() })
+});
 
 /// An expected frame: its name, or `{ NAME: value }`, where the value is like `body`.
 #[derive(Clone, Debug)]

@@ -1,10 +1,10 @@
 //! Lists and maps in YAML, as the loader accepts them.
 
+use super::notation::notation_schema;
 use super::section::{At, FromNode};
 use crate::diagnostics::{Code, Diagnostic, Span};
 use crate::mapping::source::yaml::{Entry, Node, YamlKind};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use std::borrow::Cow;
+use schemars::{JsonSchema, json_schema};
 use std::marker::PhantomData;
 use std::ops::Deref;
 
@@ -38,20 +38,10 @@ macro_rules! list_type {
             }
         }
 
-        impl<T: JsonSchema> JsonSchema for $name<T> {
-            fn inline_schema() -> bool {
-                true
-            }
-
-            fn schema_name() -> Cow<'static, str> {
-                format!("{}{}", stringify!($name), T::schema_name()).into()
-            }
-
-            fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-                let $item = generator.subschema_for::<T>();
-                $schema
-            }
-        }
+        notation_schema!([T: JsonSchema] $name<T>, |generator| {
+            let $item = generator.subschema_for::<T>();
+            $schema
+        });
     };
 }
 
@@ -159,19 +149,9 @@ impl<'n, T: FromNode<'n>> FromNode<'n> for Map<T> {
     }
 }
 
-impl<T: JsonSchema> JsonSchema for Map<T> {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        format!("Map{}", T::schema_name()).into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": ["null", "object"], "additionalProperties": generator.subschema_for::<T>() })
-    }
-}
+notation_schema!([T: JsonSchema] Map<T>, |generator| {
+    json_schema!({ "type": ["null", "object"], "additionalProperties": generator.subschema_for::<T>() })
+});
 
 /// Declares a collection that is compiled later, when the names in scope are known. `S` has its schema.
 macro_rules! unparsed_collection {
@@ -204,20 +184,7 @@ macro_rules! unparsed_collection {
             }
         }
 
-        impl<S: JsonSchema> JsonSchema for $name<'_, S> {
-            fn inline_schema() -> bool {
-                true
-            }
-
-            fn schema_name() -> Cow<'static, str> {
-                S::schema_name()
-            }
-
-            fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-                let $schema = generator;
-                $json_schema
-            }
-        }
+        notation_schema!([S: JsonSchema] $name<'_, S>, |$schema| $json_schema);
     };
 }
 

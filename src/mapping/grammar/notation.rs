@@ -6,28 +6,28 @@ use crate::diagnostics::{Code, Span};
 use crate::domain::{NamedEnum, Tree};
 use crate::mapping::source::field_reader::{constant, text_of};
 use crate::mapping::source::yaml::{Node, YamlKind};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, Schema, json_schema};
 use serde_json::{Map, Value, json};
-use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Deref;
 use std::time::Duration;
 
-/// Declares the schema of a notation: its title, its doc comment and what JSON Schema can check.
-/// A notation without a title is described by the keys that use it.
+/// Declares the schema of a notation: what JSON Schema can check, for some with a title and a description. A notation
+/// without a title is described by the keys that use it.
 macro_rules! notation_schema {
     ($name:ident $(<$life:lifetime>)?, $schema:tt) => {
-        notation_schema!($name $(<$life>)?, |_generator| schemars::json_schema!($schema));
+        notation_schema!([$($life)?] $name $(<$life>)?, |_generator| schemars::json_schema!($schema));
     };
-    ($name:ident $(<$life:lifetime>)?, |$generator:ident| $schema:expr) => {
-        impl $(<$life>)? schemars::JsonSchema for $name $(<$life>)? {
+    ($name:ident, |$generator:ident| $schema:expr) => { notation_schema!([] $name, |$generator| $schema); };
+    ([$($generics:tt)*] $type:ty, |$generator:ident| $schema:expr) => {
+        impl<$($generics)*> schemars::JsonSchema for $type {
             fn inline_schema() -> bool {
                 true
             }
 
             fn schema_name() -> std::borrow::Cow<'static, str> {
-                stringify!($name).into()
+                stringify!($type).into()
             }
 
             fn json_schema($generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
@@ -142,23 +142,7 @@ impl<'n, T: FromNode<'n>> FromNode<'n> for Spanned<T> {
     }
 }
 
-impl<T: JsonSchema> JsonSchema for Spanned<T> {
-    fn inline_schema() -> bool {
-        T::inline_schema()
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        T::schema_name()
-    }
-
-    fn schema_id() -> Cow<'static, str> {
-        T::schema_id()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        T::json_schema(generator)
-    }
-}
+notation_schema!([T: JsonSchema] Spanned<T>, |generator| generator.subschema_for::<T>());
 
 /// One name of an enumeration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -174,23 +158,13 @@ impl<'n, T: NamedEnum> FromNode<'n> for NameOf<T> {
     }
 }
 
-impl<T: NamedEnum> JsonSchema for NameOf<T> {
-    fn inline_schema() -> bool {
-        true
+notation_schema!([T: NamedEnum] NameOf<T>, |_generator| {
+    let mut schema = one_of(T::NAMES);
+    if T::VALUE_DESCRIPTIONS.iter().any(|m| !m.is_empty()) {
+        schema.insert("markdownEnumDescriptions".to_owned(), json!(T::VALUE_DESCRIPTIONS));
     }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Name".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let mut schema = one_of(T::NAMES);
-        if T::VALUE_DESCRIPTIONS.iter().any(|m| !m.is_empty()) {
-            schema.insert("markdownEnumDescriptions".to_owned(), json!(T::VALUE_DESCRIPTIONS));
-        }
-        schema
-    }
-}
+    schema
+});
 
 /// A time limit; `None` is no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -266,25 +240,40 @@ notation_schema! {
     }
 }
 
-/// The name of an HTTP header, in lower case.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HeaderName(pub String);
+/// Declares a text in a certain notation: its reader returns `None` after reporting what is wrong.
+macro_rules! text_notation {
+    ($(#[doc = $about:literal])* $name:ident($value:ty), |$text:ident, $node:ident, $at:ident| $read:expr) => {
+        $(#[doc = $about])*
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub struct $name(pub $value);
 
-impl<'n> FromNode<'n> for HeaderName {
-    fn from_node(node: &'n Node, at: At) -> Option<HeaderName> {
-        let text = text_of(node, at.cx)?;
+        impl<'n> $crate::mapping::grammar::FromNode<'n> for $name {
+            fn from_node(
+                $node: &'n $crate::mapping::source::yaml::Node,
+                $at: $crate::mapping::grammar::At,
+            ) -> Option<$name> {
+                let $text = $crate::mapping::source::field_reader::text_of($node, $at.cx)?;
+                let value: Option<$value> = $read;
+                value.map($name)
+            }
+
+            fn shown(&self) -> Option<serde_json::Value> {
+                Some(self.0.to_string().into())
+            }
+        }
+    };
+}
+pub(crate) use text_notation;
+
+text_notation! {
+    /// The name of an HTTP header, in lower case.
+    HeaderName(String), |text, node, at| {
         if !is_token(text) {
             at.cx.error(Code::UnsafeText, node.span, format!("`{text}` is not a valid header name"));
-            return None;
         }
-        Some(HeaderName(text.to_ascii_lowercase()))
-    }
-
-    fn shown(&self) -> Option<Value> {
-        Some(json!(self.0))
+        is_token(text).then(|| text.to_ascii_lowercase())
     }
 }
-
 notation_schema! {
     /// The name of an HTTP header.
     HeaderName, "header name", { "type": "string", "pattern": "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$" }
@@ -295,26 +284,16 @@ pub fn is_token(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
 }
 
-/// Text without line breaks: a line break would begin another frame.
-#[derive(Clone, Debug)]
-pub struct Line(pub String);
-
-impl<'n> FromNode<'n> for Line {
-    fn from_node(node: &'n Node, at: At) -> Option<Line> {
-        let text = text_of(node, at.cx)?;
-        if text.contains(LINE_BREAKS) {
-            let message = format!("a line break in a {}", at.key);
-            at.cx.error(Code::UnsafeText, node.span, message);
-            return None;
+text_notation! {
+    /// Text without line breaks: a line break would begin another frame.
+    Line(String), |text, node, at| {
+        let breaks = text.contains(LINE_BREAKS);
+        if breaks {
+            at.cx.error(Code::UnsafeText, node.span, format!("a line break in a {}", at.key));
         }
-        Some(Line(text.to_owned()))
-    }
-
-    fn shown(&self) -> Option<Value> {
-        Some(json!(self.0))
+        (!breaks).then(|| text.to_owned())
     }
 }
-
 notation_schema! {
     /// Text without line breaks: a line break would begin another frame.
     Line, "text", { "type": "string", "pattern": "^[^\\n\\r\\x00]*$" }
@@ -323,16 +302,10 @@ notation_schema! {
 /// What would end a line of a stream or a header, and begin another one.
 pub const LINE_BREAKS: [char; 3] = ['\n', '\r', '\0'];
 
-/// Text in lower case, for comparisons without case.
-#[derive(Clone, Debug)]
-pub struct LowerCase(pub String);
-
-impl<'n> FromNode<'n> for LowerCase {
-    fn from_node(node: &'n Node, at: At) -> Option<LowerCase> {
-        text_of(node, at.cx).map(|text| LowerCase(text.to_lowercase()))
-    }
+text_notation! {
+    /// Text in lower case, for comparisons without case.
+    LowerCase(String), |text, _node, _at| Some(text.to_lowercase())
 }
-
 notation_schema!(LowerCase, { "type": "string" });
 
 /// Any value, used unchanged.
@@ -363,19 +336,7 @@ impl<'n, S> FromNode<'n> for Unparsed<'n, S> {
     }
 }
 
-impl<S: JsonSchema> JsonSchema for Unparsed<'_, S> {
-    fn inline_schema() -> bool {
-        S::inline_schema()
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        S::schema_name()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        S::json_schema(generator)
-    }
-}
+notation_schema!([S: JsonSchema] Unparsed<'_, S>, |generator| generator.subschema_for::<S>());
 
 /// Declares a value that is compiled later, when the variables in scope are known. It keeps its subtree and spans.
 macro_rules! unparsed {

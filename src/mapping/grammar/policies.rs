@@ -1,10 +1,9 @@
 //! The schemas of maps of policies, generated from the list of built-in policies.
 
-use super::notation::{one_of, or_null};
+use super::notation::{notation_schema, one_of, or_null};
 use crate::domain::policy::{ALIASES, BUILT_IN, PolicySpec};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{Schema, json_schema};
 use serde_json::{Map, Value, json};
-use std::borrow::Cow;
 
 /// Declares a map of policies that is resolved later.
 macro_rules! policy_map {
@@ -13,17 +12,11 @@ macro_rules! policy_map {
         #[derive(Clone, Copy, Debug)]
         pub struct $name;
 
-        impl JsonSchema for $name {
-            fn schema_name() -> Cow<'static, str> {
-                stringify!($name).into()
-            }
-
-            fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                let mut schema = or_null($schema);
-                schema.insert("title".to_owned(), $title.into());
-                schema
-            }
-        }
+        notation_schema!($name, |_generator| {
+            let mut schema = or_null($schema);
+            schema.insert("title".to_owned(), $title.into());
+            schema
+        });
     };
 }
 

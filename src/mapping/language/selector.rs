@@ -10,8 +10,7 @@ use crate::mapping::source::field_reader::{LoadContext, text_of};
 use crate::mapping::source::yaml::{Entry, Node};
 use jsonpath_rust::parser::model::{JpQuery, Segment, Selector as JpSelector};
 use jsonpath_rust::parser::parse_json_path;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use std::borrow::Cow;
+use schemars::{JsonSchema, json_schema};
 
 #[derive(Clone, Debug)]
 pub struct Selector {
@@ -78,23 +77,13 @@ impl<'n, T: FromNode<'n>> FromNode<'n> for BySelector<T> {
     }
 }
 
-impl<T: JsonSchema> JsonSchema for BySelector<T> {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        format!("BySelector{}", T::schema_name()).into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "type": ["null", "object"],
-            "propertyNames": { "pattern": "^[$@^]" },
-            "additionalProperties": generator.subschema_for::<T>(),
-        })
-    }
-}
+notation_schema!([T: JsonSchema] BySelector<T>, |generator| {
+    json_schema!({
+        "type": ["null", "object"],
+        "propertyNames": { "pattern": "^[$@^]" },
+        "additionalProperties": generator.subschema_for::<T>(),
+    })
+});
 
 notation_schema! {
     /// JSONPath (RFC 9535) that begins with `$` (the whole event or body), `@` (the current node: the element of the
