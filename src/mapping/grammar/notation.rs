@@ -92,6 +92,10 @@ impl<'n> FromNode<'n> for Count {
             }
         }
     }
+
+    fn shown(&self) -> Option<Value> {
+        Some(json!(self.0))
+    }
 }
 
 notation_schema!(Count, { "type": "integer", "minimum": 0 });
