@@ -61,36 +61,28 @@ pub fn run() -> ExitCode {
             return ExitCode::from(if error.use_stderr() { EXIT_ERROR } else { EXIT_OK });
         }
     };
-    let layers = match layers(args.mappings, args.add) {
-        Ok(layers) => layers,
-        Err(message) => {
-            eprintln!("error: {message}");
-            return ExitCode::from(EXIT_ERROR);
-        }
-    };
-    let overrides = match args.serve.overrides() {
-        Ok(overrides) => overrides,
-        Err(message) => {
-            eprintln!("error: {message}");
-            return ExitCode::from(EXIT_ERROR);
-        }
-    };
-    let command = args.command.unwrap_or(Command::Serve);
-    let ready = if matches!(command, Command::Serve) { args.serve.check_port() } else { Ok(()) };
-    if let Err(message) = ready {
+    ExitCode::from(run_command(args).unwrap_or_else(|message| {
         eprintln!("error: {message}");
-        return ExitCode::from(EXIT_ERROR);
-    }
-    let code = match command {
-        Command::Serve => serve::run(layers, overrides),
+        EXIT_ERROR
+    }))
+}
+
+/// Returns the exit code, or why the command could not run.
+fn run_command(args: Args) -> Result<u8, String> {
+    let layers = layers(args.mappings, args.add)?;
+    let overrides = args.serve.overrides()?;
+    Ok(match args.command.unwrap_or(Command::Serve) {
+        Command::Serve => {
+            args.serve.check_port()?;
+            serve::run(layers, overrides)?
+        }
         Command::Check(args) => check::run(&args, &layers, &overrides),
         Command::Test(args) => test::run(&args, &layers),
         Command::Explain(args) => explain::run(&args, &layers, &overrides),
         Command::Openapi(args) => openapi::run(&args, layers, overrides),
         Command::Validate(args) => validate::run(&args, &layers),
         Command::Schema(args) => schema::run(&args),
-    };
-    ExitCode::from(code)
+    })
 }
 
 /// The command line, with the server options hidden in the help of the other commands. A subcommand that defines an

@@ -2,7 +2,7 @@
 
 use super::{TestArgs, run_once};
 use crate::cli::{EXIT_ERROR, EXIT_OK, use_colour};
-use crate::reload::generation::hash;
+use crate::reload::generation::digest;
 use crate::reload::watcher::FolderWatcher;
 use crate::reload::{Layers, read_set};
 use tokio::sync::mpsc;
@@ -54,7 +54,7 @@ async fn watch(args: &TestArgs, layers: &Layers) -> u8 {
     loop {
         let files = read_set(layers);
         // Not every change on disk affects the set.
-        let now = files.as_ref().ok().map(|files| hash(files));
+        let now = files.as_ref().ok().map(|files| digest(files));
         if now.is_none() || now != last {
             last = now;
             code = match files {
