@@ -1,9 +1,8 @@
 //! Tracks the items of a captured stream: opening, deltas, and closing.
 
-use super::FindingList;
+use super::{Facts, FindingList};
 use crate::domain::Tree;
 use crate::engine::rules::Emission;
-use crate::mapping::language::field::scalar_text;
 
 #[derive(Debug, Default)]
 pub struct Items {
@@ -16,8 +15,7 @@ struct Item {
     choice: i64,
     id: Option<String>,
     index: Option<i64>,
-    /// Values that must not change, each with the line where it first occurred.
-    facts: Vec<(&'static str, String, usize)>,
+    facts: Facts,
     line: usize,
     /// Referred to before it was opened; already reported.
     implicit: bool,
@@ -273,7 +271,7 @@ impl Items {
 
     fn add(&mut self, item_ref: ItemRef, line: usize) -> usize {
         let ItemRef { choice, id, index } = item_ref;
-        let facts = Vec::new();
+        let facts = Facts::default();
         self.all.push(Item { choice, id, index, facts, line, implicit: false, closed: None, in_final_list: false });
         self.all.len() - 1
     }
@@ -321,20 +319,8 @@ impl Items {
     }
 
     fn facts(&mut self, at: usize, e: Emission, line: usize, findings: &mut FindingList) {
-        let item = &mut self.all[at];
-        let shown = item.show();
-        for (name, value) in e.fields {
-            let value = scalar_text(&value).unwrap_or_default();
-            match item.facts.iter().find(|(n, ..)| *n == name) {
-                Some((_, known, first_line)) if *known != value => {
-                    let text =
-                        format!("the {name} of {shown} is `{value}` here, but was `{known}` on line {first_line}");
-                    findings.add(line, text);
-                }
-                Some(_) => {}
-                None => item.facts.push((name, value, line)),
-            }
-        }
+        let shown = self.all[at].show();
+        self.all[at].facts.check(&shown, e, line, findings);
     }
 
     /// The accumulator of an item.

@@ -9,9 +9,10 @@ mod stream_rules;
 use crate::diagnostics::schema_message;
 use crate::diagnostics::{FileId, Findings};
 use crate::domain::{StreamFormat, Tree};
+use crate::engine::rules::Emission;
 use crate::mapping::config::dialect::DialectPlan;
+use crate::mapping::language::field::scalar_text;
 use crate::mapping::source::yaml;
-use crate::mapping::source::yaml::YamlKind;
 use schema_match::{DialectShapes, Fit, FrameProblem};
 use std::collections::HashMap;
 use stream_rules::StreamRules;
@@ -47,6 +48,35 @@ impl FindingList {
             None => {
                 self.index.insert(text.clone(), self.list.len());
                 self.list.push(Finding { line, text, more: 0 });
+            }
+        }
+    }
+
+    /// Something that may happen once; `first` is the line where it did.
+    fn add_once(&mut self, line: usize, first: &mut Option<usize>, what: impl FnOnce() -> String) {
+        match first {
+            Some(first) => self.add(line, format!("{} a second time (first on line {first})", what())),
+            None => *first = Some(line),
+        }
+    }
+}
+
+/// Values that must not change, each with the line where it first occurred.
+#[derive(Debug, Default)]
+struct Facts(Vec<(&'static str, String, usize)>);
+
+impl Facts {
+    /// Compares the fields of an observation with the earlier ones of the same subject.
+    fn check(&mut self, subject: &str, observation: Emission, line: usize, findings: &mut FindingList) {
+        for (name, value) in observation.fields {
+            let value = scalar_text(&value).unwrap_or_default();
+            match self.0.iter().find(|(n, ..)| *n == name) {
+                Some((_, known, first)) if *known != value => {
+                    let text = format!("the {name} of {subject} is `{value}` here, but was `{known}` on line {first}");
+                    findings.add(line, text);
+                }
+                Some(_) => {}
+                None => self.0.push((name, value, line)),
             }
         }
     }
@@ -133,15 +163,6 @@ fn frame(
 /// The line of a value, relative to the start of the body. JSON is YAML, and the YAML parser records spans.
 fn line_offset(text: &str, pointer: &str) -> usize {
     let Some(root) = yaml::parse(FileId(0), text, &Findings::default()) else { return 0 };
-    let (mut node, mut start) = (&root, 0);
-    for step in reframe_json::pointer_tokens(pointer) {
-        let next = match &node.kind {
-            YamlKind::Map(entries) => entries.iter().find(|e| e.key == step).map(|e| (&e.value, e.key_span.start)),
-            YamlKind::List(items) => step.parse().ok().and_then(|i: usize| items.get(i)).map(|n| (n, n.span.start)),
-            YamlKind::Null | YamlKind::Bool(_) | YamlKind::Int(_) | YamlKind::Float(_) | YamlKind::Text(_) => None,
-        };
-        let Some((inner, at)) = next else { break };
-        (node, start) = (inner, at as usize);
-    }
-    text.get(..start).map_or(0, |before| before.bytes().filter(|b| *b == b'\n').count())
+    let (_, span, _) = root.follow(pointer);
+    text.get(..span.start as usize).map_or(0, |before| before.bytes().filter(|b| *b == b'\n').count())
 }

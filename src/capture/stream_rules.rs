@@ -2,19 +2,18 @@
 //! finished once, nothing follows the end. The `capture:` rules of a dialect classify its frames; a rule about an
 //! observation that they never emit does not apply.
 
-use super::FindingList;
 use super::items::{Items, PartFraming};
+use super::{Facts, FindingList};
 use crate::domain::{MomentKind, Tree};
 use crate::engine::rules::Emission;
 use crate::mapping::config::dialect_capture::CapturePlan;
-use crate::mapping::language::field::scalar_text;
 use std::collections::BTreeMap;
 
 pub struct StreamRules<'p> {
     plan: &'p CapturePlan,
     /// The observations that the dialect's rules can emit.
     emitted: Vec<&'static str>,
-    facts: Vec<(&'static str, String, usize)>,
+    facts: Facts,
     last_sequence: Option<i64>,
     choices: BTreeMap<i64, Choice>,
     items: Items,
@@ -40,7 +39,7 @@ impl<'p> StreamRules<'p> {
         StreamRules {
             plan,
             emitted: plan.rules.emitted_kinds(),
-            facts: Vec::new(),
+            facts: Facts::default(),
             last_sequence: None,
             choices: BTreeMap::new(),
             items: Items::default(),
@@ -121,16 +120,12 @@ impl<'p> StreamRules<'p> {
         let choice = e.fields.iter().find(|(n, _)| *n == "choice").and_then(|(_, v)| v.as_i64()).unwrap_or(0);
         let part_framing = if self.emits("open_part") { PartFraming::Explicit } else { PartFraming::Implicit };
         match e.name {
-            "turn" => self.turn(e, line, findings),
+            "turn" => self.facts.check("the response", e, line, findings),
             "sequence" => self.check_sequence(e.take("value").and_then(|v| v.as_i64()), line, findings),
             "start" => {
-                let known = self.choices.entry(choice).or_default();
-                if let Some(first) = known.started_at {
-                    findings
-                        .add(line, format!("{} starts a second time (first on line {first})", self.subject(choice)));
-                } else {
-                    known.started_at = Some(line);
-                }
+                let subject = self.subject(choice);
+                let started_at = &mut self.choices.entry(choice).or_default().started_at;
+                findings.add_once(line, started_at, || format!("{subject} starts"));
             }
             "open" => {
                 self.check_choice_is_open(choice, "an item", line, findings);
@@ -148,18 +143,10 @@ impl<'p> StreamRules<'p> {
             "close" => self.items.close(e, line, part_framing, findings),
             "item" => self.items.repeat(e, line, findings),
             "finish" => {
-                let known = self.choices.entry(choice).or_default();
-                if let Some(first) = known.finished_at {
-                    findings.add(line, format!("choice {choice} is finished a second time (first on line {first})"));
-                }
-                known.finished_at.get_or_insert(line);
+                let finished_at = &mut self.choices.entry(choice).or_default().finished_at;
+                findings.add_once(line, finished_at, || format!("choice {choice} is finished"));
             }
-            "usage" => {
-                if let Some(first) = self.usage {
-                    findings.add(line, format!("the usage is reported a second time (first on line {first})"));
-                }
-                self.usage.get_or_insert(line);
-            }
+            "usage" => findings.add_once(line, &mut self.usage, || "the usage is reported".to_owned()),
             "end" => {
                 self.end = Some((line, StreamOutcome::Completed));
                 if e.take("items").is_some() {
@@ -169,22 +156,6 @@ impl<'p> StreamRules<'p> {
             "fail" => self.end = Some((line, StreamOutcome::Failed)),
             "invalid" => findings.add(line, e.text("message").unwrap_or_default()),
             _ => {}
-        }
-    }
-
-    fn turn(&mut self, e: Emission, line: usize, findings: &mut FindingList) {
-        for (name, value) in e.fields {
-            let value = scalar_text(&value).unwrap_or_default();
-            match self.facts.iter().find(|(n, ..)| *n == name) {
-                Some((_, known, first_line)) if *known != value => {
-                    findings.add(
-                        line,
-                        format!("the {name} of the response is `{value}` here, but was `{known}` on line {first_line}"),
-                    );
-                }
-                Some(_) => {}
-                None => self.facts.push((name, value, line)),
-            }
         }
     }
 

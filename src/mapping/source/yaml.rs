@@ -73,6 +73,22 @@ impl Node {
         self.entry_or_typo(key).is_some_and(|entry| entry.key != key)
     }
 
+    /// Follows a JSON pointer as far as it leads: the last node, the span of its key or element, and whether the pointer
+    /// ends there.
+    pub fn follow(&self, pointer: &str) -> (&Node, Span, bool) {
+        let (mut node, mut span) = (self, self.span);
+        for step in reframe_json::pointer_tokens(pointer) {
+            let next = match &node.kind {
+                YamlKind::Map(entries) => entries.iter().find(|e| e.key == step).map(|e| (&e.value, e.key_span)),
+                YamlKind::List(items) => step.parse().ok().and_then(|at: usize| items.get(at)).map(|n| (n, n.span)),
+                YamlKind::Null | YamlKind::Bool(_) | YamlKind::Int(_) | YamlKind::Float(_) | YamlKind::Text(_) => None,
+            };
+            let Some(next) = next else { return (node, span, false) };
+            (node, span) = next;
+        }
+        (node, span, true)
+    }
+
     /// Visits this node and all below it, each with the key above it.
     pub fn visit<'n>(&'n self, key: &'n str, visit: &mut dyn FnMut(&'n str, &'n Node)) {
         visit(key, self);
