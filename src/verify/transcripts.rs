@@ -5,12 +5,12 @@ use super::runner::test_turn_spec;
 use super::violation::{FirstViolation, locate};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::domain::{Fault, FaultKind, TurnRequest};
-use crate::engine::pipeline::{Pipeline, ResponseMode, Violation, ViolationCause};
+use crate::engine::pipeline::{Pipeline, ResponseMode, Violation, ViolationCause, lock};
 use crate::mapping::Plan;
 use crate::mapping::config::dialect::DialectPlan;
 use crate::mapping::config::gateway::Validation;
 use crate::mapping::config::transcript::Transcript;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// Longer transcripts are skipped: they cover no more than shorter ones.
 const MAX_LINES: usize = 64;
@@ -69,7 +69,7 @@ fn replay(
     transcript: &Transcript,
     mode: ResponseMode,
 ) -> Option<(Fault, Option<Violation>)> {
-    let first = FirstViolation::default();
+    let first = Arc::new(Mutex::new(FirstViolation::default()));
     let mut view = TurnRequest::minimal("replay", mode == ResponseMode::Stream).view;
     view.insert("usage", true.into());
     let request = Arc::new(TurnRequest::new(view));
@@ -85,5 +85,5 @@ fn replay(
         return None;
     }
     let is_mapping_fault = |f: &Fault| matches!(f.kind, FaultKind::Violation | FaultKind::Internal);
-    fault.filter(is_mapping_fault).map(|fault| (fault, first.take()))
+    fault.filter(is_mapping_fault).map(|fault| (fault, lock(&first).0.take()))
 }

@@ -8,14 +8,16 @@ use crate::domain::{
     CallKind, Delta, Event, Fault, FaultKind, Finish, Merge, ReasoningKind, StreamEnd, Tree, TurnRequest, Usage,
 };
 use crate::engine::encode;
-use crate::engine::pipeline::{Observer, Pipeline, ResponseMode, SchemaMismatch, TraceEvent, TurnSpec, ViolationCause};
+use crate::engine::pipeline::{
+    Observer, Pipeline, ResponseMode, SchemaMismatch, TraceEvent, TurnSpec, ViolationCause, lock,
+};
 use crate::mapping::Plan;
 use crate::mapping::config::backend::BackendPlan;
 use crate::mapping::config::dialect::DialectPlan;
 use crate::mapping::config::gateway::Validation;
 use crate::mapping::source::layout::SetFile;
 use reframe_json::ViolationKind;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 #[derive(Default)]
 pub struct WitnessResult {
@@ -45,7 +47,7 @@ pub fn check_witnesses(plan: &Plan) -> WitnessResult {
             let detailed = Fault { code: Some("code".into()), ..Fault::new(*kind, "what went wrong").param("param") };
             check_error(dialect, &detailed, &attempts);
         }
-        let attempts = std::mem::take(&mut *attempts.lock().unwrap_or_else(PoisonError::into_inner));
+        let attempts = std::mem::take(&mut *lock(&attempts));
         result.shapes += attempts.frames.len();
         for mismatch in attempts.unsatisfiable() {
             let location = locate_mismatch(&mismatch, dialect, plan);
@@ -163,20 +165,17 @@ impl Attempts {
     }
 }
 
-struct AttemptRecorder(Arc<Mutex<Attempts>>);
-
-impl Observer for AttemptRecorder {
+impl Observer for Attempts {
     fn on(&mut self, event: TraceEvent) {
-        let mut attempts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match event {
             TraceEvent::Violation(violation) => {
                 if let ViolationCause::Schema(mismatch) = &violation.cause {
-                    attempts.violating = Some(mismatch.template);
-                    attempts.record(mismatch.template, Some(SchemaMismatch::clone(mismatch)));
+                    self.violating = Some(mismatch.template);
+                    self.record(mismatch.template, Some(SchemaMismatch::clone(mismatch)));
                 }
             }
-            TraceEvent::Frame(_, span) | TraceEvent::Body(_, span) if attempts.violating.take() != Some(span) => {
-                attempts.record(span, None);
+            TraceEvent::Frame(_, span) | TraceEvent::Body(_, span) if self.violating.take() != Some(span) => {
+                self.record(span, None);
             }
             _ => {}
         }
@@ -199,7 +198,7 @@ fn run_turn(
             now_ms: 1_767_225_600_000,
             ..runner::test_turn_spec(backend, dialect, request, mode)
         };
-        let mut pipeline = Pipeline::new(spec).with_observer(Box::new(AttemptRecorder(attempts.clone())));
+        let mut pipeline = Pipeline::new(spec).with_observer(Box::new(attempts.clone()));
         pipeline.begin();
         for event in &turn.events {
             pipeline.push_event(event.clone(), 1_767_225_600_007);
@@ -224,7 +223,7 @@ fn check_error(dialect: &DialectPlan, fault: &Fault, attempts: &Arc<Mutex<Attemp
         violation,
         data: Some(data),
     });
-    attempts.lock().unwrap_or_else(PoisonError::into_inner).record(template, mismatch);
+    lock(attempts).record(template, mismatch);
 }
 
 /// A synthetic turn.
