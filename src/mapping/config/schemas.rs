@@ -163,13 +163,9 @@ fn stem(name: &str) -> &str {
 
 /// The schemas that are defined in the dialect's `events.json`.
 fn definitions(folder: &str, cx: LoadContext) -> Vec<String> {
-    let name = format!("schemas/{folder}/events.json");
-    let source = cx.sources.iter().find(|(_, s)| s.name == name);
-    let root = source.and_then(|(file, source)| yaml::parse(file, &source.text, &Findings::default()));
-    match root.as_ref().and_then(|root| root.get("$defs")).map(|node| &node.kind) {
-        Some(YamlKind::Map(entries)) => entries.iter().map(|entry| entry.key.clone()).collect(),
-        _ => Vec::new(),
-    }
+    let root = read(&format!("{folder}/events.json"), cx);
+    let entries = root.as_ref().and_then(|root| root.get("$defs")?.as_map()).unwrap_or_default();
+    entries.iter().map(|entry| entry.key.clone()).collect()
 }
 
 fn read(document: &str, cx: LoadContext) -> Option<Rc<Node>> {

@@ -32,27 +32,18 @@ pub struct Entry {
 
 impl Node {
     pub fn as_text(&self) -> Option<&str> {
-        match &self.kind {
-            YamlKind::Text(text) => Some(text),
-            YamlKind::Null
-            | YamlKind::Bool(_)
-            | YamlKind::Int(_)
-            | YamlKind::Float(_)
-            | YamlKind::List(_)
-            | YamlKind::Map(_) => None,
-        }
+        let YamlKind::Text(text) = &self.kind else { return None };
+        Some(text)
     }
 
     pub fn as_map(&self) -> Option<&[Entry]> {
-        match &self.kind {
-            YamlKind::Map(entries) => Some(entries),
-            YamlKind::Null
-            | YamlKind::Bool(_)
-            | YamlKind::Int(_)
-            | YamlKind::Float(_)
-            | YamlKind::List(_)
-            | YamlKind::Text(_) => None,
-        }
+        let YamlKind::Map(entries) = &self.kind else { return None };
+        Some(entries)
+    }
+
+    pub fn as_list(&self) -> Option<&[Node]> {
+        let YamlKind::List(items) = &self.kind else { return None };
+        Some(items)
     }
 
     pub fn get(&self, key: &str) -> Option<&Node> {
