@@ -13,12 +13,12 @@ pub mod diagnostics {
 }
 pub mod domain {
     pub use crate::domain::{
-        CallKind, Delta, Event, Fault, FaultKind, Finish, Frame, FrameBody, Merge, Moment, MomentKind, Policies,
-        ReasoningKind, Scope, StreamEnd, StreamFormat, ToolAliases, Tree, TurnRequest, Usage,
+        Annotation, CallKind, Delta, Event, Fault, FaultKind, Finish, Frame, FrameBody, Merge, Moment, MomentKind,
+        Policies, ReasoningKind, Scope, StreamEnd, StreamFormat, ToolAliases, Tree, TurnRequest, Usage,
     };
     pub mod emit {
         pub use crate::domain::emit::{
-            DELTA_KINDS, EVENTS, FORMAT, ITEMS, OBSERVATIONS, PARTS, SCALARS, TOOL_CHOICE, TOOLS,
+            DeltaKind, EVENTS, FORMAT, ITEMS, OBSERVATIONS, PARTS, SCALARS, TOOL_CHOICE, TOOLS,
         };
     }
     pub mod policy {

@@ -1,8 +1,8 @@
 //! Tracks the items of a captured stream: opening, deltas, and closing.
 
-use super::{Facts, FindingList};
-use crate::domain::Tree;
-use crate::engine::rules::Emission;
+use super::FindingList;
+use super::facts::Facts;
+use crate::domain::emit::{DeltaKind, ItemFacts, ItemRef, ObservedItem, ObservedPart, ObservedText};
 
 #[derive(Debug, Default)]
 pub struct Items {
@@ -28,7 +28,7 @@ struct Item {
 #[derive(Debug)]
 struct TextAccumulator {
     owner: Owner,
-    kind: String,
+    kind: DeltaKind,
     part: Option<i64>,
     opened: Option<usize>,
     /// A delta arrived before it was opened; already reported.
@@ -46,25 +46,19 @@ enum Owner {
     Item(usize),
 }
 
-/// How an observation refers to its item.
-struct ItemRef {
-    choice: i64,
-    id: Option<String>,
-    index: Option<i64>,
-}
-
 impl ItemRef {
-    fn take(e: &mut Emission) -> ItemRef {
-        let int = |t: Option<Tree>| t.and_then(|t| t.as_i64());
-        ItemRef { choice: int(e.take("choice")).unwrap_or(0), id: e.text("id"), index: int(e.take("index")) }
-    }
-
     fn is_empty(&self) -> bool {
         self.id.is_none() && self.index.is_none()
     }
 
     fn show(&self) -> String {
         show(self.id.as_deref(), self.index)
+    }
+}
+
+impl ObservedPart {
+    pub fn delta_kind(&self) -> DeltaKind {
+        self.kind.unwrap_or(DeltaKind::Text)
     }
 }
 
@@ -83,14 +77,14 @@ impl Item {
 }
 
 impl Items {
-    pub fn open(&mut self, mut e: Emission, line: usize, findings: &mut FindingList) {
-        let item_ref = ItemRef::take(&mut e);
+    pub fn open(&mut self, observed: ObservedItem, line: usize, findings: &mut FindingList) {
+        let ObservedItem { item: item_ref, facts } = observed;
         let before = self.all.iter().filter(|i| i.choice == item_ref.choice).count() as i64;
         match self.lookup(&item_ref) {
             Some(at) if self.all[at].implicit => {
                 self.all[at].implicit = false;
                 self.all[at].id = item_ref.id.or(self.all[at].id.take());
-                self.facts(at, e, line, findings);
+                self.check_facts(at, facts, line, findings);
             }
             Some(at) => {
                 let (item, first_line) = (self.all[at].show(), self.all[at].line);
@@ -116,13 +110,13 @@ impl Items {
                         .add(line, format!("{item} is opened at index {index}, but the next free index is {before}"));
                 }
                 let at = self.add(item_ref, line);
-                self.facts(at, e, line, findings);
+                self.check_facts(at, facts, line, findings);
             }
         }
     }
 
-    pub fn open_part(&mut self, mut e: Emission, line: usize, findings: &mut FindingList) {
-        let Some((at, accumulator)) = self.accumulator(&mut e, line, "a part", findings) else { return };
+    pub fn open_part(&mut self, part: ObservedPart, line: usize, findings: &mut FindingList) {
+        let Some((at, accumulator)) = self.accumulator(part, line, "a part", findings) else { return };
         let accumulator = &mut self.accumulators[accumulator];
         if let Some(first) = accumulator.opened.filter(|_| !accumulator.implicit) {
             let (item, what) = (self.all[at].show(), describe_part(accumulator));
@@ -133,11 +127,16 @@ impl Items {
     }
 
     /// The caller checks the choice of the delta.
-    pub fn delta(&mut self, mut e: Emission, line: usize, part_framing: PartFraming, findings: &mut FindingList) {
-        let delta = e.take("text");
-        let kind =
-            e.fields.iter().find(|(n, _)| *n == "kind").and_then(|(_, v)| v.as_str()).unwrap_or("text").to_owned();
-        let Some((owner, at)) = self.find_owner(&mut e, line, &format!("a delta of {kind}"), findings) else { return };
+    pub fn delta(
+        &mut self,
+        part: ObservedPart,
+        text: ObservedText,
+        line: usize,
+        part_framing: PartFraming,
+        findings: &mut FindingList,
+    ) {
+        let what = format!("a delta of {}", part.delta_kind().name());
+        let Some((owner, at)) = self.find_owner(part, line, &what, findings) else { return };
         let accumulator = &mut self.accumulators[at];
         if let Owner::Item(item) = owner {
             let item = &self.all[item];
@@ -158,41 +157,39 @@ impl Items {
                 accumulator.implicit = true;
             }
         } else if let Some(first_line) = accumulator.whole {
-            findings.add(line, format!("a delta of {kind} comes after the complete value on line {first_line}"));
+            findings.add(line, format!("{what} comes after the complete value on line {first_line}"));
         }
-        match delta {
-            Some(Tree::SurrogateString(_)) => accumulator.has_partial_char = true,
-            Some(text) => accumulator.text.push_str(text.as_str().unwrap_or_default()),
-            None => {}
+        match text.0 {
+            Some(text) => accumulator.text.push_str(&text),
+            None => accumulator.has_partial_char = true,
         }
     }
 
-    pub fn whole(&mut self, mut e: Emission, line: usize, findings: &mut FindingList) {
+    pub fn whole(&mut self, part: ObservedPart, text: Option<ObservedText>, line: usize, findings: &mut FindingList) {
         // Text of a kind that the mapping does not know is not tracked.
-        let is_known_kind = e.fields.iter().any(|(name, _)| *name == "kind");
-        let Some(text) = e.take("text").filter(|_| is_known_kind) else { return };
-        let Some((owner, at)) = self.find_owner(&mut e, line, "the complete value", findings) else { return };
+        let Some(text) = text.filter(|_| part.kind.is_some()) else { return };
+        let Some((owner, at)) = self.find_owner(part, line, "the complete value", findings) else { return };
         let accumulator = &mut self.accumulators[at];
         let of = match owner {
             Owner::Item(item) => self.all[item].show(),
             Owner::Choice(choice) => format!("choice {choice}"),
         };
-        let whole = text.as_str().filter(|w| !accumulator.has_partial_char && *w != accumulator.text);
+        let whole = text.0.filter(|whole| !accumulator.has_partial_char && *whole != accumulator.text);
         if let Some(whole) = whole {
             findings.add(
                 line,
                 format!(
                     "the complete value of {} of {of} {}",
                     describe_part(accumulator),
-                    difference(whole, &accumulator.text)
+                    difference(&whole, &accumulator.text)
                 ),
             );
         }
         accumulator.whole.get_or_insert(line);
     }
 
-    pub fn close_part(&mut self, mut e: Emission, line: usize, findings: &mut FindingList) {
-        let Some((at, accumulator)) = self.accumulator(&mut e, line, "the end of a part", findings) else { return };
+    pub fn close_part(&mut self, part: ObservedPart, line: usize, findings: &mut FindingList) {
+        let Some((at, accumulator)) = self.accumulator(part, line, "the end of a part", findings) else { return };
         let accumulator = &mut self.accumulators[accumulator];
         let (item, what) = (self.all[at].show(), describe_part(accumulator));
         match (accumulator.opened, accumulator.closed) {
@@ -206,9 +203,14 @@ impl Items {
         accumulator.closed.get_or_insert(line);
     }
 
-    pub fn close(&mut self, mut e: Emission, line: usize, part_framing: PartFraming, findings: &mut FindingList) {
-        let item_ref = ItemRef::take(&mut e);
-        let at = self.find(item_ref, line, "the end", findings);
+    pub fn close(
+        &mut self,
+        observed: ObservedItem,
+        line: usize,
+        part_framing: PartFraming,
+        findings: &mut FindingList,
+    ) {
+        let at = self.find(observed.item, line, "the end", findings);
         let item = self.all[at].show();
         match self.all[at].closed {
             Some(first) => findings.add(line, format!("{item} is closed a second time (first on line {first})")),
@@ -226,12 +228,12 @@ impl Items {
                 self.all[at].closed = Some(line);
             }
         }
-        self.facts(at, e, line, findings);
+        self.check_facts(at, observed.facts, line, findings);
     }
 
     /// An item as the last frame of the stream repeats it.
-    pub fn repeat(&mut self, mut e: Emission, line: usize, findings: &mut FindingList) {
-        let item_ref = ItemRef::take(&mut e);
+    pub fn repeat(&mut self, observed: ObservedItem, line: usize, findings: &mut FindingList) {
+        let ObservedItem { item: item_ref, facts } = observed;
         let at = match self.lookup(&item_ref) {
             Some(_) => self.find(item_ref, line, "the end", findings),
             None => {
@@ -244,12 +246,11 @@ impl Items {
             }
         };
         self.all[at].in_final_list = true;
-        self.facts(at, e, line, findings);
+        self.check_facts(at, facts, line, findings);
     }
 
     /// An item of a body, where items are not opened.
-    pub fn list(&mut self, mut e: Emission, line: usize, findings: &mut FindingList) {
-        let item_ref = ItemRef::take(&mut e);
+    pub fn list(&mut self, item_ref: ItemRef, line: usize, findings: &mut FindingList) {
         if item_ref.id.is_some() && self.all.iter().any(|i| i.id == item_ref.id) {
             findings.add(line, format!("two items have the id {}", item_ref.show()));
         }
@@ -318,20 +319,21 @@ impl Items {
         at
     }
 
-    fn facts(&mut self, at: usize, e: Emission, line: usize, findings: &mut FindingList) {
-        let shown = self.all[at].show();
-        self.all[at].facts.check(&shown, e, line, findings);
+    fn check_facts(&mut self, at: usize, facts: ItemFacts, line: usize, findings: &mut FindingList) {
+        let item = &mut self.all[at];
+        let ItemFacts { kind, call, name } = facts;
+        item.facts.check(&item.show(), [("kind", kind), ("call", call), ("name", name)], line, findings);
     }
 
     /// The accumulator of an item.
     fn accumulator(
         &mut self,
-        e: &mut Emission,
+        part: ObservedPart,
         line: usize,
         what: &str,
         findings: &mut FindingList,
     ) -> Option<(usize, usize)> {
-        match self.find_owner(e, line, what, findings)? {
+        match self.find_owner(part, line, what, findings)? {
             (Owner::Item(item), accumulator) => Some((item, accumulator)),
             (Owner::Choice(_), _) => None,
         }
@@ -339,18 +341,16 @@ impl Items {
 
     fn find_owner(
         &mut self,
-        e: &mut Emission,
+        observed: ObservedPart,
         line: usize,
         what: &str,
         findings: &mut FindingList,
     ) -> Option<(Owner, usize)> {
-        let item_ref = ItemRef::take(e);
+        let (kind, part, item_ref) = (observed.delta_kind(), observed.part, observed.item);
         let owner = match item_ref.is_empty() {
             true => Owner::Choice(item_ref.choice),
             false => Owner::Item(self.find(item_ref, line, what, findings)),
         };
-        let kind = e.text("kind").unwrap_or_else(|| "text".to_owned());
-        let part = e.take("part").and_then(|p| p.as_i64());
         let known = self.accumulators.iter().position(|a| a.owner == owner && a.kind == kind && a.part == part);
         let at = known.unwrap_or_else(|| {
             let accumulator = TextAccumulator {
@@ -382,8 +382,8 @@ pub enum PartFraming {
 
 fn describe_part(accumulator: &TextAccumulator) -> String {
     match accumulator.part {
-        Some(part) => format!("part {part} ({})", accumulator.kind),
-        None => format!("the {}", accumulator.kind),
+        Some(part) => format!("part {part} ({})", accumulator.kind.name()),
+        None => format!("the {}", accumulator.kind.name()),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Validates a captured body or stream against a dialect: each frame against its schema, then the rules between frames.
 //! Independent of any dialect: the `capture:` section of a dialect defines how its frames are read.
 
+mod facts;
 mod items;
 mod reader;
 mod schema_match;
@@ -9,9 +10,7 @@ mod stream_rules;
 use crate::diagnostics::schema_message;
 use crate::diagnostics::{FileId, Findings};
 use crate::domain::{StreamFormat, Tree};
-use crate::engine::rules::Emission;
 use crate::mapping::config::dialect::DialectPlan;
-use crate::mapping::language::field::scalar_text;
 use crate::mapping::source::yaml;
 use schema_match::{DialectShapes, Fit, FrameProblem};
 use std::collections::HashMap;
@@ -57,27 +56,6 @@ impl FindingList {
         match first {
             Some(first) => self.add(line, format!("{} a second time (first on line {first})", what())),
             None => *first = Some(line),
-        }
-    }
-}
-
-/// Values that must not change, each with the line where it first occurred.
-#[derive(Debug, Default)]
-struct Facts(Vec<(&'static str, String, usize)>);
-
-impl Facts {
-    /// Compares the fields of an observation with the earlier ones of the same subject.
-    fn check(&mut self, subject: &str, observation: Emission, line: usize, findings: &mut FindingList) {
-        for (name, value) in observation.fields {
-            let value = scalar_text(&value).unwrap_or_default();
-            match self.0.iter().find(|(n, ..)| *n == name) {
-                Some((_, known, first)) if *known != value => {
-                    let text = format!("the {name} of {subject} is `{value}` here, but was `{known}` on line {first}");
-                    findings.add(line, text);
-                }
-                Some(_) => {}
-                None => self.0.push((name, value, line)),
-            }
         }
     }
 }

@@ -2,17 +2,18 @@
 //! finished once, nothing follows the end. The `capture:` rules of a dialect classify its frames; a rule about an
 //! observation that they never emit does not apply.
 
+use super::FindingList;
+use super::facts::Facts;
 use super::items::{Items, PartFraming};
-use super::{Facts, FindingList};
+use crate::domain::emit::{Observation, ObservationKind};
 use crate::domain::{MomentKind, Tree};
-use crate::engine::rules::Emission;
 use crate::mapping::config::dialect_capture::CapturePlan;
 use std::collections::BTreeMap;
 
 pub struct StreamRules<'p> {
     plan: &'p CapturePlan,
     /// The observations that the dialect's rules can emit.
-    emitted: Vec<&'static str>,
+    emitted: Vec<ObservationKind>,
     facts: Facts,
     last_sequence: Option<i64>,
     choices: BTreeMap<i64, Choice>,
@@ -38,7 +39,7 @@ impl<'p> StreamRules<'p> {
     pub fn new(plan: &'p CapturePlan) -> StreamRules<'p> {
         StreamRules {
             plan,
-            emitted: plan.rules.emitted_kinds(),
+            emitted: plan.rules.emits().filter_map(|emit| ObservationKind::from_name(emit.kind.name)).collect(),
             facts: Facts::default(),
             last_sequence: None,
             choices: BTreeMap::new(),
@@ -59,8 +60,8 @@ impl<'p> StreamRules<'p> {
         if let Some(late) = late {
             return findings.add(line, late);
         }
-        for e in self.plan.rules.apply(data).emissions {
-            self.observe(e, line, findings);
+        for observation in observations(self.plan, data) {
+            self.observe(observation, line, findings);
         }
     }
 
@@ -74,10 +75,11 @@ impl<'p> StreamRules<'p> {
 
     /// A body instead of a stream.
     pub fn body(&mut self, data: &Tree, line: usize, findings: &mut FindingList) {
-        for e in self.plan.rules.apply(data).emissions {
-            match e.name {
-                "item" => self.items.list(e, line, findings),
-                "finish" | "invalid" => self.observe(e, line, findings),
+        for observation in observations(self.plan, data) {
+            match observation {
+                Observation::Item { item } => self.items.list(item.item, line, findings),
+                Observation::Finish { .. } | Observation::Invalid { .. } => self.observe(observation, line, findings),
+                // The rest is about the frames of a stream.
                 _ => {}
             }
         }
@@ -91,19 +93,19 @@ impl<'p> StreamRules<'p> {
         findings: &mut FindingList,
     ) {
         let outcome = self.end.map(|(_, outcome)| outcome);
-        if outcome.is_none() && self.emits("end") {
+        if outcome.is_none() && self.emits(ObservationKind::End) {
             findings.add(last, "the stream stops before the frame that ends the response");
         }
         if outcome != Some(StreamOutcome::Failed) {
             let open = self.choices.iter().filter(|(_, c)| c.finished_at.is_none());
-            if self.emits("finish") {
+            if self.emits(ObservationKind::Finish) {
                 open.for_each(|(choice, _)| findings.add(last, format!("choice {choice} is never finished")));
                 if self.choices.is_empty() {
                     findings.add(last, "no choice is ever finished");
                 }
             }
         }
-        if outcome == Some(StreamOutcome::Completed) && self.emits("close") {
+        if outcome == Some(StreamOutcome::Completed) && self.emits(ObservationKind::Close) {
             self.items.never_closed(findings);
         }
         let moment = if outcome == Some(StreamOutcome::Failed) { MomentKind::TurnFail } else { MomentKind::TurnEnd };
@@ -112,55 +114,57 @@ impl<'p> StreamRules<'p> {
         }
     }
 
-    fn emits(&self, word: &str) -> bool {
-        self.emitted.contains(&word)
+    fn emits(&self, kind: ObservationKind) -> bool {
+        self.emitted.contains(&kind)
     }
 
-    fn observe(&mut self, mut e: Emission, line: usize, findings: &mut FindingList) {
-        let choice = e.fields.iter().find(|(n, _)| *n == "choice").and_then(|(_, v)| v.as_i64()).unwrap_or(0);
-        let part_framing = if self.emits("open_part") { PartFraming::Explicit } else { PartFraming::Implicit };
-        match e.name {
-            "turn" => self.facts.check("the response", e, line, findings),
-            "sequence" => self.check_sequence(e.take("value").and_then(|v| v.as_i64()), line, findings),
-            "start" => {
+    fn observe(&mut self, observation: Observation, line: usize, findings: &mut FindingList) {
+        let has_part_frames = self.emits(ObservationKind::OpenPart);
+        let part_framing = if has_part_frames { PartFraming::Explicit } else { PartFraming::Implicit };
+        match observation {
+            Observation::Turn { id, model, created } => {
+                let facts = [("id", id), ("model", model), ("created", created.map(|at| at.to_string()))];
+                self.facts.check("the response", facts, line, findings);
+            }
+            Observation::Sequence { value } => self.check_sequence(value, line, findings),
+            Observation::Start { choice } => {
                 let subject = self.subject(choice);
                 let started_at = &mut self.choices.entry(choice).or_default().started_at;
                 findings.add_once(line, started_at, || format!("{subject} starts"));
             }
-            "open" => {
-                self.check_choice_is_open(choice, "an item", line, findings);
-                self.items.open(e, line, findings);
+            Observation::Open { item } => {
+                self.check_choice_is_open(item.item.choice, "an item", line, findings);
+                self.items.open(item, line, findings);
             }
-            "open_part" => self.items.open_part(e, line, findings),
-            "delta" => {
-                let kind = e.fields.iter().find(|(n, _)| *n == "kind").and_then(|(_, v)| v.as_str());
-                let what = format!("a delta of {}", kind.unwrap_or("text"));
-                self.check_choice_is_open(choice, &what, line, findings);
-                self.items.delta(e, line, part_framing, findings);
+            Observation::OpenPart { part } => self.items.open_part(part, line, findings),
+            Observation::Delta { part, text } => {
+                let what = format!("a delta of {}", part.delta_kind().name());
+                self.check_choice_is_open(part.item.choice, &what, line, findings);
+                self.items.delta(part, text, line, part_framing, findings);
             }
-            "whole" => self.items.whole(e, line, findings),
-            "close_part" => self.items.close_part(e, line, findings),
-            "close" => self.items.close(e, line, part_framing, findings),
-            "item" => self.items.repeat(e, line, findings),
-            "finish" => {
+            Observation::Whole { part, text } => self.items.whole(part, text, line, findings),
+            Observation::ClosePart { part } => self.items.close_part(part, line, findings),
+            Observation::Close { item } => self.items.close(item, line, part_framing, findings),
+            Observation::Item { item } => self.items.repeat(item, line, findings),
+            Observation::Finish { choice, .. } => {
                 let finished_at = &mut self.choices.entry(choice).or_default().finished_at;
                 findings.add_once(line, finished_at, || format!("choice {choice} is finished"));
             }
-            "usage" => findings.add_once(line, &mut self.usage, || "the usage is reported".to_owned()),
-            "end" => {
+            Observation::Usage { .. } => {
+                findings.add_once(line, &mut self.usage, || "the usage is reported".to_owned());
+            }
+            Observation::End { items } => {
                 self.end = Some((line, StreamOutcome::Completed));
-                if e.take("items").is_some() {
+                if items.is_some() {
                     self.items.missing_from_the_end(line, findings);
                 }
             }
-            "fail" => self.end = Some((line, StreamOutcome::Failed)),
-            "invalid" => findings.add(line, e.text("message").unwrap_or_default()),
-            _ => {}
+            Observation::Fail => self.end = Some((line, StreamOutcome::Failed)),
+            Observation::Invalid { message } => findings.add(line, message),
         }
     }
 
-    fn check_sequence(&mut self, value: Option<i64>, line: usize, findings: &mut FindingList) {
-        let Some(value) = value else { return };
+    fn check_sequence(&mut self, value: i64, line: usize, findings: &mut FindingList) {
         match (self.last_sequence, self.plan.first_sequence) {
             (Some(before), _) if value != before + 1 => {
                 findings.add(
@@ -178,7 +182,7 @@ impl<'p> StreamRules<'p> {
 
     /// Content of a choice requires that it has started and is not finished.
     fn check_choice_is_open(&mut self, choice: i64, what: &str, line: usize, findings: &mut FindingList) {
-        let has_start = self.emits("start");
+        let has_start = self.emits(ObservationKind::Start);
         let subject = self.subject(choice);
         let known = self.choices.entry(choice).or_default();
         if let Some(finished_at) = known.finished_at {
@@ -191,6 +195,10 @@ impl<'p> StreamRules<'p> {
 
     /// A dialect that never finishes choices has only one, the response.
     fn subject(&self, choice: i64) -> String {
-        if self.emits("finish") { format!("choice {choice}") } else { "the response".to_owned() }
+        if self.emits(ObservationKind::Finish) { format!("choice {choice}") } else { "the response".to_owned() }
     }
+}
+
+fn observations(plan: &CapturePlan, data: &Tree) -> impl Iterator<Item = Observation> {
+    plan.rules.apply(data).emissions.into_iter().filter_map(|e| Observation::from_emission(e.name, e.fields))
 }

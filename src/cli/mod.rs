@@ -82,7 +82,7 @@ pub fn run() -> ExitCode {
         return ExitCode::from(EXIT_ERROR);
     }
     let code = match command {
-        Command::Serve => serve::run(layers, overrides),
+        Command::Serve => serve::run(layers, overrides, args.serve.poll()),
         Command::Check(args) => check::run(&args, &layers, &overrides),
         Command::Test(args) => test::run(&args, &layers),
         Command::Explain(args) => explain::run(&args, &layers, &overrides),

@@ -4,7 +4,6 @@ use super::{EXIT_ERROR, EXIT_FINDINGS, EXIT_OK, use_colour};
 use crate::mapping::Overrides;
 use crate::openapi;
 use crate::reload::{Layers, Reloader};
-use crate::server::api_docs;
 use clap::Args;
 use std::fs;
 use std::io::{self, Write};
@@ -32,8 +31,7 @@ pub fn run(args: &OpenapiArgs, layers: Layers, overrides: Overrides) -> u8 {
         }
     };
     // Without the generation, which would make the file stale after every edit.
-    let gateway_paths = api_docs::gateway_paths(reloader.clone());
-    let text = openapi::document(&reloader.current().plan, None, &gateway_paths).to_json_pretty() + "\n";
+    let text = openapi::json_text(&openapi::document(&reloader.current().plan, None));
     let shown = args.file.display();
     if args.check {
         return match fs::read_to_string(&args.file) {

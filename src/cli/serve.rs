@@ -6,7 +6,7 @@ use crate::mapping::Overrides;
 use crate::mapping::config::backend_address::SecretSource;
 use crate::mapping::config::gateway::{Auth, GatewayPlan};
 use crate::mapping::config::overrides::BackendOverride;
-use crate::reload::watcher::FolderWatcher;
+use crate::reload::watcher::{FolderWatcher, SafetyPoll};
 use crate::reload::{Cause, Layers, Reloader};
 use crate::server::admin::{Admin, AdminError};
 use crate::server::listener::Listener;
@@ -39,6 +39,9 @@ pub struct ServeArgs {
     /// Use this profile for every route
     #[arg(long, global = true, value_name = "NAME")]
     profile: Option<String>,
+    /// Reload on file events only, without the poll for lost events: to test the events
+    #[arg(long, global = true, hide = true)]
+    no_poll: bool,
 }
 
 const BACKEND_KEY: &str = "REFRAME_BACKEND_KEY";
@@ -62,6 +65,10 @@ impl ServeArgs {
         Ok(Overrides { backend, profile: self.profile.clone(), environment, listen, admin: self.admin.clone() })
     }
 
+    pub fn poll(&self) -> SafetyPoll {
+        if self.no_poll { SafetyPoll::Off } else { SafetyPoll::On }
+    }
+
     /// Checks PORT if it is used. Other commands than `serve` ignore it.
     pub fn check_port(&self) -> Result<(), String> {
         match port_variable().filter(|_| self.listen.is_none()) {
@@ -80,7 +87,7 @@ fn port_variable() -> Option<String> {
 /// How long turns in flight may take to finish after a stop signal.
 const DRAIN: Duration = Duration::from_secs(10);
 
-pub fn run(layers: Layers, overrides: Overrides) -> u8 {
+pub fn run(layers: Layers, overrides: Overrides, poll: SafetyPoll) -> u8 {
     telemetry::init();
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
@@ -102,10 +109,10 @@ pub fn run(layers: Layers, overrides: Overrides) -> u8 {
             return EXIT_ERROR;
         }
     };
-    runtime.block_on(serve(reloader, hangups))
+    runtime.block_on(serve(reloader, poll, hangups))
 }
 
-async fn serve(reloader: Arc<Reloader>, hangups: HangupSignals) -> u8 {
+async fn serve(reloader: Arc<Reloader>, poll: SafetyPoll, hangups: HangupSignals) -> u8 {
     // Precedence: flag, environment, file, default.
     let addr = reloader.current().plan.gateway.listen.clone().unwrap_or_else(|| "127.0.0.1:8080".to_owned());
     let listener = match Listener::bind(&addr).await {
@@ -148,14 +155,14 @@ async fn serve(reloader: Arc<Reloader>, hangups: HangupSignals) -> u8 {
     let watched = reloader.clone();
     let changed = reloader.clone();
     // Kept as long as the server runs: dropping it stops watching.
-    let _watcher =
-        match FolderWatcher::start(move || watched.layers().folders(), move || drop(changed.reload(Cause::Watch))) {
-            Ok(watch) => Some(watch),
-            Err(error) => {
-                tracing::warn!(error, "cannot watch the mappings; changes need SIGHUP or POST /admin/reload");
-                None
-            }
-        };
+    let on_change = move || drop(changed.reload(Cause::Watch));
+    let _watcher = match FolderWatcher::start(poll, move || watched.layers().folders(), on_change) {
+        Ok(watch) => Some(watch),
+        Err(error) => {
+            tracing::warn!(error, "cannot watch the mappings; changes need SIGHUP or POST /admin/reload");
+            None
+        }
+    };
     // Picks up changes made between the first read and the start of the watcher.
     reloader.reload(Cause::Watch);
     let (stop, stop_now) = (stop_signal(1), stop_signal(2));

@@ -1,80 +1,75 @@
 //! Events: what a backend did, in the gateway's own closed vocabulary.
 
+use super::emit::{EmitField, EmitSpec, EmittedFields, emissions, into_text, specs, take};
 use super::{Fault, Finish, Merge, Tree, Usage, named_enum};
 use reframe_json::SurrogateString;
 
-/// An event of a backend in normalized form: the closed list that the rules of every backend emit.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Event {
-    Start {
-        id: Option<String>,
-        model: Option<String>,
-        created: Option<i64>,
-    },
-    Text {
-        choice: usize,
-        item: Option<String>,
-        part: Option<usize>,
-        delta: Delta,
-    },
-    Refusal {
-        choice: usize,
-        item: Option<String>,
-        part: Option<usize>,
-        delta: Delta,
-    },
-    Reasoning {
-        choice: usize,
-        item: Option<String>,
-        kind: ReasoningKind,
-        part: Option<usize>,
-        delta: Option<Delta>,
-        encrypted: Option<String>,
-    },
-    /// `value` has the fields of `variables::RecordType::Annotation`.
-    Annotation {
-        choice: usize,
-        item: Option<String>,
-        value: Tree,
-    },
-    Logprobs {
-        choice: usize,
-        item: Option<String>,
-        value: Tree,
-    },
-    Tool {
-        choice: usize,
-        key: Option<String>,
-        id: Option<String>,
-        name: Option<String>,
-        kind: Option<CallKind>,
-        delta: Option<Delta>,
-    },
-    /// The calls with these ids are complete, in this order.
-    Batch {
-        choice: usize,
-        ids: Vec<String>,
-    },
-    Close {
-        choice: usize,
-        item: Option<String>,
-        key: Option<String>,
-    },
-    Usage {
-        usage: Usage,
-        merge: Merge,
-    },
-    /// Without a choice it finishes every open choice.
-    Finish {
-        choice: Option<usize>,
-        reason: Finish,
-    },
-    /// `is_final` is false if the backend continues after the error.
-    Fault {
-        fault: Fault,
-        is_final: bool,
-    },
-    End,
+emissions! {
+    /// An event of a backend in normalized form: the closed list that the rules of every backend emit.
+    #[derive(Clone, Debug, PartialEq)]
+    pub enum Event, EventKind, EVENTS {
+        noun: "event",
+        skip_empty: true,
+
+        /// Metadata of the response. Before the turn opens, `model` replaces the requested model.
+        Start = "start" { id: Option<String>, model: Option<String>, created: Option<i64> } if id | model | created;
+
+        /// A text delta. `whole` is a snapshot of the text so far; only its new suffix is emitted.
+        Text = "text" { choice: usize = 0, item: Option<String>, part: Option<usize>, delta: Delta } if delta | whole;
+
+        /// A refusal delta. `whole` is a snapshot of the refusal so far.
+        Refusal = "refusal" {
+            choice: usize = 0, item: Option<String>, part: Option<usize>, delta: Delta,
+        } if delta | whole;
+
+        /// A reasoning delta. `part` is the index of the summary.
+        Reasoning = "reasoning" {
+            choice: usize = 0,
+            item: Option<String>,
+            kind: ReasoningKind = ReasoningKind::Raw,
+            part: Option<usize>,
+            delta: Option<Delta>,
+            encrypted: Option<String>,
+        } if delta | whole | encrypted;
+
+        /// A citation. `value` is any JSON, for data without a field of its own.
+        Annotation = "annotation" {
+            choice: usize = 0, item: Option<String>, annotation: Annotation,
+        } if url | file | value;
+
+        /// The log-probabilities of the next text delta.
+        Logprobs = "logprobs" { choice: usize = 0, item: Option<String>, value: Tree } if value;
+
+        /// A delta of a tool call. `key` is the backend's identifier of the call, such as an index.
+        Tool = "tool" {
+            choice: usize = 0,
+            key: Option<String>,
+            id: Option<String>,
+            name: Option<String>,
+            kind: Option<CallKind>,
+            delta: Option<Delta>,
+        } if id | name | delta | whole;
+
+        /// The calls with these ids are complete.
+        Batch = "batch" { choice: usize = 0, ids: Vec<String> } if ids;
+
+        /// The item, or the call (by key or id), is complete; without either, all calls of the choice.
+        Close = "close" { choice: usize = 0, item: Option<String>, key: Option<String> };
+
+        /// Token counts, as far as the backend reports them.
+        Usage = "usage" {
+            usage: Usage, merge: Merge = Merge::Replace,
+        } if input | output | total | cached | cache_write | reasoning;
+
+        /// The finish reason of a choice. Without `choice` it finishes all open choices.
+        Finish = "finish" { choice: Option<usize>, reason: Finish } if reason;
+
+        /// An error. `final: false` means that the backend continues after it.
+        Fault = "fault" { fault: Fault, is_final as "final": bool = true };
+
+        /// The end of the stream. Not needed if the framing has an end marker or the bytes end.
+        End = "end";
+    }
 }
 
 /// New text or arguments.
@@ -96,6 +91,43 @@ impl Delta {
             Delta::Append(text) | Delta::Snapshot(text) => text.len(),
             Delta::AppendSurrogates(text) => text.to_string_lossy().len(),
         }
+    }
+}
+
+impl EmitField for Delta {
+    const SPEC: EmitSpec = EmitSpec::Group(specs!(delta: String, whole: String));
+
+    fn take(_: &str, fields: &mut EmittedFields) -> Option<Delta> {
+        match take("delta", fields) {
+            Some(Tree::SurrogateString(text)) => Some(Delta::AppendSurrogates(*text)),
+            Some(text) => into_text(text).map(Delta::Append),
+            None => take("whole", fields).and_then(into_text).map(Delta::Snapshot),
+        }
+    }
+}
+
+named_enum! {
+    /// What an annotation refers to.
+    pub enum AnnotationKind {
+        Url = "url",
+        File = "file",
+        Other = "other",
+    }
+}
+
+/// A citation, with the fields of `variables::RecordType::Annotation`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Annotation(pub Tree);
+
+impl EmitField for Annotation {
+    const SPEC: EmitSpec = EmitSpec::Group(specs!(
+        kind: AnnotationKind, url: String, title: String, file: String, name: String,
+        start: i64, end: i64, index: i64, value: Tree,
+    ));
+
+    /// The fields that are left.
+    fn take(_: &str, fields: &mut EmittedFields) -> Option<Annotation> {
+        Some(Annotation(Tree::map(std::mem::take(fields))))
     }
 }
 

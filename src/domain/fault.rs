@@ -1,5 +1,6 @@
 //! Faults: what went wrong, with its kind, HTTP status and `param`; and the redactor for API keys in messages.
 
+use super::emit::{EmitField, EmitSpec, EmittedFields, specs};
 use super::named_enum;
 
 named_enum! {
@@ -71,6 +72,23 @@ pub struct Fault {
     pub status: Option<u16>,
     /// Seconds.
     pub retry_after: Option<u64>,
+}
+
+impl EmitField for Fault {
+    const SPEC: EmitSpec =
+        EmitSpec::Group(specs!(message: String, code: String, param: String, status: u16, retry_after: u64));
+
+    /// The fault of a backend.
+    fn take(_: &str, fields: &mut EmittedFields) -> Option<Fault> {
+        let message = String::take("message", fields).filter(|message| !message.is_empty());
+        Some(Fault {
+            code: String::take("code", fields),
+            param: String::take("param", fields),
+            status: u16::take("status", fields),
+            retry_after: u64::take("retry_after", fields),
+            ..Fault::new(FaultKind::Backend, message.unwrap_or_else(|| "the backend reported an error".into()))
+        })
+    }
 }
 
 /// Removes a secret from texts for clients, in case a backend repeats it in an error.

@@ -14,7 +14,7 @@ pub mod turn_state;
 pub mod usage;
 pub mod variables;
 
-pub use event::{CallKind, Delta, Event, ReasoningKind, StreamEnd};
+pub use event::{Annotation, CallKind, Delta, Event, EventKind, ReasoningKind, StreamEnd};
 pub use fault::{Fault, FaultKind, Redactor};
 pub use finish::Finish;
 pub use frame::{Frame, FrameBody, StreamFormat};
@@ -26,12 +26,14 @@ pub use turn_state::{Choice, Item, ItemKind, ItemState, Part, PartKind, TurnStat
 pub use usage::{Merge, Usage};
 
 /// An enum with a closed set of names, for the generated schema and reference.
-pub trait NamedEnum {
+pub trait NamedEnum: Sized {
     const NAMES: &'static [&'static str];
     /// What the enum selects.
     const DESCRIPTION: &'static str;
     /// The description of each value; empty where the name is self-explanatory.
     const VALUE_DESCRIPTIONS: &'static [&'static str];
+
+    fn from_name(name: &str) -> Option<Self>;
 }
 
 /// Declares an enum together with the names of its values in YAML. Its doc comments become the descriptions in the
@@ -63,6 +65,10 @@ macro_rules! named_enum {
             const NAMES: &'static [&'static str] = $name::NAMES;
             const DESCRIPTION: &'static str = concat!($($description),*).trim_ascii();
             const VALUE_DESCRIPTIONS: &'static [&'static str] = &[$(concat!($($value_description),*).trim_ascii()),*];
+
+            fn from_name(name: &str) -> Option<$name> {
+                $name::from_name(name)
+            }
         }
     };
 }

@@ -60,7 +60,29 @@ named_enum! {
     }
 }
 
+/// The most specific part of a turn that a moment concerns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Subject {
+    Turn,
+    Choice,
+    Item,
+    Part,
+}
+
 impl MomentKind {
+    pub fn subject(self) -> Subject {
+        use MomentKind as M;
+        match self {
+            M::TurnOpen | M::TurnFinish | M::TurnClose | M::TurnFail | M::TurnEnd | M::Usage => Subject::Turn,
+            M::ChoiceOpen | M::ChoiceFinish => Subject::Choice,
+            M::MessageOpen | M::MessageClose | M::ReasoningOpen | M::ReasoningClose => Subject::Item,
+            M::ToolOpen | M::ToolArgs | M::ToolClose => Subject::Item,
+            M::PartOpen | M::TextDelta | M::RefusalDelta | M::Annotation | M::PartClose => Subject::Part,
+            M::SummaryOpen | M::SummaryDelta | M::SummaryClose => Subject::Part,
+            M::ThoughtOpen | M::ThoughtDelta | M::ThoughtClose => Subject::Part,
+        }
+    }
+
     /// True for the moments that carry a text delta and typically occur many times.
     pub fn is_delta(self) -> bool {
         use MomentKind as M;

@@ -1,4 +1,4 @@
-//! The state of a turn. `turn/` writes it; dialects read it through the variables of `variables.rs`.
+//! The state of a turn. `turn/` writes it; dialects read it through the variables of `variables/`.
 
 use super::{CallKind, Fault, Finish, Tree, Usage, named_enum};
 

@@ -1,6 +1,7 @@
 //! Moment → Frame, turn → JSON body, fault → error envelope: renders the dialect's skeletons.
 
 use super::render::{CachedFrame, Markers, RenderError, Scope, is_true, render};
+use crate::domain::variables::FrameContext;
 use crate::domain::{Fault, Frame, FrameBody, Moment, Tree, TurnRequest, TurnState};
 use crate::mapping::config::dialect::{DialectPlan, FrameContent, FramePlan};
 
@@ -13,7 +14,7 @@ pub fn frame(
     request: &TurnRequest,
     seq: u64,
 ) -> Result<Option<Frame>, RenderError> {
-    let scope = Scope::moment(dialect, state, moment, request, seq, &plan.name);
+    let scope = Scope::frame(dialect, &FrameContext { state, moment, request, seq, frame: &plan.name });
     if let Some(when) = &plan.when
         && !is_true(when, &scope, &dialect.pool)?
     {

@@ -87,7 +87,7 @@ impl Conversion {
             }
             Conversion::Not => Ok(Tree::from(!node.as_bool().unwrap_or(false))),
             Conversion::Lower => Ok(node.as_str().map_or(node.clone(), |t| Tree::from(t.to_lowercase()))),
-            // Need more than the node: see `Read::value`.
+            // Need more than the node: see `FieldMapping::value`.
             Conversion::Position | Conversion::Sum => Ok(node.clone()),
             Conversion::Count => {
                 let count = node.as_list().map(<[_]>::len).or(node.as_map().map(<[_]>::len)).unwrap_or(1);

@@ -4,7 +4,7 @@ use super::fields::Mismatch;
 use super::selector::Cursor;
 use crate::diagnostics::Span;
 use crate::domain::Tree;
-use crate::domain::emit::EmitGrammar;
+use crate::domain::emit::{EmitGrammar, EmittedFields};
 use crate::mapping::language::condition::{Condition, ConditionTest};
 use crate::mapping::language::field::scalar_text;
 use crate::mapping::language::rule::{Emit, Rule, RuleAction, RuleGroup, RuleSet};
@@ -15,20 +15,9 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Emission {
     pub name: &'static str,
-    pub fields: Vec<(&'static str, Tree)>,
+    pub fields: EmittedFields,
     /// The rule that emitted it.
     pub rule: Span,
-}
-
-impl Emission {
-    pub fn take(&mut self, name: &str) -> Option<Tree> {
-        let at = self.fields.iter().position(|(n, _)| *n == name)?;
-        Some(self.fields.swap_remove(at).1)
-    }
-
-    pub fn text(&mut self, name: &str) -> Option<String> {
-        self.take(name).and_then(|t| scalar_text(&t))
-    }
 }
 
 /// For clients: the end of the message about a list element that no rule of its group matches.

@@ -1,52 +1,50 @@
 //! The schema files that an OpenAPI document refers to, as its components. Only names and references are rewritten.
 
-use crate::domain::Tree;
 use crate::mapping::Plan;
+use percent_encoding::percent_decode_str;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use url::Url;
 
 pub struct Components<'p> {
     plan: &'p Plan,
-    /// File below `schemas/` → its parsed text, in the order of first reference.
-    included: Vec<(String, Tree)>,
+    /// By the names of the components.
+    included: BTreeMap<String, Value>,
 }
 
 impl<'p> Components<'p> {
     pub fn new(plan: &'p Plan) -> Components<'p> {
-        Components { plan, included: Vec::new() }
+        Components { plan, included: BTreeMap::new() }
     }
 
     /// `chat/body.json`, or `responses/events.json#/$defs/x`, as a reference within the document.
-    pub fn reference(&mut self, name: &str) -> Tree {
+    pub fn reference(&mut self, name: &str) -> Value {
         let (file, fragment) = name.split_once('#').unwrap_or((name, ""));
         self.include(file);
-        Tree::map([("$ref", Tree::from(pointer(file, fragment)))])
+        json!({ "$ref": pointer(file, fragment) })
     }
 
     pub fn title(&self, name: &str) -> Option<String> {
         let file = name.split('#').next().unwrap_or_default();
-        let (_, tree) = self.included.iter().find(|(f, _)| f == file)?;
-        tree.get("title").and_then(Tree::as_str).map(str::to_owned)
+        self.included.get(&component(file))?["title"].as_str().map(str::to_owned)
     }
 
     fn include(&mut self, file: &str) {
-        if self.included.iter().any(|(f, _)| f == file) {
+        if self.included.contains_key(&component(file)) {
             return;
         }
         let name = format!("schemas/{file}");
         let source = self.plan.sources.iter().find(|(_, s)| s.name == name);
-        let Some(mut tree) = source.and_then(|(_, s)| Tree::parse(s.text.as_bytes()).ok()) else { return };
-        // Added before its references are followed: files may refer to each other.
-        let at = self.included.len();
-        self.included.push((file.to_owned(), Tree::Null));
+        let Some(mut schema) = source.and_then(|(_, s)| serde_json::from_str(&s.text).ok()) else { return };
         let mut references = Vec::new();
-        rewrite(&mut tree, file, &mut references);
-        self.included[at].1 = tree;
+        rewrite(&mut schema, file, &mut references);
+        // Added before its references are followed: files may refer to each other.
+        self.included.insert(component(file), schema);
         references.iter().for_each(|other| self.include(other));
     }
 
-    pub fn schemas(self) -> Tree {
-        let mut all: Vec<(String, Tree)> = self.included.into_iter().map(|(f, t)| (component(&f), t)).collect();
-        all.sort_by(|a, b| a.0.cmp(&b.0));
-        Tree::map(all)
+    pub fn schemas(self) -> Map<String, Value> {
+        self.included.into_iter().collect()
     }
 }
 
@@ -59,42 +57,29 @@ fn pointer(file: &str, fragment: &str) -> String {
     format!("#/components/schemas/{}{fragment}", component(file))
 }
 
-fn rewrite(tree: &mut Tree, file: &str, references: &mut Vec<String>) {
-    match tree {
-        Tree::Map(members) => {
+fn rewrite(schema: &mut Value, file: &str, references: &mut Vec<String>) {
+    match schema {
+        Value::Object(members) => {
             for (key, value) in members {
-                match value.as_str().filter(|_| &**key == "$ref") {
-                    Some(reference) => {
-                        let (path, fragment) = reference.split_once('#').unwrap_or((reference, ""));
-                        let target = resolve(file, path);
-                        let rewritten = pointer(&target, fragment);
+                match value.as_str().filter(|_| key == "$ref").and_then(|reference| resolve(file, reference)) {
+                    Some((target, fragment)) => {
+                        *value = pointer(&target, &fragment).into();
                         references.push(target);
-                        *value = Tree::from(rewritten);
                     }
                     None => rewrite(value, file, references),
                 }
             }
         }
-        Tree::List(items) => items.iter_mut().for_each(|i| rewrite(i, file, references)),
+        Value::Array(items) => items.iter_mut().for_each(|i| rewrite(i, file, references)),
         _ => {}
     }
 }
 
-/// Resolves a path relative to `file`: `../shared/x.json` in `chat/body.json` is `shared/x.json`.
-fn resolve(file: &str, path: &str) -> String {
-    if path.is_empty() {
-        return file.to_owned();
-    }
-    let mut steps: Vec<&str> = file.split('/').collect();
-    steps.pop();
-    for step in path.split('/') {
-        match step {
-            "." | "" => {}
-            ".." => {
-                steps.pop();
-            }
-            step => steps.push(step),
-        }
-    }
-    steps.join("/")
+/// The file and the pointer that a reference in `file` leads to: `../shared/x.json` in `chat/body.json` is
+/// `shared/x.json`. `None` for the URL of another site.
+fn resolve(file: &str, reference: &str) -> Option<(String, String)> {
+    let url = Url::parse("schema:///").ok()?.join(file).ok()?.join(reference).ok()?;
+    let path = percent_decode_str(url.path()).decode_utf8_lossy();
+    let target = path.trim_start_matches('/').to_owned();
+    (url.scheme() == "schema").then(|| (target, url.fragment().unwrap_or_default().to_owned()))
 }

@@ -2,15 +2,18 @@
 //! the active mappings, so it reflects what a profile renames or drops.
 
 mod components;
+mod fixed_endpoints;
 
-use crate::domain::Tree;
+use crate::domain::MomentKind;
 use crate::mapping::Plan;
 use crate::mapping::config::dialect::{DialectPlan, FrameContent};
 use crate::mapping::config::gateway::{Auth, Docs, GatewayPlan};
+use crate::mapping::config::path_template::PathTemplate;
 use crate::mapping::config::route::RoutePlan;
 use crate::mapping::config::static_routes::StaticRoute;
 use crate::mapping::policy::variants::HeaderChoice;
 use components::Components;
+use serde_json::{Map, Value, json};
 
 /// The generation that a document describes.
 #[derive(Clone, Debug)]
@@ -19,11 +22,10 @@ pub struct GenerationInfo {
     pub digest: String,
 }
 
-/// `operational`: paths that every gateway has, independent of its mappings.
-pub fn document(plan: &Plan, generation: Option<&GenerationInfo>, operational: &[(String, Tree)]) -> Tree {
+pub fn document(plan: &Plan, generation: Option<&GenerationInfo>) -> Value {
     let gateway = &plan.gateway;
     let mut components = Components::new(plan);
-    let mut paths: Vec<(String, Tree)> = Vec::new();
+    let mut paths = Map::new();
     for route in &gateway.routes {
         if let Some(dialect) = route.variants.default_dialect() {
             let operation = self::operation(gateway, route, dialect, &mut components);
@@ -36,138 +38,114 @@ pub fn document(plan: &Plan, generation: Option<&GenerationInfo>, operational: &
         add(&mut paths, &route.path, &route.method, operation);
     }
     if let Some(path) = &gateway.metrics {
-        add(&mut paths, path, "GET", metrics());
+        add(&mut paths, path, "GET", fixed_endpoints::metrics());
     }
     // A route with the same path takes precedence.
-    if let Some(path) = gateway.status_path().filter(|path| !paths.iter().any(|(known, _)| known == path)) {
-        add(&mut paths, path, "GET", status());
+    if let Some(path) = gateway.status_path().filter(|path| !paths.contains_key(*path)) {
+        add(&mut paths, path, "GET", fixed_endpoints::status());
     }
-    for (path, item) in operational.iter().filter(|_| gateway.docs == Docs::Public) {
-        let mut item = item.clone();
-        if let Tree::Map(operations) = &mut item {
-            // They require no API key.
-            operations.iter_mut().for_each(|(_, operation)| operation.insert("security", Tree::from(Vec::new())));
+    if gateway.docs == Docs::Public {
+        for (path, operation) in fixed_endpoints::api_docs() {
+            paths.insert(path.to_owned(), json!({ "get": operation }));
         }
-        paths.push((path.clone(), item));
     }
-    let mut info = vec![
-        ("title", Tree::from("Reframe")),
-        ("description", Tree::from("The API of this gateway, generated from its active mappings.")),
-        ("version", Tree::from(env!("CARGO_PKG_VERSION"))),
-    ];
+    let mut document = json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Reframe",
+            "description": "The API of this gateway, generated from its active mappings.",
+            "version": env!("CARGO_PKG_VERSION"),
+        },
+        "servers": [{ "url": "/" }],
+    });
     if let Some(generation) = generation {
-        let generation =
-            [("number", Tree::from(generation.number as i64)), ("hash", Tree::from(generation.digest.as_str()))];
-        info.push(("x-generation", Tree::map(generation)));
+        document["info"]["x-generation"] = json!({ "number": generation.number, "hash": generation.digest });
     }
-    let closed = gateway.auth == Auth::Keys && !gateway.api_keys.is_empty();
-    let mut members = vec![
-        ("openapi", Tree::from("3.1.0")),
-        ("info", Tree::map(info)),
-        ("servers", Tree::from(vec![Tree::map([("url", Tree::from("/"))])])),
-    ];
-    if closed {
+    let mut parts = json!({ "schemas": components.schemas() });
+    if gateway.auth == Auth::Keys && !gateway.api_keys.is_empty() {
         // If no key is set at run time, none is required: the document lists both alternatives.
-        let bearer = Tree::map([("bearer", Tree::from(Vec::new()))]);
-        members.push(("security", Tree::from(vec![bearer, Tree::Map(Vec::new())])));
+        document["security"] = json!([{ "bearer": [] }, {}]);
+        parts["securitySchemes"] = json!({ "bearer": { "type": "http", "scheme": "bearer" } });
     }
-    members.push(("paths", Tree::map(paths)));
-    let mut parts = vec![("schemas", components.schemas())];
-    if closed {
-        let scheme = Tree::map([("type", Tree::from("http")), ("scheme", Tree::from("bearer"))]);
-        parts.push(("securitySchemes", Tree::map([("bearer", scheme)])));
-    }
-    members.push(("components", Tree::map(parts)));
-    Tree::map(members)
+    document["paths"] = paths.into();
+    document["components"] = parts;
+    document
 }
 
-/// The same document as YAML.
-pub fn yaml(document: &Tree) -> String {
-    let value: serde_json::Value = serde_json::from_str(&document.to_json()).unwrap_or_default();
-    serde_yaml::to_string(&value).unwrap_or_default()
+/// The text of a document, as `/openapi.json` serves it.
+pub fn json_text(document: &Value) -> String {
+    format!("{document:#}\n")
 }
 
-fn add(paths: &mut Vec<(String, Tree)>, path: &str, method: &str, operation: Tree) {
-    let method = method.to_ascii_lowercase();
-    match paths.iter_mut().find(|(p, _)| p == path) {
-        Some((_, item)) => item.insert(method, operation),
-        None => paths.push((path.to_owned(), Tree::map([(method, operation)]))),
-    }
+fn add(paths: &mut Map<String, Value>, path: &str, method: &str, operation: Value) {
+    paths.entry(path).or_insert_with(|| json!({}))[method.to_ascii_lowercase()] = operation;
 }
 
-fn operation(gateway: &GatewayPlan, route: &RoutePlan, dialect: &DialectPlan, components: &mut Components) -> Tree {
+fn operation(gateway: &GatewayPlan, route: &RoutePlan, dialect: &DialectPlan, components: &mut Components) -> Value {
     let request = dialect.request.schema.as_ref().map(|s| s.name.as_str());
-    let mut request_body = vec![("schema", request.map_or_else(any, |name| components.reference(name)))];
+    let mut request_body = json!({ "schema": request.map_or_else(any, |name| components.reference(name)) });
     if let Some((_, body)) = gateway.example.as_ref().filter(|(path, _)| *path == route.path) {
-        request_body.push(("example", Tree::parse(body.as_bytes()).unwrap_or_default()));
+        request_body["example"] = serde_json::from_str(body).unwrap_or_default();
     }
     let profile = route.profile.as_ref().map_or(String::new(), |p| format!(", profile `{p}`"));
     let title = request.and_then(|name| components.title(name));
     let body = dialect.body.schema.as_ref().map_or_else(any, |s| components.reference(&s.name));
     let stream = stream(dialect, components);
-    let content_type = dialect.encoding.content_type.split(';').next().unwrap_or_default().trim().to_owned();
-    let content = vec![
-        ("application/json".to_owned(), Tree::map([("schema", body)])),
-        (content_type, Tree::map([("schema", stream)])),
-    ];
-    let mut answer = vec![
-        ("description", Tree::from("The response: JSON, or a stream if the request has `stream: true`.")),
-        ("headers", gateway_headers(gateway)),
-    ];
-    answer.push(("content", Tree::map(content)));
-    let mut responses = vec![("200".to_owned(), Tree::map(answer))];
-    responses.extend(errors(gateway, Some(dialect), ROUTE_ERRORS, components));
-    let mut members = vec![
-        ("operationId", Tree::from(operation_id(&route.method, &route.path))),
-        ("summary", Tree::from(title.unwrap_or_else(|| format!("The dialect `{}`", route.dialect)))),
-        ("description", Tree::from(format!("Dialect `{}`{profile}.", route.dialect))),
-        ("tags", Tree::from(vec![Tree::from(route.dialect.as_str())])),
-    ];
+    let stream_type = dialect.encoding.content_type.split(';').next().unwrap_or_default().trim();
+    let mut responses = json!({
+        "200": {
+            "description": "The response: JSON, or a stream if the request has `stream: true`.",
+            "headers": gateway_headers(gateway),
+            "content": { "application/json": { "schema": body }, stream_type: { "schema": stream } },
+        },
+    });
+    add_errors(&mut responses, gateway, Some(dialect), ROUTE_ERRORS, components);
+    let mut operation = json!({
+        "operationId": operation_id(&route.method, &route.path),
+        "summary": title.unwrap_or_else(|| format!("The dialect `{}`", route.dialect)),
+        "description": format!("Dialect `{}`{profile}.", route.dialect),
+        "tags": [route.dialect],
+    });
     // The schemas are those of a client that sends no policy header; the headers it may send are listed as parameters.
-    let choices: Vec<Tree> = route.variants.choices(|_| None).iter().map(parameter).collect();
-    if !choices.is_empty() {
-        members.push(("parameters", Tree::from(choices)));
+    let mut parameters = path_parameters(&route.path);
+    parameters.extend(route.variants.choices(|_| None).iter().map(header_parameter));
+    if !parameters.is_empty() {
+        operation["parameters"] = parameters.into();
     }
-    members.extend([
-        (
-            "requestBody",
-            Tree::map([
-                ("required", Tree::from(true)),
-                ("content", Tree::map([("application/json", Tree::map(request_body))])),
-            ]),
-        ),
-        ("responses", Tree::map(responses)),
-    ]);
-    Tree::map(members)
+    operation["requestBody"] = json!({ "required": true, "content": { "application/json": request_body } });
+    operation["responses"] = responses;
+    operation
+}
+
+fn path_parameters(path: &str) -> Vec<Value> {
+    let names = PathTemplate::parse(path).map(|template| template.parameters).unwrap_or_default();
+    let parameter = |name| json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } });
+    names.into_iter().map(parameter).collect()
 }
 
 /// A header by which a client selects the value of a policy.
-fn parameter(choice: &HeaderChoice) -> Tree {
-    let words = choice.words.iter().map(|word| Tree::from(word.as_str())).collect::<Vec<_>>();
-    Tree::map([
-        ("name", Tree::from(choice.header.as_str())),
-        ("in", Tree::from("header")),
-        ("description", Tree::from(format!("Selects the value of the policy `{}`.", choice.policy))),
-        ("required", Tree::from(false)),
-        ("schema", Tree::map([("type", Tree::from("string")), ("enum", Tree::from(words))])),
-    ])
+fn header_parameter(choice: &HeaderChoice) -> Value {
+    json!({
+        "name": choice.header,
+        "in": "header",
+        "description": format!("Selects the value of the policy `{}`.", choice.policy),
+        "required": false,
+        "schema": { "type": "string", "enum": choice.words },
+    })
 }
 
 /// The schema of the stream: one of the data schemas of its events.
-fn stream(dialect: &DialectPlan, components: &mut Components) -> Tree {
-    let mut kinds: Vec<(String, Tree)> = Vec::new();
-    let frames = crate::domain::MomentKind::ALL.iter().flat_map(|m| dialect.frames(*m));
+fn stream(dialect: &DialectPlan, components: &mut Components) -> Value {
+    let mut schemas: Vec<Value> = Vec::new();
+    let frames = MomentKind::ALL.iter().flat_map(|m| dialect.frames(*m));
     for frame in frames.filter(|f| matches!(f.content, FrameContent::Data(_))) {
         let schema = frame.schema.as_ref().map_or_else(any, |s| components.reference(&s.name));
-        if !kinds.iter().any(|(_, known)| *known == schema) {
-            kinds.push((frame.name.to_string(), schema));
+        if !schemas.contains(&schema) {
+            schemas.push(schema);
         }
     }
     let description = "The data of each event is one of these; a final event may be plain text.";
-    Tree::map([
-        ("description", Tree::from(description)),
-        ("oneOf", Tree::from(kinds.into_iter().map(|(_, schema)| schema).collect::<Vec<_>>())),
-    ])
+    json!({ "description": description, "oneOf": schemas })
 }
 
 fn static_route(
@@ -175,56 +153,27 @@ fn static_route(
     route: &StaticRoute,
     dialect: Option<&DialectPlan>,
     components: &mut Components,
-) -> Tree {
-    let answer = Tree::map([
-        ("description", Tree::from("A response from the gateway's configuration.")),
-        ("headers", gateway_headers(gateway)),
-        (
-            "content",
-            Tree::map([("application/json", Tree::map([("schema", Tree::map([("type", Tree::from("object"))]))]))]),
-        ),
-    ]);
-    let mut responses = vec![("200".to_owned(), answer)];
+) -> Value {
+    let mut responses = json!({
+        "200": {
+            "description": "A response from the gateway's configuration.",
+            "headers": gateway_headers(gateway),
+            "content": { "application/json": { "schema": { "type": "object" } } },
+        },
+    });
     let codes: &[(&str, &str)] = if route.prefix().is_some() { &[UNAUTHORIZED, UNKNOWN] } else { &[UNAUTHORIZED] };
-    responses.extend(errors(gateway, dialect, codes, components));
-    let mut members = vec![
-        ("operationId", Tree::from(operation_id(&route.method, &route.path))),
-        ("summary", Tree::from("Static route of the gateway")),
-        ("tags", Tree::from(vec![Tree::from("models")])),
-    ];
-    if route.prefix().is_some() {
-        let parameter = Tree::map([
-            ("name", Tree::from("model")),
-            ("in", Tree::from("path")),
-            ("required", Tree::from(true)),
-            ("schema", Tree::map([("type", Tree::from("string"))])),
-        ]);
-        members.push(("parameters", Tree::from(vec![parameter])));
+    add_errors(&mut responses, gateway, dialect, codes, components);
+    let mut operation = json!({
+        "operationId": operation_id(&route.method, &route.path),
+        "summary": "Static route of the gateway",
+        "tags": ["models"],
+    });
+    let parameters = path_parameters(&route.path);
+    if !parameters.is_empty() {
+        operation["parameters"] = parameters.into();
     }
-    members.push(("responses", Tree::map(responses)));
-    Tree::map(members)
-}
-
-fn metrics() -> Tree {
-    let description = "Counters, gauges and histograms.";
-    telemetry("metrics", "Metrics for Prometheus", description, "application/openmetrics-text", "string")
-}
-
-fn status() -> Tree {
-    let description = "The current generation, the last rejected set, the turns in flight and the number of reloads.";
-    telemetry("status", "Status of the gateway", description, "application/json", "object")
-}
-
-fn telemetry(id: &str, summary: &str, description: &str, content_type: &str, kind: &str) -> Tree {
-    let schema = Tree::map([("schema", Tree::map([("type", Tree::from(kind))]))]);
-    let answer =
-        Tree::map([("description", Tree::from(description)), ("content", Tree::map([(content_type, schema)]))]);
-    Tree::map([
-        ("operationId", Tree::from(id)),
-        ("summary", Tree::from(summary)),
-        ("tags", Tree::from(vec![Tree::from("operations")])),
-        ("responses", Tree::map([("200", answer)])),
-    ])
+    operation["responses"] = responses;
+    operation
 }
 
 const UNAUTHORIZED: (&str, &str) = ("401", "The API key is missing or unknown.");
@@ -241,48 +190,43 @@ const ROUTE_ERRORS: &[(&str, &str)] = &[
     ("504", "The backend timed out."),
 ];
 
-fn errors(
+fn add_errors(
+    responses: &mut Value,
     gateway: &GatewayPlan,
     dialect: Option<&DialectPlan>,
     codes: &[(&str, &str)],
     components: &mut Components,
-) -> Vec<(String, Tree)> {
+) {
     let schema = dialect.and_then(|d| d.errors.schema.as_ref()).map_or_else(any, |s| components.reference(&s.name));
-    let one = |(code, description): &(&str, &str)| {
+    for (code, description) in codes {
         let mut headers = gateway_headers(gateway);
         if matches!(*code, "429" | "503") {
-            headers.insert("retry-after", header("Seconds to wait before a retry.", "integer"));
+            headers["retry-after"] = header("Seconds to wait before a retry.", "integer");
         }
-        let content = Tree::map([("application/json", Tree::map([("schema", schema.clone())]))]);
-        let response =
-            Tree::map([("description", Tree::from(*description)), ("headers", headers), ("content", content)]);
-        ((*code).to_owned(), response)
-    };
-    codes.iter().map(one).collect()
+        let content = json!({ "application/json": { "schema": schema } });
+        responses[*code] = json!({ "description": description, "headers": headers, "content": content });
+    }
 }
 
-fn gateway_headers(gateway: &GatewayPlan) -> Tree {
+fn gateway_headers(gateway: &GatewayPlan) -> Value {
     let names = &gateway.headers;
-    let mut headers = Tree::map([(names.request_id.clone(), header("The id of this request in the log.", "string"))]);
+    let mut headers = json!({ &names.request_id: header("The id of this request in the log.", "string") });
     if let Some(name) = &names.elapsed_ms {
-        headers.insert(name.clone(), header("Milliseconds until the response headers were sent.", "integer"));
+        headers[name] = header("Milliseconds until the response headers were sent.", "integer");
     }
     if let Some(name) = &names.dropped {
-        headers.insert(
-            name.clone(),
-            header("Request fields that were dropped because the backend does not support them.", "string"),
-        );
+        let description = "Request fields that were dropped because the backend does not support them.";
+        headers[name] = header(description, "string");
     }
     headers
 }
 
-fn header(description: &str, kind: &str) -> Tree {
-    let schema = Tree::map([("type", Tree::from(kind))]);
-    Tree::map([("description", Tree::from(description)), ("schema", schema)])
+fn header(description: &str, kind: &str) -> Value {
+    json!({ "description": description, "schema": { "type": kind } })
 }
 
-fn any() -> Tree {
-    Tree::Map(Vec::new())
+fn any() -> Value {
+    json!({})
 }
 
 /// `POST /v1/chat/completions` → `post_v1_chat_completions`

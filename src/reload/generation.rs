@@ -1,5 +1,7 @@
 //! One loaded, checked, immutable set of mappings. A request keeps the generation it started with.
 
+use super::path_table::PathTable;
+use super::pinned::PinnedSettings;
 use super::{Cause, NeedsRestart, embedded};
 use crate::diagnostics::{Code, Diagnostic, Severity, Sources, Span, render_all, visible_span};
 use crate::mapping::source::layout::SetFile;
@@ -20,6 +22,7 @@ pub struct Generation {
     /// Digest of the file texts, for display. Unlike `hash` it is stable across builds and machines.
     pub digest: String,
     pub plan: Plan,
+    pub paths: PathTable,
     pub warnings: Vec<Diagnostic>,
     pub applied_at: SystemTime,
     pub cause: Cause,
@@ -150,31 +153,38 @@ pub fn check_own_schemas(files: &[SourceFile], now: &Generation) -> Option<SetEr
     Some(SetError { diagnostics: vec![diagnostic], sources: Arc::default() })
 }
 
-/// Loads and checks a set and runs its `*.test.yaml` files.
+/// Loads and checks a set and runs its `*.test.yaml` files. The first generation has no pinned settings.
 pub fn build(
     files: &[SourceFile],
     number: u64,
     earlier: Option<&Plan>,
     overrides: &Overrides,
+    pinned: Option<&PinnedSettings>,
 ) -> Result<Generation, SetError> {
     let loaded = load_with(files, earlier, overrides);
-    let Some(plan) = loaded.plan else {
+    let Some(mut plan) = loaded.plan else {
         return Err(SetError { diagnostics: loaded.diagnostics, sources: loaded.sources });
     };
     let failed = verify::findings(&plan);
     if !failed.is_empty() {
         return Err(SetError { diagnostics: failed, sources: loaded.sources });
     }
+    let needs_restart = pinned.map(|pinned| pinned.restore(&mut plan)).unwrap_or_default();
+    let paths = PathTable::new(&plan.gateway).map_err(|error| {
+        let diagnostic = Diagnostic::new(Code::UnknownValue, Span::NOWHERE, format!("gateway.yaml: {error}"));
+        SetError { diagnostics: vec![diagnostic], sources: loaded.sources }
+    })?;
     Ok(Generation {
         number,
         hash: hash(files),
         digest: digest(files),
         plan,
+        paths,
         warnings: loaded.diagnostics,
         applied_at: SystemTime::now(),
         cause: Cause::Start,
         duration_ms: 0,
-        needs_restart: Vec::new(),
+        needs_restart,
         turns_in_flight: AtomicUsize::new(0),
     })
 }

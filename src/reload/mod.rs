@@ -2,6 +2,7 @@
 
 pub mod embedded;
 pub mod generation;
+mod path_table;
 mod pinned;
 mod reloader;
 pub mod set_reader;
@@ -9,6 +10,7 @@ mod status;
 pub mod watcher;
 
 pub use generation::{Generation, InFlight};
+pub use path_table::Target;
 pub use pinned::NeedsRestart;
 pub use reloader::{Cause, RejectedSet, ReloadOutcome, Reloader, read_set};
 pub use set_reader::{Base, Layers};

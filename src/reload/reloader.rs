@@ -76,7 +76,7 @@ impl Reloader {
     pub fn open(layers: Layers, overrides: Overrides) -> Result<Arc<Reloader>, SetError> {
         let started = Instant::now();
         let files = read_set(&layers)?;
-        let mut first = generation::build(&files, 1, None, &overrides)?;
+        let mut first = generation::build(&files, 1, None, &overrides, None)?;
         first.cause = Cause::Start;
         first.duration_ms = started.elapsed().as_millis() as u64;
         let first = Arc::new(first);
@@ -128,19 +128,19 @@ impl Reloader {
         if let Some(error) = generation::check_own_schemas(&files, &now) {
             return self.reject(error, (hash, Some(generation::digest(&files))), cause, started);
         }
-        let mut next = match generation::build(&files, now.number + 1, Some(&now.plan), &self.overrides) {
+        let (number, pinned) = (now.number + 1, Some(&self.pinned));
+        let mut next = match generation::build(&files, number, Some(&now.plan), &self.overrides, pinned) {
             Ok(next) => next,
             Err(error) => {
                 let digest = generation::digest(&files);
                 return self.reject(error, (hash, Some(digest)), cause, started);
             }
         };
-        next.needs_restart = self.pinned.restore(&mut next.plan);
         next.cause = cause;
         next.duration_ms = started.elapsed().as_millis() as u64;
         let next = Arc::new(next);
         self.current.store(next.clone());
-        let (number, changed) = (next.number, next.changed_since(&now));
+        let changed = next.changed_since(&now);
         let on_older_generations = self.history().record_applied(&next);
         let stay = match on_older_generations {
             0 => String::new(),

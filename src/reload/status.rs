@@ -1,11 +1,11 @@
 //! The reload history, and the documents made from it: `GET /status` and the response of `POST /admin/reload`.
 
 use super::{Cause, Generation, NeedsRestart, RejectedSet, ReloadOutcome, Reloader};
-use crate::diagnostics;
-use crate::diagnostics::{Diagnostic, Severity, Sources};
-use reframe_json::Tree;
+use crate::diagnostics::{Diagnostic, Severity, Sources, diagnostic_json};
+use jiff::Timestamp;
+use serde_json::{Value, json};
 use std::sync::{Arc, Weak};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 /// What the reloader remembers besides the current generation.
 pub struct History {
@@ -105,38 +105,28 @@ impl Reloader {
     }
 
     /// The body of `GET /status`.
-    pub fn status(&self, version: &str) -> Tree {
+    pub fn status(&self, version: &str) -> Value {
         let current = self.current();
         let history = self.history();
         let ReloadCounts { applied, rejected, unchanged } = history.reloads;
         let live = history.live_generations();
-        let generations: Vec<Tree> = live.iter().map(|g| generation_summary(g)).collect();
-        let turns: usize = live.iter().map(|g| g.turns_in_flight()).sum();
-        let last_rejected = history.rejected.as_ref().map_or(Tree::Null, |(_, rejected)| {
-            let mut tree = rejected_tree(rejected);
-            tree.insert("resolved_at", history.resolved_at.map_or(Tree::Null, |at| Tree::from(format_time(at))));
-            tree
+        let last_rejected = history.rejected.as_ref().map(|(_, rejected)| {
+            let mut summary = rejected_summary(rejected);
+            summary["resolved_at"] = history.resolved_at.map(format_time).into();
+            summary
         });
-        let is_rejected = history.unresolved().is_some();
-        Tree::map([
-            ("version", Tree::from(version)),
-            ("started_at", Tree::from(format_time(history.started))),
+        json!({
+            "version": version,
+            "started_at": format_time(history.started),
             // Whether the files on disk are the ones in use.
-            ("config_state", Tree::from(if is_rejected { "rejected" } else { "applied" })),
-            ("generation", generation_details(&current)),
-            ("last_rejected", last_rejected),
-            ("needs_restart", needs_restart_tree(&current.needs_restart)),
-            ("turns_in_flight", Tree::from(turns as i64)),
-            ("generations", Tree::from(generations)),
-            (
-                "reloads",
-                Tree::map([
-                    ("applied", Tree::from(applied as i64)),
-                    ("rejected", Tree::from(rejected as i64)),
-                    ("unchanged", Tree::from(unchanged as i64)),
-                ]),
-            ),
-        ])
+            "config_state": if history.unresolved().is_some() { "rejected" } else { "applied" },
+            "generation": generation_details(&current),
+            "last_rejected": last_rejected,
+            "needs_restart": needs_restart(&current),
+            "turns_in_flight": live.iter().map(|g| g.turns_in_flight()).sum::<usize>(),
+            "generations": live.iter().map(|g| generation_summary(g)).collect::<Vec<_>>(),
+            "reloads": { "applied": applied, "rejected": rejected, "unchanged": unchanged },
+        })
     }
 }
 
@@ -150,98 +140,71 @@ impl ReloadOutcome {
     }
 
     /// The body of the response of `POST /admin/reload`. `current` is the generation that serves new requests.
-    pub fn to_tree(&self, current: &Generation) -> Tree {
-        let mut tree = Tree::map([("outcome", Tree::from(self.word()))]);
-        tree.insert("generation", generation_summary(current));
+    pub fn to_json(&self, current: &Generation) -> Value {
+        let mut body = json!({ "outcome": self.word(), "generation": generation_summary(current) });
         match self {
             ReloadOutcome::Applied(generation) | ReloadOutcome::Unchanged(generation) => {
-                tree.insert("needs_restart", needs_restart_tree(&generation.needs_restart));
+                body["needs_restart"] = needs_restart(generation);
             }
-            ReloadOutcome::Rejected(rejected) => tree.insert("rejected", rejected_tree(rejected)),
+            ReloadOutcome::Rejected(rejected) => body["rejected"] = rejected_summary(rejected),
         }
-        tree
+        body
     }
 }
 
-fn generation_summary(generation: &Generation) -> Tree {
-    Tree::map([
-        ("number", Tree::from(generation.number as i64)),
-        ("hash", Tree::from(generation.digest.as_str())),
-        ("applied_at", Tree::from(format_time(generation.applied_at))),
-        ("turns_in_flight", Tree::from(generation.turns_in_flight() as i64)),
-    ])
+fn generation_summary(generation: &Generation) -> Value {
+    json!({
+        "number": generation.number,
+        "hash": generation.digest,
+        "applied_at": format_time(generation.applied_at),
+        "turns_in_flight": generation.turns_in_flight(),
+    })
 }
 
-fn generation_details(generation: &Generation) -> Tree {
-    let mut tree = generation_summary(generation);
-    tree.insert("cause", Tree::from(generation.cause.name()));
-    tree.insert("duration_ms", Tree::from(generation.duration_ms as i64));
+fn generation_details(generation: &Generation) -> Value {
     let sources = &generation.plan.sources;
-    let files = sources.iter().map(|(_, s)| Tree::from(s.shown.as_str())).collect::<Vec<_>>();
-    tree.insert("files", Tree::from(files));
-    tree.insert("warnings", diagnostics_tree(&generation.warnings, sources));
-    tree
+    let mut details = generation_summary(generation);
+    details["cause"] = generation.cause.name().into();
+    details["duration_ms"] = generation.duration_ms.into();
+    details["files"] = sources.iter().map(|(_, s)| s.shown.as_str()).collect();
+    details["warnings"] = diagnostics(&generation.warnings, sources);
+    details
 }
 
-fn rejected_tree(rejected: &RejectedSet) -> Tree {
+fn rejected_summary(rejected: &RejectedSet) -> Value {
     let error = &rejected.error;
-    let errors = error.diagnostics.iter().filter(|d| d.severity() == Severity::Error).count();
-    Tree::map([
-        ("rejected_at", Tree::from(format_time(rejected.rejected_at))),
-        ("cause", Tree::from(rejected.cause.name())),
-        ("hash", rejected.digest.as_deref().map_or(Tree::Null, Tree::from)),
-        ("duration_ms", Tree::from(rejected.duration_ms as i64)),
-        ("reason", Tree::from(error.summary())),
-        ("errors", Tree::from(errors as i64)),
-        ("diagnostics", diagnostics_tree(&error.diagnostics, &error.sources)),
-    ])
+    json!({
+        "rejected_at": format_time(rejected.rejected_at),
+        "cause": rejected.cause.name(),
+        "hash": rejected.digest,
+        "duration_ms": rejected.duration_ms,
+        "reason": error.summary(),
+        "errors": error.diagnostics.iter().filter(|d| d.severity() == Severity::Error).count(),
+        "diagnostics": diagnostics(&error.diagnostics, &error.sources),
+    })
 }
 
 /// Maximum number of diagnostics in a document. More are usually one mistake reported many times; the log has them all.
 const MAX_DIAGNOSTICS: usize = 100;
 
-fn diagnostics_tree(diagnostics: &[Diagnostic], sources: &Sources) -> Tree {
-    Tree::from(
-        diagnostics.iter().take(MAX_DIAGNOSTICS).map(|d| diagnostics::diagnostic_json(d, sources)).collect::<Vec<_>>(),
-    )
+fn diagnostics(diagnostics: &[Diagnostic], sources: &Sources) -> Value {
+    diagnostics.iter().take(MAX_DIAGNOSTICS).map(|d| diagnostic_json(d, sources)).collect()
 }
 
-fn needs_restart_tree(needs: &[NeedsRestart]) -> Tree {
-    let entry = |need: &NeedsRestart| {
-        Tree::map([
-            ("setting", Tree::from(need.setting.as_str())),
-            ("location", need.location.as_deref().map_or(Tree::Null, Tree::from)),
-            ("running", Tree::from(need.running.as_str())),
-            ("configured", Tree::from(need.configured.as_str())),
-        ])
-    };
-    Tree::from(needs.iter().map(entry).collect::<Vec<_>>())
+fn needs_restart(generation: &Generation) -> Value {
+    let entry = |NeedsRestart { setting, location, running, configured }: &NeedsRestart| json!({ "setting": setting, "location": location, "running": running, "configured": configured });
+    generation.needs_restart.iter().map(entry).collect()
 }
 
 /// `2026-01-01T00:00:00.007Z`
 fn format_time(time: SystemTime) -> String {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let (seconds, millis) = (since.as_secs(), since.subsec_millis());
-    let (days, rest) = (seconds / 86_400, seconds % 86_400);
-    // Years are counted from March, which puts the leap day at the end of the year. 719 468 days separate 0000-03-01
-    // and 1970-01-01.
-    let days = days + 719_468;
-    let era = days / 146_097;
-    let day_of_era = days % 146_097;
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
-    let year = era * 400 + year_of_era + u64::from(month <= 2);
-    let (hour, minute, second) = (rest / 3_600, rest / 60 % 60, rest % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
+    format!("{:.3}", Timestamp::try_from(time).unwrap_or_default())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
+    use std::time::{Duration, UNIX_EPOCH};
 
     #[test]
     fn a_time_is_formatted_as_rfc_3339() {

@@ -3,13 +3,13 @@
 
 use super::listener::Listener;
 use super::{AppState, response, status};
-use crate::domain::Tree;
 use crate::mapping::config::gateway::GatewayPlan;
 use crate::reload::{Cause, ReloadOutcome, Reloader};
 use crate::upstream::secrets::{Keyring, Secret};
 use poem::http::header::{ALLOW, WWW_AUTHENTICATE};
 use poem::http::{HeaderValue, Method};
 use poem::{Endpoint, Request, Response};
+use serde_json::json;
 use std::sync::Arc;
 
 pub struct Admin {
@@ -103,7 +103,7 @@ impl Admin {
                     ReloadOutcome::Applied(_) | ReloadOutcome::Unchanged(_) => 200,
                     ReloadOutcome::Rejected(_) => 422,
                 };
-                response::json(status, &outcome.to_tree(&self.reloader.current()))
+                response::json(status, outcome.to_json(&self.reloader.current()).to_string())
             }
             Err(error) => {
                 tracing::error!(%error, "a reload panicked");
@@ -114,7 +114,7 @@ impl Admin {
 }
 
 fn error_response(status: u16, message: &str) -> Response {
-    response::json(status, &Tree::map([("error", Tree::map([("message", Tree::from(message))]))]))
+    response::json(status, json!({ "error": { "message": message } }).to_string())
 }
 
 fn method_not_allowed(allowed: &'static str) -> Response {

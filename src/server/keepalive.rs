@@ -4,14 +4,15 @@ use super::router::header;
 use crate::mapping::config::timeouts::Keepalive;
 use poem::Request;
 use std::time::Duration;
+use url::form_urlencoded;
 
 /// The keepalive interval for a client; `None` if it is disabled by `disable_for`.
 pub fn keepalive_interval(plan: &Keepalive, request: &Request) -> Option<Duration> {
     let header = |name: &str| header(request, name);
     let by_header = plan.header.as_deref().and_then(header) == Some("1");
-    let query = request.uri().query().unwrap_or_default();
+    let mut query = form_urlencoded::parse(request.uri().query().unwrap_or_default().as_bytes());
     let by_query =
-        plan.query.as_ref().is_some_and(|name| query.split('&').any(|pair| pair == format!("{name}=1").as_str()));
+        plan.query.as_ref().is_some_and(|query_name| query.any(|(name, value)| name == **query_name && value == "1"));
     let agent = header("user-agent").unwrap_or_default().to_lowercase();
     let by_agent = plan.user_agents.iter().any(|word| agent.contains(word));
     plan.interval.filter(|_| !(by_header || by_query || by_agent))

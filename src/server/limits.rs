@@ -1,5 +1,6 @@
 //! The limit on concurrent turns.
 
+use crate::domain::{Fault, FaultKind};
 use crate::reload::{Generation, InFlight};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,9 +16,14 @@ impl ConcurrencySlot {
         turns_in_flight: &Arc<AtomicUsize>,
         limit: usize,
         generation: &Arc<Generation>,
-    ) -> Option<ConcurrencySlot> {
+    ) -> Result<ConcurrencySlot, Fault> {
         let slot = ConcurrencySlot { turns_in_flight: turns_in_flight.clone(), _in_flight: generation.begin_turn() };
-        (turns_in_flight.fetch_add(1, Ordering::Relaxed) < limit).then_some(slot)
+        if turns_in_flight.fetch_add(1, Ordering::Relaxed) < limit {
+            return Ok(slot);
+        }
+        let requests = if limit == 1 { "request" } else { "requests" };
+        let message = format!("concurrency limit reached ({limit} {requests} in flight)");
+        Err(Fault { retry_after: Some(1), ..Fault::new(FaultKind::Overloaded, message) })
     }
 }
 

@@ -2,7 +2,7 @@
 
 mod acceptor;
 pub mod admin;
-pub mod api_docs;
+mod api_docs;
 pub mod auth;
 mod body;
 mod connection;

@@ -3,7 +3,7 @@
 use crate::mapping::config::gateway::GatewayPlan;
 use crate::mapping::config::models::ModelMatch;
 use crate::upstream::{ClientPool, models};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -34,13 +34,8 @@ impl ModelCache {
                 }
             }
         }
-        let mut seen: Vec<String> = Vec::new();
-        all.retain(|(id, _)| {
-            !seen.contains(id) && {
-                seen.push(id.clone());
-                true
-            }
-        });
+        let mut seen = HashSet::new();
+        all.retain(|(id, _)| seen.insert(id.clone()));
         all
     }
 

@@ -7,18 +7,21 @@ use crate::mapping::config::gateway::{Auth, GatewayPlan};
 use crate::upstream::secrets::Keyring;
 use poem::http::HeaderMap;
 use poem::http::header::ORIGIN;
-use std::net::IpAddr;
+use poem::http::uri::Authority;
+use url::{Host, Url};
 
 /// Without an API key only local requests are accepted. A browser on this machine also sends requests of foreign web
 /// pages, which their `Origin` reveals.
 pub fn check_origin(headers: &HeaderMap) -> Result<(), Fault> {
     let origin = headers.get(ORIGIN).and_then(|v| v.to_str().ok()).unwrap_or_default();
+    // Only web pages are foreign: extensions and local applications have other schemes, other programs no origin.
     // Sandboxed iframes send `Origin: null`; treat them as untrusted.
-    let page = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://"));
-    let Some(host) = page.or((origin == "null").then_some(origin)) else { return Ok(()) };
-    let name = without_port(host);
+    if origin != "null" && !origin.starts_with("https://") && !origin.starts_with("http://") {
+        return Ok(());
+    }
     // Not compared with `Host`: by DNS rebinding a foreign name can resolve to this machine.
-    if matches!(name, "localhost" | "127.0.0.1" | "[::1]") {
+    let page = Url::parse(origin).ok();
+    if page.is_some_and(|page| matches!(page.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"))) {
         return Ok(());
     }
     Err(Fault::new(
@@ -32,18 +35,17 @@ pub fn check_origin(headers: &HeaderMap) -> Result<(), Fault> {
 pub fn check_host(gateway: &GatewayPlan, keys: &Keyring, host: Option<&str>) -> Result<(), Fault> {
     let is_open = gateway.auth == Auth::Keys && !auth::has_api_key(gateway, keys);
     let Some(host) = host.filter(|_| is_open) else { return Ok(()) };
-    let name = without_port(host);
-    let is_local = name == "localhost" || name.ends_with(".localhost");
-    let is_address = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().is_ok();
-    if is_local || is_address {
+    let authority = host.parse::<Authority>().ok();
+    let is_local = authority.is_some_and(|authority| match Host::parse(authority.host()) {
+        Ok(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Ok(Host::Ipv4(_) | Host::Ipv6(_)) => true,
+        Err(_) => false,
+    });
+    if is_local {
         return Ok(());
     }
     Err(Fault::new(
         FaultKind::Unauthorized,
         "an API key is required when this endpoint is reached through a non-local hostname; set REFRAME_API_KEY",
     ))
-}
-
-fn without_port(host: &str) -> &str {
-    host.rsplit_once(':').map_or(host, |(name, port)| if port.ends_with(']') { host } else { name })
 }

@@ -3,24 +3,22 @@
 use crate::domain::{Fault, FaultKind, Tree};
 use crate::engine::encode;
 use crate::mapping::config::dialect::DialectPlan;
+use poem::Response;
 use poem::http::{HeaderValue, StatusCode};
-use poem::{Body, Response};
+use serde_json::json;
 
-pub fn json(status: u16, body: &Tree) -> Response {
-    let mut bytes = Vec::new();
-    body.write(&mut bytes);
-    Response::builder()
-        .status(StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR))
-        .content_type("application/json")
-        .body(Body::from(bytes))
+pub fn json(status: u16, body: String) -> Response {
+    let mut response = text("application/json", body);
+    response.set_status(StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR));
+    response
 }
 
 /// An error response in the dialect's envelope, or in a plain one if there is none.
 pub fn fault(dialect: Option<&DialectPlan>, fault: &Fault) -> Response {
     let bare = Fault { status: fault.status, ..Fault::new(fault.kind, "internal error") };
     let envelope = dialect.and_then(|d| render_envelope(d, fault).or_else(|| render_envelope(d, &bare)));
-    let plain = || Tree::map([("error", Tree::from(fault.message.as_str()))]);
-    let mut response = json(fault.status(), &envelope.unwrap_or_else(plain));
+    let plain = || json!({ "error": fault.message }).to_string();
+    let mut response = json(fault.status(), envelope.map_or_else(plain, |envelope| envelope.to_json()));
     if let Some(value) = fault.retry_after.and_then(|s| s.to_string().parse().ok()) {
         response.headers_mut().insert("retry-after", value);
     }

@@ -7,12 +7,12 @@ use super::models::ModelCache;
 use super::{auth, body, origin, response, static_routes, status, turn_response};
 use crate::domain::{Fault, FaultKind};
 use crate::mapping::config::dialect::DialectPlan;
-use crate::mapping::config::gateway::{Docs, Validation};
+use crate::mapping::config::gateway::{GatewayPlan, Validation};
 use crate::mapping::config::route::RoutePlan;
-use crate::reload::{Generation, Reloader};
+use crate::reload::{Generation, Reloader, Target};
 use crate::telemetry::Metrics;
 use crate::upstream::ClientPool;
-use poem::http::{HeaderName, Method, StatusCode};
+use poem::http::HeaderName;
 use poem::{Endpoint, Request, Response};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -50,8 +50,7 @@ pub struct TurnContext<'c> {
 impl Gateway {
     pub fn new(reloader: Arc<Reloader>, app_state: Arc<AppState>) -> Gateway {
         let started_at = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs() as i64);
-        let api_docs = ApiDocs::new(reloader.clone());
-        Gateway { reloader, turns_in_flight: Arc::default(), app_state, api_docs, started_at }
+        Gateway { reloader, turns_in_flight: Arc::default(), app_state, api_docs: ApiDocs::default(), started_at }
     }
 }
 
@@ -81,114 +80,102 @@ impl Endpoint for Gateway {
 
 impl Gateway {
     async fn route(&self, generation: &Arc<Generation>, request: Request, id: &str) -> Response {
-        let path = request.uri().path().to_owned();
         let gateway = &generation.plan.gateway;
-        let fallback = default_dialect(generation);
-        let on_path: Vec<_> = gateway.routes.iter().filter(|r| r.path == path).collect();
-        let is_telemetry = [gateway.metrics.as_deref(), gateway.status_path()].contains(&Some(path.as_str()));
-        let is_known = !on_path.is_empty() || is_telemetry || static_routes::has_path(gateway, &path);
-        if is_known && let Err(fault) = auth::check(gateway, &self.app_state.client_pool.keys, request.headers()) {
-            let dialect = on_path.first().and_then(|r| r.variants.default_dialect());
-            return response::fault(dialect.or(fallback.as_ref()).map(|d| &**d), &fault);
-        }
-        let host = request.uri().authority().map(|a| a.as_str()).or_else(|| header(&request, "host"));
-        if is_telemetry && let Err(fault) = origin::check_host(gateway, &self.app_state.client_pool.keys, host) {
-            return response::fault(fallback.as_deref(), &fault);
-        }
-        let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
-        if gateway.metrics.as_ref() == Some(&path) && is_read {
-            return status::metrics(&self.reloader, &self.app_state);
-        }
-        if let Some(route) = on_path.iter().find(|r| r.method == request.method().as_str()) {
-            let response = match route.variants.select(|name| joined_header(&request, name)) {
-                Some(Ok(variant)) => self.turn(generation, variant.plan.clone(), route, request, id).await,
-                Some(Err(rejected)) => response::fault(Some(rejected.plan), &rejected.fault),
-                None => {
-                    let fault = Fault::new(FaultKind::Internal, "the route has no dialect");
-                    response::fault(fallback.as_deref(), &fault)
-                }
-            };
-            self.app_state.metrics.count_response(&route.path, response.status().as_u16());
-            return response;
-        }
-        let method = if *request.method() == Method::HEAD { Method::GET } else { request.method().clone() };
-        let static_route = static_routes::find(gateway, method.as_str(), &path);
-        let mut allowed: Vec<&str> = on_path.iter().map(|r| r.method.as_str()).collect();
-        allowed.extend(static_routes::methods(gateway, &path));
-        match static_route {
-            Some(static_route) => {
+        let targets = generation.paths.find(request.uri()).await;
+        let on_path = targets.iter().find_map(|target| match target {
+            Target::Route(at) => gateway.routes.get(*at),
+            Target::StaticRoute(_) | Target::Metrics | Target::Status | Target::ApiDocs => None,
+        });
+        self.serve(generation, &targets, request, id).await.unwrap_or_else(|fault| {
+            // Errors of a path without a route have the format of the first route.
+            let route = on_path.or(gateway.routes.first());
+            let dialect = route.and_then(|route| route.variants.default_dialect());
+            let mut response = response::fault(dialect.map(|dialect| &**dialect), &fault);
+            let allowed: Vec<&str> = targets.iter().flat_map(|target| methods(gateway, *target)).collect();
+            if let (FaultKind::WrongMethod, Ok(value)) = (fault.kind, allowed.join(", ").parse()) {
+                response.headers_mut().insert("allow", value);
+            }
+            response
+        })
+    }
+
+    async fn serve(
+        &self,
+        generation: &Arc<Generation>,
+        targets: &[Target],
+        request: Request,
+        id: &str,
+    ) -> Result<Response, Fault> {
+        let gateway = &generation.plan.gateway;
+        self.check_access(gateway, targets, &request)?;
+        let (method, path) = (request.method(), request.uri().path());
+        let unknown_path = || Fault::new(FaultKind::UnknownPath, format!("unknown endpoint: {path}"));
+        match targets.iter().find(|target| methods(gateway, **target).contains(&method.as_str())) {
+            None if targets.is_empty() => Err(unknown_path()),
+            None => Err(Fault::new(FaultKind::WrongMethod, format!("{path} does not allow {method}"))),
+            Some(Target::Route(at)) => Ok(self.route_turn(generation, &gateway.routes[*at], request, id).await),
+            Some(Target::StaticRoute(at)) => {
+                let static_route = &gateway.static_routes[*at];
                 let models = match static_route.prefix() {
                     None => self.app_state.models.all(gateway, &self.app_state.client_pool).await,
                     Some(_) => Vec::new(),
                 };
-                static_routes::render(static_route, gateway, &models, &path, self.started_at)
-                    .unwrap_or_else(|fault| response::fault(fallback.as_deref(), &fault))
+                static_routes::render(static_route, gateway, &models, path, self.started_at)
             }
-            None if allowed.is_empty() && gateway.docs == Docs::Public && ApiDocs::has_path(&path) => {
-                if method != Method::GET {
-                    return method_not_allowed(fallback.as_deref(), &path, request.method(), &["GET", "HEAD"]);
-                }
-                let response = self.api_docs.respond(request).await;
-                match response.status() {
-                    StatusCode::NOT_FOUND => unknown_path(fallback.as_deref(), &path),
-                    _ => response,
-                }
-            }
-            None if allowed.is_empty() && is_telemetry && !is_read => {
-                method_not_allowed(fallback.as_deref(), &path, request.method(), &["GET", "HEAD"])
-            }
-            None if allowed.is_empty() && is_telemetry => status::status(&self.reloader),
-            None if allowed.is_empty() => unknown_path(fallback.as_deref(), &path),
-            None => method_not_allowed(fallback.as_deref(), &path, request.method(), &allowed),
+            Some(Target::Metrics) => Ok(status::metrics(&self.reloader, &self.app_state)),
+            Some(Target::Status) => Ok(status::status(&self.reloader)),
+            Some(Target::ApiDocs) => self.api_docs.respond(generation, &request).ok_or_else(unknown_path),
         }
+    }
+
+    /// The API documentation is public, and an unknown path has nothing to protect.
+    fn check_access(&self, gateway: &GatewayPlan, targets: &[Target], request: &Request) -> Result<(), Fault> {
+        let keys = &self.app_state.client_pool.keys;
+        if targets.iter().any(|target| *target != Target::ApiDocs) {
+            auth::check(gateway, keys, request.headers())?;
+        }
+        if targets.iter().any(|target| matches!(target, Target::Metrics | Target::Status)) {
+            let host = request.uri().authority().map(|a| a.as_str()).or_else(|| header(request, "host"));
+            origin::check_host(gateway, keys, host)?;
+        }
+        Ok(())
+    }
+
+    async fn route_turn(
+        &self,
+        generation: &Arc<Generation>,
+        route: &RoutePlan,
+        request: Request,
+        id: &str,
+    ) -> Response {
+        let response = match route.variants.select(|name| joined_header(&request, name)) {
+            Some(Ok(variant)) => {
+                let turn = self.turn(generation, &variant.plan, route, request, id).await;
+                turn.unwrap_or_else(|fault| response::fault(Some(&variant.plan), &fault))
+            }
+            Some(Err(rejected)) => response::fault(Some(rejected.plan), &rejected.fault),
+            None => response::fault(None, &Fault::new(FaultKind::Internal, "the route has no dialect")),
+        };
+        self.app_state.metrics.count_response(&route.path, response.status().as_u16());
+        response
     }
 
     async fn turn(
         &self,
         generation: &Arc<Generation>,
-        dialect: Arc<DialectPlan>,
+        dialect: &Arc<DialectPlan>,
         route: &RoutePlan,
         mut request: Request,
         id: &str,
-    ) -> Response {
-        let limits = generation.plan.gateway.limits;
-        let Some(slot) = ConcurrencySlot::acquire(&self.turns_in_flight, limits.streams, generation) else {
-            let requests = if limits.streams == 1 { "request" } else { "requests" };
-            let message = format!("concurrency limit reached ({} {requests} in flight)", limits.streams);
-            let fault = Fault { retry_after: Some(1), ..Fault::new(FaultKind::Overloaded, message) };
-            return response::fault(Some(&dialect), &fault);
-        };
-        let keepalive = keepalive_interval(&generation.plan.gateway.keepalive, &request);
-        let body = match body::read(request.take_body(), limits.body_bytes).await {
-            Ok(body) => body,
-            Err(fault) => return response::fault(Some(&dialect), &fault),
-        };
-        let context = TurnContext {
-            generation,
-            dialect: dialect.clone(),
-            app_state: &self.app_state,
-            keepalive,
-            validation: route.validation,
-            id,
-        };
-        match turn_response::respond(context, &body, slot).await {
-            Ok(response) => response,
-            Err(fault) => response::fault(Some(&dialect), &fault),
-        }
+    ) -> Result<Response, Fault> {
+        let gateway = &generation.plan.gateway;
+        let slot = ConcurrencySlot::acquire(&self.turns_in_flight, gateway.limits.streams, generation)?;
+        let keepalive = keepalive_interval(&gateway.keepalive, &request);
+        let body = body::read(request.take_body(), gateway.limits.body_bytes).await?;
+        let (dialect, validation, app_state) = (dialect.clone(), route.validation, &*self.app_state);
+        let context = TurnContext { generation, dialect, app_state, keepalive, validation, id };
+        turn_response::respond(context, &body, slot).await
     }
-}
-
-fn unknown_path(dialect: Option<&DialectPlan>, path: &str) -> Response {
-    response::fault(dialect, &Fault::new(FaultKind::UnknownPath, format!("unknown endpoint: {path}")))
-}
-
-fn method_not_allowed(dialect: Option<&DialectPlan>, path: &str, method: &Method, allowed: &[&str]) -> Response {
-    let message = format!("{path} does not allow {method}");
-    let mut response = response::fault(dialect, &Fault::new(FaultKind::WrongMethod, message));
-    if let Ok(value) = allowed.join(", ").parse() {
-        response.headers_mut().insert("allow", value);
-    }
-    response
 }
 
 pub(super) fn header<'r>(request: &'r Request, name: &str) -> Option<&'r str> {
@@ -202,7 +189,12 @@ fn joined_header(request: &Request, name: &str) -> Option<String> {
     Some(values.fold(first, |all, value| format!("{all}, {value}")))
 }
 
-/// The dialect of the first route: errors for unknown paths use its envelope.
-fn default_dialect(generation: &Generation) -> Option<Arc<DialectPlan>> {
-    generation.plan.gateway.routes.first()?.variants.default_dialect().cloned()
+/// The methods that a target allows. GET includes HEAD, but for routes: a turn needs the body of a response.
+fn methods(gateway: &GatewayPlan, target: Target) -> Vec<&str> {
+    let method = match target {
+        Target::Route(at) => return vec![&gateway.routes[at].method],
+        Target::StaticRoute(at) => gateway.static_routes[at].method.as_str(),
+        Target::Metrics | Target::Status | Target::ApiDocs => "GET",
+    };
+    if method == "GET" { vec!["GET", "HEAD"] } else { vec![method] }
 }

@@ -1,34 +1,14 @@
 //! Static routes: responses without a backend, such as the list of models.
 
 use super::response;
+use crate::domain::variables;
 use crate::domain::{Fault, FaultKind, Tree};
 use crate::engine::render;
-use crate::engine::render::{Scope, Value};
+use crate::engine::render::Scope;
 use crate::mapping::config::gateway::GatewayPlan;
 use crate::mapping::config::static_routes::StaticRoute;
 use percent_encoding::percent_decode_str;
 use poem::Response;
-
-pub fn find<'g>(gateway: &'g GatewayPlan, method: &str, path: &str) -> Option<&'g StaticRoute> {
-    gateway.static_routes.iter().find(|r| r.method == method && matches_path(r, path))
-}
-
-/// The methods allowed on a path; GET includes HEAD.
-pub fn methods<'g>(gateway: &'g GatewayPlan, path: &str) -> Vec<&'g str> {
-    let routes = gateway.static_routes.iter().filter(|r| matches_path(r, path));
-    routes.flat_map(|r| if r.method == "GET" { vec!["GET", "HEAD"] } else { vec![r.method.as_str()] }).collect()
-}
-
-pub fn has_path(gateway: &GatewayPlan, path: &str) -> bool {
-    gateway.static_routes.iter().any(|r| matches_path(r, path))
-}
-
-fn matches_path(route: &StaticRoute, path: &str) -> bool {
-    match route.prefix() {
-        Some(prefix) => path.strip_prefix(prefix).is_some_and(|rest| !rest.is_empty()),
-        None => route.path == path,
-    }
-}
 
 /// `models`: all models, each with the index of its backend in the plan.
 pub fn render(
@@ -53,13 +33,11 @@ pub fn render(
             model_entry(&id, found.backend)
         }
     };
-    let scope = Scope::default()
-        .with("models", Value::Tree(&models))
-        .with("build", Value::Tree(&build))
-        .with("model", Value::Tree(&model));
+    let scope =
+        Scope::default().set(variables::MODELS, &models).set(variables::BUILD, &build).set(variables::MODEL, &model);
     let body = render::render(&route.body, &scope, &route.pool)
         .map_err(|e| Fault::new(FaultKind::Internal, format!("the static route could not be rendered: {e}")))?;
-    Ok(response::json(200, &body.unwrap_or_default()))
+    Ok(response::json(200, body.unwrap_or_default().to_json()))
 }
 
 pub fn unknown_model(id: &str) -> Fault {

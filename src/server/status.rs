@@ -11,7 +11,7 @@ use poem::http::HeaderValue;
 const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 pub fn status(reloader: &Reloader) -> Response {
-    let mut response = response::json(200, &reloader.status(env!("CARGO_PKG_VERSION")));
+    let mut response = response::json(200, reloader.status(env!("CARGO_PKG_VERSION")).to_string());
     response.headers_mut().insert("cache-control", HeaderValue::from_static("no-store"));
     response
 }

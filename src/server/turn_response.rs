@@ -213,7 +213,7 @@ impl TurnStream {
             poll_fn(|cx| self.poll_output(cx)).await;
         }
         let body = self.pipeline.body()?;
-        let mut response = response::json(200, &body);
+        let mut response = response::json(200, body.to_json());
         response.headers_mut().insert("cache-control", HeaderValue::from_static("no-cache"));
         Ok(response)
     }

@@ -18,7 +18,7 @@ pub use ids::Ids;
 
 use crate::domain::policy::{ChoiceFrames, IdsPolicy, StreamStart};
 use crate::domain::{
-    Delta, Event, Fault, FaultKind, Moment, MomentKind, Policies, ToolAliases, Tree, TurnState, Usage,
+    Annotation, Delta, Event, Fault, FaultKind, Moment, MomentKind, Policies, ToolAliases, Tree, TurnState, Usage,
 };
 use choice_state::ChoiceState;
 
@@ -187,7 +187,7 @@ impl Turn {
             Event::Reasoning { choice, item, kind, part, delta, encrypted } => {
                 self.reasoning(choice, item, kind, part, delta, encrypted, on_moment);
             }
-            Event::Annotation { choice, value, .. } => self.annotation(choice, value, on_moment),
+            Event::Annotation { choice, annotation, .. } => self.annotation(choice, annotation.0, on_moment),
             Event::Logprobs { choice, value, .. } => self.logprobs(choice, value),
             Event::Tool { choice, key, id, name, kind, delta } => {
                 self.tool(choice, tool_calls::CallIdent { key, id, name, kind }, delta, on_moment);
@@ -216,7 +216,9 @@ impl Turn {
             | Event::Reasoning { choice, .. }
             | Event::Annotation { choice, .. }
             | Event::Logprobs { choice, .. } => *choice,
-            _ => return Some(event),
+            Event::Tool { .. } | Event::Batch { .. } | Event::Close { .. } => return Some(event),
+            Event::Start { .. } | Event::Usage { .. } | Event::Finish { .. } => return Some(event),
+            Event::Fault { .. } | Event::End => return Some(event),
         };
         if !self.must_wait_for_call(choice, on_moment) {
             // Earlier events come first.
@@ -229,7 +231,9 @@ impl Turn {
             Event::Reasoning { delta, encrypted, .. } => {
                 delta.as_ref().map_or(0, Delta::len) + encrypted.as_ref().map_or(0, String::len)
             }
-            Event::Annotation { value, .. } | Event::Logprobs { value, .. } => value.to_json().len(),
+            Event::Annotation { annotation: Annotation(value), .. } | Event::Logprobs { value, .. } => {
+                value.to_json().len()
+            }
             _ => 0,
         };
         if self.charge(size, on_moment) {

@@ -2,9 +2,10 @@
 
 use super::adapt_request::{AdaptedRequest, adapt};
 use super::secrets::Secret;
+use crate::domain::variables;
 use crate::domain::{Fault, FaultKind, Tree, TurnRequest};
 use crate::engine::render;
-use crate::engine::render::{RenderError, Scope, Value};
+use crate::engine::render::{RenderError, Scope};
 use crate::mapping::config::backend_address::BackendAddress;
 use crate::mapping::config::backend_request::{MergeAdjacent, RequestTemplate};
 use crate::mapping::config::capabilities::{FieldEdits, StreamMode};
@@ -41,7 +42,7 @@ pub fn prepare(
         StreamMode::AsRequested => request.stream,
     };
     let upstream = Tree::map([("stream", Tree::from(stream))]);
-    let scope = Scope::request(&request).with("upstream", Value::Tree(&upstream));
+    let scope = Scope::request(&request).set(variables::UPSTREAM, &upstream);
     let mut body = render(render::render(&template.body, &scope, &template.pool))?;
     template.merge_adjacent.iter().for_each(|plan| merge_adjacent(&mut body, plan));
     let body = apply_field_edits(body, &request.view, &address.capabilities.fields, &mut dropped)?;
@@ -65,7 +66,7 @@ fn path(template: &RequestTemplate, request: &TurnRequest, upstream: &Tree) -> R
     let prefix = template.models.as_ref().and_then(|m| m.prefix.as_deref()).unwrap_or_default();
     let model = request.model.strip_prefix(prefix).unwrap_or(&request.model);
     let model = utf8_percent_encode(model, SEGMENT).to_string();
-    let scope = Scope::default().with("model", Value::text(&model)).with("upstream", Value::Tree(upstream));
+    let scope = Scope::default().set(variables::MODEL_NAME, &model).set(variables::UPSTREAM, upstream);
     let path = render(render::render(&template.path, &scope, &template.pool))?;
     let path = path.as_str().unwrap_or_default();
     // URL parsers resolve dot segments, so a model name could change the path.
@@ -85,7 +86,7 @@ pub fn headers(
 ) -> Result<HeaderMap, Fault> {
     let secret = Tree::map([("key", key.map_or(Tree::Null, |k| Tree::from(k.expose())))]);
     let build = Tree::map([("version", Tree::from(env!("CARGO_PKG_VERSION")))]);
-    let scope = scope.with("secret", Value::Tree(&secret)).with("build", Value::Tree(&build));
+    let scope = scope.clone().set(variables::SECRET, &secret).set(variables::BUILD, &build);
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(
@@ -154,34 +155,32 @@ fn flatten(tree: Tree) -> Vec<Tree> {
 }
 
 /// Applies the configured `fields:` edits to the body: they have the last word.
-fn apply_field_edits(body: Tree, view: &Tree, edits: &FieldEdits, dropped: &mut Vec<String>) -> Result<Tree, Fault> {
-    let Tree::Map(mut members) = body else { return Ok(body) };
+fn apply_field_edits(
+    mut body: Tree,
+    view: &Tree,
+    edits: &FieldEdits,
+    dropped: &mut Vec<String>,
+) -> Result<Tree, Fault> {
     for (name, value) in view.get("forwarded").and_then(Tree::as_map).unwrap_or(&[]) {
-        if !members.iter().any(|(k, _)| k == name) {
-            members.push((name.clone(), value.clone()));
+        if body.get(name).is_none() {
+            body.insert(name.clone(), value.clone());
         }
     }
-    if let Some(name) = edits.reject.iter().find(|name| members.iter().any(|(k, _)| **k == ***name)) {
+    if let Some(name) = edits.reject.iter().find(|name| body.get(name).is_some()) {
         let message = format!("this backend does not support `{name}`");
         return Err(Fault::new(FaultKind::Unsupported, message).param(name.as_str()));
     }
-    for name in &edits.drop {
-        if let Some(at) = members.iter().position(|(k, _)| **k == **name) {
-            members.remove(at);
-            dropped.push(name.clone());
-        }
+    dropped.extend(edits.drop.iter().filter(|name| body.get(name).is_some()).cloned());
+    if let Tree::Map(members) = &mut body {
+        members.retain(|(name, _)| !edits.drop.iter().any(|dropped| **dropped == **name));
     }
     for (name, value) in &edits.default {
-        if !members.iter().any(|(k, _)| **k == **name) {
-            members.push((name.as_str().into(), value.clone()));
+        if body.get(name).is_none() {
+            body.insert(name.as_str(), value.clone());
         }
     }
-    for (name, value) in &edits.force {
-        match members.iter_mut().find(|(k, _)| **k == **name) {
-            Some((_, old)) => *old = value.clone(),
-            None => members.push((name.as_str().into(), value.clone())),
-        }
-    }
+    edits.force.iter().for_each(|(name, value)| body.insert(name.as_str(), value.clone()));
+    let Tree::Map(members) = &mut body else { return Ok(body) };
     for (from, to) in &edits.rename {
         if let Some(at) = members.iter().position(|(k, _)| **k == **from) {
             // Keys are unique: a member that already has the new name is replaced.
@@ -190,7 +189,7 @@ fn apply_field_edits(body: Tree, view: &Tree, edits: &FieldEdits, dropped: &mut 
             members.retain(|(k, _)| index.next() == Some(at) || **k != **to);
         }
     }
-    Ok(Tree::Map(members))
+    Ok(body)
 }
 
 fn render(rendered: Result<Option<Tree>, RenderError>) -> Result<Tree, Fault> {

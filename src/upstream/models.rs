@@ -3,7 +3,8 @@
 use super::ClientPool;
 use super::build_request::headers;
 use crate::domain::Tree;
-use crate::engine::render::{Scope, Value};
+use crate::domain::variables;
+use crate::engine::render::Scope;
 use crate::engine::selector::Cursor;
 use crate::mapping::config::backend_address::BackendAddress;
 use crate::mapping::config::backend_request::{ModelListPlan, RequestTemplate};
@@ -32,7 +33,7 @@ async fn fetch(
 ) -> Result<Vec<String>, String> {
     let key = address.api_key.as_ref().and_then(|source| client_pool.keys.get(source));
     let no_request = Tree::Null;
-    let scope = Scope::default().with("request", Value::Tree(&no_request));
+    let scope = Scope::default().set(variables::REQUEST, &no_request);
     let headers = headers(template, &scope, key.as_ref(), false).map_err(|fault| fault.message)?;
     let client = client_pool.client(address)?;
     let sent = client.get(format!("{}{}", address.url, plan.path)).headers(headers).send();

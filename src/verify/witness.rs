@@ -5,7 +5,8 @@ use super::runner;
 use super::violation::locate_mismatch;
 use crate::diagnostics::{Code, Diagnostic, Sources, Span};
 use crate::domain::{
-    CallKind, Delta, Event, Fault, FaultKind, Finish, Merge, ReasoningKind, StreamEnd, Tree, TurnRequest, Usage,
+    Annotation, CallKind, Delta, Event, Fault, FaultKind, Finish, Merge, ReasoningKind, StreamEnd, Tree, TurnRequest,
+    Usage,
 };
 use crate::engine::encode;
 use crate::engine::pipeline::{
@@ -313,7 +314,7 @@ fn encrypted_reasoning() -> Event {
 }
 
 fn annotation(kind: &str) -> Event {
-    let value = Tree::map([
+    let annotation = Annotation(Tree::map([
         ("kind", Tree::from(kind)),
         ("url", Tree::from("https://example.com/")),
         ("title", Tree::from("title")),
@@ -322,8 +323,8 @@ fn annotation(kind: &str) -> Event {
         ("start", Tree::from(0i64)),
         ("end", Tree::from(1i64)),
         ("index", Tree::from(0i64)),
-    ]);
-    Event::Annotation { choice: 0, item: None, value }
+    ]));
+    Event::Annotation { choice: 0, item: None, annotation }
 }
 
 fn logprobs() -> Event {

@@ -13,7 +13,8 @@ mod connection;
 mod encoding;
 mod response;
 
-pub use response::{BodyFraming, MockResponse, ResponseStep};
+use response::ResponseStep;
+pub use response::{Gate, MockResponse};
 
 use super::TIMEOUT;
 use serde_json::Value;

@@ -1,8 +1,8 @@
 //! A small blocking HTTP/1.1 client that records the chunks of a body and when each arrived.
 
 use super::TIMEOUT;
+use super::sse::{SseMessage, SseParser};
 use serde_json::{Value, json};
-use socket2::{Domain, Socket, Type};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Instant;
@@ -54,19 +54,11 @@ pub struct Frame {
     pub data: String,
 }
 
-/// A response that is still arriving. Dropping it closes the connection.
+/// An SSE response that is still arriving. Dropping it closes the connection.
 pub struct ResponseStream {
     pub head: ResponseHead,
     client: Client,
-    frames: Frames,
-    over: bool,
-}
-
-/// Splits the received bytes into frames.
-#[derive(Default)]
-struct Frames {
-    rest: String,
-    ready: std::collections::VecDeque<Frame>,
+    parser: SseParser,
 }
 
 enum Length {
@@ -136,18 +128,11 @@ impl Request {
 
 impl Client {
     pub fn connect(addr: SocketAddr) -> Client {
-        let socket = TcpStream::connect(addr).unwrap();
-        socket.set_nodelay(true).unwrap();
-        socket.set_read_timeout(Some(TIMEOUT)).unwrap();
-        Client { socket: BufReader::new(socket) }
+        Client::over(TcpStream::connect(addr).unwrap())
     }
 
-    /// With a small receive buffer, so that the sender is blocked soon.
-    pub fn narrow(addr: SocketAddr) -> Client {
-        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
-        socket.set_recv_buffer_size(256 * 1024).unwrap();
-        socket.connect(&addr.into()).unwrap();
-        let socket = TcpStream::from(socket);
+    pub fn over(socket: TcpStream) -> Client {
+        socket.set_nodelay(true).unwrap();
         socket.set_read_timeout(Some(TIMEOUT)).unwrap();
         Client { socket: BufReader::new(socket) }
     }
@@ -172,7 +157,7 @@ impl Client {
         self.send(&request.into());
         let head = self.head();
         assert!(matches!(head.length(), Length::Chunked), "not a stream: {head:?}");
-        ResponseStream { head, client: self, frames: Frames::default(), over: false }
+        ResponseStream { head, client: self, parser: SseParser::default() }
     }
 
     pub fn send(&mut self, request: &Request) {
@@ -279,59 +264,40 @@ impl Reply {
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text:?}"))
     }
 
+    pub fn sse_messages(&self) -> Vec<SseMessage> {
+        let mut parser = SseParser::default();
+        self.chunks.iter().for_each(|chunk| parser.add(chunk));
+        parser.end()
+    }
+
     pub fn frames(&self) -> Vec<Frame> {
-        let mut frames = Frames::default();
-        for chunk in &self.chunks {
-            frames.add(chunk);
-        }
-        frames.end();
-        frames.ready.into()
+        self.sse_messages().into_iter().map(SseMessage::into_frame).collect()
     }
 }
 
 impl ResponseStream {
-    /// The next frame, when it comes; `None` at the end.
-    pub fn next(&mut self) -> Option<Frame> {
-        while self.frames.ready.is_empty() && !self.over {
+    /// The next event or comment, when it comes; `None` at the end.
+    pub fn next_message(&mut self) -> Option<SseMessage> {
+        loop {
+            if let Some(message) = self.parser.next() {
+                return Some(message);
+            }
             match self.client.next_chunk() {
-                Some(chunk) => self.frames.add(&chunk),
+                Some(chunk) => self.parser.add(&chunk),
                 None => {
-                    self.frames.end();
-                    self.over = true;
+                    assert!(std::mem::take(&mut self.parser).end().is_empty());
+                    return None;
                 }
             }
         }
-        self.frames.ready.pop_front()
+    }
+
+    pub fn next(&mut self) -> Option<Frame> {
+        self.next_message().map(SseMessage::into_frame)
     }
 
     pub fn rest(mut self) -> Vec<Frame> {
         std::iter::from_fn(|| self.next()).collect()
-    }
-
-    /// The next raw chunk, for readers that need more than data. Not to be mixed with `next`.
-    pub fn next_chunk(&mut self) -> Option<BodyChunk> {
-        if self.over {
-            return None;
-        }
-        let chunk = self.client.next_chunk();
-        self.over = chunk.is_none();
-        chunk
-    }
-}
-
-impl Frames {
-    fn add(&mut self, chunk: &BodyChunk) {
-        self.rest += std::str::from_utf8(&chunk.bytes).unwrap();
-        while let Some((frame, rest)) = self.rest.split_once("\n\n") {
-            let data = frame.strip_prefix("data: ").unwrap_or_else(|| panic!("not a data frame: {frame:?}"));
-            assert!(!data.contains('\n'), "a frame of two lines: {frame:?}");
-            self.ready.push_back(Frame { at: chunk.at, data: data.to_owned() });
-            self.rest = rest.to_owned();
-        }
-    }
-
-    fn end(&self) {
-        assert_eq!(self.rest, "", "half a frame at the end");
     }
 }
 

@@ -1,7 +1,7 @@
 //! A gateway with a mock backend. The requested model selects the backend's response, so that many tests can share one
 //! process.
 
-use super::{MockBackend, MockResponse, Reply, Request, Server, TestDir, repo, serve};
+use super::{MockBackend, MockResponse, Reply, Request, Server, TestDir, serve};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::process::Child;

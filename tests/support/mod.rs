@@ -3,59 +3,29 @@
 //! Nothing here depends on the gateway's internals: the client is written on `std::net`, so a test sees the bytes on
 //! the wire, chunk by chunk.
 
-// Each test file is its own binary and uses only some of this module.
-#![allow(dead_code, unused_imports)]
-
 pub mod admin_client;
 pub mod backend;
 pub mod backend_events;
 pub mod client;
+pub mod docs;
 pub mod gateway_with_backend;
+pub mod replay;
 pub mod server;
 pub mod small_set;
 pub mod sse;
 pub mod temp_sets;
+pub mod timing;
 
 pub use admin_client::AdminClient;
-pub use backend::{BodyFraming, MockBackend, MockResponse, RecordedRequest, RefusingPort, ResponseStep};
-pub use client::{BodyChunk, ChatRequest, Client, Frame, Reply, Request, ResponseStream, chat};
+pub use backend::{Gate, MockBackend, MockResponse, RecordedRequest, RefusingPort};
+pub use client::{ChatRequest, Client, Frame, Reply, Request, ResponseStream, chat};
 pub use gateway_with_backend::{TestGateway, assert_contains, dialect_request};
 pub use server::{Exit, Launch, Server, demo, serve, serve_with};
-pub use sse::{SseMessage, SseStream};
+pub use sse::SseMessage;
 pub use temp_sets::{TestDir, edited, repo};
+pub use timing::{TIMEOUT, assert_within, eventually, ms};
 
 use serde_json::{Value, json};
-use std::time::{Duration, Instant};
-
-/// Upper limit of every wait in these tests.
-pub const TIMEOUT: Duration = Duration::from_secs(30);
-
-/// Prints the measured time. Fails only far above the limit, because test machines may be slow or busy: at ten times the
-/// limit, and in proportion later if more processes want to run than there are cores.
-pub fn assert_within(what: &str, elapsed: Duration, limit: Duration) {
-    let slack = 10.0 * processes_per_core().max(1.0);
-    println!("{what}: {elapsed:.1?} (limit {limit:?}, slack {slack:.0})");
-    assert!(elapsed < limit.mul_f64(slack), "{what}: {elapsed:?}, {slack:.0} times the limit of {limit:?}");
-}
-
-/// The load of the last minute; 0 where the system does not report it.
-fn processes_per_core() -> f64 {
-    let load = std::fs::read_to_string("/proc/loadavg").ok();
-    let load = load.and_then(|text| text.split(' ').next()?.parse::<f64>().ok()).unwrap_or(0.0);
-    load / std::thread::available_parallelism().map_or(1, |n| n.get()) as f64
-}
-
-/// Retries until the attempt returns a value.
-pub fn eventually<T>(what: &str, mut attempt: impl FnMut() -> Option<T>) -> T {
-    let started = Instant::now();
-    loop {
-        if let Some(found) = attempt() {
-            return found;
-        }
-        assert!(started.elapsed() < TIMEOUT, "never: {what}");
-        std::thread::sleep(Duration::from_millis(2));
-    }
-}
 
 /// Checks the id and time of a chunk or body and replaces both by fixed values.
 pub fn normalize(mut value: Value) -> Value {

@@ -1,7 +1,5 @@
 //! Replays transcripts through the pipeline, with counting ids and a fixed clock.
 
-#![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
 use reframe::testing::diagnostics::{Findings, Sources, render_all};
 use reframe::testing::domain::{Frame, StreamEnd, Tree};
 use reframe::testing::engine::pipeline::{Observer, Pipeline, RenderMode, ResponseMode, TraceEvent, TurnSpec};
@@ -41,18 +39,6 @@ impl StreamOutput {
             Some((status, envelope)) => format!("HTTP {status}\n{}\n", envelope.to_json_pretty()),
             None => String::from_utf8(self.bytes.clone()).unwrap(),
         }
-    }
-
-    pub fn data(&self) -> Vec<&Tree> {
-        let data = |f: &'_ Frame| matches!(f.body, reframe::testing::domain::FrameBody::Data(_));
-        self.frames
-            .iter()
-            .filter(|f| data(f))
-            .map(|f| match &f.body {
-                reframe::testing::domain::FrameBody::Data(tree) => tree,
-                _ => unreachable!(),
-            })
-            .collect()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Parses SSE streams with event names and comments.
 
-use super::client::{BodyChunk, Reply, ResponseHead, ResponseStream};
+use super::client::{BodyChunk, Frame};
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -18,59 +18,15 @@ pub enum SseContent {
     Comment(String),
 }
 
-/// A stream that is still arriving. Dropping it closes the connection.
-pub struct SseStream {
-    stream: ResponseStream,
-    parser: SseParser,
-}
-
+/// Splits the received bytes into messages.
 #[derive(Default)]
-struct SseParser {
+pub struct SseParser {
     rest: String,
     ready: VecDeque<SseMessage>,
 }
 
-impl ResponseStream {
-    pub fn sse(self) -> SseStream {
-        SseStream { stream: self, parser: SseParser::default() }
-    }
-}
-
-impl SseStream {
-    pub fn head(&self) -> &ResponseHead {
-        &self.stream.head
-    }
-
-    /// The next event or comment, when it comes; `None` at the end.
-    pub fn next(&mut self) -> Option<SseMessage> {
-        while self.parser.ready.is_empty() {
-            match self.stream.next_chunk() {
-                Some(chunk) => self.parser.add(&chunk),
-                None => {
-                    self.parser.end();
-                    return None;
-                }
-            }
-        }
-        self.parser.ready.pop_front()
-    }
-
-    pub fn rest(mut self) -> Vec<SseMessage> {
-        std::iter::from_fn(|| self.next()).collect()
-    }
-}
-
-impl Reply {
-    pub fn sse_messages(&self) -> Vec<SseMessage> {
-        let mut parser = SseParser::default();
-        self.chunks.iter().for_each(|chunk| parser.add(chunk));
-        parser.end();
-        parser.ready.into()
-    }
-}
-
 impl SseParser {
-    fn add(&mut self, chunk: &BodyChunk) {
+    pub fn add(&mut self, chunk: &BodyChunk) {
         self.rest += std::str::from_utf8(&chunk.bytes).unwrap();
         while let Some((block, rest)) = self.rest.split_once("\n\n") {
             let content = parse_block(block);
@@ -79,8 +35,14 @@ impl SseParser {
         }
     }
 
-    fn end(&self) {
+    pub fn next(&mut self) -> Option<SseMessage> {
+        self.ready.pop_front()
+    }
+
+    /// The messages that were not read yet.
+    pub fn end(self) -> Vec<SseMessage> {
         assert_eq!(self.rest, "", "half an event at the end");
+        self.ready.into()
     }
 }
 
@@ -100,8 +62,12 @@ fn parse_block(block: &str) -> SseContent {
 }
 
 impl SseMessage {
-    pub fn is_comment(&self) -> bool {
-        matches!(self.content, SseContent::Comment(_))
+    /// Fails for a comment and for an event with a name.
+    pub fn into_frame(self) -> Frame {
+        match self.content {
+            SseContent::Event { name: None, data } => Frame { at: self.at, data },
+            content => panic!("not a data frame: {content:?}"),
+        }
     }
 
     /// The text of a comment, the data of an event.

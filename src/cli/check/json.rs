@@ -45,8 +45,7 @@ pub fn print(report: &CheckReport) -> String {
 
 /// The common JSON form of a diagnostic, plus its phase.
 fn found(finding: &Diagnostic, report: &CheckReport) -> Value {
-    let json = diagnostic_json(finding, &report.sources).to_json();
-    let mut value: Value = serde_json::from_str(&json).unwrap_or_default();
+    let mut value = diagnostic_json(finding, &report.sources);
     value["phase"] = report.phase(finding).as_str().into();
     value
 }

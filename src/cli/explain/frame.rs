@@ -4,6 +4,7 @@ use super::columns::aligned;
 use crate::diagnostics::schema_message;
 use crate::diagnostics::{Sources, Span};
 use crate::domain::Tree;
+use crate::domain::variables::FrameContext;
 use crate::engine::render::Scope;
 use crate::engine::sse;
 use crate::mapping::config::dialect::{FrameContent, FramePlan};
@@ -89,7 +90,8 @@ impl FrameReport {
 /// The variables that this frame reads, with their values at its moment.
 fn variables(test_turn: &TestTurn, one: &FrameTrace, plan: &FramePlan, seq: u64) -> Vec<Vec<String>> {
     let Some((moment, Some(state))) = one.moment else { return Vec::new() };
-    let scope = Scope::moment(&test_turn.dialect, state, moment, &test_turn.request, seq, &plan.name);
+    let context = FrameContext { state, moment, request: &test_turn.request, seq, frame: &plan.name };
+    let scope = Scope::frame(&test_turn.dialect, &context);
     let (FrameContent::Data(skeleton) | FrameContent::Text(skeleton) | FrameContent::Comment(skeleton)) = &plan.content;
     let mut read = VariablesRead::of(plan.when.as_ref(), skeleton).given;
     read.retain(|path| !path.starts_with("policy."));

@@ -3,7 +3,7 @@
 use super::{TestArgs, run_once};
 use crate::cli::{EXIT_ERROR, EXIT_OK, use_colour};
 use crate::reload::generation::hash;
-use crate::reload::watcher::FolderWatcher;
+use crate::reload::watcher::{FolderWatcher, SafetyPoll};
 use crate::reload::{Layers, read_set};
 use tokio::sync::mpsc;
 
@@ -42,7 +42,7 @@ async fn watch(args: &TestArgs, layers: &Layers) -> u8 {
         let _ = sender.send(WatchEvent::Changed);
     };
     // Started before the first read, so that no change in between is missed.
-    let _watcher = match FolderWatcher::start(move || folders.folders(), changed) {
+    let _watcher = match FolderWatcher::start(SafetyPoll::On, move || folders.folders(), changed) {
         Ok(watch) => watch,
         Err(error) => {
             eprintln!("error: {error}");

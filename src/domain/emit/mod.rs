@@ -2,11 +2,15 @@
 //! items of a request, and observations about captured frames.
 
 mod capture;
-mod events;
+mod fields;
 mod request;
 
-pub use capture::{DELTA_KINDS, OBSERVATIONS};
-pub use events::{ANNOTATION_KINDS, EVENTS};
+pub use super::event::EVENTS;
+pub use capture::{
+    DeltaKind, ItemFacts, ItemRef, OBSERVATIONS, Observation, ObservationKind, ObservedItem, ObservedPart, ObservedText,
+};
+pub use fields::{EmitField, EmitSpec, EmittedFields, flat, flat_len, into_text, scalar_text, take};
+pub(crate) use fields::{field_name, specs};
 pub use request::*;
 
 /// The type of a field that a rule sets.
@@ -27,7 +31,7 @@ pub enum FieldType {
     ContentParts,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct FieldSpec {
     pub name: &'static str,
     pub field_type: FieldType,
@@ -64,9 +68,100 @@ impl EmitGrammar {
     }
 }
 
+/// Declares what the rules of one category can emit, each kind once: a variant of the enum of emitted values, its name
+/// and fields in `emit:`, and the fields of which one must be present (`if a | b`; otherwise nothing is emitted). A
+/// field has a Rust type, which determines its type in `emit:`, and may have a default. The doc comment of a kind is its
+/// description in the generated schema and reference.
+macro_rules! emissions {
+    (
+        $(#[$attribute:meta])*
+        pub enum $name:ident, $kind:ident, $grammar:ident {
+            noun: $noun:literal,
+            skip_empty: $skip_empty:literal,
+            $(
+                $(#[doc = $description:literal])+
+                $variant:ident = $yaml:literal $({
+                    $($field:ident $(as $key:literal)?: $type:ty $(= $default:expr)?),* $(,)?
+                })? $(if $($payload:ident)|+)?;
+            )*
+        }
+    ) => {
+        $(#[$attribute])*
+        pub enum $name {
+            $($(#[doc = $description])+ $variant $({ $($field: $type),* })?,)*
+        }
+
+        $crate::domain::named_enum! {
+            pub enum $kind { $($variant = $yaml),* }
+        }
+
+        pub static $grammar: $crate::domain::emit::EmitGrammar = $crate::domain::emit::EmitGrammar {
+            noun: $noun,
+            skip_empty: $skip_empty,
+            kinds: &[$($crate::domain::emit::EmitKind {
+                name: $yaml,
+                description: concat!($($description),+).trim_ascii(),
+                fields: $crate::domain::emit::specs!($($($field $(as $key)?: $type),*)?),
+                payload: &[$($(stringify!($payload)),+)?],
+            }),*],
+        };
+
+        impl $name {
+            /// `None` if a required field is absent.
+            pub fn from_emission(name: &str, mut fields: $crate::domain::emit::EmittedFields) -> Option<$name> {
+                use $crate::domain::emit::{EmitField, field_name};
+                let fields = &mut fields;
+                Some(match $kind::from_name(name)? {
+                    $($kind::$variant => $name::$variant $({
+                        $($field: <$type as EmitField>::take(field_name!($field $(as $key)?), fields)
+                            $(.or_else(|| Some($default)))? ?,)*
+                    })?,)*
+                })
+            }
+        }
+    };
+}
+pub(crate) use emissions;
+
+/// Declares a struct that several fields of an emission are read into, one for each of its members.
+macro_rules! emit_group {
+    ($(#[$attribute:meta])* pub struct $name:ident {
+        $($field:ident $(as $key:literal)?: $type:ty $(= $default:expr)?),* $(,)?
+    }) => {
+        $(#[$attribute])*
+        pub struct $name {
+            $(pub $field: $type,)*
+        }
+
+        impl $crate::domain::emit::EmitField for $name {
+            const SPEC: $crate::domain::emit::EmitSpec =
+                $crate::domain::emit::EmitSpec::Group($crate::domain::emit::specs!($($field $(as $key)?: $type),*));
+
+            fn take(_: &str, fields: &mut $crate::domain::emit::EmittedFields) -> Option<$name> {
+                use $crate::domain::emit::{EmitField, field_name};
+                Some($name {
+                    $($field: <$type as EmitField>::take(field_name!($field $(as $key)?), fields)
+                        $(.or_else(|| Some($default)))? ?,)*
+                })
+            }
+        }
+    };
+}
+pub(crate) use emit_group;
+
 const fn field(name: &'static str, field_type: FieldType) -> FieldSpec {
     FieldSpec { name, field_type }
 }
 
-const CHOICE: FieldSpec = field("choice", FieldType::Int);
-const PART: FieldSpec = field("part", FieldType::Int);
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_payload_consists_of_fields() {
+        for kind in [&EVENTS, &ITEMS, &PARTS, &TOOLS, &OBSERVATIONS].into_iter().flat_map(|grammar| grammar.kinds) {
+            let is_field = |name: &&str| kind.fields.iter().any(|field| field.name == *name);
+            assert!(kind.payload.iter().all(is_field), "{}: {:?}", kind.name, kind.payload);
+        }
+    }
+}

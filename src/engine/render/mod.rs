@@ -3,9 +3,8 @@
 mod frame_cache;
 mod interpreter;
 mod scope;
-mod value;
 
+pub use crate::domain::variables::Value;
 pub use frame_cache::{CacheKey, CachedFrame, Markers};
 pub use interpreter::{RenderError, is_true, render, render_if_complete};
 pub use scope::Scope;
-pub use value::Value;

@@ -1,7 +1,8 @@
 //! The variables in scope while a skeleton is rendered.
 
 use super::Value;
-use crate::domain::{Fault, Moment, MomentKind, Tree, TurnRequest, TurnState};
+use crate::domain::variables::{self, FrameContext, Record, Variable, frame_variables};
+use crate::domain::{Fault, Tree, TurnRequest, TurnState};
 use crate::mapping::config::dialect::DialectPlan;
 use crate::mapping::language::expression::VariablePath;
 use std::borrow::Cow;
@@ -12,72 +13,37 @@ pub struct Scope<'a> {
 }
 
 impl<'a> Scope<'a> {
-    pub fn moment(
-        dialect: &'a DialectPlan,
-        state: &'a TurnState,
-        moment: &'a Moment,
-        request: &'a TurnRequest,
-        seq: u64,
-        frame: &'a str,
-    ) -> Scope<'a> {
-        let mut scope = Scope::body(dialect, state, request);
-        scope.set("seq", Value::Int(seq as i64));
-        scope.set("frame", Value::text(frame));
-        if let Some(choice) = moment.choice.and_then(|c| state.choices.get(c)) {
-            scope.set("choice", Value::Choice(state, choice));
-        }
-        if let Some(item) = moment.item.and_then(|i| state.items.get(i)) {
-            scope.set("item", Value::Item(item));
-            let summary =
-                matches!(moment.kind, MomentKind::SummaryOpen | MomentKind::SummaryDelta | MomentKind::SummaryClose);
-            let parts = if summary { &item.summaries } else { &item.parts };
-            if let Some(part) = moment.part.and_then(|p| parts.get(p)) {
-                scope.set("part", Value::Part(part));
-                scope.set("ordinal", Value::Int(part.annotations.len() as i64 - 1));
-            }
-        }
-        match moment.kind {
-            MomentKind::ToolArgs => scope.set("args", Value::text(&moment.text)),
-            MomentKind::Annotation => scope.set("annotation", Value::Tree(&moment.value)),
-            MomentKind::TurnFail => scope.set("fault", state.error.as_ref().map_or(Value::Null, Value::Fault)),
-            MomentKind::Usage => scope.set("usage", state.usage.map_or(Value::Null, Value::Usage)),
-            _ => {
-                scope.set("text", Value::text(&moment.text));
-                scope.set("logprobs", Value::Tree(&moment.value));
-            }
-        }
-        scope
+    pub fn frame(dialect: &'a DialectPlan, context: &FrameContext<'a>) -> Scope<'a> {
+        let variables = frame_variables(context).map(|(name, value)| (Cow::Borrowed(name), value));
+        Scope { variables: variables.collect() }.with_policies(dialect)
     }
 
     pub fn body(dialect: &'a DialectPlan, state: &'a TurnState, request: &'a TurnRequest) -> Scope<'a> {
-        let mut scope = Scope::request(request);
-        scope.set("turn", Value::Turn(state));
-        scope.set("policy", Value::Policies(&dialect.resolved.policies.values));
-        scope
+        Scope::request(request).set(variables::TURN, Record::Turn(state)).with_policies(dialect)
     }
 
     pub fn error(dialect: &'a DialectPlan, fault: &'a Fault) -> Scope<'a> {
-        let mut scope = Scope::default();
-        scope.set("fault", Value::Fault(fault));
-        scope.set("policy", Value::Policies(&dialect.resolved.policies.values));
-        scope
+        Scope::default().set(variables::FAULT, Record::Fault(fault)).with_policies(dialect)
     }
 
     pub fn request(request: &'a TurnRequest) -> Scope<'a> {
-        let mut scope = Scope::default();
-        scope.set("request", Value::Tree(&request.view));
-        scope
+        Scope::default().set(variables::REQUEST, &request.view)
     }
 
     pub fn framing(data: &'a Tree, frame: &'a str) -> Scope<'a> {
-        let mut scope = Scope::default();
-        scope.set("data", Value::Tree(data));
-        scope.set("frame", Value::text(frame));
-        scope
+        Scope::default().set(variables::DATA, data).set(variables::FRAME, frame)
     }
 
-    fn set(&mut self, name: &'static str, value: Value<'a>) {
-        self.variables.push((Cow::Borrowed(name), value));
+    /// Adds a variable of the place.
+    pub fn set(mut self, (name, _): Variable, value: impl Into<Value<'a>>) -> Scope<'a> {
+        self.variables.push((Cow::Borrowed(name), value.into()));
+        self
+    }
+
+    fn with_policies(mut self, dialect: &'a DialectPlan) -> Scope<'a> {
+        let policies = Value::Policies(&dialect.resolved.policies.values);
+        self.variables.push((Cow::Borrowed("policy"), policies));
+        self
     }
 
     /// Adds a variable, which shadows an outer one of the same name.

@@ -3,7 +3,7 @@
 use super::capabilities::Capabilities;
 use super::rename_fields::RenameFields;
 use crate::diagnostics::{Code, Diagnostic};
-use crate::domain::variables::{RecordType, VariableType};
+use crate::domain::variables;
 use crate::mapping::language::expression::{ExpressionPool, ExpressionPoolBuilder, VariablePath};
 use crate::mapping::language::scope::VariableScope;
 use crate::mapping::language::selector::Selector;
@@ -135,19 +135,10 @@ impl RequestTemplate {
         let compiler =
             SkeletonCompiler { cx, pool: &pool, fragments: &all_fragments, rename_fields: &RenameFields::default() };
         let method = fields.get("method").and_then(|n| cx.one_of(n, METHODS)).unwrap_or("POST");
-        let upstream = ("upstream", VariableType::Record(RecordType::Upstream));
-        let path_scope = VariableScope::new("`path:`", [("model", VariableType::Text), upstream]);
+        let path_scope = VariableScope::new("`path:`", [variables::MODEL_NAME, variables::UPSTREAM]);
         let path = fields.required("path").and_then(|n| compiler.compile(n, &path_scope));
-        let request = ("request", VariableType::Record(RecordType::Request));
-        let header_scope = VariableScope::new(
-            "a header",
-            [
-                request,
-                upstream,
-                ("secret", VariableType::Record(RecordType::Secret)),
-                ("build", VariableType::Record(RecordType::Build)),
-            ],
-        );
+        let in_headers = [variables::REQUEST, variables::UPSTREAM, variables::SECRET, variables::BUILD];
+        let header_scope = VariableScope::new("a header", in_headers);
         let mut headers = Vec::new();
         for entry in fields.map("headers") {
             if !is_token(&entry.key) {
@@ -163,7 +154,8 @@ impl RequestTemplate {
             }
             headers.extend(compiler.compile(&entry.value, &header_scope).map(|s| (entry.key.to_ascii_lowercase(), s)));
         }
-        let body_scope = VariableScope::new("the body of a backend's request", [request, upstream]);
+        let body_scope =
+            VariableScope::new("the body of a backend's request", [variables::REQUEST, variables::UPSTREAM]);
         let body = fields.required("body").and_then(|n| compiler.compile(n, &body_scope));
         let merge_adjacent = fields.list("merge_adjacent").iter().filter_map(|n| MergeAdjacent::parse(n, cx)).collect();
         let capabilities = Capabilities::default().with_overrides(&fields, cx);

@@ -8,7 +8,7 @@ use super::profile_patch::PatchedDialect;
 use super::rename_fields::RenameFields;
 use super::schemas::SchemaCache;
 use crate::diagnostics::Span;
-use crate::domain::variables::{RecordType, VariableType};
+use crate::domain::variables::{self, Variable};
 use crate::domain::{MomentKind, StreamFormat};
 use crate::mapping::language::expression::{Expression, ExpressionPool, ExpressionPoolBuilder};
 use crate::mapping::language::scope::VariableScope;
@@ -160,12 +160,9 @@ pub fn compile(
     };
     let request = request.map(|plan| RequestPlan { schema: compiler.request_schema(own_schemas, node.span), ..plan });
     let stream = fields.required("stream").and_then(|n| compiler.stream(n));
-    let body_scope = compiler.scope(
-        "the body",
-        [("turn", VariableType::Record(RecordType::Turn)), ("request", VariableType::Record(RecordType::Request))],
-    );
+    let body_scope = compiler.scope("the body", [variables::TURN, variables::REQUEST]);
     let body = fields.required("body").and_then(|n| compiler.validated(n, "body", &body_scope));
-    let error_scope = compiler.scope("an error", [("fault", VariableType::Record(RecordType::Fault))]);
+    let error_scope = compiler.scope("an error", [variables::FAULT]);
     let errors = fields.required("errors").and_then(|n| compiler.validated(n, "error", &error_scope));
     let frame_schema = |node: &Node, frame: &str| compiler.schema(frame, SchemaOf::Frame, node.span);
     let capture = CapturePlan::parse(fields.get("capture"), &tables, frame_schema, cx);
@@ -205,11 +202,7 @@ pub(super) struct Compiler<'c, 'n> {
 }
 
 impl Compiler<'_, '_> {
-    pub(super) fn scope<const N: usize>(
-        &self,
-        description: &str,
-        variables: [(&'static str, VariableType); N],
-    ) -> VariableScope {
+    pub(super) fn scope<const N: usize>(&self, description: &str, variables: [Variable; N]) -> VariableScope {
         VariableScope::new(description, variables).policies(self.policies.clone())
     }
 

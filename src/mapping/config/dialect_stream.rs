@@ -3,7 +3,7 @@
 use super::dialect::{Compiler, DisabledFrame, FrameContent, FramePlan, SchemaOf, StreamEncoding};
 use super::dialect_order;
 use crate::diagnostics::{Code, Diagnostic};
-use crate::domain::variables::{RecordType, VariableType, variables_at};
+use crate::domain::variables::{self, variables_at};
 use crate::domain::{MomentKind, StreamFormat, Tree};
 use crate::mapping::language::cacheable::is_cacheable;
 use crate::mapping::language::scope::VariableScope;
@@ -91,8 +91,7 @@ impl Compiler<'_, '_> {
             StreamFormat::Sse => "text/event-stream; charset=utf-8",
             StreamFormat::Ndjson => "application/x-ndjson",
         });
-        let scope = self
-            .scope("`framing:`", [("data", VariableType::Record(RecordType::Untyped)), ("frame", VariableType::Text)]);
+        let scope = self.scope("`framing:`", [variables::DATA, variables::FRAME]);
         let event = match fields.get("event") {
             Some(node) if self.has_line_break(node, "event name") => return None,
             Some(node) => Some(self.skeletons.compile(node, &scope)?),
@@ -111,12 +110,11 @@ impl Compiler<'_, '_> {
         scope: &VariableScope,
     ) -> Option<(FramePlan, FrameState)> {
         let cx = self.context.cx;
-        let scope = scope.with("frame", VariableType::Text);
         // Discard the policies that other frames read.
         self.skeletons.pool.take_policies_read();
         let fields = FieldReader::of(&entry.value, format!("the frame `{}`", entry.key), cx)?;
         let when = match fields.get("when") {
-            Some(node) => Some(self.skeletons.condition(node, &scope)?),
+            Some(node) => Some(self.skeletons.condition(node, scope)?),
             None => None,
         };
         // A frame that policies disable is not part of the plan, but it is checked all the same.
@@ -137,7 +135,7 @@ impl Compiler<'_, '_> {
         let own_schema = fields.get("schema").or(schema);
         let (content, schema) = match (data, text, comment) {
             (Some(data), None, None) => {
-                let skeleton = self.with_base(base.filter(|_| has_base), data, &scope)?;
+                let skeleton = self.with_base(base.filter(|_| has_base), data, scope)?;
                 let schema = match own_schema {
                     _ if is_off => None,
                     Some(node) => self.schema(text_of(node, cx)?, SchemaOf::Frame, node.span),
@@ -145,8 +143,8 @@ impl Compiler<'_, '_> {
                 };
                 (FrameContent::Data(skeleton), schema)
             }
-            (None, Some(text), None) => (FrameContent::Text(self.skeletons.compile(text, &scope)?), None),
-            (None, None, Some(comment)) => (FrameContent::Comment(self.skeletons.compile(comment, &scope)?), None),
+            (None, Some(text), None) => (FrameContent::Text(self.skeletons.compile(text, scope)?), None),
+            (None, None, Some(comment)) => (FrameContent::Comment(self.skeletons.compile(comment, scope)?), None),
             (None, None, None) => {
                 let message = format!("the frame `{}` has no content", entry.key);
                 let help = "a frame has exactly one of `data:`, `text:` and `comment:`";

@@ -5,6 +5,7 @@ use super::backend::{BackendPlan, Transport};
 use super::backend_address::{BackendAddress, SecretSource};
 use super::headers::{HeaderNames, header_names};
 use super::models::{Model, ModelMatch, parse_model};
+use super::path_template::PathTemplate;
 use super::route::{RoutePlan, UserAgentRule};
 use super::script::ScriptPlan;
 use super::static_routes::StaticRoute;
@@ -192,7 +193,7 @@ pub fn parse(node: &Node, known: &KnownNames, cx: LoadContext) -> Option<Gateway
     for node in fields.required_list("routes") {
         let route = RoutePlan::parse(node, known, plan.validation, cx);
         if let Some(route) = &route
-            && let Some(first) = plan.routes.iter().find(|r| (&r.method, &r.path) == (&route.method, &route.path))
+            && let Some(first) = plan.routes.iter().find(|r| r.serves_same_requests(route))
         {
             cx.duplicate(route.span, format!("two routes serve `{} {}`", route.method, route.path), first.span);
         }
@@ -236,7 +237,12 @@ pub(crate) fn endpoint(node: &Node, cx: LoadContext) -> Option<(String, String)>
                 cx.unknown(Code::UnknownValue, span, message, method, METHODS.iter().copied());
                 return None;
             }
-            Some((method.to_owned(), path.trim().to_owned()))
+            let path = path.trim();
+            if let Err(why) = PathTemplate::parse(path) {
+                cx.error(Code::UnknownValue, cx.sources.within(node.span, path), format!("invalid path: {why}"));
+                return None;
+            }
+            Some((method.to_owned(), path.to_owned()))
         }
         _ => {
             cx.error(Code::UnknownValue, node.span, format!("`{text}` is not an endpoint: write `POST /path`"));

@@ -14,6 +14,7 @@ pub mod gateway;
 pub mod headers;
 pub mod models;
 pub mod overrides;
+pub mod path_template;
 pub mod profile;
 pub mod profile_patch;
 pub mod rename_fields;

@@ -2,6 +2,7 @@
 
 use super::backend_request::is_token;
 use super::gateway::{KnownNames, Validation, endpoint};
+use super::path_template::PathTemplate;
 use crate::diagnostics::{Code, Diagnostic, Span};
 use crate::mapping::policy::variants::{RouteVariants, user_agent_contains};
 use crate::mapping::source::field_reader::{FieldReader, LoadContext, text_of};
@@ -101,6 +102,12 @@ impl RoutePlan {
             variants: RouteVariants::default(),
             span: at.span,
         })
+    }
+
+    /// Whether both have the same method and the same path; the names of parameters do not matter.
+    pub(crate) fn serves_same_requests(&self, other: &RoutePlan) -> bool {
+        let literals = |path| PathTemplate::parse(path).map(|template| template.literals);
+        self.method == other.method && literals(&self.path) == literals(&other.path)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::transcript::Transcript;
 use crate::diagnostics::{Code, Diagnostic, or_list};
-use crate::domain::variables::{RecordType, VariableType};
+use crate::domain::variables;
 use crate::mapping::language::expression::{Expression, ExpressionPool, ExpressionPoolBuilder};
 use crate::mapping::language::scope::VariableScope;
 use crate::mapping::language::table::Tables;
@@ -56,7 +56,7 @@ pub fn parse(node: &Node, known: &KnownTranscripts, cx: LoadContext) -> Option<S
     let name = fields.required_text("script")?;
     let default_pace = fields.get("pace").and_then(|n| pace(n, cx)).unwrap_or(ReplayPace::None);
     let pool = ExpressionPoolBuilder::new(Tables::default());
-    let scope = VariableScope::new("a script", [("request", VariableType::Record(RecordType::Request))]);
+    let scope = VariableScope::new("a script", [variables::REQUEST]);
     let mut steps = Vec::new();
     let nodes = fields.required_list("steps");
     for node in nodes {

@@ -2,7 +2,7 @@
 
 use super::gateway::{KnownNames, endpoint};
 use super::rename_fields::RenameFields;
-use crate::domain::variables::{RecordType, VariableType};
+use crate::domain::variables;
 use crate::mapping::language::expression::{ExpressionPool, ExpressionPoolBuilder};
 use crate::mapping::language::scope::VariableScope;
 use crate::mapping::language::skeleton::{Fragments, Skeleton, SkeletonCompiler};
@@ -36,13 +36,9 @@ impl StaticRoute {
         let compiler =
             SkeletonCompiler { cx, pool: &pool, fragments: &fragments, rename_fields: &RenameFields::default() };
         let (method, path) = endpoint?;
-        let mut scope = VariableScope::new(
-            "a static route",
-            [("models", VariableType::List(RecordType::Model)), ("build", VariableType::Record(RecordType::Build))],
-        );
-        if path.ends_with("{model}") {
-            scope = scope.with("model", VariableType::Record(RecordType::Model));
-        }
+        let variables = [variables::MODELS, variables::BUILD].into_iter();
+        let one_model = path.ends_with("{model}").then_some(variables::MODEL);
+        let scope = VariableScope::new("a static route", variables.chain(one_model));
         let body = compiler.compile(body, &scope)?;
         Some(StaticRoute { method, path, body, pool: pool.build()? })
     }

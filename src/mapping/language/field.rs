@@ -4,6 +4,7 @@ use super::rule::{NamedRules, RuleSet};
 use super::selector::Selector;
 use super::table::{Table, Tables};
 use crate::diagnostics::{Code, Diagnostic, schema_message::one_of};
+pub use crate::domain::emit::scalar_text;
 use crate::domain::emit::{FieldSpec, FieldType};
 use crate::domain::{Tree, named_enum};
 use crate::mapping::source::field_reader::{FieldReader, LoadContext, constant, text_of};
@@ -229,16 +230,6 @@ pub fn coerce(field: &FieldSpec, value: Tree) -> Result<Tree, String> {
             Tree::List(ref items) if items.iter().all(|i| i.as_str().is_some()) => Ok(value),
             _ => Err("a string or an array of strings".to_owned()),
         },
-    }
-}
-
-/// The text of a scalar. Numbers and booleans are converted: an id may be a number.
-pub fn scalar_text(value: &Tree) -> Option<String> {
-    match value {
-        Tree::Str(text) => Some(text.clone()),
-        Tree::SurrogateString(string) => Some(string.to_string_lossy()),
-        Tree::Num(_) | Tree::Bool(_) => Some(value.to_json()),
-        Tree::Null | Tree::List(_) | Tree::Map(_) => None,
     }
 }
 

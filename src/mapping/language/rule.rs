@@ -126,11 +126,6 @@ impl RuleSet {
             RuleAction::Drop(_) | RuleAction::Fail(_) => &[],
         })
     }
-
-    /// The kinds that these rules can emit. `reasoning` is split by its kind.
-    pub fn emitted_kinds(&self) -> Vec<&'static str> {
-        self.emits().flat_map(Emit::emitted_kinds).collect()
-    }
 }
 
 impl Rule {
@@ -239,22 +234,6 @@ impl Emit {
             }
         }
         Some(Emit { each, conditions, kind, fields })
-    }
-
-    fn emitted_kinds(&self) -> Vec<&'static str> {
-        if self.kind.name != "reasoning" {
-            return vec![self.kind.name];
-        }
-        let field = |name: &str| self.fields.iter().find(|f| f.field.name == name);
-        let kinds: &[&str] = match field("kind").map(FieldMapping::constant) {
-            // The kind is read from the event, so it can be either.
-            Some(None) => &["reasoning.summary", "reasoning.raw"],
-            Some(Some(kind)) if kind.as_str() == Some("summary") => &["reasoning.summary"],
-            Some(Some(_)) | None => &["reasoning.raw"],
-        };
-        let has_text = field("delta").or(field("whole")).is_some();
-        let sealed = field("encrypted").map(|_| "reasoning.sealed");
-        kinds.iter().copied().filter(|_| has_text).chain(sealed).collect()
     }
 }
 

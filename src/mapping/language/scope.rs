@@ -1,7 +1,7 @@
 //! Which variables exist at a place of a mapping, and their types.
 
 use crate::diagnostics::Span;
-use crate::domain::variables::{RecordType, VariableType};
+use crate::domain::variables::{RecordType, Variable, VariableType};
 use std::rc::Rc;
 
 /// The variables in scope, for checking expressions at load time.
@@ -49,10 +49,7 @@ pub struct UnresolvedPath {
 }
 
 impl VariableScope {
-    pub fn new(
-        description: impl Into<String>,
-        variables: impl IntoIterator<Item = (&'static str, VariableType)>,
-    ) -> VariableScope {
+    pub fn new(description: impl Into<String>, variables: impl IntoIterator<Item = Variable>) -> VariableScope {
         let variables: Vec<_> = variables.into_iter().map(|(n, t)| (n.to_owned(), t)).collect();
         let provided = variables.len();
         VariableScope { description: description.into(), fragment: None, variables, provided, policies: Vec::new() }

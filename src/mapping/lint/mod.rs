@@ -22,7 +22,9 @@ use super::source::field_reader::LoadContext;
 use super::source::files::MappingFiles;
 use super::source::yaml::Node;
 use crate::diagnostics::Code;
+use crate::domain::ReasoningKind;
 use crate::order::turn_model::OutputKinds;
+use representable::Feature;
 
 /// A loaded set: its plan and its files.
 pub(super) struct LintContext<'s> {
@@ -106,18 +108,18 @@ fn dialect_label(dialect: &str, profile: Option<&str>) -> String {
 /// The kinds of output that any backend of the set can produce.
 fn output_kinds<'b>(backends: impl IntoIterator<Item = &'b BackendPlan>) -> OutputKinds {
     let mut can = OutputKinds::default();
-    for word in backends.into_iter().flat_map(|b| b.rules.emitted_kinds()) {
-        match word {
-            "text" => can.text = true,
-            "refusal" => can.refusal = true,
-            "annotation" => can.annotations = true,
-            "reasoning.summary" => can.summaries = true,
-            "reasoning.raw" => can.thoughts = true,
-            "reasoning.sealed" => can.encrypted_reasoning = true,
+    for feature in backends.into_iter().flat_map(representable::features) {
+        match feature {
+            Feature::Text => can.text = true,
+            Feature::Refusal => can.refusal = true,
+            Feature::Annotation => can.annotations = true,
+            Feature::Reasoning(ReasoningKind::Summary) => can.summaries = true,
+            Feature::Reasoning(ReasoningKind::Raw) => can.thoughts = true,
+            Feature::EncryptedReasoning => can.encrypted_reasoning = true,
             // A response format may be requested as a tool call, which is then sent as text.
-            "tool" => (can.tools, can.text) = (true, true),
-            "usage" => can.usage = true,
-            _ => {}
+            Feature::Tool => (can.tools, can.text) = (true, true),
+            Feature::Usage => can.usage = true,
+            Feature::Fault => {}
         }
     }
     can

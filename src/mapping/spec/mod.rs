@@ -2,7 +2,7 @@
 //! generated from the types below and their doc comments.
 //!
 //! The loader does not deserialize into these types: it reads a YAML tree with spans, which gives better diagnostics
-//! than a schema. Enumerations come from the loader's own lists, and `tests/mapping_schemas.rs` checks that both accept
+//! than a schema. Enumerations come from the loader's own lists, and `tests/it/mapping_schemas.rs` checks that both accept
 //! the same files.
 
 #![allow(dead_code, reason = "schemars reads the declarations; nothing constructs the values")]

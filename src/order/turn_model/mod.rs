@@ -1,5 +1,5 @@
 //! A model of `turn/`: an automaton that accepts every sequence of moments a turn can emit under given policies. It may
-//! accept more than that, never less; `tests/laws.rs` checks random turns against it.
+//! accept more than that, never less; `tests/it/laws.rs` checks random turns against it.
 
 mod choice;
 mod items;

@@ -10,7 +10,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a write may block before it checks whether the client is still connected.
+/// How long a write may block before it checks whether the client is still connected, and a gate is closed before it is
+/// tried again.
 const TICK: Duration = Duration::from_millis(5);
 
 /// Small, so that a write blocks soon if the client does not read.
@@ -111,6 +112,11 @@ impl Connection<'_> {
                 match step {
                     ResponseStep::Bytes(chunk) => self.write(&response.framed(chunk))?,
                     ResponseStep::Pause(time) => self.pause(*time)?,
+                    ResponseStep::Wait(gate) => {
+                        while !gate.pass() {
+                            self.pause(TICK)?;
+                        }
+                    }
                     ResponseStep::Stall => self.stall()?,
                     ResponseStep::Disconnect => return Ok(AfterResponse::Close),
                     ResponseStep::Reset => return Ok(AfterResponse::Reset),

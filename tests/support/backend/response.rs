@@ -1,6 +1,8 @@
 //! A response of the mock backend: status, headers, and the steps of its body.
 
 use super::encoding::Encoder;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// Builder of a response: `MockResponse::sse(&["one", "two"]).gzip().split(1).disconnect()`.
@@ -37,6 +39,8 @@ pub enum ResponseStep {
     /// One write and, if the body is chunked, one chunk.
     Bytes(Vec<u8>),
     Pause(Duration),
+    /// Waits until the test opens the gate.
+    Wait(Gate),
     /// Sends nothing more until the client closes.
     Stall,
     /// Closes the socket immediately, without the final chunk.
@@ -45,6 +49,21 @@ pub enum ResponseStep {
     Reset,
     /// Repeats the same chunk until the client closes.
     Endless(Vec<u8>),
+}
+
+/// Holds a response back until the test opens it, so that a test can prove the order of what happens on both sides
+/// without comparing times. Each opening lets one response pass.
+#[derive(Clone, Debug, Default)]
+pub struct Gate(Arc<AtomicUsize>);
+
+impl Gate {
+    pub fn open(&self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+
+    pub(super) fn pass(&self) -> bool {
+        self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |openings| openings.checked_sub(1)).is_ok()
+    }
 }
 
 impl MockResponse {
@@ -158,6 +177,10 @@ impl MockResponse {
         self.step(ResponseStep::Pause(time))
     }
 
+    pub fn wait(self, gate: &Gate) -> MockResponse {
+        self.step(ResponseStep::Wait(gate.clone()))
+    }
+
     pub fn stall(self) -> MockResponse {
         self.step(ResponseStep::Stall)
     }
@@ -225,13 +248,17 @@ impl MockResponse {
                 ResponseStep::Bytes(bytes) => *bytes = encoder.encode(bytes),
                 // The encoding of a chunk depends on the chunks before it, so encoded bytes cannot be repeated.
                 ResponseStep::Endless(_) => panic!("what has no end cannot be encoded in advance"),
-                ResponseStep::Pause(_) | ResponseStep::Stall | ResponseStep::Disconnect | ResponseStep::Reset => {}
+                ResponseStep::Pause(_)
+                | ResponseStep::Wait(_)
+                | ResponseStep::Stall
+                | ResponseStep::Disconnect
+                | ResponseStep::Reset => {}
             }
         }
         let end = encoder.end();
         match self.steps.last_mut() {
             Some(ResponseStep::Bytes(last)) => last.extend(end),
-            Some(ResponseStep::Pause(_)) | None => self.steps.push(ResponseStep::Bytes(end)),
+            Some(ResponseStep::Pause(_) | ResponseStep::Wait(_)) | None => self.steps.push(ResponseStep::Bytes(end)),
             Some(ResponseStep::Stall | ResponseStep::Disconnect | ResponseStep::Reset | ResponseStep::Endless(_)) => {}
         }
         self.header("content-encoding", name)

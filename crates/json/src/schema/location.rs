@@ -1,5 +1,28 @@
 //! Schema locations: the path of a document and a JSON pointer into it.
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+
+/// What is escaped in a URI: all characters that are not allowed in both a path and a fragment.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~')
+    .remove(b'!')
+    .remove(b'$')
+    .remove(b'&')
+    .remove(b'\'')
+    .remove(b'(')
+    .remove(b')')
+    .remove(b'*')
+    .remove(b'+')
+    .remove(b',')
+    .remove(b';')
+    .remove(b'=')
+    .remove(b':')
+    .remove(b'@')
+    .remove(b'/');
+
 /// The two parts of a reference like `chat/chunk.json#/$defs/choice`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct SchemaLocation {
@@ -27,7 +50,8 @@ impl SchemaLocation {
     /// Resolves a `$ref` of this document by RFC 3986.
     pub(super) fn follow(&self, reference: &str) -> Target {
         let (path, fragment) = reference.split_once('#').unwrap_or((reference, ""));
-        let fragment = percent_decode(fragment);
+        let decode = |text| percent_decode_str(text).decode_utf8_lossy();
+        let fragment = decode(fragment);
         let is_known = |site| path.starts_with(site);
         if ["https://json-schema.org/", "http://json-schema.org/"].into_iter().any(is_known) {
             return Target::BuiltIn;
@@ -38,15 +62,15 @@ impl SchemaLocation {
         if !fragment.is_empty() && !fragment.starts_with('/') {
             return Target::BuiltIn;
         }
-        Target::SchemaLocation(SchemaLocation { document: self.sibling(&percent_decode(path)), pointer: fragment })
+        Target::SchemaLocation(SchemaLocation { document: self.sibling(&decode(path)), pointer: fragment.into_owned() })
     }
 
     /// The URI under which the location is registered with the validator.
     pub(super) fn uri(&self) -> String {
-        let path = percent_encode(&self.document);
+        let path = utf8_percent_encode(&self.document, ESCAPED);
         match self.pointer.as_str() {
             "" => format!("schema:///{path}"),
-            pointer => format!("schema:///{path}#{}", percent_encode(pointer)),
+            pointer => format!("schema:///{path}#{}", utf8_percent_encode(pointer, ESCAPED)),
         }
     }
 
@@ -70,29 +94,4 @@ impl SchemaLocation {
         }
         steps.join("/")
     }
-}
-
-/// Escapes all characters that are not allowed in both a path and a fragment.
-fn percent_encode(text: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@/".contains(&byte) {
-            encoded.push(char::from(byte));
-        } else {
-            encoded.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    encoded
-}
-
-fn percent_decode(text: &str) -> String {
-    let mut decoded = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, tail @ ..] = rest {
-        let hex = tail.get(..2).filter(|_| *first == b'%');
-        let byte = hex.and_then(|hex| std::str::from_utf8(hex).ok()).and_then(|hex| u8::from_str_radix(hex, 16).ok());
-        rest = if byte.is_some() { &tail[2..] } else { tail };
-        decoded.push(byte.unwrap_or(*first));
-    }
-    String::from_utf8_lossy(&decoded).into_owned()
 }

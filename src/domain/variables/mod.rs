@@ -1,0 +1,49 @@
+//! The variables that expressions can read: their names, types and values, and where they are visible. `check` and the
+//! renderer read the same tables.
+
+mod frame;
+mod records;
+mod value;
+
+pub use frame::{FrameContext, frame_variables, variables_at};
+pub use records::{Record, RecordType};
+pub use value::Value;
+
+/// The type of a variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VariableType {
+    Text,
+    Int,
+    Number,
+    Bool,
+    /// Any JSON; its members cannot be checked.
+    Json,
+    /// One of a closed set of names.
+    Enum(&'static [&'static str]),
+    Record(RecordType),
+    List(RecordType),
+    /// A list of scalars.
+    ScalarList,
+}
+
+/// A variable that a place of a mapping provides, or a field of a record.
+pub type Variable = (&'static str, VariableType);
+
+use RecordType as R;
+use VariableType as T;
+
+/// The variables of places other than frames, each with its type: the check and the renderer use the same name.
+pub const TURN: Variable = ("turn", T::Record(R::Turn));
+pub const REQUEST: Variable = ("request", T::Record(R::Request));
+pub const FAULT: Variable = ("fault", T::Record(R::Fault));
+/// The name of the frame.
+pub const FRAME: Variable = ("frame", T::Text);
+/// The data of a frame, in `framing:`.
+pub const DATA: Variable = ("data", T::Record(R::Untyped));
+/// The model of the request, escaped for a URL.
+pub const MODEL_NAME: Variable = ("model", T::Text);
+pub const UPSTREAM: Variable = ("upstream", T::Record(R::Upstream));
+pub const SECRET: Variable = ("secret", T::Record(R::Secret));
+pub const BUILD: Variable = ("build", T::Record(R::Build));
+pub const MODEL: Variable = ("model", T::Record(R::Model));
+pub const MODELS: Variable = ("models", T::List(R::Model));

@@ -1,0 +1,32 @@
+//! The path of an endpoint: literal text, and parameters in braces as in `/v1/models/{model}`.
+
+/// A parameter matches a part of one segment, and at the end the rest of the path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathTemplate<'p> {
+    /// The texts before, between and after the parameters. Two paths with the same texts match the same requests.
+    pub literals: Vec<&'p str>,
+    /// The names of the parameters.
+    pub parameters: Vec<&'p str>,
+}
+
+impl<'p> PathTemplate<'p> {
+    /// Parses a path; the error is what is wrong with it.
+    pub fn parse(path: &'p str) -> Result<PathTemplate<'p>, &'static str> {
+        let mut template = PathTemplate { literals: Vec::new(), parameters: Vec::new() };
+        let mut rest = path;
+        while let Some((literal, after)) = rest.split_once('{') {
+            let (name, after) = after.split_once('}').ok_or("a `{` is not closed")?;
+            if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
+                return Err("a parameter is a name in braces, such as `{model}`");
+            }
+            if after.starts_with('{') {
+                return Err("there must be text between two parameters");
+            }
+            template.literals.push(literal);
+            template.parameters.push(name);
+            rest = after;
+        }
+        template.literals.push(rest);
+        Ok(template)
+    }
+}

@@ -1,0 +1,201 @@
+//! What a generation serves at which path. `poem::Route` finds the path; the server selects by method, so that errors
+//! have the format of a dialect.
+
+use crate::mapping::config::gateway::{Docs, GatewayPlan};
+use crate::mapping::config::path_template::PathTemplate;
+use poem::endpoint::make_sync;
+use poem::error::RouteError;
+use poem::http::Uri;
+use poem::{Endpoint, Request, Response, Route};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+pub struct PathTable {
+    route: Route,
+}
+
+/// One thing that is served at a path; the numbers are indexes into the plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    Route(usize),
+    StaticRoute(usize),
+    Metrics,
+    Status,
+    ApiDocs,
+}
+
+/// The regular expression of a parameter before the end of a path.
+const PARAMETER: &str = "[^/]+";
+
+/// The paths of the API documentation.
+const API_DOCS: [&str; 4] = ["/openapi.json", "/openapi.yaml", "/docs", "/schemas/{file}"];
+
+impl PathTable {
+    pub fn new(gateway: &GatewayPlan) -> Result<PathTable, RouteError> {
+        let mut paths = Paths::default();
+        // In order of precedence.
+        gateway.metrics.iter().for_each(|path| paths.add(path, Target::Metrics));
+        gateway.routes.iter().enumerate().for_each(|(at, route)| paths.add(&route.path, Target::Route(at)));
+        let static_routes = gateway.static_routes.iter().enumerate();
+        static_routes.for_each(|(at, route)| paths.add(&route.path, Target::StaticRoute(at)));
+        let docs = API_DOCS.iter().filter(|_| gateway.docs == Docs::Public);
+        docs.for_each(|path| paths.add_if_free(path, Target::ApiDocs));
+        gateway.status_path().iter().for_each(|path| paths.add_if_free(path, Target::Status));
+        paths.build()
+    }
+
+    /// What is served at the path of `uri`; empty if the path is unknown.
+    pub async fn find(&self, uri: &Uri) -> Arc<[Target]> {
+        let found = self.route.call(Request::builder().uri(uri.clone()).finish()).await;
+        found.ok().and_then(|found| found.data::<Arc<[Target]>>().cloned()).unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for PathTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PathTable").finish_non_exhaustive()
+    }
+}
+
+/// Patterns with their targets: poem accepts each pattern once.
+#[derive(Default)]
+struct Paths(BTreeMap<String, Vec<Target>>);
+
+impl Paths {
+    fn add(&mut self, path: &str, target: Target) {
+        if let Some(pattern) = pattern(path) {
+            self.0.entry(pattern).or_default().push(target);
+        }
+    }
+
+    /// The gateway's own endpoints give way to those of the mappings.
+    fn add_if_free(&mut self, path: &str, target: Target) {
+        if let Some(pattern) = pattern(path) {
+            self.0.entry(pattern).or_insert_with(|| vec![target]);
+        }
+    }
+
+    fn build(self) -> Result<PathTable, RouteError> {
+        // poem tries literal paths first, then regular expressions in the order in which they were added. The more
+        // specific one is longer: `{model}:verb` is tried before `{model}`.
+        let mut paths: Vec<_> = self.0.into_iter().collect();
+        paths.sort_by_key(|(pattern, _)| Reverse(pattern.len()));
+        let mut route = Route::new();
+        for (pattern, targets) in paths {
+            let targets: Arc<[Target]> = targets.into();
+            let found = make_sync(move |_| Response::builder().extension(targets.clone()).finish());
+            route = route.try_at(pattern, found)?;
+        }
+        Ok(PathTable { route })
+    }
+}
+
+/// A path in the syntax of `poem::Route`; `None` if no request can have it.
+fn pattern(path: &str) -> Option<String> {
+    let below_root = path.strip_prefix('/')?;
+    // poem would merge the slashes, and take the other characters for its own syntax.
+    if !path.contains(['{', ':', '*', '<']) && !path.contains("//") {
+        return Some(path.to_owned());
+    }
+    // One regular expression for the whole path below the root: poem 3.1.12 misplaces a regular expression when a later
+    // path splits the literal text before it, and a single slash cannot be split.
+    let literals = PathTemplate::parse(below_root).map_or_else(|_| vec![below_root], |template| template.literals);
+    let regex = literals.into_iter().map(escape).collect::<Vec<_>>().join(PARAMETER);
+    let (before, rest_of_path) = regex.strip_suffix(PARAMETER).map_or((&*regex, ""), |before| (before, ".+"));
+    Some(format!("/<^{before}{rest_of_path}$>"))
+}
+
+/// Literal text in a regular expression of poem, which ends at the first `>`.
+fn escape(literal: &str) -> String {
+    let escaped =
+        |c: char| if c.is_ascii_alphanumeric() { c.to_string() } else { format!("\\x{{{:x}}}", u32::from(c)) };
+    literal.chars().map(escaped).collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    struct TestTable<'p>(PathTable, Vec<&'p str>);
+
+    impl<'p> TestTable<'p> {
+        fn new(paths: &[&'p str]) -> TestTable<'p> {
+            let mut all = Paths::default();
+            paths.iter().enumerate().for_each(|(at, path)| all.add(path, Target::Route(at)));
+            TestTable(all.build().unwrap(), paths.to_vec())
+        }
+
+        /// The paths that are found for `requested`.
+        async fn find(&self, requested: &str) -> Vec<&'p str> {
+            let found = self.0.find(&requested.parse().unwrap()).await;
+            (0..self.1.len()).filter(|at| found.contains(&Target::Route(*at))).map(|at| self.1[at]).collect()
+        }
+    }
+
+    #[tokio::test]
+    async fn a_literal_path_is_found_as_it_is_written() {
+        let paths = ["/", "/v1/a", "/v1/a/", "/v1//a", "/v1/a%20b", "/v1/a:b", "/v1/*", "/v1/(a|b)+"];
+        let table = TestTable::new(&paths);
+        for path in paths {
+            assert_eq!(table.find(path).await, [path]);
+        }
+        for unknown in
+            ["/v1", "/v1/", "//v1/a", "/v1/a/b", "/v1/A", "/v1/%61", "/v1/a%20b/", "/v1/a:", "/v1/x", "/v1/aa"]
+        {
+            assert!(table.find(unknown).await.is_empty(), "{unknown}");
+        }
+        assert_eq!(table.find("/v1/a?b=/v1//a").await, ["/v1/a"]);
+    }
+
+    #[tokio::test]
+    async fn a_parameter_is_not_empty_and_ends_at_a_slash_unless_it_is_the_end() {
+        let paths = ["/models/{model}", "/models/{model}:stream", "/model/{id}/converse", "/models/list"];
+        let table = TestTable::new(&paths);
+        for (requested, expected) in [
+            ("/models/a", "/models/{model}"),
+            ("/models/vendor/a%2Fb", "/models/{model}"),
+            ("/models/list", "/models/list"),
+            ("/models/lis", "/models/{model}"),
+            ("/models/a:stream", "/models/{model}:stream"),
+            ("/models/a:8b:stream", "/models/{model}:stream"),
+            ("/models/:stream", "/models/{model}"),
+            ("/models/vendor/a:stream", "/models/{model}"),
+            ("/models/a:streams", "/models/{model}"),
+            ("/model/a.b/converse", "/model/{id}/converse"),
+        ] {
+            assert_eq!(table.find(requested).await, [expected], "{requested}");
+        }
+        for unknown in
+            ["/models", "/models/", "/model/converse", "/model//converse", "/model/a/b/converse", "/x/models/a"]
+        {
+            assert!(table.find(unknown).await.is_empty(), "{unknown}");
+        }
+    }
+
+    #[tokio::test]
+    async fn one_path_has_several_targets_and_the_names_of_parameters_do_not_matter() {
+        let paths = ["/a/{x}", "/a/{y}", "/b", "/b"];
+        let table = TestTable::new(&paths);
+        assert_eq!(table.find("/a/1").await, ["/a/{x}", "/a/{y}"]);
+        assert_eq!(table.find("/b").await, ["/b", "/b"]);
+    }
+
+    /// poem moves a regular expression to the shorter literal when it splits the text before it.
+    #[tokio::test]
+    async fn paths_with_parameters_may_begin_alike_in_any_order() {
+        let paths = ["/v1/models/{model}:verb", "/v1/mods/{mod}:verb", "/v1/m", "/v1/messages", "/{any}:verb"];
+        for rotation in 0..paths.len() {
+            let mut paths = paths;
+            paths.rotate_left(rotation);
+            let table = TestTable::new(&paths);
+            assert_eq!(table.find("/v1/models/a:verb").await, ["/v1/models/{model}:verb"]);
+            assert_eq!(table.find("/v1/mods/a:verb").await, ["/v1/mods/{mod}:verb"]);
+            assert_eq!(table.find("/v1/messages").await, ["/v1/messages"]);
+            assert_eq!(table.find("/a:verb").await, ["/{any}:verb"]);
+            assert!(table.find("/v1/ma:verb").await.is_empty());
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Generates random turns as domain events.
+
+use crate::support::replay::{self, LoadedSet, NOW_MS, StreamOutput};
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+use reframe::testing::domain::{
+    Annotation, CallKind, Delta, Event, Fault, FaultKind, Finish, Merge, ReasoningKind, StreamEnd, Tree, TurnRequest,
+    Usage,
+};
+use reframe::testing::engine::pipeline::{Pipeline, ResponseMode, TurnSpec};
+use reframe::testing::engine::sse;
+use reframe::testing::mapping::config::gateway::Validation;
+use reframe::testing::turn::Ids;
+use std::sync::{Arc, OnceLock};
+
+#[derive(Clone, Debug)]
+pub struct Script {
+    pub n: usize,
+    pub usage: bool,
+    pub events: Vec<Event>,
+    pub ended: StreamEnd,
+}
+
+pub fn script() -> impl Strategy<Value = Script> {
+    prop_oneof![script_of(1), script_of(2)]
+}
+
+pub fn script_of(n: usize) -> impl Strategy<Value = Script> {
+    any::<bool>().prop_flat_map(move |usage| {
+        let finishes = vec(any::<bool>(), n);
+        (vec(event(n), 0..14), finishes, any::<bool>()).prop_map(move |(mut events, finishes, disconnected)| {
+            // Most turns have a finish reason; the others are truncated.
+            for (choice, finish) in finishes.into_iter().enumerate() {
+                if finish || choice == 0 {
+                    events.push(Event::Finish { choice: Some(choice), reason: Finish::Stop });
+                }
+            }
+            let ended = if disconnected && events.len() % 7 == 0 {
+                StreamEnd::Disconnected("reset".into())
+            } else {
+                StreamEnd::Eof
+            };
+            Script { n, usage, events, ended }
+        })
+    })
+}
+
+fn delta() -> impl Strategy<Value = Delta> {
+    let text = select(vec!["", "a", "bc", " ", "é🙂", "\"q\"\n", "{}", "{\"a\":", "1}", "a bc"]);
+    (text, any::<bool>()).prop_map(|(t, whole)| if whole { Delta::Snapshot(t.into()) } else { Delta::Append(t.into()) })
+}
+
+fn name() -> impl Strategy<Value = Option<String>> {
+    option::of(select(vec!["k0", "k1", "k2"]).prop_map(str::to_owned))
+}
+
+pub fn event(n: usize) -> impl Strategy<Value = Event> {
+    let choice = 0..n;
+    let finish = select(Finish::ALL.to_vec());
+    prop_oneof![
+        8 => (choice.clone(), name(), option::of(0usize..2), delta()).prop_map(|(choice, item, part, delta)| Event::Text { choice, item, part, delta }),
+        2 => (choice.clone(), name(), option::of(0usize..2), delta()).prop_map(|(choice, item, part, delta)| Event::Refusal { choice, item, part, delta }),
+        3 => (choice.clone(), name(), any::<bool>(), option::of(0usize..3), option::of(delta()), any::<bool>()).prop_map(
+            |(choice, item, raw, part, delta, encrypted)| Event::Reasoning {
+                choice, item, part, delta,
+                kind: if raw { ReasoningKind::Raw } else { ReasoningKind::Summary },
+                encrypted: encrypted.then(|| "sealed".into()),
+            }
+        ),
+        8 => (choice.clone(), name(), option::of(select(vec!["c0", "c1", ""])), option::of(select(vec!["f", "g", ""])), option::of(delta()), any::<bool>()).prop_map(
+            |(choice, key, id, name, delta, custom)| Event::Tool {
+                choice, key, id: id.map(str::to_owned), name: name.map(str::to_owned), delta,
+                kind: custom.then_some(CallKind::Function),
+            }
+        ),
+        1 => (choice.clone(), name(), name()).prop_map(|(choice, item, key)| Event::Close { choice, item, key }),
+        1 => choice.clone().prop_map(|choice| Event::Batch { choice, ids: vec!["c0".into()] }),
+        1 => choice.clone().prop_map(|choice| Event::Annotation { choice, item: None, annotation: Annotation(Tree::map([
+            ("kind", Tree::from("url")), ("url", Tree::from("http://x")), ("title", Tree::from("x")),
+            ("start", Tree::from(0i64)), ("end", Tree::from(1i64)),
+        ])) }),
+        1 => (0u64..9, 0u64..9, select(Merge::ALL.to_vec())).prop_map(|(i, o, merge)| Event::Usage {
+            usage: Usage { input: Some(i), output: Some(o), ..Usage::default() }, merge,
+        }),
+        1 => (option::of(choice), finish).prop_map(|(choice, reason)| Event::Finish { choice, reason }),
+        1 => any::<bool>().prop_map(|is_final| Event::Fault { fault: Fault::new(FaultKind::Backend, "boom"), is_final }),
+        1 => Just(Event::Start { id: None, model: Some("up".into()), created: None }),
+    ]
+}
+
+pub fn set() -> &'static LoadedSet {
+    static SET: OnceLock<LoadedSet> = OnceLock::new();
+    SET.get_or_init(LoadedSet::embedded)
+}
+
+/// The output of a dialect for a script, as a stream and as a body.
+pub struct Output {
+    pub stream: StreamOutput,
+    pub body: Result<Tree, Fault>,
+    pub fault: Option<Fault>,
+    pub script: Script,
+}
+
+impl Output {
+    pub fn of(dialect: &str, profile: &str, script: &Script) -> Output {
+        let (stream, fault) = Self::stream(dialect, profile, script, None);
+        let body = Self::run(dialect, profile, script, ResponseMode::Body).0.body();
+        Output { stream, body, fault, script: script.clone() }
+    }
+
+    pub fn with_late_event(dialect: &str, profile: &str, script: &Script, late: Event) -> Output {
+        let (stream, fault) = Self::stream(dialect, profile, script, Some(late));
+        Output { stream, body: Err(Fault::new(FaultKind::Internal, "not requested")), fault, script: script.clone() }
+    }
+
+    fn stream(dialect: &str, profile: &str, script: &Script, late: Option<Event>) -> (StreamOutput, Option<Fault>) {
+        let (mut pipeline, mut frames) = Self::run(dialect, profile, script, ResponseMode::Stream);
+        if let Some(late) = late {
+            frames.extend(pipeline.push_event(late, NOW_MS).frames);
+            frames.extend(pipeline.finish(StreamEnd::Eof, NOW_MS).frames);
+        }
+        let mut output = StreamOutput { frames, ..StreamOutput::default() };
+        let kind = set().plan.dialect(dialect, Some(profile)).unwrap().encoding.format;
+        for frame in &output.frames {
+            sse::write(frame, kind, &mut output.bytes);
+        }
+        (output, pipeline.fault().cloned())
+    }
+
+    fn run(
+        dialect: &str,
+        profile: &str,
+        script: &Script,
+        response_mode: ResponseMode,
+    ) -> (Pipeline, Vec<reframe::testing::domain::Frame>) {
+        let mut view = TurnRequest::minimal("requested", response_mode == ResponseMode::Stream).view;
+        view.insert("n", Tree::from(script.n as i64));
+        view.insert("usage", Tree::from(script.usage));
+        let mut pipeline = Pipeline::new(TurnSpec {
+            backend: set().plan.backends[0].clone(),
+            dialect: set().plan.dialect(dialect, Some(profile)).unwrap().clone(),
+            request: Arc::new(TurnRequest::new(view)),
+            validation: Validation::Strict,
+            response_mode,
+            tool_aliases: Default::default(),
+            redactor: None,
+            ids: Ids::Counting(0),
+            now_ms: replay::NOW_MS,
+        });
+        let mut frames = Vec::new();
+        for event in &script.events {
+            frames.extend(pipeline.push_event(event.clone(), NOW_MS).frames);
+        }
+        frames.extend(pipeline.finish(script.ended.clone(), NOW_MS).frames);
+        (pipeline, frames)
+    }
+}

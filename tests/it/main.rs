@@ -1,0 +1,32 @@
+//! The integration tests: one binary with a module per subject. Timing tests are in tests/slow.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod admin;
+mod aggregation;
+mod backends;
+mod commands;
+mod decoder_splits;
+mod diagnostics;
+mod examples;
+mod finished_turns;
+mod golden;
+mod http;
+mod laws;
+mod mapping_schemas;
+mod openai_schemas;
+mod openapi;
+mod policies;
+mod precedence;
+mod reload;
+mod requests;
+mod responses_v2;
+mod schema_violations;
+mod scripted_backend;
+mod shipped_mappings;
+#[path = "../support/mod.rs"]
+mod support;
+mod test_watch;
+mod tidy;
+mod tool_aliases;
+mod validate;

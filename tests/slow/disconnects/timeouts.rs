@@ -1,0 +1,129 @@
+//! Timeouts of backends: between two events, and overall.
+
+use super::{empty_stream, finished, gateway_config, run_concurrently, word};
+use crate::support::backend_events::{created, event, text_delta};
+use crate::support::sse::names;
+use crate::support::{MockResponse, assert_contains, assert_within, dialect_request, eventually, ms};
+use serde_json::json;
+use std::time::{Duration, Instant};
+
+#[test]
+fn an_idle_stream_ends_with_an_error() {
+    let gateway = gateway_config().idle(ms(400)).start("openai-chat", "openai");
+    gateway.set_response("i-stall", empty_stream().event(&word("One")).stall());
+    let dialects: [(&str, &[&str]); 3] =
+        [("chat", &["error"]), ("completions", &["error"]), ("responses", &["response.failed", "[DONE]"])];
+    run_concurrently(dialects, |(dialect, ends)| {
+        let started = Instant::now();
+        let messages = gateway.server.fetch(dialect_request(dialect, "i-stall", true)).sse_messages();
+        let elapsed = started.elapsed();
+        assert!(elapsed >= ms(390), "{dialect}: {elapsed:?}");
+        // The other timeouts are 300 seconds and more.
+        assert_within("the error behind the idle limit", elapsed - ms(390), Duration::from_millis(500));
+        assert_eq!(names(&messages)[messages.len() - ends.len()..], *ends);
+        let failure = messages[messages.len() - ends.len()].text().to_owned();
+        assert!(failure.contains(&format!("the backend sent nothing for {:?}", ms(400))), "{failure}");
+    });
+    eventually("the backend request is cancelled", || (gateway.backend.disconnects().len() == 3).then_some(()));
+}
+
+#[test]
+fn on_idle_can_truncate_the_response() {
+    let gateway =
+        gateway_config().idle(ms(300)).profile("patient", "on_idle: finish_length").start("openai-chat", "patient");
+    gateway.set_response("i-cut", empty_stream().event(&word("One")).stall());
+    let messages = gateway.server.fetch(dialect_request("chat", "i-cut", true)).sse_messages();
+    assert_eq!(names(&messages), ["chunk", "chunk", "chunk", "[DONE]"]);
+    assert_eq!(messages[2].json()["choices"][0]["finish_reason"], "length");
+    let messages = gateway.server.fetch(dialect_request("responses", "i-cut", true)).sse_messages();
+    let end = &messages[messages.len() - 2];
+    assert_eq!(end.name(), "response.incomplete");
+    assert_contains(
+        &json!({ "response": { "status": "incomplete", "incomplete_details": { "reason": "max_output_tokens" }, "output": [{ "content": [{ "text": "One" }] }] } }),
+        &end.json(),
+    );
+    // The client gets a truncated response; the log has the cause.
+    let log = gateway.server.wait_for_log("a turn was truncated");
+    assert!(log.contains(&format!("the backend sent nothing for {:?}", ms(300))), "{log}");
+    eventually("it is counted", || {
+        (gateway.metric("reframe_turn_faults_total{backend=\"openai-chat\",kind=\"timeout\"}") == 2.0).then_some(())
+    });
+    eventually("both are cancelled", || (gateway.backend.disconnects().len() == 2).then_some(()));
+}
+
+#[test]
+fn the_codex_proxy_profile_truncates_an_idle_stream() {
+    let gateway = gateway_config().idle(ms(300)).start("openai-responses", "codex-proxy");
+    gateway.set_response("i-proxy", MockResponse::sse_raw(event(&created()) + &event(&text_delta("One"))).stall());
+    let messages = gateway.server.fetch(dialect_request("chat", "i-proxy", true)).sse_messages();
+    assert_eq!(names(&messages), ["chunk", "chunk", "chunk", "[DONE]"]);
+    assert_eq!(messages[2].json()["choices"][0]["finish_reason"], "length");
+    let messages = gateway.server.fetch(dialect_request("responses", "i-proxy", true)).sse_messages();
+    assert_eq!(
+        names(&messages),
+        ["response.created", "response.output_text.delta", "response.output_text.done", "response.completed", "done"]
+    );
+    assert_eq!(messages[3].json()["response"]["status"], "incomplete");
+}
+
+#[test]
+fn a_slow_but_active_stream_is_limited_only_by_the_idle_timeout() {
+    let gateway = gateway_config().first_event(ms(1000)).idle(ms(1000)).overall(ms(700)).start("openai-chat", "openai");
+    // Longer in total than each of the limits.
+    let answer = (0..15).fold(empty_stream(), |answer, _| answer.event(&word("x")).pause(ms(100)));
+    gateway.set_response("i-steady", finished(answer));
+    let started = Instant::now();
+    let messages = gateway.server.fetch(dialect_request("chat", "i-steady", true)).sse_messages();
+    assert!(started.elapsed() >= ms(1400), "{:?}", started.elapsed());
+    assert_eq!(messages.len(), 18, "{:?}", names(&messages));
+    assert_eq!(messages[17].text(), "[DONE]");
+    // The overall limit applies to a client that waits for a complete body.
+    let started = Instant::now();
+    let reply = gateway.server.fetch(dialect_request("chat", "i-steady", false));
+    assert_eq!(reply.status(), 504);
+    let message = format!("the backend did not finish its response within {:?}", ms(700));
+    assert_eq!(reply.json()["error"]["message"], message);
+    assert!(started.elapsed() >= ms(695));
+    // A body with a failed status contains what was received.
+    let body = gateway.server.fetch(dialect_request("responses", "i-steady", false)).json();
+    assert_contains(&json!({ "status": "failed", "error": { "message": message } }), &body);
+    let received = body["output"][0]["content"][0]["text"].as_str().unwrap().len();
+    assert!((1..15).contains(&received), "{received}");
+}
+
+#[test]
+fn partial_events_reset_the_idle_timeout() {
+    let gateway = gateway_config().idle(ms(800)).start("openai-chat", "openai");
+    let long = crate::support::backend_events::data(&crate::support::backend_events::word(&"x".repeat(200)));
+    let parts = long.len() / 40;
+    let slow = MockResponse::sse(&[&word("One")]).bytes(long).split(40).pause_between(ms(150));
+    gateway.set_response("i-bytes", finished(slow));
+    assert!(ms(150) * parts as u32 > ms(800), "one event alone takes longer than the limit");
+    let messages = gateway.server.fetch(dialect_request("chat", "i-bytes", true)).sse_messages();
+    assert_eq!(names(&messages), ["chunk", "chunk", "chunk", "chunk", "[DONE]"]);
+}
+
+#[test]
+fn an_idle_backend_of_a_json_response_is_a_504_or_failed() {
+    let gateway = gateway_config().idle(ms(300)).start("openai-chat", "openai");
+    gateway.set_response("i-json", empty_stream().event(&word("One")).stall());
+    let reply = gateway.server.fetch(dialect_request("chat", "i-json", false));
+    assert_eq!(reply.status(), 504);
+    assert_eq!(reply.json()["error"]["message"], format!("the backend sent nothing for {:?}", ms(300)));
+    let body = gateway.server.fetch(dialect_request("responses", "i-json", false)).json();
+    assert_contains(&json!({ "status": "failed", "output": [{ "content": [{ "text": "One" }] }] }), &body);
+}
+
+#[test]
+fn a_stream_can_have_an_overall_timeout() {
+    let limit = format!("stream: {}ms", ms(600).as_millis());
+    let gateway = gateway_config().edit("stream: none", &limit).start("openai-chat", "openai");
+    let answer = (0..20).fold(empty_stream(), |answer, _| answer.event(&word("x")).pause(ms(100)));
+    gateway.set_response("i-stream", finished(answer));
+    let messages = gateway.server.fetch(dialect_request("chat", "i-stream", true)).sse_messages();
+    assert_eq!(messages.last().unwrap().name(), "error");
+    assert_eq!(
+        messages.last().unwrap().json()["error"]["message"],
+        format!("the backend did not finish its response within {:?}", ms(600))
+    );
+}
