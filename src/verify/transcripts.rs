@@ -10,6 +10,7 @@ use crate::mapping::Plan;
 use crate::mapping::config::dialect::DialectPlan;
 use crate::mapping::config::gateway::Validation;
 use crate::mapping::config::transcript::Transcript;
+use crate::mapping::policy::variants::reachable_dialects;
 use std::sync::{Arc, Mutex};
 
 /// Longer transcripts are skipped: they cover no more than shorter ones.
@@ -28,13 +29,8 @@ pub struct TranscriptReplay {
 
 pub fn replay_transcripts(plan: &Plan) -> TranscriptReplay {
     let mut found: Vec<Diagnostic> = Vec::new();
-    let mut seen: Vec<*const DialectPlan> = Vec::new();
-    let routes = plan.gateway.routes.iter().filter(|r| r.validation == Validation::Strict);
-    for (dialect, client) in routes.flat_map(|r| r.variants.reachable_dialects()) {
-        if seen.contains(&Arc::as_ptr(dialect)) {
-            continue;
-        }
-        seen.push(Arc::as_ptr(dialect));
+    let reachable = reachable_dialects(plan.gateway.routes.iter().filter(|r| r.validation == Validation::Strict));
+    for &(_, dialect, ref client) in &reachable {
         for transcript in short(plan) {
             for mode in [ResponseMode::Stream, ResponseMode::Body] {
                 let Some((fault, violation)) = replay(plan, dialect, transcript, mode) else { continue };
@@ -56,7 +52,7 @@ pub fn replay_transcripts(plan: &Plan) -> TranscriptReplay {
             }
         }
     }
-    TranscriptReplay { found, transcripts: short(plan).count(), routes: seen.len() }
+    TranscriptReplay { found, transcripts: short(plan).count(), routes: reachable.len() }
 }
 
 fn short(plan: &Plan) -> impl Iterator<Item = &Arc<Transcript>> {

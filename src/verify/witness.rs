@@ -16,6 +16,7 @@ use crate::mapping::Plan;
 use crate::mapping::config::backend::BackendPlan;
 use crate::mapping::config::dialect::DialectPlan;
 use crate::mapping::config::gateway::Validation;
+use crate::mapping::policy::variants::reachable_dialects;
 use crate::mapping::source::layout::SetFile;
 use reframe_json::ViolationKind;
 use std::sync::{Arc, Mutex};
@@ -32,13 +33,8 @@ pub fn check_witnesses(plan: &Plan) -> WitnessResult {
     let mut result = WitnessResult::default();
     let Some(backend) = plan.backends.first() else { return result };
     let mut unsatisfiable: Vec<Unsatisfiable> = Vec::new();
-    let mut seen: Vec<&Arc<DialectPlan>> = Vec::new();
-    let routes = plan.gateway.routes.iter().filter(|r| r.validation != Validation::Off);
-    for (dialect, client) in routes.flat_map(|r| r.variants.reachable_dialects()) {
-        if seen.iter().any(|known| Arc::ptr_eq(known, dialect)) {
-            continue;
-        }
-        seen.push(dialect);
+    let reachable = reachable_dialects(plan.gateway.routes.iter().filter(|r| r.validation != Validation::Off));
+    for &(_, dialect, ref client) in &reachable {
         let attempts = Arc::new(Mutex::new(Attempts::default()));
         for turn in witness_turns() {
             run_turn(backend, dialect, &turn, &attempts);
@@ -63,7 +59,8 @@ pub fn check_witnesses(plan: &Plan) -> WitnessResult {
             }
         }
     }
-    result.found = unsatisfiable.iter().map(|u| u.diagnostic(&seen, &plan.sources)).collect();
+    let all: Vec<&Arc<DialectPlan>> = reachable.iter().map(|(_, dialect, _)| *dialect).collect();
+    result.found = unsatisfiable.iter().map(|u| u.diagnostic(&all, &plan.sources)).collect();
     result
 }
 
