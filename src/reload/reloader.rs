@@ -166,23 +166,6 @@ impl Reloader {
     }
 }
 
-/// The span of a read error. A file that is not UTF-8 is registered with only its first invalid line, at the right
-/// line number, so that the report can show it.
-fn error_span(error: &ReadError, sources: &mut Sources) -> Span {
-    let Some(path) = error.path() else { return Span::NOWHERE };
-    match error {
-        ReadError::NotUtf8 { line, column, text, .. } => {
-            let above = "\n".repeat(line - 1);
-            let before: String = text.chars().take(column - 1).collect();
-            let start = above.len() + before.len();
-            Span::new(sources.add("", path, Arc::from(above + text)), start, start + '\u{fffd}'.len_utf8())
-        }
-        ReadError::Io { .. } | ReadError::TooBig { .. } | ReadError::TooMany { .. } => {
-            Span::new(sources.add("", path, Arc::from("")), 0, 0)
-        }
-    }
-}
-
 /// Maximum number of attempts to read a set that changes while it is being read.
 const MAX_READS: usize = 5;
 
@@ -207,13 +190,11 @@ pub fn read_set(layers: &Layers) -> Result<Vec<SourceFile>, SetError> {
     }
     last.map_err(|errors| {
         let mut sources = Sources::default();
-        let diagnostics = errors.into_iter().map(|error| {
-            let span = error_span(&error, &mut sources);
-            let code = match error {
-                ReadError::TooBig { .. } | ReadError::TooMany { .. } => Code::LimitExceeded,
-                ReadError::Io { .. } | ReadError::NotUtf8 { .. } => Code::Unreadable,
-            };
-            Diagnostic::new(code, span, error.to_string())
+        let diagnostics = errors.into_iter().map(|ReadError { code, path, message, excerpt: (text, at) }| {
+            let invalid_char = text[at..].chars().next().map_or(0, char::len_utf8);
+            let span = path
+                .map_or(Span::NOWHERE, |path| Span::new(sources.add("", path, Arc::from(text)), at, at + invalid_char));
+            Diagnostic::new(code, span, message)
         });
         let diagnostics = diagnostics.collect();
         SetError { diagnostics, sources: Arc::new(sources) }

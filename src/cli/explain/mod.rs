@@ -1,6 +1,7 @@
 //! `reframe explain`: shows, event by event, how a dialect translates a transcript or a test, with the YAML line that
 //! produced each frame.
 
+mod columns;
 mod frame;
 mod input;
 mod loss;
