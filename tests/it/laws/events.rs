@@ -13,7 +13,7 @@ use reframe::testing::engine::pipeline::{Pipeline, ResponseMode, TurnSpec};
 use reframe::testing::engine::sse;
 use reframe::testing::mapping::config::gateway::Validation;
 use reframe::testing::turn::Ids;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 #[derive(Clone, Debug)]
 pub struct Script {
@@ -91,8 +91,7 @@ pub fn event(n: usize) -> impl Strategy<Value = Event> {
 }
 
 pub fn set() -> &'static LoadedSet {
-    static SET: OnceLock<LoadedSet> = OnceLock::new();
-    SET.get_or_init(LoadedSet::embedded)
+    LoadedSet::embedded()
 }
 
 /// The output of a dialect for a script, as a stream and as a body.
@@ -104,6 +103,11 @@ pub struct Output {
 }
 
 impl Output {
+    /// The number of frames of a turn that did not fail.
+    pub fn complete_frames(&self) -> usize {
+        if self.fault.is_none() { self.stream.frames.len() } else { 0 }
+    }
+
     pub fn of(dialect: &str, profile: &str, script: &Script) -> Output {
         let (stream, fault) = Self::stream(dialect, profile, script, None);
         let body = Self::run(dialect, profile, script, ResponseMode::Body).0.body();
