@@ -12,7 +12,6 @@ use crate::diagnostics::{FileId, Findings};
 use crate::domain::{StreamFormat, Tree};
 use crate::mapping::config::dialect::DialectPlan;
 use crate::mapping::source::yaml;
-use crate::mapping::source::yaml::YamlKind;
 use schema_match::{DialectShapes, Fit, FrameProblem};
 use std::collections::HashMap;
 use stream_rules::StreamRules;
@@ -49,6 +48,14 @@ impl FindingList {
                 self.index.insert(text.clone(), self.list.len());
                 self.list.push(Finding { line, text, more: 0 });
             }
+        }
+    }
+
+    /// Something that may happen once; `first` is the line where it did.
+    fn add_once(&mut self, line: usize, first: &mut Option<usize>, what: impl FnOnce() -> String) {
+        match first {
+            Some(first) => self.add(line, format!("{} a second time (first on line {first})", what())),
+            None => *first = Some(line),
         }
     }
 }
@@ -134,15 +141,6 @@ fn frame(
 /// The line of a value, relative to the start of the body. JSON is YAML, and the YAML parser records spans.
 fn line_offset(text: &str, pointer: &str) -> usize {
     let Some(root) = yaml::parse(FileId(0), text, &Findings::default()) else { return 0 };
-    let (mut node, mut start) = (&root, 0);
-    for step in reframe_json::pointer_tokens(pointer) {
-        let next = match &node.kind {
-            YamlKind::Map(entries) => entries.iter().find(|e| e.key == step).map(|e| (&e.value, e.key_span.start)),
-            YamlKind::List(items) => step.parse().ok().and_then(|i: usize| items.get(i)).map(|n| (n, n.span.start)),
-            YamlKind::Null | YamlKind::Bool(_) | YamlKind::Int(_) | YamlKind::Float(_) | YamlKind::Text(_) => None,
-        };
-        let Some((inner, at)) = next else { break };
-        (node, start) = (inner, at as usize);
-    }
-    text.get(..start).map_or(0, |before| before.bytes().filter(|b| *b == b'\n').count())
+    let (_, span, _) = root.follow(pointer);
+    text.get(..span.start as usize).map_or(0, |before| before.bytes().filter(|b| *b == b'\n').count())
 }

@@ -128,13 +128,9 @@ impl<'p> StreamRules<'p> {
             }
             Observation::Sequence { value } => self.check_sequence(value, line, findings),
             Observation::Start { choice } => {
-                let known = self.choices.entry(choice).or_default();
-                if let Some(first) = known.started_at {
-                    findings
-                        .add(line, format!("{} starts a second time (first on line {first})", self.subject(choice)));
-                } else {
-                    known.started_at = Some(line);
-                }
+                let subject = self.subject(choice);
+                let started_at = &mut self.choices.entry(choice).or_default().started_at;
+                findings.add_once(line, started_at, || format!("{subject} starts"));
             }
             Observation::Open { item } => {
                 self.check_choice_is_open(item.item.choice, "an item", line, findings);
@@ -151,17 +147,11 @@ impl<'p> StreamRules<'p> {
             Observation::Close { item } => self.items.close(item, line, part_framing, findings),
             Observation::Item { item } => self.items.repeat(item, line, findings),
             Observation::Finish { choice, .. } => {
-                let known = self.choices.entry(choice).or_default();
-                if let Some(first) = known.finished_at {
-                    findings.add(line, format!("choice {choice} is finished a second time (first on line {first})"));
-                }
-                known.finished_at.get_or_insert(line);
+                let finished_at = &mut self.choices.entry(choice).or_default().finished_at;
+                findings.add_once(line, finished_at, || format!("choice {choice} is finished"));
             }
             Observation::Usage { .. } => {
-                if let Some(first) = self.usage {
-                    findings.add(line, format!("the usage is reported a second time (first on line {first})"));
-                }
-                self.usage.get_or_insert(line);
+                findings.add_once(line, &mut self.usage, || "the usage is reported".to_owned());
             }
             Observation::End { items } => {
                 self.end = Some((line, StreamOutcome::Completed));

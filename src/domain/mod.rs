@@ -14,7 +14,7 @@ pub mod turn_state;
 pub mod usage;
 pub mod variables;
 
-pub use event::{Annotation, CallKind, Delta, Event, EventKind, ReasoningKind, StreamEnd};
+pub use event::{Annotation, AnnotationKind, CallKind, Delta, Event, EventKind, ReasoningKind, StreamEnd};
 pub use fault::{Fault, FaultKind, Redactor};
 pub use finish::Finish;
 pub use frame::{Frame, FrameBody, StreamFormat};
@@ -22,7 +22,7 @@ pub use moment::{Moment, MomentKind, Scope};
 pub use policy::Policies;
 pub use reframe_json::Tree;
 pub use request::{ToolAliases, TurnRequest};
-pub use turn_state::{Choice, Item, ItemKind, ItemState, Part, PartKind, TurnState};
+pub use turn_state::{Choice, Item, ItemKind, ItemState, Part, PartAnnotation, PartKind, TurnState};
 pub use usage::{Merge, Usage};
 
 /// An enum with a closed set of names, for readers of YAML and the generated schema and reference.

@@ -231,6 +231,14 @@ impl Policies {
     pub fn value(&self, name: &str) -> Option<&Tree> {
         self.values.iter().find(|(n, _)| &**n == name).map(|(_, v)| v)
     }
+
+    /// The value as in a mapping file; the only policy that is a list is `finish_precedence`.
+    pub fn text(&self, name: &str) -> String {
+        match self.value(name) {
+            Some(value) => value.as_str().unwrap_or_default().to_owned(),
+            None => self.finish_precedence.iter().map(|f| f.name()).collect::<Vec<_>>().join(", "),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -3,10 +3,23 @@
 use super::frame_validation::Violation;
 use crate::diagnostics::Span;
 use crate::domain::{Event, Frame, Moment, Tree, TurnState};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Receives the trace events of a turn.
 pub trait Observer: Send {
     fn on(&mut self, event: TraceEvent);
+}
+
+/// The caller keeps a handle and reads what was recorded after the turn.
+impl<O: Observer> Observer for Arc<Mutex<O>> {
+    fn on(&mut self, event: TraceEvent) {
+        lock(self).on(event);
+    }
+}
+
+/// The observer behind a handle, also after a panic in another thread.
+pub fn lock<O>(observer: &Mutex<O>) -> MutexGuard<'_, O> {
+    observer.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// One step of a turn, in order.

@@ -3,7 +3,7 @@
 //! The caller (`server`, `verify`, `cli`) pushes upstream events and writes the output. It owns clock and sockets.
 
 pub use super::frame_validation::{SchemaMismatch, Violation, ViolationCause};
-pub use super::observer::{Observer, TraceEvent};
+pub use super::observer::{Observer, TraceEvent, lock};
 
 use super::decode;
 use super::frames::{FrameOutput, FrameProducer};

@@ -3,49 +3,28 @@
 //! This module decides which files belong to a set; the loader interprets them. A file with the wrong name or in an
 //! unknown folder is returned too, so that the loader can report it: silently ignored files are hard to debug.
 
+use crate::diagnostics::Code;
 use crate::mapping::SourceFile;
 use crate::mapping::source::layout::{EDITOR_SCHEMAS, Folder, ROOT, SCHEMAS, SetFile, tests_of};
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fmt, fs,
+    fs,
     io::{self, Read},
     path::{Component, Path, PathBuf},
+    string::FromUtf8Error,
 };
 
 const MAX_FILES: usize = 2_000;
 
-/// Why a set could not be read. Paths are in display form.
+/// Why a set could not be read.
 #[derive(Clone, Debug, PartialEq)]
-pub enum ReadError {
-    Io {
-        path: String,
-        message: String,
-    },
-    TooBig {
-        path: String,
-        bytes: u64,
-        limit: u64,
-    },
-    /// The first line that is not valid UTF-8, decoded lossily, and the position of the first invalid byte.
-    NotUtf8 {
-        path: String,
-        line: usize,
-        column: usize,
-        text: String,
-    },
-    TooMany {
-        limit: usize,
-    },
-}
-
-impl ReadError {
-    /// The file that caused the error, if it is a single file.
-    pub fn path(&self) -> Option<&str> {
-        match self {
-            ReadError::Io { path, .. } | ReadError::TooBig { path, .. } | ReadError::NotUtf8 { path, .. } => Some(path),
-            ReadError::TooMany { .. } => None,
-        }
-    }
+pub struct ReadError {
+    pub code: Code,
+    /// The file or folder, in display form; `None` if the set as a whole is the problem.
+    pub path: Option<String>,
+    pub message: String,
+    /// What to show of the file, and the offset of the problem in it. Empty if the file was not read.
+    pub excerpt: (String, usize),
 }
 
 /// Where the files of a set come from. Later layers replace files of the same name.
@@ -111,7 +90,8 @@ impl Layers {
             }
         }
         if walk.files.len() > MAX_FILES {
-            errors.push(ReadError::TooMany { limit: MAX_FILES });
+            let message = format!("the set has more than {MAX_FILES} files");
+            errors.push(ReadError::new(Code::LimitExceeded, None, message));
             return Err(errors);
         }
         for found in walk.files {
@@ -221,7 +201,7 @@ impl Walk {
             }
             // Opening a pipe would block until it has a writer.
             Ok(EntryKind::Folder | EntryKind::Other) => {
-                self.errors.push(ReadError::Io { path: display_path(&path), message: "it is not a file".to_owned() })
+                self.errors.push(ReadError::unreadable(&path, "it is not a file"))
             }
             Err(error) if has_vanished(&path, &error) => {}
             Err(error) => self.errors.push(ReadError::io(&path, &error)),
@@ -247,10 +227,7 @@ impl Walk {
                 Ok(entry) => match entry.file_name().into_string() {
                     Ok(name) if is_scratch(&name) => {}
                     Ok(name) => listed.push((name, entry.path())),
-                    Err(_) => self.errors.push(ReadError::Io {
-                        path: display_path(&entry.path()),
-                        message: "its name is not UTF-8".to_owned(),
-                    }),
+                    Err(_) => self.errors.push(ReadError::unreadable(&entry.path(), "its name is not UTF-8")),
                 },
                 Err(error) => self.errors.push(ReadError::io(folder, &error)),
             }
@@ -269,7 +246,6 @@ impl FoundFile {
     /// The file's text; `None` if it was deleted after it was listed.
     fn read(&self) -> Result<Option<SourceFile>, ReadError> {
         let shown = display_path(&self.path);
-        let too_big = |bytes| ReadError::TooBig { path: shown.clone(), bytes, limit: self.limit };
         let mut bytes = Vec::new();
         let read = fs::File::open(&self.path).and_then(|file| {
             let length = file.metadata()?.len();
@@ -280,22 +256,15 @@ impl FoundFile {
             Ok(length.max(bytes.len() as u64))
         });
         match read {
-            Ok(length) if length > self.limit => Err(too_big(length)),
+            Ok(length) if length > self.limit => {
+                let message = format!("{shown} has {length} bytes; the limit is {}", self.limit);
+                Err(ReadError::new(Code::LimitExceeded, Some(shown), message))
+            }
             Ok(_) => match String::from_utf8(bytes) {
                 Ok(text) => {
                     Ok(Some(SourceFile { name: self.name.clone(), shown, layer: self.layer, text: text.into() }))
                 }
-                Err(error) => {
-                    let good = error.utf8_error().valid_up_to();
-                    let (before, after) = error.as_bytes().split_at(good);
-                    let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
-                    let begin = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-                    let column = String::from_utf8_lossy(&before[begin..]).chars().count() + 1;
-                    let end = after.iter().position(|byte| *byte == b'\n').map_or(after.len(), |at| at);
-                    let whole = &error.as_bytes()[begin..good + end];
-                    let text = String::from_utf8_lossy(whole).into_owned();
-                    Err(ReadError::NotUtf8 { path: shown, line, column, text })
-                }
+                Err(error) => Err(ReadError::not_utf8(shown, &error)),
             },
             Err(error) if has_vanished(&self.path, &error) => Ok(None),
             Err(error) => Err(ReadError::io(&self.path, &error)),
@@ -304,34 +273,39 @@ impl FoundFile {
 }
 
 impl ReadError {
-    fn io(path: &Path, error: &io::Error) -> ReadError {
-        let message = match error.kind() {
-            io::ErrorKind::NotFound if path.is_symlink() => "it is a dangling symlink".to_owned(),
-            io::ErrorKind::NotFound => "no such file or folder".to_owned(),
-            io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
-            io::ErrorKind::NotADirectory => "it is not a folder".to_owned(),
-            _ => error.to_string(),
-        };
-        ReadError::Io { path: display_path(path), message }
+    fn new(code: Code, path: Option<String>, message: String) -> ReadError {
+        ReadError { code, path, message, excerpt: (String::new(), 0) }
     }
-}
 
-impl fmt::Display for ReadError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ReadError::Io { path, message } => write!(out, "cannot read {path}: {message}"),
-            ReadError::TooBig { path, bytes, limit } => {
-                write!(out, "{path} has {bytes} bytes; the limit is {limit}")
-            }
-            ReadError::NotUtf8 { path, line, .. } => write!(out, "{path} is not UTF-8 text: see line {line}"),
-            ReadError::TooMany { limit } => {
-                write!(out, "the set has more than {limit} files")
-            }
+    fn unreadable(path: &Path, why: &str) -> ReadError {
+        let shown = display_path(path);
+        let message = format!("cannot read {shown}: {why}");
+        ReadError::new(Code::Unreadable, Some(shown), message)
+    }
+
+    fn io(path: &Path, error: &io::Error) -> ReadError {
+        match error.kind() {
+            io::ErrorKind::NotFound if path.is_symlink() => ReadError::unreadable(path, "it is a dangling symlink"),
+            io::ErrorKind::NotFound => ReadError::unreadable(path, "no such file or folder"),
+            io::ErrorKind::PermissionDenied => ReadError::unreadable(path, "permission denied"),
+            io::ErrorKind::NotADirectory => ReadError::unreadable(path, "it is not a folder"),
+            _ => ReadError::unreadable(path, &error.to_string()),
         }
     }
-}
 
-impl std::error::Error for ReadError {}
+    /// Shows the first line that is not valid UTF-8, decoded lossily, at its line number.
+    fn not_utf8(path: String, error: &FromUtf8Error) -> ReadError {
+        let (before, after) = error.as_bytes().split_at(error.utf8_error().valid_up_to());
+        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+        let begin = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let end = after.iter().position(|byte| *byte == b'\n').unwrap_or(after.len());
+        let mut text = "\n".repeat(line - 1) + &String::from_utf8_lossy(&before[begin..]);
+        let at = text.len();
+        text.push_str(&String::from_utf8_lossy(&after[..end]));
+        let message = format!("{path} is not UTF-8 text: see line {line}");
+        ReadError { excerpt: (text, at), ..ReadError::new(Code::Unreadable, Some(path), message) }
+    }
+}
 
 /// Follows symlinks: a mounted ConfigMap consists of symlinks.
 fn entry_kind(path: &Path) -> io::Result<EntryKind> {
@@ -541,7 +515,7 @@ mod tests {
         symlink("nowhere.yaml", tree.path("mappings/dialects/lost.yaml")).unwrap();
         fs::create_dir(tree.path("mappings/dialects/x")).unwrap();
         let errors = tree.layers("mappings", &["absent", "mappings/shared.yaml"]).read(&[]).unwrap_err();
-        let mut messages: Vec<_> = errors.iter().map(|one| tree.relative(&one.to_string())).collect();
+        let mut messages: Vec<_> = errors.iter().map(|one| tree.relative(&one.message)).collect();
         messages.sort();
         let expected = [
             "cannot read absent: no such file or folder",
@@ -560,9 +534,8 @@ mod tests {
             tree.write(&format!("mappings/scripts/{number}.yaml"), b"");
         }
         let errors = tree.layers("mappings", &[]).read(&[]).unwrap_err();
-        assert_eq!(errors, [ReadError::TooMany { limit: 2_000 }]);
-        let message = "the set has more than 2000 files";
-        assert_eq!(errors[0].to_string(), message);
+        let message = "the set has more than 2000 files".to_owned();
+        assert_eq!(errors, [ReadError::new(Code::LimitExceeded, None, message)]);
     }
 
     #[test]

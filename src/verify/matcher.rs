@@ -14,9 +14,8 @@ use crate::mapping::source::yaml::{Entry, Node, YamlKind};
 
 #[derive(Debug)]
 pub enum Matcher {
+    /// A scalar, or the whole value below `$exactly`.
     Value(Tree),
-    /// `$exactly`: the whole value.
-    Exactly(Tree),
     /// `$is`: one of the test words of `where:` in rules.
     Is(&'static str),
     List(Vec<Matcher>),
@@ -53,7 +52,7 @@ impl Matcher {
                         return None;
                     }
                     if special.key == EXACTLY {
-                        return Some(Matcher::Exactly(constant(&special.value)));
+                        return Some(Matcher::Value(constant(&special.value)));
                     }
                     let words: Vec<&'static str> = TYPES.iter().copied().chain([EXISTS, ABSENT]).collect();
                     return cx.one_of(&special.value, &words).map(Matcher::Is);
@@ -92,11 +91,6 @@ impl Matcher {
                     out.push(differs(expected.clone()));
                 }
             }
-            Matcher::Exactly(expected) => {
-                if expected != value {
-                    out.push(differs(expected.clone()));
-                }
-            }
             Matcher::Is(word) => {
                 let is_match = match *word {
                     EXISTS => !value.is_null(),
@@ -116,36 +110,31 @@ impl Matcher {
                 _ => out.push(differs(self.to_tree()).with_diff_view(got.map(|g| self.prune(g, mode)))),
             },
             Matcher::Map(members, paths) => {
-                let Tree::Map(found) = value else {
-                    if !(members.is_empty() && got.is_some() && !paths.is_empty()) {
-                        out.push(Difference::value(at, self.to_tree(), got.cloned()));
-                        return;
-                    }
-                    return self.paths(value, at, paths, out);
+                // Paths alone apply to a value of any type.
+                let only_paths = got.is_some() && members.is_empty() && !paths.is_empty();
+                let found = match value {
+                    Tree::Map(found) => found.as_slice(),
+                    _ if only_paths => &[],
+                    _ => return out.push(differs(self.to_tree())),
                 };
                 for (key, matcher) in members {
                     matcher.compare(value.get(key), &format!("{at}.{key}"), mode, out);
                 }
-                if mode == MatchMode::Exact {
-                    for (key, more) in found.iter().filter(|(k, _)| !members.iter().any(|(m, _)| **m == **k)) {
-                        out.push(Difference::unexpected(&format!("{at}.{key}"), more.clone()));
-                    }
+                let is_expected = |key: &str| mode == MatchMode::Subset || members.iter().any(|(m, _)| m == key);
+                for (key, more) in found.iter().filter(|(key, _)| !is_expected(key)) {
+                    out.push(Difference::unexpected(&format!("{at}.{key}"), more.clone()));
                 }
-                self.paths(value, at, paths, out);
+                for (selector, matcher) in paths {
+                    compare_path(selector, matcher, value, at, MatchMode::Subset, out);
+                }
             }
-        }
-    }
-
-    fn paths(&self, value: &Tree, at: &str, paths: &[(Selector, Matcher)], out: &mut Vec<Difference>) {
-        for (selector, matcher) in paths {
-            compare_path(selector, matcher, value, at, MatchMode::Subset, out);
         }
     }
 
     /// The matcher as it is written, to display next to the actual value.
     fn to_tree(&self) -> Tree {
         match self {
-            Matcher::Value(tree) | Matcher::Exactly(tree) => tree.clone(),
+            Matcher::Value(tree) => tree.clone(),
             Matcher::Is(word) => Tree::map([(IS, Tree::from(*word))]),
             Matcher::List(matchers) => Tree::from(matchers.iter().map(Matcher::to_tree).collect::<Vec<_>>()),
             Matcher::Map(members, paths) => {

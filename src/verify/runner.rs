@@ -2,11 +2,11 @@
 
 use super::difference_source::first_violation;
 use super::test_case::TestCase;
-use super::trace::{RawEvent, TraceDetail, TraceEntry, TraceRecorder, describe_raw, take_trace};
+use super::trace::{RawEvent, TraceDetail, TraceEntry, TraceRecorder, describe_raw};
 use crate::diagnostics::Span;
 use crate::domain::{Fault, Tree, TurnRequest};
 use crate::engine::decode;
-use crate::engine::pipeline::{Pipeline, ResponseMode, TurnSpec, Violation};
+use crate::engine::pipeline::{Pipeline, ResponseMode, TurnSpec, Violation, lock};
 use crate::engine::request;
 use crate::engine::script_step;
 use crate::mapping::config::backend::BackendPlan;
@@ -14,7 +14,7 @@ use crate::mapping::config::dialect::DialectPlan;
 use crate::mapping::config::gateway::Validation;
 use crate::mapping::config::transcript::RecordedEvent;
 use crate::turn::Ids;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// The outputs of a test.
 #[derive(Default)]
@@ -113,23 +113,25 @@ impl TestCase {
 impl TestTurn {
     /// Runs the turn as a stream.
     pub fn stream(&self, detail: TraceDetail) -> (Pipeline, Vec<TraceEntry>) {
-        let (recorder, shared) = TraceRecorder::new(self.backend.clone(), detail);
-        let mut pipeline = self.pipeline(ResponseMode::Stream).with_observer(Box::new(recorder));
-        pipeline.replay(&self.given, 0);
-        let trace = take_trace(&shared);
+        let (pipeline, recorder) = self.run(ResponseMode::Stream, detail);
+        let trace = std::mem::take(&mut lock(&recorder).trace);
         (pipeline, trace)
     }
 
     /// Runs the same turn as one JSON body.
     pub fn body(&self) -> (Result<Tree, Fault>, Vec<TraceEntry>) {
-        let (recorder, shared) = TraceRecorder::new(self.backend.clone(), TraceDetail::Locations);
-        let mut pipeline = self.pipeline(ResponseMode::Body).with_observer(Box::new(recorder));
-        pipeline.replay(&self.given, 0);
-        (pipeline.body(), take_trace(&shared))
+        let (mut pipeline, recorder) = self.run(ResponseMode::Body, TraceDetail::Locations);
+        let body = pipeline.body();
+        let trace = std::mem::take(&mut lock(&recorder).trace);
+        (body, trace)
     }
 
-    fn pipeline(&self, response_mode: ResponseMode) -> Pipeline {
-        Pipeline::new(test_turn_spec(&self.backend, &self.dialect, self.request.clone(), response_mode))
+    fn run(&self, response_mode: ResponseMode, detail: TraceDetail) -> (Pipeline, Arc<Mutex<TraceRecorder>>) {
+        let recorder = Arc::new(Mutex::new(TraceRecorder::new(self.backend.clone(), detail)));
+        let spec = test_turn_spec(&self.backend, &self.dialect, self.request.clone(), response_mode);
+        let mut pipeline = Pipeline::new(spec).with_observer(Box::new(recorder.clone()));
+        pipeline.replay(&self.given, 0);
+        (pipeline, recorder)
     }
 }
 

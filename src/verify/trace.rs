@@ -4,7 +4,7 @@ use crate::diagnostics::Span;
 use crate::domain::{Frame, FrameBody, Moment, Tree, TurnState};
 use crate::engine::pipeline::{Observer, TraceEvent, Violation};
 use crate::mapping::config::backend::BackendPlan;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// One recorded step of a turn.
 #[derive(Debug)]
@@ -53,16 +53,13 @@ pub enum TraceDetail {
 pub struct TraceRecorder {
     backend: Arc<BackendPlan>,
     detail: TraceDetail,
-    count: usize,
-    trace: SharedTrace,
+    raw_events: usize,
+    pub trace: Vec<TraceEntry>,
 }
 
-pub type SharedTrace = Arc<Mutex<Vec<TraceEntry>>>;
-
 impl TraceRecorder {
-    pub fn new(backend: Arc<BackendPlan>, detail: TraceDetail) -> (TraceRecorder, SharedTrace) {
-        let trace = SharedTrace::default();
-        (TraceRecorder { backend, detail, count: 0, trace: trace.clone() }, trace)
+    pub fn new(backend: Arc<BackendPlan>, detail: TraceDetail) -> TraceRecorder {
+        TraceRecorder { backend, detail, raw_events: 0, trace: Vec::new() }
     }
 }
 
@@ -71,9 +68,9 @@ impl Observer for TraceRecorder {
         let states = self.detail == TraceDetail::States;
         let entry = match event {
             TraceEvent::Raw(raw) => {
-                self.count += 1;
+                self.raw_events += 1;
                 let name = describe_raw(&self.backend, raw);
-                TraceEntry::Raw(RawEvent { number: self.count, name, data: states.then(|| raw.clone()) })
+                TraceEntry::Raw(RawEvent { number: self.raw_events, name, data: states.then(|| raw.clone()) })
             }
             TraceEvent::Event(event, span) => TraceEntry::Event(event.summary(), span),
             TraceEvent::Dropped(why, rule) => TraceEntry::Dropped(why.to_owned(), rule),
@@ -86,13 +83,8 @@ impl Observer for TraceRecorder {
             TraceEvent::Violation(violation) => TraceEntry::Violation(violation.clone()),
             TraceEvent::Body(..) => return,
         };
-        self.trace.lock().unwrap_or_else(|e| e.into_inner()).push(entry);
+        self.trace.push(entry);
     }
-}
-
-/// Takes the recorded entries at the end of the turn.
-pub fn take_trace(shared: &SharedTrace) -> Vec<TraceEntry> {
-    std::mem::take(&mut *shared.lock().unwrap_or_else(|e| e.into_inner()))
 }
 
 /// The data frames in order, each with its moment, event and raw event.

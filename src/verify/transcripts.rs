@@ -5,12 +5,13 @@ use super::runner::test_turn_spec;
 use super::violation::{FirstViolation, locate};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::domain::{Fault, FaultKind, TurnRequest};
-use crate::engine::pipeline::{Pipeline, ResponseMode, Violation, ViolationCause};
+use crate::engine::pipeline::{Pipeline, ResponseMode, Violation, ViolationCause, lock};
 use crate::mapping::Plan;
 use crate::mapping::config::dialect::DialectPlan;
 use crate::mapping::config::gateway::Validation;
 use crate::mapping::config::transcript::Transcript;
-use std::sync::Arc;
+use crate::mapping::policy::variants::reachable_dialects;
+use std::sync::{Arc, Mutex};
 
 /// Longer transcripts are skipped: they cover no more than shorter ones.
 const MAX_LINES: usize = 64;
@@ -28,13 +29,8 @@ pub struct TranscriptReplay {
 
 pub fn replay_transcripts(plan: &Plan) -> TranscriptReplay {
     let mut found: Vec<Diagnostic> = Vec::new();
-    let mut seen: Vec<*const DialectPlan> = Vec::new();
-    let routes = plan.gateway.routes.iter().filter(|r| r.validation == Validation::Strict);
-    for (dialect, client) in routes.flat_map(|r| r.variants.reachable_dialects()) {
-        if seen.contains(&Arc::as_ptr(dialect)) {
-            continue;
-        }
-        seen.push(Arc::as_ptr(dialect));
+    let reachable = reachable_dialects(plan.gateway.routes.iter().filter(|r| r.validation == Validation::Strict));
+    for &(_, dialect, ref client) in &reachable {
         for transcript in short(plan) {
             for mode in [ResponseMode::Stream, ResponseMode::Body] {
                 let Some((fault, violation)) = replay(plan, dialect, transcript, mode) else { continue };
@@ -56,7 +52,7 @@ pub fn replay_transcripts(plan: &Plan) -> TranscriptReplay {
             }
         }
     }
-    TranscriptReplay { found, transcripts: short(plan).count(), routes: seen.len() }
+    TranscriptReplay { found, transcripts: short(plan).count(), routes: reachable.len() }
 }
 
 fn short(plan: &Plan) -> impl Iterator<Item = &Arc<Transcript>> {
@@ -69,7 +65,7 @@ fn replay(
     transcript: &Transcript,
     mode: ResponseMode,
 ) -> Option<(Fault, Option<Violation>)> {
-    let first = FirstViolation::default();
+    let first = Arc::new(Mutex::new(FirstViolation::default()));
     let mut view = TurnRequest::minimal("replay", mode == ResponseMode::Stream).view;
     view.insert("usage", true.into());
     let request = Arc::new(TurnRequest::new(view));
@@ -85,5 +81,5 @@ fn replay(
         return None;
     }
     let is_mapping_fault = |f: &Fault| matches!(f.kind, FaultKind::Violation | FaultKind::Internal);
-    fault.filter(is_mapping_fault).map(|fault| (fault, first.take()))
+    fault.filter(is_mapping_fault).map(|fault| (fault, lock(&first).0.take()))
 }

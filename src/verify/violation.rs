@@ -4,7 +4,6 @@ use crate::diagnostics::Span;
 use crate::engine::pipeline::{Observer, SchemaMismatch, TraceEvent, Violation, ViolationCause};
 use crate::mapping::Plan;
 use crate::mapping::config::dialect::DialectPlan;
-use std::sync::{Arc, Mutex, PoisonError};
 
 /// The line that causes a violation; `Span::NOWHERE` for an order that is not found.
 pub fn locate(violation: &Violation, dialect: &DialectPlan, plan: &Plan) -> Span {
@@ -26,19 +25,13 @@ pub fn locate_mismatch(mismatch: &SchemaMismatch, dialect: &DialectPlan, plan: &
 }
 
 /// Records the first violation of a turn.
-#[derive(Clone, Default)]
-pub struct FirstViolation(Arc<Mutex<Option<Violation>>>);
-
-impl FirstViolation {
-    pub fn take(&self) -> Option<Violation> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-}
+#[derive(Default)]
+pub struct FirstViolation(pub Option<Violation>);
 
 impl Observer for FirstViolation {
     fn on(&mut self, event: TraceEvent) {
         if let TraceEvent::Violation(violation) = event {
-            self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| violation.clone());
+            self.0.get_or_insert_with(|| violation.clone());
         }
     }
 }

@@ -5,18 +5,21 @@ use super::runner;
 use super::violation::locate_mismatch;
 use crate::diagnostics::{Code, Diagnostic, Sources, Span};
 use crate::domain::{
-    Annotation, CallKind, Delta, Event, Fault, FaultKind, Finish, Merge, ReasoningKind, StreamEnd, Tree, TurnRequest,
-    Usage,
+    Annotation, AnnotationKind, CallKind, Delta, Event, Fault, FaultKind, Finish, Merge, ReasoningKind, StreamEnd,
+    Tree, TurnRequest, Usage,
 };
 use crate::engine::encode;
-use crate::engine::pipeline::{Observer, Pipeline, ResponseMode, SchemaMismatch, TraceEvent, TurnSpec, ViolationCause};
+use crate::engine::pipeline::{
+    Observer, Pipeline, ResponseMode, SchemaMismatch, TraceEvent, TurnSpec, ViolationCause, lock,
+};
 use crate::mapping::Plan;
 use crate::mapping::config::backend::BackendPlan;
 use crate::mapping::config::dialect::DialectPlan;
 use crate::mapping::config::gateway::Validation;
+use crate::mapping::policy::variants::reachable_dialects;
 use crate::mapping::source::layout::SetFile;
 use reframe_json::ViolationKind;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 #[derive(Default)]
 pub struct WitnessResult {
@@ -30,13 +33,8 @@ pub fn check_witnesses(plan: &Plan) -> WitnessResult {
     let mut result = WitnessResult::default();
     let Some(backend) = plan.backends.first() else { return result };
     let mut unsatisfiable: Vec<Unsatisfiable> = Vec::new();
-    let mut seen: Vec<&Arc<DialectPlan>> = Vec::new();
-    let routes = plan.gateway.routes.iter().filter(|r| r.validation != Validation::Off);
-    for (dialect, client) in routes.flat_map(|r| r.variants.reachable_dialects()) {
-        if seen.iter().any(|known| Arc::ptr_eq(known, dialect)) {
-            continue;
-        }
-        seen.push(dialect);
+    let reachable = reachable_dialects(plan.gateway.routes.iter().filter(|r| r.validation != Validation::Off));
+    for &(_, dialect, ref client) in &reachable {
         let attempts = Arc::new(Mutex::new(Attempts::default()));
         for turn in witness_turns() {
             run_turn(backend, dialect, &turn, &attempts);
@@ -46,7 +44,7 @@ pub fn check_witnesses(plan: &Plan) -> WitnessResult {
             let detailed = Fault { code: Some("code".into()), ..Fault::new(*kind, "what went wrong").param("param") };
             check_error(dialect, &detailed, &attempts);
         }
-        let attempts = std::mem::take(&mut *attempts.lock().unwrap_or_else(PoisonError::into_inner));
+        let attempts = std::mem::take(&mut *lock(&attempts));
         result.shapes += attempts.frames.len();
         for mismatch in attempts.unsatisfiable() {
             let location = locate_mismatch(&mismatch, dialect, plan);
@@ -61,7 +59,8 @@ pub fn check_witnesses(plan: &Plan) -> WitnessResult {
             }
         }
     }
-    result.found = unsatisfiable.iter().map(|u| u.diagnostic(&seen, &plan.sources)).collect();
+    let all: Vec<&Arc<DialectPlan>> = reachable.iter().map(|(_, dialect, _)| *dialect).collect();
+    result.found = unsatisfiable.iter().map(|u| u.diagnostic(&all, &plan.sources)).collect();
     result
 }
 
@@ -164,20 +163,17 @@ impl Attempts {
     }
 }
 
-struct AttemptRecorder(Arc<Mutex<Attempts>>);
-
-impl Observer for AttemptRecorder {
+impl Observer for Attempts {
     fn on(&mut self, event: TraceEvent) {
-        let mut attempts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match event {
             TraceEvent::Violation(violation) => {
                 if let ViolationCause::Schema(mismatch) = &violation.cause {
-                    attempts.violating = Some(mismatch.template);
-                    attempts.record(mismatch.template, Some(SchemaMismatch::clone(mismatch)));
+                    self.violating = Some(mismatch.template);
+                    self.record(mismatch.template, Some(SchemaMismatch::clone(mismatch)));
                 }
             }
-            TraceEvent::Frame(_, span) | TraceEvent::Body(_, span) if attempts.violating.take() != Some(span) => {
-                attempts.record(span, None);
+            TraceEvent::Frame(_, span) | TraceEvent::Body(_, span) if self.violating.take() != Some(span) => {
+                self.record(span, None);
             }
             _ => {}
         }
@@ -200,7 +196,7 @@ fn run_turn(
             now_ms: 1_767_225_600_000,
             ..runner::test_turn_spec(backend, dialect, request, mode)
         };
-        let mut pipeline = Pipeline::new(spec).with_observer(Box::new(AttemptRecorder(attempts.clone())));
+        let mut pipeline = Pipeline::new(spec).with_observer(Box::new(attempts.clone()));
         pipeline.begin();
         for event in &turn.events {
             pipeline.push_event(event.clone(), 1_767_225_600_007);
@@ -225,7 +221,7 @@ fn check_error(dialect: &DialectPlan, fault: &Fault, attempts: &Arc<Mutex<Attemp
         violation,
         data: Some(data),
     });
-    attempts.lock().unwrap_or_else(PoisonError::into_inner).record(template, mismatch);
+    lock(attempts).record(template, mismatch);
 }
 
 /// A synthetic turn.
@@ -255,9 +251,9 @@ fn witness_turns() -> Vec<WitnessTurn> {
         vec![
             text("before "),
             text("a"),
-            annotation("url"),
-            annotation("file"),
-            annotation("other"),
+            annotation(AnnotationKind::Url),
+            annotation(AnnotationKind::File),
+            annotation(AnnotationKind::Other),
             finish(Finish::Stop),
         ],
         vec![logprobs(), text("a"), finish(Finish::Stop)],
@@ -314,17 +310,18 @@ fn encrypted_reasoning() -> Event {
     Event::Reasoning { choice: 0, item: None, kind: ReasoningKind::Raw, part: None, delta: None, encrypted }
 }
 
-fn annotation(kind: &str) -> Event {
-    let annotation = Annotation(Tree::map([
-        ("kind", Tree::from(kind)),
-        ("url", Tree::from("https://example.com/")),
-        ("title", Tree::from("title")),
-        ("file", Tree::from("file")),
-        ("name", Tree::from("name")),
-        ("start", Tree::from(0i64)),
-        ("end", Tree::from(1i64)),
-        ("index", Tree::from(0i64)),
-    ]));
+fn annotation(kind: AnnotationKind) -> Event {
+    let annotation = Annotation {
+        kind: Some(kind),
+        url: Some("https://example.com/".into()),
+        title: Some("title".into()),
+        file: Some("file".into()),
+        name: Some("name".into()),
+        start: Some(0),
+        end: Some(1),
+        index: Some(0),
+        value: None,
+    };
     Event::Annotation { choice: 0, item: None, annotation }
 }
 

@@ -1,5 +1,6 @@
 //! `reframe explain --frame N`: everything about one frame, from the raw event to its bytes.
 
+use super::columns::aligned;
 use crate::diagnostics::schema_message;
 use crate::diagnostics::{Sources, Span};
 use crate::domain::Tree;
@@ -80,12 +81,8 @@ impl FrameReport {
         if rows.is_empty() {
             self.line("  none".into());
         }
-        let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-        let width = |c: usize| rows.iter().filter_map(|r| r.get(c)).map(|cell| cell.chars().count()).max().unwrap_or(0);
-        let widths: Vec<usize> = (0..columns).map(width).collect();
-        for row in &rows {
-            let cells: Vec<String> = row.iter().zip(&widths).map(|(cell, w)| format!("{cell:<w$}")).collect();
-            self.line(format!("  {}", cells.join("  ").trim_end()));
+        for line in aligned(&rows, usize::MAX).lines() {
+            self.line(format!("  {line}"));
         }
     }
 }

@@ -1,5 +1,6 @@
 //! `reframe explain --policies`: the effective policies, where each was set, and which settings it overrides.
 
+use super::columns::aligned;
 use super::input::{Target, TargetScope};
 use crate::diagnostics::{Sources, or_list};
 use crate::mapping::Plan;
@@ -151,30 +152,24 @@ fn table(resolved: &ResolvedPolicies, sources: &Sources) -> String {
         let own = resolved.custom.iter().any(|p| p.name == name);
         let (value, by) = match settings.next() {
             Some(setting) => (setting.value.clone(), set_by(setting, sources)),
-            None => {
-                (default(resolved, &name), if own { "default of the dialect" } else { "built-in default" }.to_owned())
-            }
+            None => (
+                resolved.policies.text(&name),
+                if own { "default of the dialect" } else { "built-in default" }.to_owned(),
+            ),
         };
         let over: Vec<String> = settings.map(|s| format!("{} {}", set_by(s, sources), quoted(&s.value))).collect();
         let mut lines = wrapped(quoted(&value)).into_iter();
         rows.push([name, lines.next().unwrap_or_default(), by, over.join(", ")]);
         rows.extend(lines.map(|line| [String::new(), line, String::new(), String::new()]));
     }
-    aligned(&rows)
+    aligned(&rows, usize::MAX)
 }
 
 fn offered(choices: &[HeaderChoice], sources: &Sources) -> String {
     let mut rows = vec![["header", "policy", "values", "allowed by"].map(str::to_owned)];
     let words = |choice: &HeaderChoice| or_list(choice.words.iter().map(String::as_str));
     rows.extend(choices.iter().map(|c| [c.header.clone(), c.policy.clone(), words(c), sources.show(c.span)]));
-    aligned(&rows)
-}
-
-fn default(resolved: &ResolvedPolicies, name: &str) -> String {
-    match resolved.policies.value(name) {
-        Some(word) => word.as_str().unwrap_or_default().to_owned(),
-        None => resolved.policies.finish_precedence.iter().map(|f| f.name()).collect::<Vec<_>>().join(", "),
-    }
+    aligned(&rows, usize::MAX)
 }
 
 fn set_by(setting: &Setting, sources: &Sources) -> String {
@@ -203,14 +198,4 @@ fn wrapped(value: &str) -> Vec<String> {
         }
     }
     lines
-}
-
-fn aligned(rows: &[[String; 4]]) -> String {
-    let width = |column: usize| rows.iter().map(|r| r[column].trim_end().chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..4).map(width).collect();
-    let line = |row: &[String; 4]| {
-        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{:<width$}", cell.trim_end()));
-        format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
-    };
-    rows.iter().map(line).collect()
 }

@@ -1,6 +1,7 @@
 //! The table of `reframe explain`: the result of each raw event, the YAML lines that produced it, and the policies
 //! that affected it.
 
+use super::columns::aligned;
 use crate::cli::check::count_noun;
 use crate::diagnostics::{Sources, Span};
 use crate::domain::{FrameBody, MomentKind};
@@ -26,20 +27,9 @@ pub fn table(test_turn: &TestTurn, trace: &[TraceEntry], resolved: &ResolvedPoli
     };
     trace.iter().for_each(|one| rows.on_event(one));
     rows.flush();
-    let head = HEADER.map(str::to_owned);
-    let width = |column: usize| {
-        let widths = rows.rows.iter().chain([&head]).map(|r| r[column].chars().count());
-        // Names of backend events are never truncated.
-        widths.max().unwrap_or(0).min(if column == 0 { usize::MAX } else { MAX_WIDTH })
-    };
-    let widths: Vec<usize> = (0..HEADER.len()).map(width).collect();
-    let mut text = String::new();
-    for row in [&head].into_iter().chain(&rows.rows) {
-        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
-        text.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
-        text.push('\n');
-    }
-    text
+    rows.rows.insert(0, HEADER.map(str::to_owned));
+    // Names of backend events, in the first column, are never truncated.
+    aligned(&rows.rows, MAX_WIDTH)
 }
 
 /// Builds the rows. A column that has not changed since the last row stays empty.

@@ -6,7 +6,7 @@ use crate::mapping::grammar::notation::Spanned;
 use crate::mapping::source::field_reader::LoadContext;
 use crate::mapping::source::yaml;
 use crate::mapping::source::yaml::{Node, YamlKind};
-use reframe_json::{Schema, SchemaError, SchemaSet, pointer_tokens};
+use reframe_json::{Schema, SchemaError, SchemaSet};
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -117,7 +117,10 @@ impl<'s> SchemaCache<'s> {
     fn locate(&self, document: &str, pointer: &str, cx: LoadContext) -> Option<Span> {
         let mut parsed = self.parsed.borrow_mut();
         let root = parsed.entry(document.to_owned()).or_insert_with(|| read(document, cx)).clone()?;
-        span_at_pointer(&root, pointer)
+        let (node, key, is_found) = root.follow(pointer);
+        // Point at a scalar value, or at the key of a map or list.
+        let span = if matches!(node.kind, YamlKind::Map(_) | YamlKind::List(_)) { key } else { node.span };
+        is_found.then_some(span)
     }
 
     fn is_caused_by_unreadable(&self, reference: &str, error: &SchemaError) -> bool {
@@ -143,11 +146,6 @@ impl<'s> SchemaCache<'s> {
             }
             SchemaError::Invalid { document, pointer, message } => {
                 let keyword = pointer.rsplit('/').next().unwrap_or_default();
-                // Schemas are validated by the meta-schema, and such messages are about the meta-schema.
-                let message = match message.contains("keyword") || message.contains("schemas") {
-                    true => format!("JSON Schema does not allow this value of `{keyword}`"),
-                    false => message,
-                };
                 let span = self.locate(&document, &pointer, cx).unwrap_or(span);
                 let diagnostic = Diagnostic::new(Code::BadSchema, span, message);
                 match keyword {
@@ -166,40 +164,13 @@ fn stem(name: &str) -> &str {
 
 /// The schemas that are defined in the dialect's `events.json`.
 fn definitions(folder: &str, cx: LoadContext) -> Vec<String> {
-    let name = format!("schemas/{folder}/events.json");
-    let source = cx.sources.iter().find(|(_, s)| s.name == name);
-    let root = source.and_then(|(file, source)| yaml::parse(file, &source.text, &Findings::default()));
-    match root.as_ref().and_then(|root| root.get("$defs")).map(|node| &node.kind) {
-        Some(YamlKind::Map(entries)) => entries.iter().map(|entry| entry.key.clone()).collect(),
-        _ => Vec::new(),
-    }
+    let root = read(&format!("{folder}/events.json"), cx);
+    let entries = root.as_ref().and_then(|root| root.get("$defs")?.as_map()).unwrap_or_default();
+    entries.iter().map(|entry| entry.key.clone()).collect()
 }
 
 fn read(document: &str, cx: LoadContext) -> Option<Rc<Node>> {
     let name = format!("schemas/{document}");
     let (file, source): (FileId, _) = cx.sources.iter().find(|(_, s)| s.name == name)?;
     yaml::parse(file, &source.text, &Findings::default()).map(Rc::new)
-}
-
-fn span_at_pointer(root: &Node, pointer: &str) -> Option<Span> {
-    let (mut node, mut span) = (root, root.span);
-    for step in pointer_tokens(pointer) {
-        node = match &node.kind {
-            YamlKind::Map(entries) => {
-                let entry = entries.iter().find(|e| e.key == step)?;
-                span = entry.key_span;
-                &entry.value
-            }
-            YamlKind::List(items) => {
-                let item = items.get(step.parse::<usize>().ok()?)?;
-                span = item.span;
-                item
-            }
-            YamlKind::Null | YamlKind::Bool(_) | YamlKind::Int(_) | YamlKind::Float(_) | YamlKind::Text(_) => {
-                return None;
-            }
-        };
-    }
-    // Point at a scalar value, or at the key of a map or list.
-    Some(if matches!(node.kind, YamlKind::Map(_) | YamlKind::List(_)) { span } else { node.span })
 }

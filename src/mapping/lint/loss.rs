@@ -25,6 +25,7 @@ use crate::mapping::config::backend::{BackendPlan, Transport};
 use crate::mapping::config::capabilities::{OPTIONAL_FIELDS, OnUnsupported};
 use crate::mapping::config::dialect::DialectPlan;
 use crate::mapping::config::route::RoutePlan;
+use crate::mapping::policy::variants::reachable_dialects;
 
 /// The features that are lost between a backend and the dialect of a route.
 #[derive(Debug)]
@@ -85,11 +86,9 @@ pub fn check(plan: &Plan) -> Vec<Loss> {
     let routes = &plan.gateway.routes;
     // Default clients first: most other clients have the same losses.
     let defaults = routes.iter().filter_map(|r| Some((r, r.variants.default_dialect()?, String::new())));
-    let chosen =
-        routes.iter().flat_map(|r| r.variants.reachable_dialects().into_iter().map(move |(d, client)| (r, d, client)));
     let mut losses: Vec<Loss> = Vec::new();
     let mut seen: Vec<(&RoutePlan, &DialectPlan)> = Vec::new();
-    for (route, dialect, client) in defaults.chain(chosen) {
+    for (route, dialect, client) in defaults.chain(reachable_dialects(routes)) {
         if seen.iter().any(|(_, known)| std::ptr::eq(*known, &**dialect)) {
             continue;
         }

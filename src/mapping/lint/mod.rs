@@ -18,6 +18,7 @@ use super::config::dialect::DialectPlan;
 use super::config::profile::Profile;
 use super::config::profile_patch::PatchedDialect;
 use super::load::Plan;
+use super::policy::variants::reachable_dialects;
 use super::source::field_reader::LoadContext;
 use super::source::files::MappingFiles;
 use super::source::yaml::Node;
@@ -60,20 +61,12 @@ pub(super) fn run(
 impl<'s> LintContext<'s> {
     /// The compiled dialects that clients of the routes can get, each once.
     fn reachable_dialects(&self) -> Vec<(&'s DialectPlan, &'s PatchedDialect)> {
-        let mut reachable: Vec<(&DialectPlan, &PatchedDialect)> = Vec::new();
-        for (dialect, _) in self.plan.gateway.routes.iter().flat_map(|r| r.variants.reachable_dialects()) {
-            let Some(patched_dialect) = self.patched_dialect(&dialect.name, dialect.profile.as_deref()) else {
-                continue;
-            };
-            if !reachable.iter().any(|(known, _)| std::ptr::eq(*known, &**dialect)) {
-                reachable.push((dialect, patched_dialect));
-            }
-        }
-        reachable
+        let reachable = reachable_dialects(&self.plan.gateway.routes).into_iter();
+        reachable.filter_map(|(_, dialect, _)| Some((&**dialect, self.patched_dialect(dialect)?))).collect()
     }
 
-    fn patched_dialect(&self, dialect: &str, profile: Option<&str>) -> Option<&'s PatchedDialect> {
-        self.patched_dialects.iter().find(|p| p.dialect == dialect && p.profile.as_deref() == profile)
+    fn patched_dialect(&self, plan: &DialectPlan) -> Option<&'s PatchedDialect> {
+        self.patched_dialects.iter().find(|p| p.dialect == plan.name && p.profile == plan.profile)
     }
 }
 

@@ -4,7 +4,7 @@
 use super::resolve::ResolvedPolicies;
 use crate::diagnostics::{Code, Diagnostic, Span};
 use crate::mapping::source::field_reader::LoadContext;
-use crate::mapping::source::yaml::{Entry, Node, YamlKind};
+use crate::mapping::source::yaml::{Entry, Node};
 use std::sync::Arc;
 
 pub struct DialectIndex<'d> {
@@ -101,6 +101,6 @@ impl<'d> DialectIndex<'d> {
 
 impl Declaration<'_> {
     fn has_value(&self, value: &str) -> bool {
-        matches!(&self.values.kind, YamlKind::List(list) if list.iter().any(|v| v.as_text() == Some(value)))
+        self.values.as_list().is_some_and(|list| list.iter().any(|v| v.as_text() == Some(value)))
     }
 }

@@ -4,6 +4,7 @@
 use super::resolve::ResolvedPolicies;
 use crate::diagnostics::Span;
 use crate::mapping::config::dialect::DialectPlan;
+use crate::mapping::config::route::RoutePlan;
 use std::sync::Arc;
 
 /// The variants of a route. The first group is for clients that match no user-agent rule; the others follow the order
@@ -63,19 +64,23 @@ impl RouteVariants {
     pub fn default_dialect(&self) -> Option<&Arc<DialectPlan>> {
         Some(&self.default_variant()?.plan)
     }
+}
 
-    /// Each compiled dialect that a client can get, with a description of the first such client.
-    pub fn reachable_dialects(&self) -> Vec<(&Arc<DialectPlan>, String)> {
-        let mut found: Vec<(&Arc<DialectPlan>, String)> = Vec::new();
-        for group in &self.0 {
+/// Each compiled dialect that a client of these routes can get, once, with a description of the first such client.
+pub fn reachable_dialects<'p>(
+    routes: impl IntoIterator<Item = &'p RoutePlan>,
+) -> Vec<(&'p RoutePlan, &'p Arc<DialectPlan>, String)> {
+    let mut found: Vec<(&RoutePlan, &Arc<DialectPlan>, String)> = Vec::new();
+    for route in routes {
+        for group in &route.variants.0 {
             for (at, variant) in group.variants.iter().enumerate() {
-                if !found.iter().any(|(plan, _)| Arc::ptr_eq(plan, &variant.plan)) {
-                    found.push((&variant.plan, group.client(at)));
+                if !found.iter().any(|(_, dialect, _)| Arc::ptr_eq(dialect, &variant.plan)) {
+                    found.push((route, &variant.plan, group.client(at)));
                 }
             }
         }
-        found
     }
+    found
 }
 
 /// Case-insensitive search; an empty word matches nothing.

@@ -80,11 +80,7 @@ fn overlaps(read: &str, variable: &str) -> bool {
 
 fn influence(resolved: &ResolvedPolicies, name: String, kind: InfluenceKind) -> PolicyInfluence<'_> {
     let setting = resolved.settings.iter().rev().find(|s| s.name == name);
-    let value = match (resolved.policies.value(&name), setting) {
-        (Some(value), _) => value.as_str().unwrap_or_default().to_owned(),
-        (None, Some(set)) => set.value.clone(),
-        (None, None) => resolved.policies.finish_precedence.iter().map(|f| f.name()).collect::<Vec<_>>().join(", "),
-    };
+    let value = resolved.policies.text(&name);
     let custom = resolved.custom.iter().find(|p| p.name == name).and_then(|p| p.values.first());
     let built_in = BUILT_IN.iter().find(|p| p.name == name);
     let is_default = match (custom, built_in) {

@@ -227,14 +227,12 @@ impl DialectLocator<'_> {
                 let (policy, word) = text.split_once(" == ")?;
                 Some(self.policy(policy)? == word.strip_prefix('\'')?.strip_suffix('\'')?)
             });
-            let candidates = match settled {
-                Some(true) => ["then", "then"],
-                Some(false) => ["else", "else"],
-                None => ["then", "else"],
+            let candidates: &[&str] = match settled {
+                Some(true) => &["then"],
+                Some(false) => &["else"],
+                None => &["then", "else"],
             };
-            let mut candidates: Vec<&Node> = candidates.iter().filter_map(|candidate| node.get(candidate)).collect();
-            candidates.dedup_by(|a, b| std::ptr::eq(*a, *b));
-            return candidates;
+            return candidates.iter().filter_map(|candidate| node.get(candidate)).collect();
         }
         let cases = node.as_map().unwrap_or_default();
         let settled = node.get("$switch").and_then(Node::as_text).and_then(|text| self.policy(text));
@@ -302,13 +300,8 @@ fn element<'n>(cursor: &Cursor<'n>, index: usize, length: usize) -> Option<Curso
     if let Some(each) = cursor.node.get("do").filter(|_| cursor.node.get("$each").is_some()) {
         return Some(Cursor { node: each, span: cursor.span });
     }
-    match &cursor.node.kind {
-        YamlKind::List(items) if items.len() == length => {
-            items.get(index).map(|item| Cursor { node: item, span: item.span })
-        }
-        YamlKind::List(_) | YamlKind::Map(_) => None,
-        YamlKind::Null | YamlKind::Bool(_) | YamlKind::Int(_) | YamlKind::Float(_) | YamlKind::Text(_) => None,
-    }
+    let item = cursor.node.as_list().filter(|items| items.len() == length)?.get(index)?;
+    Some(Cursor { node: item, span: item.span })
 }
 
 /// The span of the key; of the value if a patch replaced it.

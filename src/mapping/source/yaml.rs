@@ -32,27 +32,18 @@ pub struct Entry {
 
 impl Node {
     pub fn as_text(&self) -> Option<&str> {
-        match &self.kind {
-            YamlKind::Text(text) => Some(text),
-            YamlKind::Null
-            | YamlKind::Bool(_)
-            | YamlKind::Int(_)
-            | YamlKind::Float(_)
-            | YamlKind::List(_)
-            | YamlKind::Map(_) => None,
-        }
+        let YamlKind::Text(text) = &self.kind else { return None };
+        Some(text)
     }
 
     pub fn as_map(&self) -> Option<&[Entry]> {
-        match &self.kind {
-            YamlKind::Map(entries) => Some(entries),
-            YamlKind::Null
-            | YamlKind::Bool(_)
-            | YamlKind::Int(_)
-            | YamlKind::Float(_)
-            | YamlKind::List(_)
-            | YamlKind::Text(_) => None,
-        }
+        let YamlKind::Map(entries) = &self.kind else { return None };
+        Some(entries)
+    }
+
+    pub fn as_list(&self) -> Option<&[Node]> {
+        let YamlKind::List(items) = &self.kind else { return None };
+        Some(items)
     }
 
     /// The items of a list; any other value counts as a list of one.
@@ -79,6 +70,22 @@ impl Node {
     /// be resolved either.
     pub fn misspells(&self, key: &str) -> bool {
         self.entry_or_typo(key).is_some_and(|entry| entry.key != key)
+    }
+
+    /// Follows a JSON pointer as far as it leads: the last node, the span of its key or element, and whether the pointer
+    /// ends there.
+    pub fn follow(&self, pointer: &str) -> (&Node, Span, bool) {
+        let (mut node, mut span) = (self, self.span);
+        for step in reframe_json::pointer_tokens(pointer) {
+            let next = match &node.kind {
+                YamlKind::Map(entries) => entries.iter().find(|e| e.key == step).map(|e| (&e.value, e.key_span)),
+                YamlKind::List(items) => step.parse().ok().and_then(|at: usize| items.get(at)).map(|n| (n, n.span)),
+                YamlKind::Null | YamlKind::Bool(_) | YamlKind::Int(_) | YamlKind::Float(_) | YamlKind::Text(_) => None,
+            };
+            let Some(next) = next else { return (node, span, false) };
+            (node, span) = next;
+        }
+        (node, span, true)
     }
 
     /// Visits this node and all below it, each with the key above it.

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::set::SchemaError;
 use super::subschemas::direct_subschemas;
-use super::violation::{message, most_specific};
+use super::violation::{ViolationKind, message, most_specific};
 use crate::escape_pointer_token;
 
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
@@ -32,7 +32,16 @@ fn dialect(document: &Value) -> Result<(), DocumentError> {
 fn grammar(document: &Value) -> Result<(), DocumentError> {
     jsonschema::draft202012::meta::validate(document).map_err(|error| {
         let error = most_specific(&error);
-        (error.instance_path().to_string(), message(error))
+        let pointer = error.instance_path().to_string();
+        let message = match ViolationKind::of(error) {
+            // The alternatives are those of the meta-schema, which the author of a schema does not know.
+            ViolationKind::Rejected => {
+                let keyword = pointer.rsplit('/').next().unwrap_or_default();
+                format!("JSON Schema does not allow this value of `{keyword}`")
+            }
+            _ => message(error),
+        };
+        (pointer, message)
     })
 }
 

@@ -48,7 +48,7 @@ impl SchemaViolation {
 }
 
 impl ViolationKind {
-    fn of(error: &ValidationError<'_>) -> ViolationKind {
+    pub(super) fn of(error: &ValidationError<'_>) -> ViolationKind {
         use ValidationErrorKind as Error;
         let count = |limit: &u64, one: &str, many: &str| format!("{limit} {}", if *limit == 1 { one } else { many });
         let characters = |limit| count(limit, "character", "characters");

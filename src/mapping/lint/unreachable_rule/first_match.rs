@@ -4,7 +4,7 @@ use super::{LintContext, report};
 use crate::diagnostics::Span;
 use crate::mapping::config::models::{Model, ModelMatch};
 use crate::mapping::source::layout::SetFile;
-use crate::mapping::source::yaml::{Node, YamlKind};
+use crate::mapping::source::yaml::Node;
 
 pub(super) fn check(context: &LintContext) {
     let models = &context.plan.gateway.models;
@@ -19,8 +19,7 @@ pub(super) fn check(context: &LintContext) {
         }
     }
     for script in context.files.of(SetFile::Script) {
-        let Some(YamlKind::List(nodes)) = script.get("steps").map(|n| &n.kind) else { continue };
-        steps(nodes, context);
+        steps(script.get("steps").and_then(|n| n.as_list()).unwrap_or_default(), context);
     }
 }
 
