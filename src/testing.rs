@@ -13,8 +13,8 @@ pub mod diagnostics {
 }
 pub mod domain {
     pub use crate::domain::{
-        Annotation, CallKind, Delta, Event, Fault, FaultKind, Finish, Frame, FrameBody, Merge, Moment, MomentKind,
-        Policies, ReasoningKind, Scope, StreamEnd, StreamFormat, ToolAliases, Tree, TurnRequest, Usage,
+        Annotation, AnnotationKind, CallKind, Delta, Event, Fault, FaultKind, Finish, Frame, FrameBody, Merge, Moment,
+        MomentKind, Policies, ReasoningKind, Scope, StreamEnd, StreamFormat, ToolAliases, Tree, TurnRequest, Usage,
     };
     pub mod emit {
         pub use crate::domain::emit::{

@@ -10,6 +10,7 @@ mod validate;
 
 use crate::reload::{Base, Layers};
 use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
+use std::fmt::Display;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -61,36 +62,32 @@ pub fn run() -> ExitCode {
             return ExitCode::from(if error.use_stderr() { EXIT_ERROR } else { EXIT_OK });
         }
     };
-    let layers = match layers(args.mappings, args.add) {
-        Ok(layers) => layers,
-        Err(message) => {
-            eprintln!("error: {message}");
-            return ExitCode::from(EXIT_ERROR);
+    ExitCode::from(run_command(args).unwrap_or_else(|message| {
+        eprintln!("{message}");
+        EXIT_ERROR
+    }))
+}
+
+/// Returns the exit code, or why the command could not run, as it is printed.
+fn run_command(args: Args) -> Result<u8, String> {
+    let layers = layers(args.mappings, args.add).map_err(error)?;
+    let overrides = args.serve.overrides().map_err(error)?;
+    match args.command.unwrap_or(Command::Serve) {
+        Command::Serve => {
+            args.serve.check_port().map_err(error)?;
+            serve::run(layers, overrides, args.serve.poll()).map_err(error)
         }
-    };
-    let overrides = match args.serve.overrides() {
-        Ok(overrides) => overrides,
-        Err(message) => {
-            eprintln!("error: {message}");
-            return ExitCode::from(EXIT_ERROR);
-        }
-    };
-    let command = args.command.unwrap_or(Command::Serve);
-    let ready = if matches!(command, Command::Serve) { args.serve.check_port() } else { Ok(()) };
-    if let Err(message) = ready {
-        eprintln!("error: {message}");
-        return ExitCode::from(EXIT_ERROR);
-    }
-    let code = match command {
-        Command::Serve => serve::run(layers, overrides, args.serve.poll()),
         Command::Check(args) => check::run(&args, &layers, &overrides),
         Command::Test(args) => test::run(&args, &layers),
         Command::Explain(args) => explain::run(&args, &layers, &overrides),
         Command::Openapi(args) => openapi::run(&args, layers, overrides),
         Command::Validate(args) => validate::run(&args, &layers),
         Command::Schema(args) => schema::run(&args),
-    };
-    ExitCode::from(code)
+    }
+}
+
+fn error(message: impl Display) -> String {
+    format!("error: {message}")
 }
 
 /// The command line, with the server options hidden in the help of the other commands. A subcommand that defines an
@@ -128,14 +125,11 @@ fn set_name(layers: &Layers) -> String {
 
 /// Prints a report and returns the exit code. A reader that closes the pipe early (`| head`) is no error; any other
 /// failure to write is.
-fn print_report(text: &str, code: u8) -> u8 {
+fn print_report(text: &str, code: u8) -> Result<u8, String> {
     let mut out = std::io::stdout();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            eprintln!("error: cannot write the report: {error}");
-            EXIT_ERROR
-        }
-        Ok(()) | Err(_) => code,
+        Err(cause) if cause.kind() != ErrorKind::BrokenPipe => Err(error(format!("cannot write the report: {cause}"))),
+        Ok(()) | Err(_) => Ok(code),
     }
 }
 

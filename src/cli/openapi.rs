@@ -1,12 +1,11 @@
 //! `reframe openapi`: prints or writes the OpenAPI document of a set, or checks whether the written file is current.
 
-use super::{EXIT_ERROR, EXIT_FINDINGS, EXIT_OK, use_colour};
+use super::{EXIT_FINDINGS, EXIT_OK, error, print_report, use_colour};
 use crate::mapping::Overrides;
 use crate::openapi;
 use crate::reload::{Layers, Reloader};
 use clap::Args;
 use std::fs;
-use std::io::{self, Write};
 use std::path::PathBuf;
 
 #[derive(Args)]
@@ -22,41 +21,24 @@ pub struct OpenapiArgs {
     file: PathBuf,
 }
 
-pub fn run(args: &OpenapiArgs, layers: Layers, overrides: Overrides) -> u8 {
-    let reloader = match Reloader::open(layers, overrides) {
-        Ok(reloader) => reloader,
-        Err(error) => {
-            eprintln!("{}", error.render(use_colour()));
-            return EXIT_ERROR;
-        }
-    };
+pub fn run(args: &OpenapiArgs, layers: Layers, overrides: Overrides) -> Result<u8, String> {
+    let reloader = Reloader::open(layers, overrides).map_err(|error| error.render(use_colour()))?;
     // Without the generation, which would make the file stale after every edit.
     let text = openapi::json_text(&openapi::document(&reloader.current().plan, None));
     let shown = args.file.display();
     if args.check {
-        return match fs::read_to_string(&args.file) {
-            Ok(written) if written == text => EXIT_OK,
-            Ok(_) => {
-                eprintln!("{shown} is stale; run `reframe openapi --write`");
-                EXIT_FINDINGS
-            }
-            Err(error) => {
-                eprintln!("error: {shown}: {error}\nhelp: run `reframe openapi --write`");
-                EXIT_ERROR
-            }
-        };
+        let written = fs::read_to_string(&args.file);
+        let written = written.map_err(|e| error(format!("{shown}: {e}\nhelp: run `reframe openapi --write`")))?;
+        if written != text {
+            eprintln!("{shown} is stale; run `reframe openapi --write`");
+            return Ok(EXIT_FINDINGS);
+        }
+        return Ok(EXIT_OK);
     }
     if args.write {
         let folder = args.file.parent().filter(|f| !f.as_os_str().is_empty());
         let written = folder.map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&args.file, &text));
-        return match written {
-            Ok(()) => EXIT_OK,
-            Err(error) => {
-                eprintln!("error: {shown}: {error}");
-                EXIT_ERROR
-            }
-        };
+        return written.map(|()| EXIT_OK).map_err(|e| error(format!("{shown}: {e}")));
     }
-    let _ = io::stdout().write_all(text.as_bytes());
-    EXIT_OK
+    print_report(&text, EXIT_OK)
 }

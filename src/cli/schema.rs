@@ -1,7 +1,7 @@
 //! `reframe schema`: the JSON Schemas of mapping files, and the reference generated from the same doc comments.
 
 use super::check::count_noun;
-use super::{EXIT_ERROR, EXIT_FINDINGS, EXIT_OK, print_report};
+use super::{EXIT_FINDINGS, EXIT_OK, error, print_report};
 use crate::mapping::spec::{FILE_KINDS, FileKind, reference};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
@@ -26,11 +26,11 @@ struct GeneratedFile {
     text: String,
 }
 
-pub fn run(args: &SchemaArgs) -> u8 {
+pub fn run(args: &SchemaArgs) -> Result<u8, String> {
     let kind = args.kind.as_deref().and_then(FileKind::find);
     match (args.write, args.check, kind) {
         (true, ..) => write(&generated_files(kind)),
-        (false, true, _) => check(&generated_files(kind)),
+        (false, true, _) => Ok(check(&generated_files(kind))),
         (false, false, Some(kind)) => print_report(&text(kind), EXIT_OK),
         (false, false, None) => print_report(&list(), EXIT_OK),
     }
@@ -56,19 +56,17 @@ fn list() -> String {
     FILE_KINDS.iter().map(|kind| format!("{:<9} {}\n", kind.name, kind.files)).collect()
 }
 
-fn write(generated_files: &[GeneratedFile]) -> u8 {
+fn write(generated_files: &[GeneratedFile]) -> Result<u8, String> {
     let mut written = 0;
     for file in generated_files.iter().filter(|file| !is_current(file)) {
         let folder = Path::new(&file.path).parent().unwrap_or(Path::new("."));
-        if let Err(error) = fs::create_dir_all(folder).and_then(|()| fs::write(&file.path, &file.text)) {
-            eprintln!("error: {}: {error}", file.path);
-            return EXIT_ERROR;
-        }
+        let written_file = fs::create_dir_all(folder).and_then(|()| fs::write(&file.path, &file.text));
+        written_file.map_err(|cause| error(format!("{}: {cause}", file.path)))?;
         println!("wrote {}", file.path);
         written += 1;
     }
     println!("{}, {written} written", count_noun(generated_files.len(), "file"));
-    EXIT_OK
+    Ok(EXIT_OK)
 }
 
 fn check(generated_files: &[GeneratedFile]) -> u8 {

@@ -1,14 +1,14 @@
 //! `reframe serve`: loads the mappings, starts the listeners and watches the files.
 
 use super::check::count_noun;
-use super::{EXIT_ERROR, EXIT_OK, set_name, use_colour};
+use super::{EXIT_OK, set_name, use_colour};
 use crate::mapping::Overrides;
-use crate::mapping::config::backend_address::SecretSource;
 use crate::mapping::config::gateway::{Auth, GatewayPlan};
 use crate::mapping::config::overrides::BackendOverride;
+use crate::mapping::config::secret::SecretSource;
 use crate::reload::watcher::{FolderWatcher, SafetyPoll};
 use crate::reload::{Cause, Layers, Reloader};
-use crate::server::admin::{Admin, AdminError};
+use crate::server::admin::Admin;
 use crate::server::listener::Listener;
 use crate::server::{AppState, Gateway, auth};
 use crate::telemetry;
@@ -87,45 +87,32 @@ fn port_variable() -> Option<String> {
 /// How long turns in flight may take to finish after a stop signal.
 const DRAIN: Duration = Duration::from_secs(10);
 
-pub fn run(layers: Layers, overrides: Overrides, poll: SafetyPoll) -> u8 {
+pub fn run(layers: Layers, overrides: Overrides, poll: SafetyPoll) -> Result<u8, String> {
     telemetry::init();
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            eprintln!("error: cannot start the async runtime: {error}");
-            return EXIT_ERROR;
-        }
-    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| format!("cannot start the async runtime: {error}"))?;
     // Before the first set is read: a SIGHUP without a handler kills the process.
     let hangups = {
         let _inside = runtime.enter();
         HangupSignals::subscribe()
     };
-    let reloader = match Reloader::open(layers, overrides) {
-        Ok(reloader) => reloader,
-        Err(error) => {
-            eprintln!("{}", error.render(use_colour()));
-            eprintln!("error: the mappings do not load, so there is nothing to serve");
-            return EXIT_ERROR;
-        }
-    };
+    let reloader = Reloader::open(layers, overrides).map_err(|error| {
+        eprintln!("{}", error.render(use_colour()));
+        "the mappings do not load, so there is nothing to serve"
+    })?;
     runtime.block_on(serve(reloader, poll, hangups))
 }
 
-async fn serve(reloader: Arc<Reloader>, poll: SafetyPoll, hangups: HangupSignals) -> u8 {
+async fn serve(reloader: Arc<Reloader>, poll: SafetyPoll, hangups: HangupSignals) -> Result<u8, String> {
     // Precedence: flag, environment, file, default.
     let addr = reloader.current().plan.gateway.listen.clone().unwrap_or_else(|| "127.0.0.1:8080".to_owned());
-    let listener = match Listener::bind(&addr).await {
-        Ok(listener) => listener,
-        Err(error) => {
-            match error.kind() {
-                io::ErrorKind::InvalidInput => eprintln!("error: `{addr}` is not HOST:PORT"),
-                _ => eprintln!("error: cannot listen on {addr}: {error}"),
-            }
-            eprintln!("help: choose another address with --listen 127.0.0.1:0 or PORT=0, which picks a free port");
-            return EXIT_ERROR;
-        }
-    };
+    let listener = Listener::bind(&addr).await.map_err(|error| {
+        let why = match error.kind() {
+            io::ErrorKind::InvalidInput => format!("`{addr}` is not HOST:PORT"),
+            _ => format!("cannot listen on {addr}: {error}"),
+        };
+        format!("{why}\nhelp: choose another address with --listen 127.0.0.1:0 or PORT=0, which picks a free port")
+    })?;
     let app_state = Arc::new(AppState::default());
     let first = reloader.current();
     first.log_warnings();
@@ -133,9 +120,10 @@ async fn serve(reloader: Arc<Reloader>, poll: SafetyPoll, hangups: HangupSignals
     app_state.client_pool.keys.seal(secret_sources(gateway));
     let remote_allowed = gateway.auth == Auth::None || auth::has_api_key(gateway, &app_state.client_pool.keys);
     if !remote_allowed && !listener.local_addr().ip().is_loopback() {
-        eprintln!("error: {addr} is not a local address and no API key is configured");
-        eprintln!("help: set REFRAME_API_KEY, or set `auth: none` in gateway.yaml to accept requests without a key");
-        return EXIT_ERROR;
+        return Err(format!(
+            "{addr} is not a local address and no API key is configured\n\
+             help: set REFRAME_API_KEY, or set `auth: none` in gateway.yaml to accept requests without a key"
+        ));
     }
     for backend in &gateway.backends {
         let source = backend.address.as_ref().and_then(|address| address.api_key.as_ref());
@@ -144,13 +132,7 @@ async fn serve(reloader: Arc<Reloader>, poll: SafetyPoll, hangups: HangupSignals
             tracing::warn!(backend = backend.name, reason = why, "the API key of the backend is missing");
         }
     }
-    let admin = match Admin::bind(gateway, &app_state.client_pool.keys).await {
-        Ok(admin) => admin,
-        Err(AdminError { why, help }) => {
-            eprintln!("error: {why}\nhelp: {help}");
-            return EXIT_ERROR;
-        }
-    };
+    let admin = Admin::bind(gateway, &app_state.client_pool.keys).await?;
     drop(first);
     let watched = reloader.clone();
     let changed = reloader.clone();
@@ -186,7 +168,7 @@ async fn serve(reloader: Arc<Reloader>, poll: SafetyPoll, hangups: HangupSignals
         () = stop_now => tracing::info!("second stop signal, dropping the requests in flight"),
     }
     tracing::info!("stopped");
-    EXIT_OK
+    Ok(EXIT_OK)
 }
 
 fn banner(reloader: &Reloader, addr: SocketAddr, admin: Option<SocketAddr>) -> String {

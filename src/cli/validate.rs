@@ -1,7 +1,7 @@
 //! `reframe validate`: checks whether a captured body or stream conforms to a dialect.
 
 use super::check::count_noun;
-use super::{EXIT_ERROR, EXIT_FINDINGS, EXIT_OK, print_report, use_colour};
+use super::{EXIT_FINDINGS, EXIT_OK, print_report, use_colour};
 use crate::capture;
 use crate::capture::{Capture, Finding, ReadError, ValidationReport};
 use crate::diagnostics::{or_list, render_all};
@@ -34,14 +34,9 @@ enum Format {
     Json,
 }
 
-pub fn run(args: &ValidateArgs, layers: &Layers) -> u8 {
-    match validate(args, layers) {
-        Ok((text, code)) => print_report(&text, code),
-        Err(message) => {
-            eprintln!("{message}");
-            EXIT_ERROR
-        }
-    }
+pub fn run(args: &ValidateArgs, layers: &Layers) -> Result<u8, String> {
+    let (text, code) = validate(args, layers)?;
+    print_report(&text, code)
 }
 
 fn validate(args: &ValidateArgs, layers: &Layers) -> Result<(String, u8), String> {

@@ -1,6 +1,6 @@
 //! Events: what a backend did, in the gateway's own closed vocabulary.
 
-use super::emit::{EmitField, EmitSpec, EmittedFields, emissions, into_text, specs, take};
+use super::emit::{EmitField, EmitSpec, EmittedFields, emissions, emit_group, into_text, specs, take};
 use super::{Fault, Finish, Merge, Tree, Usage, named_enum};
 use reframe_json::SurrogateString;
 
@@ -115,19 +115,28 @@ named_enum! {
     }
 }
 
-/// A citation, with the fields of `variables::RecordType::Annotation`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Annotation(pub Tree);
+emit_group! {
+    /// A citation.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Annotation {
+        kind: Option<AnnotationKind>,
+        url: Option<String>,
+        title: Option<String>,
+        file: Option<String>,
+        name: Option<String>,
+        start: Option<i64>,
+        end: Option<i64>,
+        index: Option<i64>,
+        value: Option<Tree>,
+    }
+}
 
-impl EmitField for Annotation {
-    const SPEC: EmitSpec = EmitSpec::Group(specs!(
-        kind: AnnotationKind, url: String, title: String, file: String, name: String,
-        start: i64, end: i64, index: i64, value: Tree,
-    ));
-
-    /// The fields that are left.
-    fn take(_: &str, fields: &mut EmittedFields) -> Option<Annotation> {
-        Some(Annotation(Tree::map(std::mem::take(fields))))
+impl Annotation {
+    /// The length of its texts and its JSON, in bytes.
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(&self) -> usize {
+        let texts = [&self.url, &self.title, &self.file, &self.name].into_iter().flatten().map(String::len);
+        texts.sum::<usize>() + self.value.as_ref().map_or(0, |value| value.to_json().len())
     }
 }
 

@@ -14,7 +14,7 @@ pub mod turn_state;
 pub mod usage;
 pub mod variables;
 
-pub use event::{Annotation, CallKind, Delta, Event, EventKind, ReasoningKind, StreamEnd};
+pub use event::{Annotation, AnnotationKind, CallKind, Delta, Event, EventKind, ReasoningKind, StreamEnd};
 pub use fault::{Fault, FaultKind, Redactor};
 pub use finish::Finish;
 pub use frame::{Frame, FrameBody, StreamFormat};
@@ -22,11 +22,12 @@ pub use moment::{Moment, MomentKind, Scope};
 pub use policy::Policies;
 pub use reframe_json::Tree;
 pub use request::{ToolAliases, TurnRequest};
-pub use turn_state::{Choice, Item, ItemKind, ItemState, Part, PartKind, TurnState};
+pub use turn_state::{Choice, Item, ItemKind, ItemState, Part, PartAnnotation, PartKind, TurnState};
 pub use usage::{Merge, Usage};
 
-/// An enum with a closed set of names, for the generated schema and reference.
-pub trait NamedEnum: Sized {
+/// An enum with a closed set of names, for readers of YAML and the generated schema and reference.
+pub trait NamedEnum: Copy {
+    fn as_name(self) -> &'static str;
     const NAMES: &'static [&'static str];
     /// What the enum selects.
     const DESCRIPTION: &'static str;
@@ -62,6 +63,10 @@ macro_rules! named_enum {
         }
 
         impl $crate::domain::NamedEnum for $name {
+            fn as_name(self) -> &'static str {
+                self.name()
+            }
+
             const NAMES: &'static [&'static str] = $name::NAMES;
             const DESCRIPTION: &'static str = concat!($($description),*).trim_ascii();
             const VALUE_DESCRIPTIONS: &'static [&'static str] = &[$(concat!($($value_description),*).trim_ascii()),*];

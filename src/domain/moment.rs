@@ -110,13 +110,13 @@ pub struct Moment {
     pub part: Option<usize>,
     /// The new text or arguments; by the policy `tool_arguments`, all arguments so far.
     pub text: String,
-    /// The annotation, or the log-probabilities of the text.
-    pub value: Tree,
+    /// The log-probabilities of the text.
+    pub logprobs: Tree,
 }
 
 impl Moment {
     pub fn turn(kind: MomentKind) -> Moment {
-        Moment { kind, choice: None, item: None, part: None, text: String::new(), value: Tree::Null }
+        Moment { kind, choice: None, item: None, part: None, text: String::new(), logprobs: Tree::Null }
     }
 
     pub fn choice(kind: MomentKind, choice: usize) -> Moment {

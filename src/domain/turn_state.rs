@@ -1,6 +1,6 @@
 //! The state of a turn. `turn/` writes it; dialects read it through the variables of `variables/`.
 
-use super::{CallKind, Fault, Finish, Tree, Usage, named_enum};
+use super::{Annotation, CallKind, Fault, Finish, Tree, Usage, named_enum};
 
 #[derive(Clone, Debug, Default)]
 pub struct TurnState {
@@ -50,11 +50,19 @@ pub struct Part {
     pub index: usize,
     pub kind: PartKind,
     pub text: String,
-    pub annotations: Vec<Tree>,
+    pub annotations: Vec<PartAnnotation>,
     pub logprobs: Vec<Tree>,
     pub open: bool,
     /// The backend's index of the part, if it sends one.
     pub backend_index: Option<usize>,
+}
+
+/// An annotation in its part.
+#[derive(Clone, Debug)]
+pub struct PartAnnotation {
+    pub annotation: Annotation,
+    /// Characters of the choice before the part. Dialects that concatenate parts add it to the offsets.
+    pub shift: usize,
 }
 
 named_enum! {

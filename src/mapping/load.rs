@@ -12,14 +12,16 @@ use super::config::profile_patch::PatchedDialect;
 use super::config::schemas::{CompiledSchemas, SchemaCache};
 use super::config::script;
 use super::config::script::ScriptPlan;
+use super::config::shared::Shared;
 use super::config::transcript::Transcript;
+use super::grammar::FromNode;
 use super::language::table::Tables;
 use super::lint;
 use super::policy::owners::DialectIndex;
 use super::policy::precedence;
 use super::policy::resolve::ResolvedPolicies;
 use super::provenance::values::DialectSources;
-use super::source::field_reader::{FieldReader, LoadContext};
+use super::source::field_reader::LoadContext;
 use super::source::files::MappingFiles;
 use super::source::layout::SetFile;
 use super::source::yaml::{Entry, Node};
@@ -128,15 +130,9 @@ fn compile(
     if let Some(previous) = previous.filter(|p| p.hash == schemas_hash) {
         cache.reuse(previous);
     }
-    let no_entries: &[Entry] = &[];
-    let (shared_tables, shared_fragments) = match files.shared().and_then(|n| FieldReader::of(n, "shared.yaml", cx)) {
-        Some(fields) => {
-            let found = (Tables::parse(fields.map("tables"), cx), fields.map("fragments"));
-            fields.finish();
-            found
-        }
-        None => (Tables::default(), no_entries),
-    };
+    let shared = files.shared().and_then(|node| Shared::from_file(node, cx));
+    let shared_tables = shared.as_ref().map_or_else(Tables::default, |s| Tables::parse(&s.tables, cx));
+    let shared_fragments = shared.map_or(&[] as &[Entry], |s| s.fragments.items);
     for kind in [SetFile::Dialect, SetFile::Backend, SetFile::Profile, SetFile::Script] {
         check_unique_names(files.of(kind), kind.name(), cx);
     }
@@ -156,7 +152,7 @@ fn compile(
         script::KnownTranscripts { transcripts: &files.transcripts, unreadable: &files.unreadable.transcripts };
     let scripts: Vec<Arc<ScriptPlan>> =
         files.of(SetFile::Script).filter_map(|n| script::parse(n, &transcripts, cx)).map(Arc::new).collect();
-    let profiles: Vec<Profile> = files.of(SetFile::Profile).filter_map(|n| Profile::parse(n, cx)).collect();
+    let profiles: Vec<Profile> = files.of(SetFile::Profile).filter_map(|n| Profile::from_file(n, cx)).collect();
     let dialect_index = DialectIndex::new(files.names(SetFile::Dialect), files.of(SetFile::Dialect));
     let context = DialectContext {
         cx,
@@ -169,7 +165,7 @@ fn compile(
     let patched_dialects = profile_patch::patched_dialects(files.of(SetFile::Dialect), &profiles, cx);
     let profile_of = |source: &PatchedDialect| {
         let name = source.profile.as_deref()?;
-        profiles.iter().copied().find(|p| p.name == name)
+        profiles.iter().find(|p| p.name == name)
     };
     for source in &patched_dialects {
         dialects.extend(dialect::compile(source, profile_of(source), None, &context).map(Arc::new));

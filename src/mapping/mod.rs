@@ -2,6 +2,7 @@
 //! with its source span.
 
 pub mod config;
+pub mod grammar;
 pub mod language;
 pub mod lint;
 pub mod load;

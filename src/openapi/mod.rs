@@ -210,14 +210,12 @@ fn add_errors(
 
 fn gateway_headers(gateway: &GatewayPlan) -> Value {
     let names = &gateway.headers;
-    let mut headers = json!({ &names.request_id: header("The id of this request in the log.", "string") });
+    let mut headers = json!({ &names.request_id.0: header("The id of this request in the log.", "string") });
     if let Some(name) = &names.elapsed_ms {
-        headers[name] = header("Milliseconds until the response headers were sent.", "integer");
+        headers[&name.0] = header("Milliseconds until the response headers were sent.", "integer");
     }
-    if let Some(name) = &names.dropped {
-        let description = "Request fields that were dropped because the backend does not support them.";
-        headers[name] = header(description, "string");
-    }
+    let dropped = header("Request fields that were dropped because the backend does not support them.", "string");
+    headers[&names.dropped.0] = dropped;
     headers
 }
 

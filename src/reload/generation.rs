@@ -8,8 +8,6 @@ use crate::mapping::source::layout::SetFile;
 use crate::mapping::{Overrides, Plan, SourceFile, load_with};
 use crate::verify;
 use sha2::{Digest, Sha256};
-use std::collections::hash_map::DefaultHasher;
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::SystemTime;
@@ -17,9 +15,7 @@ use std::time::SystemTime;
 #[derive(Debug)]
 pub struct Generation {
     pub number: u64,
-    /// Hash of the file texts. Saving an unchanged set does not create a new generation.
-    pub hash: u64,
-    /// Digest of the file texts, for display. Unlike `hash` it is stable across builds and machines.
+    /// Digest of the file texts. Saving an unchanged set does not create a new generation.
     pub digest: String,
     pub plan: Plan,
     pub paths: PathTable,
@@ -113,27 +109,19 @@ impl SetError {
     }
 }
 
-pub fn hash(files: &[SourceFile]) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    for file in files {
-        (&file.name, &file.text).hash(&mut hasher);
-    }
-    hasher.finish()
-}
-
-/// Identifies a set that cannot be read: the hash of its error messages, because there are no texts to hash.
-pub fn error_hash(error: &SetError) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    error.diagnostics.iter().for_each(|d| d.message.hash(&mut hasher));
-    hasher.finish()
-}
-
 pub fn digest(files: &[SourceFile]) -> String {
+    text_digest(files.iter().flat_map(|file| [&*file.name, &*file.text]))
+}
+
+/// Identifies a set that cannot be read: by its error messages, because there are no texts.
+pub fn error_digest(error: &SetError) -> String {
+    text_digest(error.diagnostics.iter().map(|d| d.message.as_str()))
+}
+
+fn text_digest<'t>(texts: impl Iterator<Item = &'t str>) -> String {
     let mut hasher = Sha256::new();
-    for file in files {
-        hasher.update(file.name.as_bytes());
-        hasher.update([0]);
-        hasher.update(file.text.as_bytes());
+    for text in texts {
+        hasher.update(text);
         hasher.update([0]);
     }
     hasher.finalize().iter().take(8).map(|b| format!("{b:02x}")).collect()
@@ -141,16 +129,16 @@ pub fn digest(files: &[SourceFile]) -> String {
 
 /// An error if the current generation has its own schemas and the new set has none. The folder was probably caught in
 /// the middle of a copy; falling back to the embedded schemas would silently change the meaning of the set.
-pub fn check_own_schemas(files: &[SourceFile], now: &Generation) -> Option<SetError> {
+pub fn check_own_schemas(files: &[SourceFile], now: &Generation) -> Result<(), SetError> {
     let own = |name: &str, shown: &str| SetFile::Schema.matches(name) && !shown.starts_with(embedded::PATH_PREFIX);
     let had = now.plan.sources.iter().any(|(_, s)| own(&s.name, &s.shown));
     if !had || files.iter().any(|f| own(&f.name, &f.shown)) {
-        return None;
+        return Ok(());
     }
     let message = "the set had its own schemas, and they are missing now";
     let help = "restore the folder schemas/, or restart to use the embedded schemas";
     let diagnostic = Diagnostic::new(Code::Unreadable, Span::NOWHERE, message).help(help);
-    Some(SetError { diagnostics: vec![diagnostic], sources: Arc::default() })
+    Err(SetError { diagnostics: vec![diagnostic], sources: Arc::default() })
 }
 
 /// Loads and checks a set and runs its `*.test.yaml` files. The first generation has no pinned settings.
@@ -176,7 +164,6 @@ pub fn build(
     })?;
     Ok(Generation {
         number,
-        hash: hash(files),
         digest: digest(files),
         plan,
         paths,

@@ -1,11 +1,10 @@
 //! Settings that are read only at start: sockets and secrets. A reload that changes one of them is applied without
 //! that change and reports it under `needs_restart`.
 
-use crate::diagnostics::Span;
 use crate::mapping::Plan;
 use crate::mapping::config::admin::AdminListener;
-use crate::mapping::config::backend_address::SecretSource;
 use crate::mapping::config::gateway::{Auth, Backend, ClientKey, GatewayPlan};
+use crate::mapping::config::secret::SecretSource;
 use std::fmt;
 
 /// The values of these settings when the process started.
@@ -59,25 +58,33 @@ impl PinnedSettings {
         let (gateway, sources) = (&mut plan.gateway, &plan.sources);
         let at = gateway.pinned_spans;
         let mut needs = Vec::new();
-        let mut need = |setting: &str, span: Option<Span>, change: Option<(String, String)>| {
-            let Some((running, configured)) = change else { return };
+        let mut need = |setting: &str, span: Option<crate::diagnostics::Span>, running: String, configured: String| {
             let location = span.filter(|s| sources.get(s.file).is_some()).map(|s| sources.show(s));
             needs.push(NeedsRestart { setting: setting.to_owned(), location, running, configured });
         };
-        let listen = keep(&mut gateway.listen, &self.listen, |listen| {
-            listen.clone().unwrap_or_else(|| "the default".to_owned())
-        });
-        need("listen", at.listen, listen);
-        let admin = keep(&mut gateway.admin, &self.admin, |admin| {
-            admin.as_ref().map_or("off".to_owned(), |admin| admin.listen.clone())
-        });
-        let other_token = |(running, configured)| match running == configured {
-            true => (running, configured + " with another token"),
-            false => (running, configured),
-        };
-        need("admin", at.admin, admin.map(other_token));
-        need("api_keys", at.api_keys, keep(&mut gateway.api_keys, &self.keys, |keys| describe_keys(keys)));
-        need("auth", at.auth, keep(&mut gateway.auth, &self.auth, |auth| auth.name().to_owned()));
+        if gateway.listen != self.listen {
+            let describe = |listen: &Option<String>| listen.clone().unwrap_or_else(|| "the default".to_owned());
+            need("listen", at.listen, describe(&self.listen), describe(&gateway.listen));
+            gateway.listen = self.listen.clone();
+        }
+        if gateway.admin != self.admin {
+            let describe =
+                |admin: &Option<AdminListener>| admin.as_ref().map_or("off".to_owned(), |a| a.listen.0.clone());
+            let (running, mut configured) = (describe(&self.admin), describe(&gateway.admin));
+            if running == configured {
+                configured.push_str(" with another token");
+            }
+            need("admin", at.admin, running, configured);
+            gateway.admin = self.admin.clone();
+        }
+        if gateway.api_keys != self.keys {
+            need("api_keys", at.api_keys, describe_keys(&self.keys), describe_keys(&gateway.api_keys));
+            gateway.api_keys = self.keys.clone();
+        }
+        if gateway.auth != self.auth {
+            need("auth", at.auth, self.auth.name().to_owned(), gateway.auth.name().to_owned());
+            gateway.auth = self.auth;
+        }
         for backend in &mut gateway.backends {
             let Some(source) = backend.address.as_ref().and_then(|r| r.api_key.clone()) else { continue };
             if self.has_loaded(&source) {
@@ -91,8 +98,7 @@ impl PinnedSettings {
             // A key is never sent to another host than before: such a backend has no key until the restart.
             let before = pinned.and_then(|k| k.key.clone());
             let running = before.as_ref().map_or("without a key".to_owned(), describe);
-            let setting = format!("backends.{}.api_key", backend.name);
-            need(&setting, Some(backend.span), Some((running, describe(&source))));
+            need(&format!("backends.{}.api_key", backend.name), Some(backend.span), running, describe(&source));
             if let (Some(address), Some(before)) = (&mut backend.address, before) {
                 address.api_key = Some(before);
             }
@@ -113,13 +119,6 @@ impl PinnedBackendKey {
         let host: String = address.url.splitn(4, '/').take(3).collect::<Vec<_>>().join("/");
         Some(PinnedBackendKey { backend: backend.name.clone(), host, key: address.api_key.clone() })
     }
-}
-
-/// Restores a setting. If it differed, describes the value that stays in use and the one in the file.
-fn keep<T: Clone + PartialEq>(now: &mut T, pinned: &T, describe: impl Fn(&T) -> String) -> Option<(String, String)> {
-    let change = (now != pinned).then(|| (describe(pinned), describe(now)));
-    now.clone_from(pinned);
-    change
 }
 
 fn describe_keys(keys: &[ClientKey]) -> String {

@@ -100,21 +100,12 @@ impl Reloader {
         let _one_at_a_time = self.reloading.lock().unwrap_or_else(PoisonError::into_inner);
         let started = Instant::now();
         let now = self.current();
-        // The watcher re-reads an unchanged bad set many times; report it once. A signal or an admin request always
-        // gets the full report.
-        let already_reported = |hash| {
-            let known = self.history().known_rejection(hash);
-            known.filter(|_| cause == Cause::Watch).map(ReloadOutcome::Rejected)
+        let read = read_set(&self.layers);
+        let digest = match &read {
+            Ok(files) => generation::digest(files),
+            Err(error) => generation::error_digest(error),
         };
-        let files = match read_set(&self.layers) {
-            Ok(files) => files,
-            Err(error) => {
-                let hash = generation::error_hash(&error);
-                return already_reported(hash).unwrap_or_else(|| self.reject(error, (hash, None), cause, started));
-            }
-        };
-        let hash = generation::hash(&files);
-        if hash == now.hash {
+        if digest == now.digest {
             if self.history().record_unchanged(cause) {
                 tracing::info!(%cause, "generation {} unchanged: the files are valid again", now.number);
             } else if cause == Cause::Signal {
@@ -122,19 +113,20 @@ impl Reloader {
             }
             return ReloadOutcome::Unchanged(now);
         }
-        if let Some(known) = already_reported(hash) {
-            return known;
+        // The watcher re-reads an unchanged bad set many times; report it once. A signal or an admin request always
+        // gets the full report.
+        if let Some(known) = self.history().known_rejection(&digest).filter(|_| cause == Cause::Watch) {
+            return ReloadOutcome::Rejected(known);
         }
-        if let Some(error) = generation::check_own_schemas(&files, &now) {
-            return self.reject(error, (hash, Some(generation::digest(&files))), cause, started);
-        }
-        let (number, pinned) = (now.number + 1, Some(&self.pinned));
-        let mut next = match generation::build(&files, number, Some(&now.plan), &self.overrides, pinned) {
+        let number = now.number + 1;
+        let shown_digest = read.is_ok().then(|| digest.clone());
+        let built = read.and_then(|files| {
+            generation::check_own_schemas(&files, &now)?;
+            generation::build(&files, number, Some(&now.plan), &self.overrides, Some(&self.pinned))
+        });
+        let mut next = match built {
             Ok(next) => next,
-            Err(error) => {
-                let digest = generation::digest(&files);
-                return self.reject(error, (hash, Some(digest)), cause, started);
-            }
+            Err(error) => return self.reject(error, (digest, shown_digest), cause, started),
         };
         next.cause = cause;
         next.duration_ms = started.elapsed().as_millis() as u64;
@@ -155,12 +147,12 @@ impl Reloader {
         ReloadOutcome::Applied(next)
     }
 
-    fn reject(&self, error: SetError, set: (u64, Option<String>), cause: Cause, started: Instant) -> ReloadOutcome {
+    fn reject(&self, error: SetError, set: (String, Option<String>), cause: Cause, started: Instant) -> ReloadOutcome {
         let duration_ms = started.elapsed().as_millis() as u64;
-        let (hash, digest) = set;
+        let (known_by, digest) = set;
         let rejected = Arc::new(RejectedSet { error, rejected_at: SystemTime::now(), cause, digest, duration_ms });
         // Before the log line: a reader of the log must find the rejection in /status.
-        self.history().record_rejected(hash, &rejected);
+        self.history().record_rejected(known_by, &rejected);
         let now = self.current();
         let see = now.plan.gateway.status_path().map_or(String::new(), |path| format!("; see {path}"));
         let (number, error) = (now.number, &rejected.error);

@@ -13,8 +13,8 @@ pub struct History {
     /// Every generation that may still have turns in flight. Weak references, so that a generation without turns is
     /// freed.
     generations: Vec<Weak<Generation>>,
-    /// The last rejected set, and the hash of its texts or, if they cannot be read, of its error messages.
-    rejected: Option<(u64, Arc<RejectedSet>)>,
+    /// The last rejected set, and the digest of its texts or, if they cannot be read, of its error messages.
+    rejected: Option<(String, Arc<RejectedSet>)>,
     /// When the files became valid again after the last rejection.
     resolved_at: Option<SystemTime>,
     reloads: ReloadCounts,
@@ -58,19 +58,19 @@ impl History {
         was_rejected && cause == Cause::Watch
     }
 
-    pub fn record_rejected(&mut self, hash: u64, rejected: &Arc<RejectedSet>) {
+    pub fn record_rejected(&mut self, digest: String, rejected: &Arc<RejectedSet>) {
         self.reloads.rejected += 1;
-        self.rejected = Some((hash, rejected.clone()));
+        self.rejected = Some((digest, rejected.clone()));
         self.resolved_at = None;
     }
 
     /// The last rejection, if this set caused it and the files have not been valid since.
-    pub fn known_rejection(&self, hash: u64) -> Option<Arc<RejectedSet>> {
+    pub fn known_rejection(&self, digest: &str) -> Option<Arc<RejectedSet>> {
         let (known, rejected) = self.unresolved()?;
-        (*known == hash).then(|| rejected.clone())
+        (known == digest).then(|| rejected.clone())
     }
 
-    fn unresolved(&self) -> Option<&(u64, Arc<RejectedSet>)> {
+    fn unresolved(&self) -> Option<&(String, Arc<RejectedSet>)> {
         self.rejected.as_ref().filter(|_| self.resolved_at.is_none())
     }
 

@@ -18,17 +18,12 @@ pub struct Admin {
     token: Secret,
 }
 
-/// Why the listener cannot be opened, and how to fix it.
-pub struct AdminError {
-    pub why: String,
-    pub help: String,
-}
-
 impl Admin {
-    /// Binds the listener; `None` if it is not configured. `keys` contains the API keys of clients.
-    pub async fn bind(gateway: &GatewayPlan, keys: &Keyring) -> Result<Option<(Listener, Secret)>, AdminError> {
+    /// Binds the listener; `None` if it is not configured. `keys` contains the API keys of clients. An error has a help
+    /// line.
+    pub async fn bind(gateway: &GatewayPlan, keys: &Keyring) -> Result<Option<(Listener, Secret)>, String> {
         let Some(plan) = &gateway.admin else { return Ok(None) };
-        let error = |why: String, help: &str| AdminError { why, help: help.to_owned() };
+        let error = |why: String, help: &str| format!("{why}\nhelp: {help}");
         // A separate keyring: a backend that names the same source must not get the token.
         let admin_keys = Keyring::default();
         let Some(token) = admin_keys.get(&plan.token) else {
@@ -41,7 +36,7 @@ impl Admin {
             let why = "the token of the admin listener is also a client API key".to_owned();
             return Err(error(why, "use a separate token"));
         }
-        let listen = &plan.listen;
+        let listen = &plan.listen.0;
         let listener = Listener::bind(listen)
             .await
             .map_err(|cause| error(format!("cannot listen on {listen}: {cause}"), "choose another address"))?;

@@ -2,8 +2,8 @@
 
 use super::origin;
 use crate::domain::{Fault, FaultKind};
-use crate::mapping::config::backend_address::SecretSource;
 use crate::mapping::config::gateway::{Auth, GatewayPlan};
+use crate::mapping::config::secret::SecretSource;
 use crate::upstream::secrets::Keyring;
 use poem::http::HeaderMap;
 use poem::http::header::AUTHORIZATION;

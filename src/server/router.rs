@@ -68,7 +68,7 @@ impl Endpoint for Gateway {
         let names = &generation.plan.gateway.headers;
         let headers = [(Some(&names.request_id), id.clone()), (names.elapsed_ms.as_ref(), elapsed_ms.to_string())];
         for (name, value) in headers {
-            if let (Some(Ok(name)), Ok(value)) = (name.map(|n| HeaderName::try_from(n.as_str())), value.parse()) {
+            if let (Some(Ok(name)), Ok(value)) = (name.map(|n| HeaderName::try_from(n.0.as_str())), value.parse()) {
                 response.headers_mut().insert(name, value);
             }
         }
@@ -169,9 +169,9 @@ impl Gateway {
         id: &str,
     ) -> Result<Response, Fault> {
         let gateway = &generation.plan.gateway;
-        let slot = ConcurrencySlot::acquire(&self.turns_in_flight, gateway.limits.streams, generation)?;
+        let slot = ConcurrencySlot::acquire(&self.turns_in_flight, gateway.limits.streams.0, generation)?;
         let keepalive = keepalive_interval(&gateway.keepalive, &request);
-        let body = body::read(request.take_body(), gateway.limits.body_bytes).await?;
+        let body = body::read(request.take_body(), gateway.limits.body_bytes.0).await?;
         let (dialect, validation, app_state) = (dialect.clone(), route.validation, &*self.app_state);
         let context = TurnContext { generation, dialect, app_state, keepalive, validation, id };
         turn_response::respond(context, &body, slot).await

@@ -58,7 +58,7 @@ pub async fn respond(context: TurnContext<'_>, body: &[u8], slot: ConcurrencySlo
         source,
         is_over: false,
         deadlines: Deadlines::new(&timeouts, stream, keepalive.filter(|_| has_comments)),
-        comment: gateway.keepalive.comment.clone(),
+        comment: gateway.keepalive.comment.0.clone(),
         dialect,
         stream,
         backend: backend.name.clone(),
@@ -68,7 +68,8 @@ pub async fn respond(context: TurnContext<'_>, body: &[u8], slot: ConcurrencySlo
         _slot: slot,
     };
     let mut response = if stream { turn.into_stream().await? } else { turn.into_body().await? };
-    if let (false, Some(name)) = (dropped.is_empty(), &gateway.headers.dropped)
+    let name = &gateway.headers.dropped.0;
+    if !dropped.is_empty()
         && let (Ok(name), Ok(value)) = (poem::http::HeaderName::try_from(name.as_str()), dropped_header(&dropped))
     {
         response.headers_mut().insert(name, value);

@@ -133,8 +133,9 @@ impl Metrics {
     }
 
     pub fn count_conversion(&self, direction: Direction, outcome: &str, duration: Duration) {
-        let direction = ("direction", direction.name().to_owned());
-        self.conversion_duration.get_or_create(&[direction.clone()]).observe(duration.as_secs_f64());
+        let by_direction = [("direction", direction.name().to_owned())];
+        self.conversion_duration.get_or_create(&by_direction).observe(duration.as_secs_f64());
+        let [direction] = by_direction;
         self.conversions.get_or_create(&[direction, ("outcome", outcome.to_owned())]).inc();
     }
 

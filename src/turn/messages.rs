@@ -2,7 +2,7 @@
 
 use super::{OnMoment, TextKind, TextTarget, Turn, deltas};
 use crate::domain::policy::EmptyMessageItem;
-use crate::domain::{Delta, ItemKind, ItemState, Moment, MomentKind, Part, PartKind, Tree};
+use crate::domain::{Annotation, Delta, ItemKind, ItemState, Moment, MomentKind, Part, PartAnnotation, PartKind, Tree};
 
 impl Turn {
     pub(super) fn text(
@@ -40,11 +40,11 @@ impl Turn {
             TextKind::Refusal => MomentKind::RefusalDelta,
         };
         let mut moment = Moment::part(moment, choice, item, part, text);
-        moment.value = std::mem::take(&mut self.choices[choice].logprobs);
-        if moment.value.is_null() {
-            moment.value = std::mem::take(&mut self.first_logprobs);
+        moment.logprobs = std::mem::take(&mut self.choices[choice].logprobs);
+        if moment.logprobs.is_null() {
+            moment.logprobs = std::mem::take(&mut self.first_logprobs);
         }
-        if let Tree::List(tokens) = &moment.value {
+        if let Tree::List(tokens) = &moment.logprobs {
             self.state.items[item].parts[part].logprobs.extend(tokens.iter().cloned());
         }
         on_moment(&self.state, &moment);
@@ -148,20 +148,18 @@ impl Turn {
         }
     }
 
-    pub(super) fn annotation(&mut self, choice: usize, mut value: Tree, on_moment: &mut OnMoment) {
+    pub(super) fn annotation(&mut self, choice: usize, annotation: Annotation, on_moment: &mut OnMoment) {
         if self.is_late(choice) || !self.charge(64, on_moment) || !self.ensure_choice(choice, on_moment) {
             return;
         }
         let item = self.message_for(choice, None, on_moment);
         let part = self.part_for(choice, item, None, PartKind::Text, on_moment);
-        value.insert("shift", Tree::from(self.chars_before(choice, item, part) as i64));
-        self.state.items[item].parts[part].annotations.push(value.clone());
-        let mut moment = Moment::part(MomentKind::Annotation, choice, item, part, String::new());
-        moment.value = value;
-        on_moment(&self.state, &moment);
+        let shift = self.chars_before(choice, item, part);
+        self.state.items[item].parts[part].annotations.push(PartAnnotation { annotation, shift });
+        on_moment(&self.state, &Moment::part(MomentKind::Annotation, choice, item, part, String::new()));
     }
 
-    /// Characters of the choice before this part. Dialects that concatenate parts add it to annotation offsets.
+    /// Characters of the choice before this part.
     fn chars_before(&self, choice: usize, item: usize, part: usize) -> usize {
         let earlier = self.state.items.iter().take(item).filter(|i| i.choice == choice).flat_map(|i| &i.parts);
         let same = self.state.items[item].parts.iter().take(part);

@@ -18,7 +18,7 @@ pub use ids::Ids;
 
 use crate::domain::policy::{ChoiceFrames, IdsPolicy, StreamStart};
 use crate::domain::{
-    Annotation, Delta, Event, Fault, FaultKind, Moment, MomentKind, Policies, ToolAliases, Tree, TurnState, Usage,
+    Delta, Event, Fault, FaultKind, Moment, MomentKind, Policies, ToolAliases, Tree, TurnState, Usage,
 };
 use choice_state::ChoiceState;
 
@@ -187,7 +187,7 @@ impl Turn {
             Event::Reasoning { choice, item, kind, part, delta, encrypted } => {
                 self.reasoning(choice, item, kind, part, delta, encrypted, on_moment);
             }
-            Event::Annotation { choice, annotation, .. } => self.annotation(choice, annotation.0, on_moment),
+            Event::Annotation { choice, annotation, .. } => self.annotation(choice, annotation, on_moment),
             Event::Logprobs { choice, value, .. } => self.logprobs(choice, value),
             Event::Tool { choice, key, id, name, kind, delta } => {
                 self.tool(choice, tool_calls::CallIdent { key, id, name, kind }, delta, on_moment);
@@ -231,9 +231,8 @@ impl Turn {
             Event::Reasoning { delta, encrypted, .. } => {
                 delta.as_ref().map_or(0, Delta::len) + encrypted.as_ref().map_or(0, String::len)
             }
-            Event::Annotation { annotation: Annotation(value), .. } | Event::Logprobs { value, .. } => {
-                value.to_json().len()
-            }
+            Event::Annotation { annotation, .. } => annotation.len(),
+            Event::Logprobs { value, .. } => value.to_json().len(),
             _ => 0,
         };
         if self.charge(size, on_moment) {

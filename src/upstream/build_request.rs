@@ -2,7 +2,7 @@
 
 use super::adapt_request::{AdaptedRequest, adapt};
 use super::secrets::Secret;
-use crate::domain::variables;
+use crate::domain::variables::{self, Record};
 use crate::domain::{Fault, FaultKind, Tree, TurnRequest};
 use crate::engine::render;
 use crate::engine::render::{RenderError, Scope};
@@ -10,6 +10,7 @@ use crate::mapping::config::backend_address::BackendAddress;
 use crate::mapping::config::backend_request::{MergeAdjacent, RequestTemplate};
 use crate::mapping::config::capabilities::{FieldEdits, StreamMode};
 use crate::mapping::config::dialect_request::RequestPlan;
+use crate::mapping::grammar::notation::AnyValue;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
 
@@ -41,12 +42,12 @@ pub fn prepare(
         StreamMode::Never => false,
         StreamMode::AsRequested => request.stream,
     };
-    let upstream = Tree::map([("stream", Tree::from(stream))]);
-    let scope = Scope::request(&request).set(variables::UPSTREAM, &upstream);
+    let upstream = Record::Upstream(&stream);
+    let scope = Scope::request(&request).set(variables::UPSTREAM, upstream);
     let mut body = render(render::render(&template.body, &scope, &template.pool))?;
     template.merge_adjacent.iter().for_each(|plan| merge_adjacent(&mut body, plan));
     let body = apply_field_edits(body, &request.view, &address.capabilities.fields, &mut dropped)?;
-    let path = path(template, &request, &upstream)?;
+    let path = path(template, &request, upstream)?;
     let method = reqwest::Method::from_bytes(template.method.as_bytes()).unwrap_or(reqwest::Method::POST);
     let headers = headers(template, &scope, key, stream)?;
     let mut bytes = Vec::new();
@@ -62,7 +63,7 @@ pub fn prepare(
     })
 }
 
-fn path(template: &RequestTemplate, request: &TurnRequest, upstream: &Tree) -> Result<String, Fault> {
+fn path(template: &RequestTemplate, request: &TurnRequest, upstream: Record) -> Result<String, Fault> {
     let prefix = template.models.as_ref().and_then(|m| m.prefix.as_deref()).unwrap_or_default();
     let model = request.model.strip_prefix(prefix).unwrap_or(&request.model);
     let model = utf8_percent_encode(model, SEGMENT).to_string();
@@ -84,9 +85,9 @@ pub fn headers(
     key: Option<&Secret>,
     stream: bool,
 ) -> Result<HeaderMap, Fault> {
-    let secret = Tree::map([("key", key.map_or(Tree::Null, |k| Tree::from(k.expose())))]);
-    let build = Tree::map([("version", Tree::from(env!("CARGO_PKG_VERSION")))]);
-    let scope = scope.clone().set(variables::SECRET, &secret).set(variables::BUILD, &build);
+    let secret = key.map(|key| Record::Secret(key.expose()));
+    let build = Record::Build(env!("CARGO_PKG_VERSION"));
+    let scope = scope.clone().set(variables::SECRET, secret).set(variables::BUILD, build);
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(
@@ -174,15 +175,15 @@ fn apply_field_edits(
     if let Tree::Map(members) = &mut body {
         members.retain(|(name, _)| !edits.drop.iter().any(|dropped| **dropped == **name));
     }
-    for (name, value) in &edits.default {
+    for (name, AnyValue(value)) in edits.default.pairs() {
         if body.get(name).is_none() {
-            body.insert(name.as_str(), value.clone());
+            body.insert(name, value.clone());
         }
     }
-    edits.force.iter().for_each(|(name, value)| body.insert(name.as_str(), value.clone()));
+    edits.force.pairs().for_each(|(name, value)| body.insert(name, value.0.clone()));
     let Tree::Map(members) = &mut body else { return Ok(body) };
-    for (from, to) in &edits.rename {
-        if let Some(at) = members.iter().position(|(k, _)| **k == **from) {
+    for (from, to) in edits.rename.pairs() {
+        if let Some(at) = members.iter().position(|(k, _)| **k == *from) {
             // Keys are unique: a member that already has the new name is replaced.
             members[at].0 = to.as_str().into();
             let mut index = 0..;

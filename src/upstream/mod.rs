@@ -156,8 +156,10 @@ fn start_http(
         Fault::new(FaultKind::Internal, "the gateway could not create an HTTP client")
     })?;
     let limits = plan.gateway.limits;
-    let size_limits =
-        SizeLimits { event_bytes: limits.event_bytes, answer_bytes: (!request.stream).then_some(limits.answer_bytes) };
+    let size_limits = SizeLimits {
+        event_bytes: limits.event_bytes.0,
+        answer_bytes: (!request.stream).then_some(limits.answer_bytes.0),
+    };
     let redactor = key.as_ref().map(|key| Redactor::new(key.expose()));
     let source = HttpSource::new(&http_client, prepared, backend.plan.clone(), size_limits);
     Ok(UpstreamTurn {

@@ -1,6 +1,6 @@
 //! API keys: read once from the environment or a file, never printed.
 
-use crate::mapping::config::backend_address::SecretSource;
+use crate::mapping::config::secret::SecretSource;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::fmt;

@@ -6,10 +6,14 @@ use super::matcher::{MatchMode, Matcher, compare_path};
 use super::runner::TestOutcome;
 use super::trace::{FrameTrace, data_frames};
 use crate::diagnostics::{Code, Diagnostic, Span};
-use crate::domain::{Fault, FaultKind, Tree};
+use crate::domain::{Fault, Tree};
+use crate::mapping::config::test_file::{Expect, ExpectedFault, ExpectedFrame, FrameIndex, FrameValues, LAST};
+use crate::mapping::grammar::Section;
+use crate::mapping::grammar::collections::Elements;
+use crate::mapping::grammar::notation::{AnyNode, Spanned, Unparsed};
 use crate::mapping::language::selector::Selector;
-use crate::mapping::source::field_reader::{FieldReader, LoadContext, text_of};
-use crate::mapping::source::yaml::{Entry, Node, YamlKind};
+use crate::mapping::source::field_reader::{FieldReader, LoadContext};
+use crate::mapping::source::yaml::Node;
 
 /// The expected outcome of a test.
 #[derive(Debug, Default)]
@@ -33,37 +37,31 @@ struct FrameCheck {
     paths: Vec<(Selector, Matcher)>,
 }
 
-#[derive(Clone, Copy, Debug)]
-enum FrameIndex {
-    Nth(usize),
-    Last,
-}
-
 const KEYS: &[&str] = &["frames", "where", "stream", "events", "body", "request", "fault", "plays"];
-const LAST: &str = "last";
 
 impl Expectation {
-    pub fn parse(entry: &Entry, cx: LoadContext) -> Option<Expectation> {
-        let fields = FieldReader::of(&entry.value, "`expect:`", cx)?;
-        let keys = KEYS.iter().filter_map(|key| fields.entry(key).map(|e| (*key, e.key_span))).collect();
-        let value = |key| fields.get(key).and_then(|n| Matcher::parse(n, cx));
-        let expect = Expectation {
-            frames: fields.entry("frames").and_then(|e| list(e, cx)).map(|l| frames(l, cx)),
-            frame_checks: frame_checks(&fields, cx),
-            stream: value("stream"),
-            events: fields.entry("events").and_then(|e| list(e, cx)).map(|l| words(l, cx)),
-            body: value("body"),
-            request: value("request"),
-            fault: fields.get("fault").and_then(|n| fault(n, cx)),
-            plays: value("plays"),
-            keys,
-        };
-        if expect.keys.is_empty() {
+    pub fn parse(section: &Spanned<Unparsed<Expect>>, cx: LoadContext) -> Option<Expectation> {
+        let fields = FieldReader::of(section.node, "`expect:`", cx)?;
+        let expect = Expect::read_fields(&fields)?;
+        let value = |value: Option<AnyNode>| value.and_then(|AnyNode(node)| Matcher::parse(node, cx));
+        let keys: Vec<_> = KEYS.iter().filter_map(|key| fields.entry(key).map(|e| (*key, e.key_span))).collect();
+        if keys.is_empty() {
             let message = "`expect:` is empty, so the test would always pass";
-            fields.not_exactly_one(KEYS, Diagnostic::new(Code::MissingKey, entry.key_span, message));
+            fields.not_exactly_one(KEYS, Diagnostic::new(Code::MissingKey, section.key_span, message));
         }
         fields.finish();
-        Some(expect)
+        let frame = |f: ExpectedFrame| (f.name, f.data.and_then(|data| Matcher::parse(data, cx)));
+        Some(Expectation {
+            frames: expect.frames.map(|frames| frames.0.into_iter().map(frame).collect()),
+            frame_checks: expect.values.map_or(Vec::new(), |checks| frame_checks(&checks, cx)),
+            stream: value(expect.stream),
+            events: expect.events.map(|events| events.0),
+            body: value(expect.body),
+            request: value(expect.request),
+            fault: expect.fault.map(|fault| fault_matcher(&fault, cx)),
+            plays: value(expect.plays),
+            keys,
+        })
     }
 
     /// Whether the turn is expected to fail.
@@ -139,38 +137,29 @@ impl Expectation {
 }
 
 /// An empty `where:` is reported: it would always match.
-fn frame_checks(fields: &FieldReader, cx: LoadContext) -> Vec<FrameCheck> {
-    let nodes = fields.list("where");
-    if let Some(entry) = fields.entry("where").filter(|_| nodes.is_empty()) {
-        cx.error(Code::MissingKey, entry.key_span, "`where:` is empty");
+fn frame_checks(checks: &Spanned<Elements<FrameValues>>, cx: LoadContext) -> Vec<FrameCheck> {
+    if checks.is_empty() {
+        cx.error(Code::MissingKey, checks.key_span, "`where:` is empty");
     }
-    nodes.iter().filter_map(|n| FrameCheck::parse(n, cx)).collect()
+    checks.iter().filter_map(|node| FrameCheck::parse(node, cx)).collect()
 }
 
 impl FrameCheck {
     fn parse(node: &Node, cx: LoadContext) -> Option<FrameCheck> {
         let fields = FieldReader::of(node, "`where:`", cx)?;
-        let index = match fields.required("frame").map(|n| (n, &n.kind)) {
-            Some((_, YamlKind::Int(n))) if *n >= 0 => Some(FrameIndex::Nth(*n as usize)),
-            Some((node, YamlKind::Text(_))) => cx.one_of(node, &[LAST]).map(|_| FrameIndex::Last),
-            Some((node, _)) => {
-                cx.wrong_type(node, "a frame number, from 0, or `last`");
-                None
-            }
-            None => None,
-        };
+        let values = FrameValues::read_fields(&fields);
         let mut paths = Vec::new();
         for entry in fields.unread() {
             let selector = Selector::parse(&entry.key, entry.key_span, cx);
             let matcher = Matcher::parse(&entry.value, cx);
             paths.extend(selector.zip(matcher));
         }
-        if fields.unread().is_empty() && index.is_some() {
+        if fields.unread().is_empty() && values.is_some() {
             let message = "`where:` has no condition for this frame";
             let help = "add what a JSONPath must find in it: `{ frame: 0, \"$.a\": 1 }`";
             cx.add(Diagnostic::new(Code::MissingKey, node.span, message).help(help));
         }
-        Some(FrameCheck { index: index?, paths })
+        Some(FrameCheck { index: values?.frame, paths })
     }
 
     fn compare(&self, frames: &[FrameTrace], out: &mut Vec<Difference>) {
@@ -246,61 +235,9 @@ fn fault_tree(fault: &Fault) -> Tree {
     ])
 }
 
-/// The items of a value that must be a list. A single value is not accepted: it is probably a mistake.
-fn list<'n>(entry: &'n Entry, cx: LoadContext) -> Option<&'n [Node]> {
-    match &entry.value.kind {
-        YamlKind::List(items) => Some(items),
-        YamlKind::Null => {
-            cx.error(Code::MissingKey, entry.key_span, format!("`{}:` is empty", entry.key));
-            None
-        }
-        YamlKind::Bool(_) | YamlKind::Int(_) | YamlKind::Float(_) | YamlKind::Text(_) | YamlKind::Map(_) => {
-            let message = format!("`{}:` must be a list, not {}", entry.key, entry.value.type_name());
-            cx.error(Code::WrongType, entry.value.span, message);
-            None
-        }
-    }
-}
-
-fn words(items: &[Node], cx: LoadContext) -> Vec<String> {
-    items.iter().filter_map(|n| text_of(n, cx)).map(str::to_owned).collect()
-}
-
-/// Each frame is a name, or `{ NAME: expected data }`.
-fn frames(items: &[Node], cx: LoadContext) -> Vec<(String, Option<Matcher>)> {
-    let mut frames = Vec::new();
-    for item in items {
-        match &item.kind {
-            YamlKind::Text(name) => frames.push((name.clone(), None)),
-            YamlKind::Map(entries) if entries.len() == 1 => {
-                frames.extend(entries.iter().map(|e| (e.key.clone(), Matcher::parse(&e.value, cx))));
-            }
-            YamlKind::Null
-            | YamlKind::Bool(_)
-            | YamlKind::Int(_)
-            | YamlKind::Float(_)
-            | YamlKind::List(_)
-            | YamlKind::Map(_) => {
-                cx.wrong_type(item, "a frame name, or `{ NAME: data }`");
-            }
-        }
-    }
-    frames
-}
-
-fn fault(node: &Node, cx: LoadContext) -> Option<Matcher> {
-    let fields = FieldReader::of(node, "`fault:`", cx)?;
-    let mut members = Vec::new();
-    for key in ["kind", "message", "param", "code", "status"] {
-        let Some(node) = fields.get(key) else { continue };
-        if key == "kind" {
-            cx.one_of(node, FaultKind::NAMES);
-        }
-        members.extend(Matcher::parse(node, cx).map(|matcher| (key.to_owned(), matcher)));
-    }
-    if members.is_empty() && fields.unread().is_empty() {
-        cx.error(Code::MissingKey, node.span, "`fault:` is empty");
-    }
-    fields.finish();
-    Some(Matcher::Map(members, Vec::new()))
+fn fault_matcher(fault: &Spanned<ExpectedFault>, cx: LoadContext) -> Matcher {
+    let texts = [("message", fault.message), ("param", fault.param), ("code", fault.code), ("status", fault.status)];
+    let kind = fault.kind.map(|kind| ("kind".to_owned(), Matcher::Value(Tree::from(kind.0.name()))));
+    let matcher = |(key, node): (&str, Option<AnyNode>)| Some((key.to_owned(), Matcher::parse(node?.0, cx)?));
+    Matcher::Map(kind.into_iter().chain(texts.into_iter().filter_map(matcher)).collect(), Vec::new())
 }

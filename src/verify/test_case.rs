@@ -1,14 +1,17 @@
 //! Parses the tests of a `*.test.yaml` file: the given events and the expectation of each.
 
 use super::expectation::Expectation;
-use crate::diagnostics::{Code, Diagnostic, Findings, Span, describe_known, did_you_mean};
+use crate::diagnostics::{Code, Diagnostic, FileId, Findings, Span, describe_known, did_you_mean};
 use crate::domain::Tree;
 use crate::mapping::Plan;
 use crate::mapping::config::backend::BackendPlan;
 use crate::mapping::config::dialect::DialectPlan;
 use crate::mapping::config::script::ScriptPlan;
+use crate::mapping::config::test_file::{TestEntry, TestFile};
 use crate::mapping::config::transcript::RecordedEvent;
-use crate::mapping::source::field_reader::{FieldReader, LoadContext, constant};
+use crate::mapping::grammar::FromNode;
+use crate::mapping::grammar::notation::{AnyNode, Spanned};
+use crate::mapping::source::field_reader::{LoadContext, constant};
 use crate::mapping::source::layout::{SetFile, tested_by};
 use crate::mapping::source::yaml::Node;
 use std::sync::Arc;
@@ -31,86 +34,86 @@ pub struct TestCase {
 pub fn parse(file: &str, node: &Node, plan: &Plan) -> (Vec<TestCase>, Vec<Diagnostic>) {
     let findings = Findings::default();
     let cx = LoadContext { sources: &plan.sources, findings: &findings };
+    let Some(TestFile { tests }) = TestFile::from_file(node, cx) else { return (Vec::new(), findings.into_sorted()) };
+    if tests.is_empty() {
+        cx.error(Code::MissingKey, tests.key_span, "`tests:` is empty");
+    }
     let mut cases = Vec::new();
-    if let Some(fields) = FieldReader::of(node, "a test file", cx) {
-        fields.required("tests");
-        let tests = fields.list("tests");
-        if let (Some(entry), []) = (fields.entry("tests"), tests) {
-            cx.error(Code::MissingKey, entry.key_span, "`tests:` is empty");
-        }
-        for node in tests {
-            let before = findings.errors();
-            let case = parse_case(file, node, plan, cx);
-            // A test with errors is not run: it would report them a second time.
-            cases.extend(case.filter(|_| findings.errors() == before));
-        }
-        fields.finish();
+    for node in tests.items {
+        let before = findings.errors();
+        let case = parse_case(file, node, plan, cx);
+        // A test with errors is not run: it would report them a second time.
+        cases.extend(case.filter(|_| findings.errors() == before));
     }
     (cases, findings.into_sorted())
 }
 
 fn parse_case(file: &str, node: &Node, plan: &Plan, cx: LoadContext) -> Option<TestCase> {
-    let fields = FieldReader::of(node, "a test", cx)?;
-    let name = fields.required_text("name")?.to_owned();
-    let span = fields.get("name").map_or(node.span, |n| n.span);
+    let entry = TestEntry::from_file(node, cx)?;
     // A test is for the mapping next to it, unless it names another one.
     let tested = tested_by(file);
-    let own = |kind: SetFile| fields.text(kind.name()).or(tested.and_then(|(k, name)| (k == kind).then_some(name)));
-    let (profile, dialect) = (own(SetFile::Profile), own(SetFile::Dialect));
-    let (backend, script) = (own(SetFile::Backend).map(str::to_owned), own(SetFile::Script));
-    let expect = fields.required("expect").and(fields.entry("expect")).and_then(|e| Expectation::parse(e, cx));
-    let request = fields.get("request").map(constant);
-    let mut references = References { node, span, plan, cx, backend, given: Vec::new() };
-    references.given.extend(fields.list("given").iter().map(|n| RecordedEvent::Raw(constant(n))));
-    if let Some(wanted) = fields.text("transcript") {
-        if let Some(entry) = fields.entry("given") {
+    let subject = |key: &Option<Spanned<String>>, kind: SetFile| match (key, tested) {
+        (Some(name), _) => Some((name.value.clone(), Some(name.span))),
+        (None, Some((own, name))) if own == kind => Some((name.to_owned(), None)),
+        (None, _) => None,
+    };
+    let expect = entry.expect.0.and_then(|expect| Expectation::parse(&expect, cx));
+    let backend = subject(&entry.backend, SetFile::Backend);
+    let mut references = References { file: node.span.file, plan, cx, backend, given: Vec::new() };
+    let given = entry.given.iter().flat_map(|given| given.iter());
+    references.given.extend(given.map(|AnyNode(node)| RecordedEvent::Raw(constant(node))));
+    if let Some(wanted) = &entry.transcript {
+        if let Some(given) = &entry.given {
             let message = "`given:` and `transcript:` cannot be combined: a transcript replaces given events";
-            cx.add(Diagnostic::new(Code::UnknownKey, entry.key_span, message).help("keep one of the two"));
+            cx.add(Diagnostic::new(Code::UnknownKey, given.key_span, message).help("keep one of the two"));
             return None;
         }
         references.transcript(wanted)?;
     }
-    if let Some(why) = fields.text("disconnect") {
-        references.given.push(RecordedEvent::Disconnect(why.to_owned()));
-    }
-    fields.finish();
-    let backend = references.backend()?;
-    let dialect = match dialect {
-        Some(name) => Some(references.dialect(name, profile)?),
+    references.given.extend(entry.disconnect.map(RecordedEvent::Disconnect));
+    let backend = references.backend(entry.given.as_ref().map_or(entry.name.span, |given| given.span))?;
+    let profile = subject(&entry.profile, SetFile::Profile);
+    let dialect = match subject(&entry.dialect, SetFile::Dialect) {
+        Some(name) => Some(references.dialect(&name, profile.as_ref())?),
         None => None,
     };
-    let script = match script {
-        Some(name) => Some(references.script(name)?),
+    let script = match subject(&entry.script, SetFile::Script) {
+        Some(name) => Some(references.script(&name)?),
         None => None,
     };
-    let given = references.given;
-    let expect = expect?;
-    let case = TestCase { name, span, whole: node.span, backend, dialect, script, request, given, expect };
+    let case = TestCase {
+        span: entry.name.span,
+        name: entry.name.value,
+        whole: node.span,
+        backend,
+        dialect,
+        script,
+        request: entry.request.map(|AnyNode(node)| constant(node)),
+        given: references.given,
+        expect: expect?,
+    };
     case.is_satisfiable(cx).then_some(case)
 }
 
+/// A name, and its span unless it is the name of the test file.
+type NameInTest = (String, Option<Span>);
+
 /// Resolves the names in a test to the items of the plan.
 struct References<'p> {
-    node: &'p Node,
-    span: Span,
+    file: FileId,
     plan: &'p Plan,
     cx: LoadContext<'p>,
-    backend: Option<String>,
+    backend: Option<NameInTest>,
     given: Vec<RecordedEvent>,
 }
 
 impl References<'_> {
-    /// The span of the name, or of the test if the name comes from its file.
-    fn at(&self, key: &str) -> Span {
-        self.node.get(key).map_or(self.span, |n| n.span)
-    }
-
-    fn unknown<'k>(&self, key: &str, word: &str, message: String, known: impl IntoIterator<Item = &'k str>) {
-        if self.node.get(key).is_none() {
-            self.misnamed(key, word, &message, known.into_iter().collect());
-            return;
+    fn unknown<'k>(&self, key: &str, name: &NameInTest, message: String, known: impl IntoIterator<Item = &'k str>) {
+        let (word, span) = name;
+        match span {
+            Some(span) => self.cx.unknown(Code::UnknownReference, *span, message, word, known),
+            None => self.misnamed(key, word, &message, known.into_iter().collect()),
         }
-        self.cx.unknown(Code::UnknownReference, self.at(key), message, word, known);
     }
 
     /// The name comes from the file name, so it is wrong for all tests of the file and reported once.
@@ -120,66 +123,66 @@ impl References<'_> {
             Some(near) => format!("did you mean `{near}.test.yaml`? "),
             None => String::new(),
         };
-        let file = Span::new(self.node.span.file, 0, 0);
         let message = format!("{message} (from the file name `{word}.test.yaml`)");
         let help = format!("{meant}{}; or add `{key}: NAME` to each test", describe_known(known));
-        self.cx.add(Diagnostic::new(Code::UnknownReference, file, message).help(help));
+        self.cx.add(Diagnostic::new(Code::UnknownReference, Span::new(self.file, 0, 0), message).help(help));
     }
 
-    fn transcript(&mut self, wanted: &str) -> Option<()> {
+    fn transcript(&mut self, wanted: &Spanned<String>) -> Option<()> {
         let transcripts = &self.plan.transcripts;
-        let Some(transcript) = transcripts.iter().find(|t| t.name == wanted) else {
+        let Some(transcript) = transcripts.iter().find(|t| t.name == wanted.value) else {
             let known = transcripts.iter().map(|t| t.name.as_str());
-            self.unknown("transcript", wanted, format!("unknown transcript `{wanted}`"), known);
+            let message = format!("unknown transcript `{}`", wanted.value);
+            self.cx.unknown(Code::UnknownReference, wanted.span, message, wanted, known);
             return None;
         };
         self.given.extend(transcript.lines.iter().map(|l| l.event.clone()));
-        self.backend.get_or_insert_with(|| transcript.backend.clone());
+        self.backend.get_or_insert_with(|| (transcript.backend.clone(), None));
         Some(())
     }
 
-    fn backend(&self) -> Option<Arc<BackendPlan>> {
-        let found = match &self.backend {
-            Some(name) => self.plan.backend(name),
-            // No events are given, so any backend will do.
-            None if self.given.is_empty() => self.plan.backends.first(),
-            None => {
-                let message = "this test does not name the backend of its events";
-                self.cx.add(Diagnostic::new(Code::MissingKey, self.at("given"), message).help("add `backend: NAME`"));
-                return None;
+    /// `span`: where to report that no backend is named.
+    fn backend(&self, span: Span) -> Option<Arc<BackendPlan>> {
+        let Some(name) = &self.backend else {
+            // If no events are given, any backend will do.
+            if self.given.is_empty() {
+                return self.plan.backends.first().cloned();
             }
+            let message = "this test does not name the backend of its events";
+            self.cx.add(Diagnostic::new(Code::MissingKey, span, message).help("add `backend: NAME`"));
+            return None;
         };
+        let found = self.plan.backend(&name.0).cloned();
         if found.is_none() {
-            let name = self.backend.as_deref().unwrap_or_default();
             let known = self.plan.backends.iter().map(|b| b.name.as_str());
-            self.unknown("backend", name, format!("no backend file defines `backend: {name}`"), known);
+            self.unknown("backend", name, format!("no backend file defines `backend: {}`", name.0), known);
         }
-        found.cloned()
+        found
     }
 
-    fn dialect(&self, name: &str, profile: Option<&str>) -> Option<Arc<DialectPlan>> {
+    fn dialect(&self, name: &NameInTest, profile: Option<&NameInTest>) -> Option<Arc<DialectPlan>> {
         let plan = self.plan;
-        let found = plan.dialect(name, profile).cloned();
+        let found = plan.dialect(&name.0, profile.map(|(profile, _)| profile.as_str())).cloned();
         if found.is_none() {
             // If the dialect exists, its profile is unknown.
-            let named = plan.dialects().any(|d| d.name == name);
-            let (key, word) = match profile.filter(|_| named) {
+            let named = plan.dialects().any(|d| d.name == name.0);
+            let (key, wrong) = match profile.filter(|_| named) {
                 Some(profile) => ("profile", profile),
                 None => ("dialect", name),
             };
             let of = |d: &'_ Arc<DialectPlan>| if named { d.profile.clone() } else { Some(d.name.clone()) };
             let known: Vec<String> = plan.dialects().filter_map(of).collect();
-            self.unknown(key, word, format!("unknown {key} `{word}`"), known.iter().map(String::as_str));
+            self.unknown(key, wrong, format!("unknown {key} `{}`", wrong.0), known.iter().map(String::as_str));
         }
         found
     }
 
-    fn script(&self, name: &str) -> Option<Arc<ScriptPlan>> {
+    fn script(&self, name: &NameInTest) -> Option<Arc<ScriptPlan>> {
         let scripts = &self.plan.scripts;
-        let found = scripts.iter().find(|s| s.name == name).cloned();
+        let found = scripts.iter().find(|s| s.name == name.0).cloned();
         if found.is_none() {
             let known = scripts.iter().map(|s| s.name.as_str());
-            self.unknown("script", name, format!("unknown script `{name}`"), known);
+            self.unknown("script", name, format!("unknown script `{}`", name.0), known);
         }
         found
     }

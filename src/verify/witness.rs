@@ -5,8 +5,8 @@ use super::runner;
 use super::violation::locate_mismatch;
 use crate::diagnostics::{Code, Diagnostic, Sources, Span};
 use crate::domain::{
-    Annotation, CallKind, Delta, Event, Fault, FaultKind, Finish, Merge, ReasoningKind, StreamEnd, Tree, TurnRequest,
-    Usage,
+    Annotation, AnnotationKind, CallKind, Delta, Event, Fault, FaultKind, Finish, Merge, ReasoningKind, StreamEnd,
+    Tree, TurnRequest, Usage,
 };
 use crate::engine::encode;
 use crate::engine::pipeline::{
@@ -251,9 +251,9 @@ fn witness_turns() -> Vec<WitnessTurn> {
         vec![
             text("before "),
             text("a"),
-            annotation("url"),
-            annotation("file"),
-            annotation("other"),
+            annotation(AnnotationKind::Url),
+            annotation(AnnotationKind::File),
+            annotation(AnnotationKind::Other),
             finish(Finish::Stop),
         ],
         vec![logprobs(), text("a"), finish(Finish::Stop)],
@@ -310,17 +310,18 @@ fn encrypted_reasoning() -> Event {
     Event::Reasoning { choice: 0, item: None, kind: ReasoningKind::Raw, part: None, delta: None, encrypted }
 }
 
-fn annotation(kind: &str) -> Event {
-    let annotation = Annotation(Tree::map([
-        ("kind", Tree::from(kind)),
-        ("url", Tree::from("https://example.com/")),
-        ("title", Tree::from("title")),
-        ("file", Tree::from("file")),
-        ("name", Tree::from("name")),
-        ("start", Tree::from(0i64)),
-        ("end", Tree::from(1i64)),
-        ("index", Tree::from(0i64)),
-    ]));
+fn annotation(kind: AnnotationKind) -> Event {
+    let annotation = Annotation {
+        kind: Some(kind),
+        url: Some("https://example.com/".into()),
+        title: Some("title".into()),
+        file: Some("file".into()),
+        name: Some("name".into()),
+        start: Some(0),
+        end: Some(1),
+        index: Some(0),
+        value: None,
+    };
     Event::Annotation { choice: 0, item: None, annotation }
 }
 

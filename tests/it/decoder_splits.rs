@@ -7,14 +7,12 @@ use reframe::testing::mapping::config::backend::Framing;
 use reframe::testing::mapping::config::transcript::{RecordedEvent, Transcript, TranscriptLine};
 use reframe::testing::upstream::decode::{Decoder, DecoderOutput, EventTooLarge};
 use std::path::Path;
-use std::sync::OnceLock;
 
 /// The default limit of the gateway.
 const MAX_EVENT_BYTES: usize = 16 << 20;
 
 fn set() -> &'static LoadedSet {
-    static SET: OnceLock<LoadedSet> = OnceLock::new();
-    SET.get_or_init(LoadedSet::embedded)
+    LoadedSet::embedded()
 }
 
 fn decode(backend: &str, framing: Framing, chunks: &[&[u8]]) -> Vec<DecoderOutput> {
@@ -128,7 +126,9 @@ proptest! {
             let requests = replay::requests(&folder.join("request.json"));
             for dialect in ["chat", "responses"] {
                 let stream_text = |t: &Transcript| set().stream(t, dialect, "openai", &requests[dialect]).text();
-                prop_assert_eq!(stream_text(&again), stream_text(&whole));
+                let expected = stream_text(&whole);
+                prop_assert!(expected.lines().count() > 5, "hardly anything to compare:\n{}", expected);
+                prop_assert_eq!(stream_text(&again), expected);
             }
         }
     }

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{fs, iter, thread};
 
 /// Which mistakes of a diagnostic code a schema can detect.
@@ -188,6 +189,7 @@ fn every_file_in_the_docs_satisfies_its_schema() {
 fn a_schema_rejects_what_the_loader_rejects_as_far_as_it_can() {
     let schemas = Schemas::new();
     let mut wrong = Vec::new();
+    let (mut valid, mut rejected) = (0, 0);
     for case in cases() {
         let name = case.file_name().unwrap().to_str().unwrap();
         let expected = fs::read_to_string(case.join("expected.txt")).unwrap();
@@ -201,6 +203,8 @@ fn a_schema_rejects_what_the_loader_rejects_as_far_as_it_can() {
             let not_detectable = NOT_DETECTABLE.iter().any(|(case, _)| *case == name);
             let must = coverages.contains(&Coverage::Full) && !not_detectable;
             let may = must || coverages.contains(&Coverage::Partial);
+            valid += usize::from(!may && violation.is_none());
+            rejected += usize::from(must && violation.is_some());
             match violation {
                 None if must => wrong.push(format!("{name}/{file}: the loader reports {codes:?}, the schema nothing")),
                 Some(why) if !may => wrong.push(format!("{name}/{file}: {codes:?}, but the schema reports {why}")),
@@ -215,6 +219,8 @@ fn a_schema_rejects_what_the_loader_rejects_as_far_as_it_can() {
             .map(|(case, _)| format!("there is no case {case}")),
     );
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    println!("both reject {rejected} files, and the schema accepts {valid} without a mistake that it could detect");
+    assert!(rejected > 50 && valid > 50, "{rejected} and {valid}");
 }
 
 fn coverage(code: &str) -> Coverage {
@@ -321,8 +327,8 @@ fn loader_and_schema_agree_on_every_typo() {
             typos.extend(typos_here.map(|(place, value)| Typo { at, kind, place, value }));
         }
     }
-    assert!(typos.len() > 400, "only {} slips", typos.len());
-    let check = |typo: &Typo| typo.disagreement(&files, &valid, &schemas);
+    let rejected = AtomicUsize::new(0);
+    let check = |typo: &Typo| typo.disagreement(&files, &valid, &schemas, &rejected);
     let wrong: Vec<String> = thread::scope(|scope| {
         let threads: Vec<_> = typos
             .chunks(typos.len().div_ceil(4))
@@ -331,6 +337,9 @@ fn loader_and_schema_agree_on_every_typo() {
         threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
     });
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let rejected = rejected.into_inner();
+    println!("both reject {rejected} of {} typos", typos.len());
+    assert!(typos.len() > 400 && rejected > 400, "{rejected} of {}", typos.len());
 }
 
 /// One mistake in one file of a set.
@@ -342,7 +351,14 @@ struct Typo {
 }
 
 impl Typo {
-    fn disagreement(&self, files: &[SourceFile], valid: &Plan, schemas: &Schemas) -> Option<String> {
+    /// Counts in `rejected` what both reject.
+    fn disagreement(
+        &self,
+        files: &[SourceFile],
+        valid: &Plan,
+        schemas: &Schemas,
+        rejected: &AtomicUsize,
+    ) -> Option<String> {
         let text = self.value.to_string();
         let violation = schemas.check(self.kind, &Tree::parse(text.as_bytes()).unwrap()).err();
         let excused = ELSEWHERE.iter().any(|(below, _)| self.place.starts_with(below));
@@ -358,6 +374,7 @@ impl Typo {
         let here = |d: &&Diagnostic| loaded.sources.show(d.span).starts_with(name.as_str());
         let codes: Vec<&str> = loaded.diagnostics.iter().filter(here).map(|d| d.code.as_str()).collect();
         let has_coverage = |wanted: Coverage| codes.iter().any(|code| coverage(code) == wanted);
+        rejected.fetch_add(usize::from(violation.is_some() && !codes.is_empty()), Ordering::Relaxed);
         match violation {
             None if has_coverage(Coverage::Full) => {
                 Some(format!("{name} {place}: the loader reports {codes:?}, the schema nothing"))

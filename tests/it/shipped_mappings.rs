@@ -173,6 +173,8 @@ fn every_shipped_mapping_has_tests() {
         .collect();
     assert!(untested.is_empty(), "no tests for {}", untested.join(", "));
     assert_eq!(failures(plan), Vec::<String>::new());
+    let passed: usize = verify::run_all(plan).iter().map(|report| report.passed).sum();
+    assert!(passed > 100, "only {passed} tests of the shipped set ran");
 }
 
 /// Applies all edits at once; if that fails, each alone, to find the cause.
@@ -234,6 +236,7 @@ fn every_policy_value_can_be_set_in_every_place() {
             cases.push((file, chosen.filter(free).collect()));
         }
     }
+    assert_eq!(cases.len(), files.len() * rounds);
     let wrong = all(&cases, |(file, policies)| {
         let set = |text: &str| policies.iter().fold(text.to_owned(), |t, (n, v)| with_policy(&t, n, v));
         let failed = match changed(file, set) {

@@ -1,5 +1,6 @@
 //! Conventions of the source tree: the direction of dependencies, a pure core, and no words of a dialect in Rust.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -187,6 +188,7 @@ fn sources() -> Vec<(String, String, String)> {
 #[test]
 fn dependencies_go_one_way() {
     let mut wrong = Vec::new();
+    let mut uses = 0;
     for (module, shown, code) in sources() {
         if matches!(module.as_str(), "lib" | "main" | "testing") {
             continue;
@@ -207,6 +209,7 @@ fn dependencies_go_one_way() {
             };
             for name in names {
                 let known = MAY_USE.iter().any(|(m, _)| *m == name);
+                uses += usize::from(known);
                 if known && name != module && !allowed.contains(&name) {
                     wrong.push(format!("src/{shown}: `{module}` uses `{name}`"));
                 }
@@ -214,15 +217,18 @@ fn dependencies_go_one_way() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(uses > 300, "only {uses} uses of another module were found");
 }
 
 #[test]
 fn the_core_is_pure() {
     let mut wrong = Vec::new();
+    let mut pure_modules = BTreeSet::new();
     for (module, shown, code) in sources() {
         if !PURE.contains(&module.as_str()) {
             continue;
         }
+        pure_modules.insert(module);
         for word in IMPURE {
             if code.contains(word) {
                 wrong.push(format!("src/{shown}: {word}"));
@@ -230,6 +236,7 @@ fn the_core_is_pure() {
         }
     }
     assert!(wrong.is_empty(), "the pure core reaches outside:\n{}", wrong.join("\n"));
+    assert_eq!(pure_modules.len(), PURE.len(), "{pure_modules:?}");
 }
 
 #[test]
@@ -316,9 +323,10 @@ fn banned_words_are_found_as_whole_words() {
 fn shipped_yaml_fits_in_120_columns() {
     let shipped =
         |name: &str| (name.starts_with("mappings/") || name.starts_with("examples/")) && name.ends_with(".yaml");
-    let long: Vec<String> = tracked_files()
+    let files: Vec<(String, PathBuf)> = tracked_files().into_iter().filter(|(name, _)| shipped(name)).collect();
+    assert!(files.len() > 20, "only {} files", files.len());
+    let long: Vec<String> = files
         .into_iter()
-        .filter(|(name, _)| shipped(name))
         .flat_map(|(name, path)| {
             let text = fs::read_to_string(path).unwrap();
             let lines = text.lines().enumerate().filter(|(_, line)| line.chars().count() > 120);
@@ -406,7 +414,7 @@ fn the_architecture_page_is_current() {
     }
 
     let (_, invariants) = rest.split_once("## Invariants").unwrap();
-    let mut test_file = String::new();
+    let (mut test_file, mut cited) = (String::new(), 0);
     for word in invariants.split("## Where").next().unwrap().split(['`', ' ', ',', ';', '\n']) {
         if word.starts_with("tests/") && word.ends_with(".rs") {
             test_file = fs::read_to_string(root().join(word)).unwrap_or_else(|_| panic!("{word} does not exist"));
@@ -415,6 +423,8 @@ fn the_architecture_page_is_current() {
             && word.chars().all(|c| c.is_lowercase() || "_0123456789".contains(c))
         {
             assert!(test_file.contains(&format!("fn {word}(")), "no test {word}");
+            cited += 1;
         }
     }
+    assert!(cited > 20, "only {cited} tests are cited");
 }

@@ -13,7 +13,7 @@ use reframe::testing::reload::embedded;
 use reframe::testing::turn::Ids;
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 
 /// 2026-01-01. A fixed clock keeps the golden files stable.
 pub const NOW_MS: u64 = 1_767_225_600_000;
@@ -43,8 +43,10 @@ impl StreamOutput {
 }
 
 impl LoadedSet {
-    pub fn embedded() -> LoadedSet {
-        LoadedSet::of(&embedded::files())
+    /// Loaded once for all tests.
+    pub fn embedded() -> &'static LoadedSet {
+        static SHARED: LazyLock<LoadedSet> = LazyLock::new(|| LoadedSet::of(&embedded::files()));
+        &SHARED
     }
 
     pub fn of(files: &[reframe::testing::mapping::SourceFile]) -> LoadedSet {

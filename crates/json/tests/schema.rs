@@ -4,9 +4,11 @@
 mod shared;
 
 use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
 use reframe_json::{Schema, SchemaSet, SchemaViolation, Tree, ViolationKind};
 use serde_json::{Value, json};
 use shared::plain_tree;
+use std::cell::Cell;
 
 fn compile(schema: Value) -> Schema {
     let set = SchemaSet::new([("it.json".to_owned(), schema)]);
@@ -226,28 +228,30 @@ fn schemas() -> Vec<Value> {
     ]
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
-
-    #[test]
-    fn a_tree_and_its_value_validate_alike(tree in plain_tree()) {
-        thread_local! {
-            static VALIDATORS: Vec<(Value, Schema, jsonschema::Validator)> = schemas()
-                .into_iter()
-                .map(|schema| {
-                    let validator = jsonschema::validator_for(&schema).unwrap();
-                    (schema.clone(), compile(schema), validator)
-                })
-                .collect();
-        }
+#[test]
+fn a_tree_and_its_value_validate_alike() {
+    let validators: Vec<(Value, Schema, jsonschema::Validator)> = schemas()
+        .into_iter()
+        .map(|schema| {
+            let validator = jsonschema::validator_for(&schema).unwrap();
+            (schema.clone(), compile(schema), validator)
+        })
+        .collect();
+    // How many trees each schema rejected and accepted.
+    let outcomes: Vec<[Cell<usize>; 2]> = validators.iter().map(|_| Default::default()).collect();
+    let checked = TestRunner::new(ProptestConfig::with_cases(300)).run(&plain_tree(), |tree| {
         let value = tree.to_value();
-        VALIDATORS.with(|validators| {
-            for (schema, ours, theirs) in validators {
-                let expected = theirs.is_valid(&value);
-                prop_assert_eq!(ours.is_valid(&tree), expected, "{}", schema);
-                prop_assert_eq!(ours.check(&tree).is_ok(), expected, "{}", schema);
-            }
-            Ok(())
-        })?;
+        for ((schema, ours, theirs), outcomes) in validators.iter().zip(&outcomes) {
+            let expected = theirs.is_valid(&value);
+            prop_assert_eq!(ours.is_valid(&tree), expected, "{}", schema);
+            prop_assert_eq!(ours.check(&tree).is_ok(), expected, "{}", schema);
+            let count = &outcomes[usize::from(expected)];
+            count.set(count.get() + 1);
+        }
+        Ok(())
+    });
+    checked.unwrap_or_else(|failure| panic!("{failure}"));
+    for ((schema, ..), [rejected, accepted]) in validators.iter().zip(&outcomes) {
+        assert!(rejected.get() > 0 && accepted.get() > 0, "every tree gave the same result: {schema}");
     }
 }

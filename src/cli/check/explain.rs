@@ -1,19 +1,14 @@
 //! `reframe check --explain CODE`: prints the documentation of a diagnostic code.
 
-use crate::cli::{EXIT_ERROR, EXIT_OK, print_report};
+use crate::cli::{EXIT_OK, error, print_report};
 use crate::diagnostics::{Code, CodePage};
 
-pub fn run(code: &str) -> u8 {
+pub fn run(code: &str) -> Result<u8, String> {
     if code.is_empty() {
         return print_report(&list(), EXIT_OK);
     }
-    match find(code) {
-        Some(found) => print_report(&page(found), EXIT_OK),
-        None => {
-            eprintln!("error: unknown code `{code}`; `reframe check --explain` lists all codes");
-            EXIT_ERROR
-        }
-    }
+    let unknown = || error(format!("unknown code `{code}`; `reframe check --explain` lists all codes"));
+    print_report(&page(find(code).ok_or_else(unknown)?), EXIT_OK)
 }
 
 /// Accepts `RF104`, `rf104` and `104`; leading zeros may be omitted.

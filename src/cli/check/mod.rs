@@ -74,7 +74,7 @@ enum Reached {
     Plan(Verification),
 }
 
-pub fn run(args: &CheckArgs, layers: &Layers, overrides: &Overrides) -> u8 {
+pub fn run(args: &CheckArgs, layers: &Layers, overrides: &Overrides) -> Result<u8, String> {
     if let Some(code) = &args.explain {
         return explain::run(code);
     }

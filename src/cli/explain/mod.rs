@@ -9,7 +9,7 @@ mod policies;
 mod request;
 mod table;
 
-use super::{EXIT_ERROR, EXIT_FINDINGS, EXIT_OK, print_report, use_colour};
+use super::{EXIT_FINDINGS, EXIT_OK, print_report, use_colour};
 use crate::diagnostics::render_all;
 use crate::domain::FaultKind;
 use crate::mapping::{Overrides, load_with};
@@ -47,14 +47,9 @@ pub struct ExplainArgs {
     body: bool,
 }
 
-pub fn run(args: &ExplainArgs, layers: &Layers, overrides: &Overrides) -> u8 {
-    match explain(args, layers, overrides) {
-        Ok((text, code)) => print_report(&text, code),
-        Err(message) => {
-            eprintln!("{message}");
-            EXIT_ERROR
-        }
-    }
+pub fn run(args: &ExplainArgs, layers: &Layers, overrides: &Overrides) -> Result<u8, String> {
+    let (text, code) = explain(args, layers, overrides)?;
+    print_report(&text, code)
 }
 
 /// The report and the exit code.
@@ -80,7 +75,7 @@ fn explain(args: &ExplainArgs, layers: &Layers, overrides: &Overrides) -> Result
             text.push('\n');
         }
         // Printed before any other requested report.
-        print_report(&text, EXIT_OK);
+        print_report(&text, EXIT_OK)?;
     }
     let Some(test_turn) = &input.test_turn else {
         let text = if args.loss { loss::of_all(&plan, input.target.dialect) } else { String::new() };

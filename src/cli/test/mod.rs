@@ -5,9 +5,10 @@ mod json;
 mod junit;
 mod watch;
 
-use super::{EXIT_ERROR, EXIT_FINDINGS, EXIT_OK, print_report, use_colour};
-use crate::diagnostics::{Diagnostic, Sources, Span, render_all};
+use super::{EXIT_FINDINGS, EXIT_OK, error, print_report, use_colour};
+use crate::diagnostics::{Diagnostic, Sources, Span, or_list, render_all};
 use crate::mapping::{Plan, SourceFile, load};
+use crate::reload::generation::SetError;
 use crate::reload::{Layers, read_set};
 use crate::verify;
 use crate::verify::Difference;
@@ -65,37 +66,29 @@ struct TestRun {
     explainable: bool,
 }
 
-pub fn run(args: &TestArgs, layers: &Layers) -> u8 {
+pub fn run(args: &TestArgs, layers: &Layers) -> Result<u8, String> {
     if args.watch {
-        return watch::run(args, layers);
+        return watch::run(args, layers).map_err(error);
     }
-    match read_set(layers) {
-        Ok(files) => run_once(args, layers, &files),
-        Err(error) => {
-            eprint!("{}", error.render(use_colour()));
-            EXIT_ERROR
-        }
-    }
+    run_once(args, layers, read_set(layers))
 }
 
 /// Loads and tests a set once and prints the report.
-fn run_once(args: &TestArgs, layers: &Layers, files: &[SourceFile]) -> u8 {
-    let loaded = load(files);
+fn run_once(args: &TestArgs, layers: &Layers, files: Result<Vec<SourceFile>, SetError>) -> Result<u8, String> {
+    let files = files.map_err(|error| error.render(use_colour()).trim_end().to_owned())?;
+    let loaded = load(&files);
     let Some(plan) = loaded.plan else {
-        eprintln!("{}", render_all(&loaded.diagnostics, &loaded.sources, use_colour()));
-        eprintln!("the mappings do not load, so there is nothing to test");
-        return EXIT_ERROR;
+        let diagnostics = render_all(&loaded.diagnostics, &loaded.sources, use_colour());
+        return Err(format!("{diagnostics}\nthe mappings do not load, so there is nothing to test"));
     };
     let run = TestReport::of(&plan, &args.filters);
     if run.files.is_empty() && !args.filters.is_empty() {
-        eprintln!("error: no test matches {}", crate::diagnostics::or_list(args.filters.iter().map(|f| f.as_str())));
-        return EXIT_ERROR;
+        let filters = or_list(args.filters.iter().map(|f| f.as_str()));
+        return Err(error(format!("no test matches {filters}")));
     }
-    if let Some(file) = &args.junit
-        && let Err(error) = fs::write(file, junit::report(&run, layers))
-    {
-        eprintln!("error: {}: {error}", file.display());
-        return EXIT_ERROR;
+    if let Some(file) = &args.junit {
+        let written = fs::write(file, junit::report(&run, layers));
+        written.map_err(|cause| error(format!("{}: {cause}", file.display())))?;
     }
     let text = match args.format {
         Format::Human => human::report(&run, layers),

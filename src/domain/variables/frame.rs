@@ -53,9 +53,11 @@ const FRAME_VARIABLES: &[FrameVariable] = &[
     variable(("text", T::Text), At(&[M::TextDelta, M::RefusalDelta, M::SummaryDelta, M::ThoughtDelta]), |cx| {
         (&cx.moment.text).into()
     }),
-    variable(("logprobs", T::Json), At(&[M::TextDelta]), |cx| (&cx.moment.value).into()),
+    variable(("logprobs", T::Json), At(&[M::TextDelta]), |cx| (&cx.moment.logprobs).into()),
     variable(("args", T::Text), At(&[M::ToolArgs]), |cx| (&cx.moment.text).into()),
-    variable(("annotation", T::Record(R::Annotation)), At(&[M::Annotation]), |cx| (&cx.moment.value).into()),
+    variable(("annotation", T::Record(R::Annotation)), At(&[M::Annotation]), |cx| {
+        cx.part().and_then(|part| part.annotations.last()).map(Record::Annotation).into()
+    }),
     // The index of the annotation in its part.
     variable(("ordinal", T::Int), At(&[M::Annotation]), |cx| {
         cx.part().map(|part| part.annotations.len() as i64 - 1).into()

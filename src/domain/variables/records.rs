@@ -1,8 +1,10 @@
 //! The records that variables consist of. Each field is declared once: its name, its type and how its value is read.
 
 use super::{Value, Variable, VariableType as T};
-use crate::domain::event::AnnotationKind;
-use crate::domain::{Choice, Fault, FaultKind, Finish, Item, ItemKind, ItemState, Part, PartKind, TurnState, Usage};
+use crate::domain::{
+    AnnotationKind, Choice, Fault, FaultKind, Finish, Item, ItemKind, ItemState, Part, PartAnnotation, PartKind,
+    TurnState, Usage,
+};
 
 /// Declares the records. Those of `typed` are read from a Rust type, with an expression for each field. Those of `json`
 /// are JSON objects; a field is the member of the same name.
@@ -71,6 +73,24 @@ use RecordType as R;
 
 records! {
     typed {
+        /// A model, for static routes.
+        Model(id: str, backend: str, created: i64) {
+            id: T::Text => id;
+            backend: T::Text => backend;
+            created: T::Int => *created;
+        }
+        /// This build of the gateway.
+        Build(version: str) {
+            version: T::Text => version;
+        }
+        /// Properties of the request to the backend.
+        Upstream(stream: bool) {
+            stream: T::Bool => *stream;
+        }
+        /// The API key of the backend.
+        Secret(key: str) {
+            key: T::Text => key;
+        }
         Turn(turn: TurnState) {
             id: T::Text => &turn.id;
             created: T::Int => turn.created;
@@ -104,7 +124,9 @@ records! {
             calls: T::List(R::Item) => {
                 Value::list(turn.items_of(choice.index).filter(|item| item.is_call()).map(Record::Item))
             };
-            annotations: T::List(R::Annotation) => Value::list(parts(turn, choice).flat_map(|part| &part.annotations));
+            annotations: T::List(R::Annotation) => {
+                Value::list(parts(turn, choice).flat_map(|part| &part.annotations).map(Record::Annotation))
+            };
             logprobs: T::Json => Value::list(parts(turn, choice).flat_map(|part| &part.logprobs));
             finish: T::Enum(Finish::NAMES) => choice.finish.map(Finish::name);
         }
@@ -127,8 +149,21 @@ records! {
             index: T::Int => part.index;
             kind: T::Enum(PartKind::NAMES) => part.kind.name();
             text: T::Text => &part.text;
-            annotations: T::List(R::Annotation) => Value::list(&part.annotations);
+            annotations: T::List(R::Annotation) => Value::list(part.annotations.iter().map(Record::Annotation));
             logprobs: T::Json => Value::list(&part.logprobs);
+        }
+        Annotation(part: PartAnnotation) {
+            kind: T::Enum(AnnotationKind::NAMES) => part.annotation.kind.map(AnnotationKind::name);
+            url: T::Text => part.annotation.url.as_ref();
+            title: T::Text => part.annotation.title.as_ref();
+            file: T::Text => part.annotation.file.as_ref();
+            name: T::Text => part.annotation.name.as_ref();
+            start: T::Int => part.annotation.start;
+            end: T::Int => part.annotation.end;
+            // Characters of the choice before the part that contains the annotation.
+            shift: T::Int => part.shift;
+            index: T::Int => part.annotation.index;
+            value: T::Json => part.annotation.value.as_ref();
         }
         Usage(usage: Usage) {
             input: T::Int => usage.input.unwrap_or(0);
@@ -148,19 +183,6 @@ records! {
         }
     }
     json {
-        Annotation {
-            kind: T::Enum(AnnotationKind::NAMES);
-            url: T::Text;
-            title: T::Text;
-            file: T::Text;
-            name: T::Text;
-            start: T::Int;
-            end: T::Int;
-            // Characters of the choice before the part that contains the annotation.
-            shift: T::Int;
-            index: T::Int;
-            value: T::Json;
-        }
         Request {
             model: T::Text;
             stream: T::Bool;
@@ -264,22 +286,6 @@ records! {
             schema: T::Json;
             strict: T::Bool;
             description: T::Text;
-        }
-        /// A model, for static routes.
-        Model {
-            id: T::Text;
-            backend: T::Text;
-            created: T::Int;
-        }
-        Build {
-            version: T::Text;
-        }
-        /// Properties of the request to the backend.
-        Upstream {
-            stream: T::Bool;
-        }
-        Secret {
-            key: T::Text;
         }
     }
 }

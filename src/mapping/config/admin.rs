@@ -1,8 +1,10 @@
 //! `status:` and `admin:` of gateway.yaml: the status endpoint and the admin listener.
 
-use super::backend_address::SecretSource;
+use super::secret::SecretSource;
 use crate::diagnostics::{Code, Diagnostic};
-use crate::mapping::source::field_reader::{FieldReader, LoadContext, text_of};
+use crate::mapping::grammar::notation::{notation_schema, text_notation};
+use crate::mapping::grammar::{At, FromNode, section};
+use crate::mapping::source::field_reader::text_of;
 use crate::mapping::source::yaml::Node;
 use core::net::SocketAddr;
 
@@ -15,48 +17,53 @@ pub enum StatusEndpoint {
     Off,
 }
 
-/// A second listener for administrators.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AdminListener {
-    pub listen: String,
-    pub token: SecretSource,
-}
-
 pub const DEFAULT_STATUS_PATH: &str = "/status";
 /// The environment variable with the default admin token.
 pub const ADMIN_TOKEN_VAR: &str = "REFRAME_ADMIN_TOKEN";
 
-impl StatusEndpoint {
-    /// `/path` or `off`.
-    pub fn parse(node: &Node, cx: LoadContext) -> Option<StatusEndpoint> {
-        match text_of(node, cx)? {
+impl<'n> FromNode<'n> for StatusEndpoint {
+    fn from_node(node: &'n Node, at: At) -> Option<StatusEndpoint> {
+        match text_of(node, at.cx)? {
             "off" => Some(StatusEndpoint::Off),
             path if path.starts_with('/') => Some(StatusEndpoint::Path(path.to_owned())),
             other => {
-                cx.error(Code::UnknownValue, node.span, format!("`{other}` is not a path: write `/status` or `off`"));
+                let message = format!("`{other}` is not a path: write `/status` or `off`");
+                at.cx.error(Code::UnknownValue, node.span, message);
                 None
             }
         }
     }
-}
 
-impl AdminListener {
-    pub fn parse(node: &Node, cx: LoadContext) -> Option<AdminListener> {
-        let fields = FieldReader::of(node, "`admin:`", cx)?;
-        let listen = fields.required_text("listen");
-        let token = match fields.get("token") {
-            Some(node) => SecretSource::parse(node, cx),
-            None => Some(SecretSource::Env(ADMIN_TOKEN_VAR.to_owned())),
-        };
-        fields.finish();
-        let literal = listen.and_then(|text| text.parse::<SocketAddr>().ok());
-        if let Some(node) = node.get("listen").filter(|_| literal.is_some_and(|at| !at.ip().is_loopback())) {
-            cx.add(
-                Diagnostic::new(Code::UnknownValue, node.span, "the admin listener must use a loopback address")
-                    .help("write 127.0.0.1:PORT"),
-            );
-            return None;
-        }
-        Some(AdminListener { listen: listen?.to_owned(), token: token? })
+    fn shown(&self) -> Option<serde_json::Value> {
+        Some(DEFAULT_STATUS_PATH.into())
     }
 }
+
+notation_schema!(StatusEndpoint, { "type": "string", "pattern": "^(/|off$)" });
+
+section! {
+    /// A listener for administrators.
+    #[derive(PartialEq, Eq)]
+    #[subject = "`admin:`"]
+    #[title = "admin"]
+    pub struct AdminListener {
+        /// A local `HOST:PORT`; port 0 picks a free port. `--admin` takes precedence.
+        listen: LocalAddress,
+        /// The token that callers send as `Authorization: Bearer TOKEN`. Default: the environment variable
+        /// `REFRAME_ADMIN_TOKEN`.
+        token: SecretSource = SecretSource::Env(ADMIN_TOKEN_VAR.to_owned()),
+    }
+}
+
+text_notation! {
+    /// `HOST:PORT` of this machine.
+    LocalAddress(String), |text, node, at| {
+        let is_remote = text.parse::<SocketAddr>().is_ok_and(|address| !address.ip().is_loopback());
+        if is_remote {
+            let message = "the admin listener must use a loopback address";
+            at.cx.add(Diagnostic::new(Code::UnknownValue, node.span, message).help("write 127.0.0.1:PORT"));
+        }
+        (!is_remote).then(|| text.to_owned())
+    }
+}
+notation_schema!(LocalAddress, { "type": "string" });

@@ -1,14 +1,21 @@
 //! A backend file: how to send requests to a backend, and how its events are decoded.
 
-use super::backend_request::RequestTemplate;
+use super::backend_request::{ModelListPlan, RequestSection, RequestTemplate};
 use crate::diagnostics::Span;
 use crate::domain::emit::EVENTS;
 use crate::domain::named_enum;
+use crate::mapping::grammar::collections::{Elements, Entries, Map};
+use crate::mapping::grammar::notation::{NameOf, closed, notation_schema, one_of};
+use crate::mapping::grammar::{At, FromNode, Quoted, Required, Section, section};
+use crate::mapping::language::directives::SkeletonNode;
 use crate::mapping::language::rule::{NamedRules, RuleSet};
+use crate::mapping::language::rule_schema::{EventRules, NamedRuleOf, event_rules_need_a_name_selector};
 use crate::mapping::language::selector::Selector;
-use crate::mapping::language::table::Tables;
-use crate::mapping::source::field_reader::{FieldReader, LoadContext, text_of};
+use crate::mapping::language::table::{TableNode, Tables};
+use crate::mapping::source::field_reader::{FieldReader, LoadContext};
 use crate::mapping::source::yaml::{Entry, Node, YamlKind};
+use schemars::{Schema, json_schema};
+use serde_json::json;
 
 named_enum! {
     /// How the gateway reaches a backend.
@@ -55,75 +62,139 @@ pub struct BackendPlan {
     pub rules: RuleSet,
 }
 
+section! {
+    /// One kind of backend: how it is called, what it supports, and what its events mean.
+    #[subject = "a backend"]
+    #[title = "a backend"]
+    #[transform = only_replay_has_no_events]
+    pub struct BackendFile<'n> {
+        /// Its name.
+        backend: String,
+        /// How it is called. A `replay` backend plays transcripts; each names the backend file with the rules that read
+        /// it.
+        transport: NameOf<Transport>,
+        /// The backend's list of models.
+        models: Option<ModelListPlan>,
+        /// The request template; without it the file only reads recorded events.
+        request: Option<RequestSection<'n>>,
+        /// The events that it sends. Only a `replay` backend has none.
+        events: Option<Events<'n>>,
+        /// Tables, by name. They take precedence over those of shared.yaml.
+        tables: Entries<'n, Map<TableNode>> = Entries::default(),
+        /// Fragments, by name: skeletons for `$use`. They take precedence over those of shared.yaml.
+        fragments: Entries<'n, Map<SkeletonNode<'n>>> = Entries::default(),
+    }
+}
+
+section! {
+    /// The events that a backend sends, and the rules that read them.
+    #[subject = "`events:`"]
+    #[transform = event_rules_need_a_name_selector]
+    pub struct Events<'n> {
+        /// How bytes become events: a name, or a map if a backend uses several framings.
+        framing: Required<Framings>,
+        /// The selector of an event's name; needed by rules with `event:`.
+        event_name: Option<Selector>,
+        /// What happens to an event that no rule matches.
+        unmatched: NameOf<Unmatched> = NameOf(Unmatched::Warn),
+        /// Rules that emit events.
+        rules: Required<Elements<'n, NamedRuleOf<EventRules>>>,
+    }
+}
+
+section! {
+    /// Details of a framing.
+    #[subject = Quoted]
+    pub struct FramingDetails: Default {
+        /// The data that ends the stream.
+        end: Option<String>,
+        /// The member of an event's data that receives the name in its `event:` line, unless the data has that member.
+        event: Option<String>,
+    }
+}
+
+fn only_replay_has_no_events(schema: &mut Schema) {
+    let replay = json!({ "properties": { "transport": { "const": Transport::Replay.name() } } });
+    schema.insert("if".to_owned(), replay);
+    schema.insert("else".to_owned(), json!({ "required": ["events"] }));
+}
+
 impl BackendPlan {
     pub fn parse(node: &Node, shared: &Tables, shared_fragments: &[Entry], cx: LoadContext) -> Option<BackendPlan> {
         let fields = FieldReader::of(node, "a backend", cx)?;
-        let name = fields.required_text("backend")?;
-        let transport =
-            fields.required("transport").and_then(|n| cx.one_of(n, Transport::NAMES)).and_then(Transport::from_name);
-        let tables = Tables::parse(fields.map("tables"), cx).with_shared(shared);
-        let mut plan = BackendPlan {
-            name: name.to_owned(),
+        let file = BackendFile::read_fields(&fields);
+        // A transcript names the backend file that decodes it, so a replay backend has no events.
+        let is_replay = file.as_ref().is_some_and(|f| f.transport.0 == Transport::Replay);
+        if file.is_some() && !is_replay {
+            fields.required("events");
+        }
+        fields.finish();
+        let file = file?;
+        let tables = Tables::parse(&file.tables, cx).with_shared(shared);
+        let template = file.request.and_then(|request| {
+            RequestTemplate::new(request, &file.fragments, shared_fragments, file.models, &tables, cx)
+        });
+        let none = NamedRules::default();
+        let (Framings { framings, details }, unmatched, rules) = match file.events {
+            Some(events) => {
+                let rules = RuleSet::parse(&EVENTS, events.event_name, &events.rules, &tables, &none, cx);
+                (events.framing.0, events.unmatched.0, rules)
+            }
+            None => (Framings::default(), Unmatched::Warn, RuleSet::parse(&EVENTS, None, &[], &tables, &none, cx)),
+        };
+        Some(BackendPlan {
+            name: file.backend,
             span: node.span,
-            transport: transport?,
-            framings: Vec::new(),
-            end: None,
-            event: None,
-            request_template: None,
-            unmatched: Unmatched::Warn,
-            rules: RuleSet::parse(&EVENTS, None, &[], &tables, &NamedRules::default(), cx),
-        };
-        let (fragments, models) = (fields.map("fragments"), fields.get("models"));
-        if let Some(request) = fields.get("request") {
-            plan.request_template = RequestTemplate::parse(request, fragments, shared_fragments, models, &tables, cx);
-        }
-        match fields.get("events") {
-            Some(events) => plan.events(events, &tables, cx),
-            // A transcript names the backend file that decodes it.
-            None if plan.transport == Transport::Replay => {}
-            None => {
-                fields.required("events");
-            }
-        }
-        fields.finish();
-        Some(plan)
-    }
-
-    fn events(&mut self, node: &Node, tables: &Tables, cx: LoadContext) {
-        let Some(fields) = FieldReader::of(node, "`events:`", cx) else { return };
-        if let Some(framing) = fields.required("framing") {
-            self.framing(framing, cx);
-        }
-        if let Some(word) = fields.get("unmatched").and_then(|n| cx.one_of(n, Unmatched::NAMES)) {
-            self.unmatched = Unmatched::from_name(word).unwrap_or(Unmatched::Warn);
-        }
-        let event_name = fields.get("event_name").and_then(|n| Selector::parse(text_of(n, cx)?, n.span, cx));
-        fields.required("rules");
-        self.rules = RuleSet::parse(&EVENTS, event_name, fields.list("rules"), tables, &NamedRules::default(), cx);
-        fields.finish();
-    }
-
-    /// `framing: ndjson`, or a map: `{ sse: { end: "[DONE]" }, json: whole }`.
-    fn framing(&mut self, node: &Node, cx: LoadContext) {
-        let YamlKind::Map(_) = &node.kind else {
-            self.framings.extend(cx.one_of(node, Framing::NAMES).and_then(Framing::from_name));
-            return;
-        };
-        let Some(fields) = FieldReader::of(node, "`framing:`", cx) else { return };
-        for framing in Framing::ALL {
-            let Some(node) = fields.get(framing.name()) else { continue };
-            self.framings.push(*framing);
-            match &node.kind {
-                YamlKind::Null => {}
-                YamlKind::Text(text) if text == "whole" && *framing == Framing::Json => {}
-                _ => {
-                    let Some(inner) = FieldReader::of(node, format!("`{}:`", framing.name()), cx) else { continue };
-                    self.end = inner.text("end").map(str::to_owned);
-                    self.event = inner.text("event").map(str::to_owned);
-                    inner.finish();
-                }
-            }
-        }
-        fields.finish();
+            transport: file.transport.0,
+            framings,
+            end: details.end,
+            event: details.event,
+            request_template: template,
+            unmatched,
+            rules,
+        })
     }
 }
+
+/// `framing: ndjson`, or a map: `{ sse: { end: "[DONE]" }, json: whole }`.
+#[derive(Clone, Debug, Default)]
+pub struct Framings {
+    framings: Vec<Framing>,
+    details: FramingDetails,
+}
+
+impl<'n> FromNode<'n> for Framings {
+    fn from_node(node: &'n Node, at: At) -> Option<Framings> {
+        let cx = at.cx;
+        let YamlKind::Map(_) = &node.kind else {
+            let framing = cx.one_of(node, Framing::NAMES).and_then(Framing::from_name)?;
+            return Some(Framings { framings: vec![framing], details: FramingDetails::default() });
+        };
+        let fields = FieldReader::of(node, "`framing:`", cx)?;
+        let mut framings = Framings::default();
+        for framing in Framing::ALL {
+            let Some(entry) = fields.entry(framing.name()) else { continue };
+            framings.framings.push(*framing);
+            match &entry.value.kind {
+                YamlKind::Null => {}
+                YamlKind::Text(text) if text == "whole" && *framing == Framing::Json => {}
+                _ => framings.details = fields.value(framing.name()).unwrap_or_default(),
+            }
+        }
+        fields.finish();
+        Some(framings)
+    }
+}
+
+notation_schema!(Framings, |generator| {
+    let details = generator.subschema_for::<FramingDetails>();
+    let one = |framing: &Framing| match framing {
+        Framing::Json => json!({ "anyOf": [{ "type": "null" }, { "const": "whole" }, details] }),
+        Framing::Sse | Framing::Ndjson | Framing::Jsonrpc => json!({ "anyOf": [{ "type": "null" }, details] }),
+    };
+    let several = closed(Framing::ALL.iter().map(|f| (f.name().to_owned(), one(f))).collect());
+    json_schema!({
+        "title": "`sse`, `ndjson`, `json`, `jsonrpc`, or a map of these",
+        "if": { "type": "object" }, "then": several, "else": one_of(Framing::NAMES),
+    })
+});

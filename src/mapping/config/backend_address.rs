@@ -1,10 +1,13 @@
 //! An entry of `backends:` in gateway.yaml: the URL of a backend, its API key, capabilities and timeouts.
 
-use super::capabilities::Capabilities;
-use super::timeouts::Timeouts;
+use super::capabilities::{Capabilities, CapabilitySettings};
+use super::secret::SecretSource;
+use super::timeouts::{TimeoutSettings, Timeouts};
 use crate::diagnostics::{Code, Diagnostic};
-use crate::mapping::source::field_reader::{FieldReader, LoadContext, text_of};
-use crate::mapping::source::yaml::Node;
+use crate::mapping::grammar::collections::List;
+use crate::mapping::grammar::notation::{Spanned, notation_schema, text_notation};
+use crate::mapping::grammar::{Named, section};
+use crate::mapping::source::field_reader::LoadContext;
 use core::net::IpAddr;
 use url::{Host, Url};
 
@@ -19,74 +22,65 @@ pub struct BackendAddress {
     pub allowed_addresses: Vec<IpAddr>,
 }
 
-/// Where a secret is read from. The secret itself is never part of a plan.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum SecretSource {
-    Env(String),
-    File(String),
-}
-
-impl SecretSource {
-    /// `{ env: NAME }` or `{ file: PATH }`.
-    pub fn parse(node: &Node, cx: LoadContext) -> Option<SecretSource> {
-        if node.as_text().is_some() {
-            cx.add(
-                Diagnostic::new(Code::InlineSecret, node.span, "secrets must not be written in a mapping")
-                    .help("refer to it with `{ env: NAME }` or `{ file: PATH }`"),
-            );
-            return None;
-        }
-        let fields = FieldReader::of(node, "a secret", cx)?;
-        let (env, file) = (fields.text("env"), fields.text("file"));
-        let source = match (env, file) {
-            (Some(name), None) => Some(SecretSource::Env(name.to_owned())),
-            (None, Some(path)) => Some(SecretSource::File(path.to_owned())),
-            _ => {
-                let message = "a secret must have exactly one of `env:` and `file:`";
-                fields.not_exactly_one(&["env", "file"], Diagnostic::new(Code::MissingKey, node.span, message));
-                None
-            }
-        };
-        fields.finish();
-        source
+section! {
+    /// A backend that models refer to: its backend file, its address, and overrides of its capabilities. A replay
+    /// backend has `script`, an HTTP backend has `url`.
+    #[subject = Named("the backend")]
+    #[title = "backend"]
+    pub struct BackendEntry {
+        /// The name of a backend file: the value of its key `backend:`.
+        file as "use": Spanned<String>,
+        /// The name of the script that a replay backend plays.
+        script: Option<Spanned<String>>,
+        /// Scheme, host and path. The paths of the backend file are appended to it.
+        url: Option<Spanned<String>>,
+        /// The key that is sent to the backend.
+        api_key: Option<SecretSource>,
+        /// Overrides `timeouts` of the gateway, key by key.
+        timeouts: Option<TimeoutSettings>,
+        /// IP addresses that are exempt from the address check: other link-local and cloud metadata addresses are
+        /// rejected.
+        allow_addresses: List<IpAddress> = List::default(),
+        ..capabilities: CapabilitySettings,
     }
 }
 
+text_notation! {
+    /// An IP address.
+    IpAddress(IpAddr), |text, node, at| {
+        let address = text.parse().ok();
+        if address.is_none() {
+            at.cx.wrong_type(node, "an IP address");
+        }
+        address
+    }
+}
+notation_schema!(IpAddress, { "type": "string" });
+
 impl BackendAddress {
-    pub fn parse(
-        fields: &FieldReader,
+    /// The address of an HTTP backend. `capabilities` and `timeouts` are those that the entry can override.
+    pub fn new(
+        entry: &BackendEntry,
         capabilities: &Capabilities,
         timeouts: Timeouts,
         cx: LoadContext,
     ) -> Option<BackendAddress> {
-        let allowed_addresses: Vec<IpAddr> =
-            fields.list("allow_addresses").iter().filter_map(|n| ip_address(n, cx)).collect();
-        let api_key = fields.get("api_key").map(|n| SecretSource::parse(n, cx));
-        let capabilities = capabilities.with_overrides(fields, cx);
-        let timeouts = timeouts.with_overrides(fields.get("timeouts"), cx);
-        let node = fields.required("url")?;
-        let url = match parse_base_url(text_of(node, cx)?, &allowed_addresses) {
-            Ok(url) => url,
+        let allowed_addresses: Vec<IpAddr> = entry.allow_addresses.iter().map(|address| address.0).collect();
+        let url = entry.url.as_ref()?;
+        match parse_base_url(url, &allowed_addresses) {
+            Ok(url) => Some(BackendAddress {
+                url,
+                api_key: entry.api_key.clone(),
+                capabilities: capabilities.with(&entry.capabilities),
+                timeouts: timeouts.with(entry.timeouts.as_ref()),
+                allowed_addresses,
+            }),
             Err(why) => {
-                cx.add(Diagnostic::new(Code::UnknownValue, node.span, why.message).help(why.help));
-                return None;
+                cx.add(Diagnostic::new(Code::UnknownValue, url.span, why.message).help(why.help));
+                None
             }
-        };
-        // An invalid key is not the same as no key.
-        let api_key = match api_key {
-            Some(None) => return None,
-            other => other.flatten(),
-        };
-        Some(BackendAddress { url, api_key, capabilities, timeouts, allowed_addresses })
+        }
     }
-}
-
-fn ip_address(node: &Node, cx: LoadContext) -> Option<IpAddr> {
-    let parsed = text_of(node, cx)?.parse().ok();
-    if parsed.is_none() {
-        cx.wrong_type(node, "an IP address");
-    }
-    parsed
 }
 
 /// Why a URL cannot be the base URL of a backend.

@@ -1,21 +1,26 @@
 //! A backend's `request:`: the template of its HTTP requests, and the endpoint that lists its models.
 
-use super::capabilities::Capabilities;
+use super::capabilities::{Capabilities, CapabilitySettings};
 use super::rename_fields::RenameFields;
 use crate::diagnostics::{Code, Diagnostic};
-use crate::domain::variables;
+use crate::domain::{named_enum, variables};
+use crate::mapping::grammar::collections::{Entries, List};
+use crate::mapping::grammar::notation::{HeaderName, LINE_BREAKS, NameOf, is_token, notation_schema};
+use crate::mapping::grammar::section;
+use crate::mapping::language::directives::SkeletonNode;
 use crate::mapping::language::expression::{ExpressionPool, ExpressionPoolBuilder, VariablePath};
 use crate::mapping::language::scope::VariableScope;
 use crate::mapping::language::selector::Selector;
 use crate::mapping::language::skeleton::{Fragments, Skeleton, SkeletonCompiler};
 use crate::mapping::language::table::Tables;
-use crate::mapping::source::field_reader::{FieldReader, LoadContext, text_of};
-use crate::mapping::source::yaml::{Entry, Node};
+use crate::mapping::source::field_reader::LoadContext;
+use crate::mapping::source::yaml::Entry;
+use schemars::json_schema;
 
 /// Template of the HTTP request that starts a turn.
 #[derive(Debug)]
 pub struct RequestTemplate {
-    pub method: String,
+    pub method: &'static str,
     /// Reads `model`, which is escaped as one path segment, and `upstream`.
     pub path: Skeleton,
     /// A header with a null placeholder is omitted.
@@ -29,27 +34,75 @@ pub struct RequestTemplate {
     pub models: Option<ModelListPlan>,
 }
 
-/// Merges adjacent elements of a list of the body by concatenating their inner lists.
-#[derive(Debug)]
-pub struct MergeAdjacent {
-    /// The member of the body that holds the list.
-    pub at: String,
-    /// The member with the inner list. Nested lists are flattened; an element with an empty inner list is omitted.
-    pub list: String,
-    /// Elements are merged if they have the same value of this member.
-    pub by: Option<String>,
-    /// Elements are merged only if all elements of their inner lists have this member.
-    pub only: Option<String>,
+section! {
+    /// The request to the backend. A field that the body does not read does not reach the backend: it is rejected, or
+    /// dropped and listed.
+    #[subject = "`request:`"]
+    #[title = "request template"]
+    pub struct RequestSection<'n> {
+        /// The HTTP method.
+        method: NameOf<Method> = NameOf(Method::Post),
+        /// The path, appended to the URL of the gateway's entry. It sees `model` (percent-encoded, one segment) and
+        /// `upstream.stream`.
+        path: SkeletonNode<'n>,
+        /// The headers. They see `request`, `upstream`, `secret.key` and `build.version`. A header without a value is
+        /// omitted.
+        headers: Entries<'n, RequestHeaders> = Entries::default(),
+        /// The body. It sees `request` and `upstream.stream`.
+        body: SkeletonNode<'n>,
+        /// Lists of the body with adjacent elements that are merged.
+        merge_adjacent: List<MergeAdjacent> = List::default(),
+        ..capabilities: CapabilitySettings,
+    }
 }
 
-/// The endpoint that lists a backend's models: its path, and the ids in the response.
-#[derive(Debug)]
-pub struct ModelListPlan {
-    pub path: String,
-    pub ids: Selector,
-    /// A prefix of the ids that is not part of the model in request paths.
-    pub prefix: Option<String>,
+named_enum! {
+    /// The method of requests to a backend.
+    pub enum Method {
+        Post = "POST",
+        Put = "PUT",
+        Get = "GET",
+    }
 }
+
+section! {
+    /// Merges adjacent elements of a list by concatenating one of their members.
+    #[subject = "`merge_adjacent:`"]
+    pub struct MergeAdjacent {
+        /// The member of the body that is the list.
+        at: String,
+        /// The member of its elements with the lists that are concatenated. Nested lists are flattened; an element with
+        /// an empty list is omitted.
+        list: String,
+        /// Merge only elements with the same value of this member.
+        by: Option<String>,
+        /// Merge only elements with lists in which every element has this member.
+        only: Option<String>,
+    }
+}
+
+section! {
+    /// The backend's list of models.
+    #[subject = "`models:`"]
+    #[title = "models"]
+    pub struct ModelListPlan {
+        /// The path, appended to the URL of the gateway's entry.
+        path: String,
+        /// The selector of the ids in the response.
+        ids: Selector,
+        /// A prefix of each id, which is removed from the ids that clients see.
+        prefix: Option<String>,
+    }
+}
+
+/// Headers of the request, by name.
+#[derive(Clone, Copy, Debug)]
+pub struct RequestHeaders;
+
+notation_schema!(RequestHeaders, |generator| {
+    let (name, value) = (generator.subschema_for::<HeaderName>(), generator.subschema_for::<SkeletonNode>());
+    json_schema!({ "type": ["null", "object"], "propertyNames": name, "additionalProperties": value })
+});
 
 /// The request fields that the body and the headers of the template read. All others are not sent to the backend.
 #[derive(Debug, Default)]
@@ -116,36 +169,32 @@ impl RequestFieldsRead {
     }
 }
 
-pub(crate) const METHODS: &[&str] = &["POST", "PUT", "GET"];
-
 impl RequestTemplate {
-    pub fn parse(
-        node: &Node,
+    pub fn new(
+        section: RequestSection,
         fragments: &[Entry],
         shared_fragments: &[Entry],
-        models: Option<&Node>,
+        models: Option<ModelListPlan>,
         tables: &Tables,
         cx: LoadContext,
     ) -> Option<RequestTemplate> {
-        let fields = FieldReader::of(node, "`request:`", cx)?;
         let mut all_fragments = Fragments::default();
         all_fragments.add(fragments);
         all_fragments.add(shared_fragments);
         let pool = ExpressionPoolBuilder::new(tables.clone());
         let compiler =
             SkeletonCompiler { cx, pool: &pool, fragments: &all_fragments, rename_fields: &RenameFields::default() };
-        let method = fields.get("method").and_then(|n| cx.one_of(n, METHODS)).unwrap_or("POST");
         let path_scope = VariableScope::new("`path:`", [variables::MODEL_NAME, variables::UPSTREAM]);
-        let path = fields.required("path").and_then(|n| compiler.compile(n, &path_scope));
+        let path = compiler.compile(section.path.0, &path_scope);
         let in_headers = [variables::REQUEST, variables::UPSTREAM, variables::SECRET, variables::BUILD];
         let header_scope = VariableScope::new("a header", in_headers);
         let mut headers = Vec::new();
-        for entry in fields.map("headers") {
+        for entry in section.headers.items {
             if !is_token(&entry.key) {
                 cx.error(Code::UnsafeText, entry.key_span, format!("`{}` is not a valid header name", entry.key));
                 continue;
             }
-            if entry.value.as_text().is_some_and(|t| t.contains(['\n', '\r', '\0'])) {
+            if entry.value.as_text().is_some_and(|t| t.contains(LINE_BREAKS)) {
                 cx.add(
                     Diagnostic::new(Code::UnsafeText, entry.value.span, "a line break in a header")
                         .help("it would end the header and start another one"),
@@ -156,47 +205,19 @@ impl RequestTemplate {
         }
         let body_scope =
             VariableScope::new("the body of a backend's request", [variables::REQUEST, variables::UPSTREAM]);
-        let body = fields.required("body").and_then(|n| compiler.compile(n, &body_scope));
-        let merge_adjacent = fields.list("merge_adjacent").iter().filter_map(|n| MergeAdjacent::parse(n, cx)).collect();
-        let capabilities = Capabilities::default().with_overrides(&fields, cx);
-        fields.finish();
-        let models = models.and_then(|n| models_plan(n, cx));
+        let body = compiler.compile(section.body.0, &body_scope);
         let (path, body) = (path?, body?);
         let reads = RequestFieldsRead::of([&body].into_iter().chain(headers.iter().map(|(_, s)| s)));
         Some(RequestTemplate {
-            method: method.to_owned(),
+            method: section.method.0.name(),
             path,
             headers,
             body,
-            merge_adjacent,
+            merge_adjacent: section.merge_adjacent.0,
             pool: pool.build()?,
-            capabilities,
+            capabilities: Capabilities::default().with(&section.capabilities),
             reads,
             models,
         })
     }
-}
-
-impl MergeAdjacent {
-    fn parse(node: &Node, cx: LoadContext) -> Option<MergeAdjacent> {
-        let fields = FieldReader::of(node, "`merge_adjacent:`", cx)?;
-        let (at, list) = (fields.required_text("at"), fields.required_text("list"));
-        let (by, only) = (fields.text("by").map(str::to_owned), fields.text("only").map(str::to_owned));
-        fields.finish();
-        Some(MergeAdjacent { at: at?.to_owned(), list: list?.to_owned(), by, only })
-    }
-}
-
-fn models_plan(node: &Node, cx: LoadContext) -> Option<ModelListPlan> {
-    let fields = FieldReader::of(node, "`models:`", cx)?;
-    let path = fields.required_text("path").map(str::to_owned);
-    let ids = fields.required("ids").and_then(|n| Selector::parse(text_of(n, cx)?, n.span, cx));
-    let prefix = fields.text("prefix").map(str::to_owned);
-    fields.finish();
-    Some(ModelListPlan { path: path?, ids: ids?, prefix })
-}
-
-/// Whether a name is a valid HTTP token, such as a header name.
-pub fn is_token(name: &str) -> bool {
-    !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
 }

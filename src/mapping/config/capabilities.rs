@@ -2,9 +2,14 @@
 //! gateway.yaml can override it.
 
 use crate::diagnostics::Code;
-use crate::domain::{Tree, named_enum};
-use crate::mapping::source::field_reader::{FieldReader, LoadContext, constant, text_of};
-use crate::mapping::source::yaml::Entry;
+use crate::domain::named_enum;
+use crate::mapping::grammar::collections::{List, Map, entries};
+use crate::mapping::grammar::notation::{AnyValue, NameOf, closed, notation_schema, one_of, or_null};
+use crate::mapping::grammar::{At, FromNode, section};
+use crate::mapping::source::field_reader::{LoadContext, text_of};
+use crate::mapping::source::yaml::Node;
+use schemars::{Schema, json_schema};
+use std::fmt;
 
 named_enum! {
     /// Whether a stream is requested from the backend.
@@ -36,31 +41,71 @@ named_enum! {
     }
 }
 
+section! {
+    /// What a backend supports, and what happens to the rest of a request.
+    #[subject = "capabilities"]
+    pub struct CapabilitySettings {
+        /// Whether a stream is requested from the backend. Whatever it then sends is read.
+        #[extend("default" = StreamMode::AsRequested.name())]
+        stream: Option<NameOf<StreamMode>>,
+        /// Role to role, in messages: `{ developer: system }`.
+        role_map: KeyedMap<RoleMap> = KeyedMap::default(),
+        /// `merge` combines the leading system and developer messages into one.
+        #[extend("default" = SystemMessages::Separate.name())]
+        system_messages: Option<NameOf<SystemMessages>>,
+        /// How tools are handled, by kind (`custom`, `other`) or by the client's own type name. `wrap`, for custom
+        /// tools, sends the tool as a function with one text argument and converts its calls back into custom calls.
+        /// Default: `wrap` for custom tools, `drop` for others.
+        tools: KeyedMap<OnTool> = KeyedMap::default(),
+        /// How content parts are handled, by kind. Default: `forward`.
+        content_parts: KeyedMap<OnContentPart> = KeyedMap::default(),
+        /// Roles with messages that may contain only text. Other content parts are dropped and listed.
+        text_only_roles: Option<List<String>>,
+        /// How a request field is handled that the body does not read and that has an effect. `format: as_tool` sends
+        /// the format as the parameters of a tool that must be called, and returns its call as the response text.
+        /// Default: `reject` for `n`, `format`, `tools` and `previous_response_id`, else `drop`.
+        unsupported: KeyedMap<OnField> = KeyedMap::default(),
+        /// How members of the client's body are handled that neither its dialect nor the body reads.
+        #[extend("default" = OnUnsupported::Drop.name())]
+        unknown_fields: Option<OnUnknownField>,
+        /// Final edits to the members of the body, by their names there: `reject`, `drop`, `default`, `force`,
+        /// `rename`, in this order.
+        fields: FieldEdits = FieldEdits::default(),
+    }
+}
+
+section! {
+    /// Final edits to the members of a backend's request body, by their names there.
+    #[subject = "`fields:`"]
+    pub struct FieldEdits: Default {
+        /// A request with one of these members is rejected.
+        reject: List<String> = List::default(),
+        /// Members that are omitted.
+        drop: List<String> = List::default(),
+        /// Members that are added if they are missing.
+        default: Map<AnyValue> = Map::default(),
+        /// Members that are always set.
+        force: Map<AnyValue> = Map::default(),
+        /// Old name to new name.
+        rename: Map<String> = Map::default(),
+    }
+}
+
+/// What a backend supports, after all settings were applied.
 #[derive(Clone, Debug)]
 pub struct Capabilities {
     pub stream: StreamMode,
     pub system_messages: SystemMessages,
-    pub role_map: Vec<(String, String)>,
+    role_map: Vec<(String, String)>,
     /// By kind (`custom`, `other`) or by the client's type of the tool.
-    pub tools: Vec<(String, OnUnsupported)>,
-    /// By kind of content part.
-    pub content_parts: Vec<(String, OnUnsupported)>,
+    tools: Vec<(String, OnUnsupported)>,
+    content_parts: Vec<(String, OnUnsupported)>,
     /// Roles with text-only messages: `tool` for the result of a call.
     pub text_only_roles: Vec<String>,
     /// Request fields that the body does not read.
-    pub unsupported: Vec<(String, OnUnsupported)>,
+    unsupported: Vec<(String, OnUnsupported)>,
     pub unknown_fields: OnUnsupported,
     pub fields: FieldEdits,
-}
-
-/// Final edits of the body, by the names of members in the body.
-#[derive(Clone, Debug, Default)]
-pub struct FieldEdits {
-    pub default: Vec<(String, Tree)>,
-    pub force: Vec<(String, Tree)>,
-    pub drop: Vec<String>,
-    pub reject: Vec<String>,
-    pub rename: Vec<(String, String)>,
 }
 
 /// Fields that a request depends on: by default rejected, not dropped.
@@ -99,13 +144,6 @@ pub const OPTIONAL_FIELDS: &[&str] = &[
     "format",
     "tools",
 ];
-pub(crate) const ROLES: &[&str] = &["system", "developer", "user", "assistant", "tool"];
-pub(crate) const CONTENT_PART_KINDS: &[&str] = &["image", "file", "audio", "refusal"];
-pub(crate) const ON_UNSUPPORTED: &[&str] = &["forward", "drop", "reject"];
-pub(crate) const ON_CUSTOM_TOOL: &[&str] = &["forward", "drop", "reject", "wrap"];
-pub(crate) const ON_UNSUPPORTED_FIELD: &[&str] = &["drop", "reject"];
-pub(crate) const ON_UNSUPPORTED_FORMAT: &[&str] = &["drop", "reject", "as_tool"];
-
 impl Capabilities {
     /// `client_type`: the client's type of the tool, which takes precedence over its kind.
     pub fn on_tool(&self, kind: &str, client_type: Option<&str>) -> OnUnsupported {
@@ -127,101 +165,149 @@ impl Capabilities {
         self.role_map.iter().find(|(from, _)| from == role).map_or(role, |(_, to)| to)
     }
 
-    /// Applies the values of `fields` over these.
-    pub fn with_overrides(&self, fields: &FieldReader, cx: LoadContext) -> Capabilities {
-        let mut capabilities = self.clone();
-        if let Some(mode) = fields.get("stream").and_then(|n| cx.one_of(n, StreamMode::NAMES)) {
-            capabilities.stream = StreamMode::from_name(mode).unwrap_or(capabilities.stream);
+    /// Applies the settings over these: maps are merged, other values replaced.
+    pub fn with(&self, settings: &CapabilitySettings) -> Capabilities {
+        let text_only_roles = settings.text_only_roles.as_ref().map(|roles| roles.to_vec());
+        Capabilities {
+            stream: settings.stream.map_or(self.stream, |mode| mode.0),
+            system_messages: settings.system_messages.map_or(self.system_messages, |mode| mode.0),
+            role_map: merged(&self.role_map, &settings.role_map.0),
+            tools: merged(&self.tools, &settings.tools.0),
+            content_parts: merged(&self.content_parts, &settings.content_parts.0),
+            text_only_roles: text_only_roles.unwrap_or_else(|| self.text_only_roles.clone()),
+            unsupported: merged(&self.unsupported, &settings.unsupported.0),
+            unknown_fields: settings.unknown_fields.map_or(self.unknown_fields, |action| action.0),
+            fields: self.fields.with(&settings.fields),
         }
-        if let Some(word) = fields.get("system_messages").and_then(|n| cx.one_of(n, SystemMessages::NAMES)) {
-            capabilities.system_messages = SystemMessages::from_name(word).unwrap_or(capabilities.system_messages);
-        }
-        if let Some(word) = fields.get("unknown_fields").and_then(|n| cx.one_of(n, ON_UNSUPPORTED)) {
-            capabilities.unknown_fields = OnUnsupported::from_name(word).unwrap_or(capabilities.unknown_fields);
-        }
-        for entry in fields.map("role_map") {
-            if !ROLES.contains(&entry.key.as_str()) {
-                let message = format!("unknown role `{}`", entry.key);
-                cx.unknown(Code::UnknownValue, entry.key_span, message, &entry.key, ROLES.iter().copied());
-            } else if let Some(to) = text_of(&entry.value, cx) {
-                set(&mut capabilities.role_map, &entry.key, to.to_owned());
-            }
-        }
-        for entry in fields.map("tools") {
-            if let Some(action) =
-                parse_action(entry, if entry.key == "custom" { ON_CUSTOM_TOOL } else { ON_UNSUPPORTED }, cx)
-            {
-                set(&mut capabilities.tools, &entry.key, action);
-            }
-        }
-        parse_actions(
-            &mut capabilities.content_parts,
-            fields.map("content_parts"),
-            "content part",
-            CONTENT_PART_KINDS,
-            ON_UNSUPPORTED,
-            cx,
-        );
-        if fields.get("text_only_roles").is_some() {
-            let roles = fields.list("text_only_roles").iter().filter_map(|n| text_of(n, cx));
-            capabilities.text_only_roles = roles.map(str::to_owned).collect();
-        }
-        for entry in fields.map("unsupported") {
-            let allowed = if entry.key == "format" { ON_UNSUPPORTED_FORMAT } else { ON_UNSUPPORTED_FIELD };
-            let entries = std::slice::from_ref(entry);
-            parse_actions(&mut capabilities.unsupported, entries, "request field", OPTIONAL_FIELDS, allowed, cx);
-        }
-        if let Some(inner) = fields.get("fields").and_then(|n| FieldReader::of(n, "`fields:`", cx)) {
-            capabilities.fields.apply_overrides(&inner, cx);
-            inner.finish();
-        }
-        capabilities
     }
 }
 
 impl FieldEdits {
-    fn apply_overrides(&mut self, fields: &FieldReader, cx: LoadContext) {
-        for entry in fields.map("default") {
-            set(&mut self.default, &entry.key, constant(&entry.value));
+    fn with(&self, other: &FieldEdits) -> FieldEdits {
+        FieldEdits {
+            reject: List([&self.reject[..], &other.reject].concat()),
+            drop: List([&self.drop[..], &other.drop].concat()),
+            default: self.default.merged(&other.default),
+            force: self.force.merged(&other.force),
+            rename: self.rename.merged(&other.rename),
         }
-        for entry in fields.map("force") {
-            set(&mut self.force, &entry.key, constant(&entry.value));
-        }
-        for entry in fields.map("rename") {
-            if let Some(to) = text_of(&entry.value, cx) {
-                set(&mut self.rename, &entry.key, to.to_owned());
+    }
+}
+
+/// What the keys and values of a map about capabilities are.
+pub trait KeyedBy: 'static {
+    type Value: Clone + fmt::Debug;
+    /// The noun for a key in messages.
+    const NOUN: &'static str;
+    const KEYS: &'static [&'static str];
+    /// Whether other keys are allowed too.
+    const OPEN: bool = false;
+    fn value(node: &Node, key: &str, cx: LoadContext) -> Option<Self::Value>;
+    fn value_schema(key: &str) -> Schema;
+}
+
+/// A map about capabilities.
+#[derive(Clone, Debug)]
+pub struct KeyedMap<K: KeyedBy>(Vec<(String, K::Value)>);
+
+impl<K: KeyedBy> Default for KeyedMap<K> {
+    fn default() -> Self {
+        KeyedMap(Vec::new())
+    }
+}
+
+impl<'n, K: KeyedBy> FromNode<'n> for KeyedMap<K> {
+    fn from_node(node: &'n Node, at: At) -> Option<Self> {
+        let mut map = Vec::new();
+        for entry in entries(node, at)? {
+            if !K::OPEN && !K::KEYS.contains(&entry.key.as_str()) {
+                let message = format!("unknown {} `{}`", K::NOUN, entry.key);
+                at.cx.unknown(Code::UnknownValue, entry.key_span, message, &entry.key, K::KEYS.iter().copied());
+            } else if let Some(value) = K::value(&entry.value, &entry.key, at.cx) {
+                map.push((entry.key.clone(), value));
             }
         }
-        self.drop.extend(fields.list("drop").iter().filter_map(|n| text_of(n, cx)).map(str::to_owned));
-        self.reject.extend(fields.list("reject").iter().filter_map(|n| text_of(n, cx)).map(str::to_owned));
+        Some(KeyedMap(map))
     }
 }
 
-fn parse_actions(
-    into: &mut Vec<(String, OnUnsupported)>,
-    entries: &[Entry],
-    noun: &str,
-    known: &[&str],
-    allowed: &[&'static str],
-    cx: LoadContext,
-) {
-    for entry in entries {
-        if !known.contains(&entry.key.as_str()) {
-            let message = format!("unknown {noun} `{}`", entry.key);
-            cx.unknown(Code::UnknownValue, entry.key_span, message, &entry.key, known.iter().copied());
-        } else if let Some(action) = parse_action(entry, allowed, cx) {
-            set(into, &entry.key, action);
+notation_schema!([K: KeyedBy] KeyedMap<K>, |_generator| {
+    let keys = K::KEYS.iter().map(|key| ((*key).to_owned(), K::value_schema(key).to_value()));
+    let mut schema = or_null(closed(keys.collect()));
+    if K::OPEN {
+        schema.insert("additionalProperties".to_owned(), K::value_schema("").to_value());
+    }
+    schema
+});
+
+/// Roles to the roles that the backend knows.
+#[derive(Clone, Debug)]
+pub struct RoleMap;
+
+impl KeyedBy for RoleMap {
+    type Value = String;
+    const NOUN: &'static str = "role";
+    const KEYS: &'static [&'static str] = &["system", "developer", "user", "assistant", "tool"];
+
+    fn value(node: &Node, _: &str, cx: LoadContext) -> Option<String> {
+        text_of(node, cx).map(str::to_owned)
+    }
+
+    fn value_schema(_: &str) -> Schema {
+        json_schema!({ "type": "string" })
+    }
+}
+
+/// Declares a map to what happens to something that a backend may not support, with the actions allowed for a key.
+macro_rules! on_unsupported {
+    ($name:ident, $noun:literal, $keys:expr, $open:literal, |$key:ident| $allowed:expr) => {
+        #[derive(Clone, Debug)]
+        pub struct $name;
+
+        impl KeyedBy for $name {
+            type Value = OnUnsupported;
+            const NOUN: &'static str = $noun;
+            const KEYS: &'static [&'static str] = $keys;
+            const OPEN: bool = $open;
+
+            fn value(node: &Node, $key: &str, cx: LoadContext) -> Option<OnUnsupported> {
+                cx.one_of(node, $allowed).and_then(OnUnsupported::from_name)
+            }
+
+            fn value_schema($key: &str) -> Schema {
+                one_of($allowed)
+            }
         }
+    };
+}
+
+/// The actions for anything, and those for members of the body that nothing reads.
+const ACTIONS: &[&str] = &["forward", "drop", "reject"];
+
+on_unsupported!(OnTool, "tool", &["custom"], true, |key| match key {
+    "custom" => &["forward", "drop", "reject", "wrap"],
+    _ => ACTIONS,
+});
+on_unsupported!(OnContentPart, "content part", &["image", "file", "audio", "refusal"], false, |_key| ACTIONS);
+on_unsupported!(OnField, "request field", OPTIONAL_FIELDS, false, |key| match key {
+    "format" => &["drop", "reject", "as_tool"],
+    _ => &["drop", "reject"],
+});
+
+/// What happens to members of the client's body that nothing reads.
+#[derive(Clone, Copy, Debug)]
+pub struct OnUnknownField(OnUnsupported);
+
+impl<'n> FromNode<'n> for OnUnknownField {
+    fn from_node(node: &'n Node, at: At) -> Option<OnUnknownField> {
+        at.cx.one_of(node, ACTIONS).and_then(OnUnsupported::from_name).map(OnUnknownField)
     }
 }
 
-fn parse_action(entry: &Entry, allowed: &[&'static str], cx: LoadContext) -> Option<OnUnsupported> {
-    cx.one_of(&entry.value, allowed).and_then(OnUnsupported::from_name)
-}
+notation_schema!(OnUnknownField, { "type": "string", "enum": ACTIONS });
 
-fn set<T>(list: &mut Vec<(String, T)>, key: &str, value: T) {
-    match list.iter_mut().find(|(k, _)| k == key) {
-        Some((_, old)) => *old = value,
-        None => list.push((key.to_owned(), value)),
-    }
+/// The entries of both lists; those of `over` take precedence.
+fn merged<T: Clone>(base: &[(String, T)], over: &[(String, T)]) -> Vec<(String, T)> {
+    let kept = base.iter().filter(|(key, _)| !over.iter().any(|(other, _)| other == key));
+    kept.chain(over).cloned().collect()
 }

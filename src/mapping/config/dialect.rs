@@ -1,22 +1,28 @@
 //! Compiles a dialect file with the patches and policies of a profile: request rules, frames by moment, body, errors,
 //! order.
 
-use super::dialect_capture::CapturePlan;
-use super::dialect_request::RequestPlan;
+use super::dialect_capture::{CapturePlan, CaptureSection};
+use super::dialect_request::{RequestPlan, RequestSection};
+use super::dialect_stream::StreamSection;
 use super::profile::Profile;
 use super::profile_patch::PatchedDialect;
 use super::rename_fields::RenameFields;
 use super::schemas::SchemaCache;
-use crate::diagnostics::Span;
+use crate::diagnostics::{Code, Span};
 use crate::domain::variables::{self, Variable};
 use crate::domain::{MomentKind, StreamFormat};
+use crate::mapping::grammar::collections::{Entries, Map};
+use crate::mapping::grammar::notation::{Spanned, Unparsed};
+use crate::mapping::grammar::policies::{CustomPolicies, DialectPolicies, custom_policies_are_declared};
+use crate::mapping::grammar::{FromNode, Required, section};
+use crate::mapping::language::directives::SkeletonNode;
 use crate::mapping::language::expression::{Expression, ExpressionPool, ExpressionPoolBuilder};
 use crate::mapping::language::scope::VariableScope;
 use crate::mapping::language::skeleton::{Fragments, Skeleton, SkeletonCompiler};
-use crate::mapping::language::table::Tables;
+use crate::mapping::language::table::{TableNode, Tables};
 use crate::mapping::policy::owners::DialectIndex;
 use crate::mapping::policy::resolve::{ResolvedPolicies, SetBy};
-use crate::mapping::source::field_reader::{FieldReader, LoadContext};
+use crate::mapping::source::field_reader::LoadContext;
 use crate::mapping::source::yaml::{Entry, Node};
 use crate::order::Orders;
 use reframe_json::Schema;
@@ -106,6 +112,40 @@ impl DialectPlan {
     }
 }
 
+section! {
+    /// One client API: how a request is read, which frames a stream consists of, and what the JSON body and the errors
+    /// look like.
+    #[subject = "a dialect"]
+    #[title = "a dialect"]
+    #[transform = custom_policies_are_declared]
+    pub struct DialectFile<'n> {
+        /// Its name.
+        dialect: String,
+        /// The folder below `schemas/` with the schemas of its frames, body and errors; without it output is not
+        /// checked.
+        schemas: Option<Spanned<String>>,
+        /// How a client's body is read.
+        request: Required<Option<RequestSection<'n>>>,
+        /// The policies of this dialect. Those of a profile take precedence.
+        policies: Entries<'n, DialectPolicies> = Entries::default(),
+        /// Policies that this dialect declares: a name and its values, the default first. Expressions read them as
+        /// `policy.NAME`.
+        custom_policies: Entries<'n, CustomPolicies> = Entries::default(),
+        /// Tables, by name. They take precedence over those of shared.yaml.
+        tables: Entries<'n, Map<TableNode>> = Entries::default(),
+        /// Fragments, by name: skeletons for `$use`. They take precedence over those of shared.yaml.
+        fragments: Entries<'n, Map<SkeletonNode<'n>>> = Entries::default(),
+        /// The frames of a stream.
+        stream: Required<Option<Unparsed<'n, StreamSection<'n>>>>,
+        /// How `reframe validate` reads this dialect's own frames.
+        capture: Option<CaptureSection<'n>>,
+        /// The whole response, for clients that do not stream. It sees `turn`, `request` and `policy`.
+        body: Required<Option<SkeletonNode<'n>>>,
+        /// The response to a fault before the first frame. It sees `fault` and `policy`.
+        errors: Required<Option<SkeletonNode<'n>>>,
+    }
+}
+
 /// What the compiler of a dialect needs besides the file.
 pub struct DialectContext<'c> {
     pub cx: LoadContext<'c>,
@@ -119,7 +159,7 @@ pub struct DialectContext<'c> {
 /// `policies`: the resolved policies, if more layers than the profile apply. Else they are resolved here.
 pub fn compile(
     source: &PatchedDialect,
-    profile: Option<Profile>,
+    profile: Option<&Profile>,
     policies: Option<&ResolvedPolicies>,
     context: &DialectContext,
 ) -> Option<DialectPlan> {
@@ -128,29 +168,33 @@ pub fn compile(
     let own_schemas = source.base.get("schemas").and_then(Node::as_text);
     let mut rename_fields = RenameFields::default();
     if let Some(profile) = profile {
-        for entry in profile.patch.iter().chain(profile.rename_fields) {
+        for entry in profile.patch.iter().chain(profile.rename_fields.items) {
             context.dialects.check_dialect_name(entry, cx);
         }
         rename_fields = profile.renames(&name, cx);
     }
-    let fields = FieldReader::of(node, "a dialect", cx)?;
-    fields.get("dialect");
-    let tables = Tables::parse(fields.map("tables"), cx).with_shared(context.shared_tables);
+    if node.get("request").is_some_and(|request| request.misspells("rules")) {
+        cx.findings.suppress(&[Code::UnknownReference]);
+    }
+    if node.get("stream").is_some_and(|stream| stream.misspells("schema")) {
+        cx.findings.suppress(&[Code::BadSchema]);
+    }
+    let file = DialectFile::from_file(node, cx)?;
+    let tables = Tables::parse(&file.tables, cx).with_shared(context.shared_tables);
     let mut fragments = Fragments::default();
-    fragments.add(fields.map("fragments"));
+    fragments.add(file.fragments.items);
     fragments.add(context.shared_fragments);
-    let (custom, settings) = (fields.map("custom_policies"), fields.map("policies"));
     let resolved = match policies {
         Some(policies) => policies.clone(),
         None => {
-            let base = ResolvedPolicies::dialect(custom, settings, cx);
-            let entries = profile.map_or(&[] as &[Entry], |p| p.policies);
+            let base = ResolvedPolicies::dialect(&file.custom_policies, &file.policies, cx);
+            let entries = profile.map_or(&[] as &[Entry], |p| p.policies.items);
             let of_profile = base.read_per_dialect(&name, context.dialects, entries, &SetBy::Profile, cx);
             base.with_settings([base.settings.clone(), of_profile].concat())
         }
     };
-    let schemas = fields.get("schemas").and_then(|n| context.schemas.folder(n, cx));
-    let request = fields.required("request").and_then(|n| RequestPlan::parse(n, &tables, cx));
+    let schemas = file.schemas.as_ref().and_then(|folder| context.schemas.folder(folder, cx));
+    let request = file.request.0.map(|section| RequestPlan::new(section, &tables, cx));
     let pool = ExpressionPoolBuilder::new(tables.clone()).policies(&resolved.policies.values);
     let compiler = Compiler {
         skeletons: SkeletonCompiler { cx, pool: &pool, fragments: &fragments, rename_fields: &rename_fields },
@@ -159,14 +203,13 @@ pub fn compile(
         policies: resolved.words(),
     };
     let request = request.map(|plan| RequestPlan { schema: compiler.request_schema(own_schemas, node.span), ..plan });
-    let stream = fields.required("stream").and_then(|n| compiler.stream(n));
+    let stream = file.stream.0.and_then(|stream| compiler.stream(stream.node));
     let body_scope = compiler.scope("the body", [variables::TURN, variables::REQUEST]);
-    let body = fields.required("body").and_then(|n| compiler.validated(n, "body", &body_scope));
+    let body = file.body.0.and_then(|body| compiler.validated(body.0, "body", &body_scope));
     let error_scope = compiler.scope("an error", [variables::FAULT]);
-    let errors = fields.required("errors").and_then(|n| compiler.validated(n, "error", &error_scope));
-    let frame_schema = |node: &Node, frame: &str| compiler.schema(frame, SchemaOf::Frame, node.span);
-    let capture = CapturePlan::parse(fields.get("capture"), &tables, frame_schema, cx);
-    fields.finish();
+    let errors = file.errors.0.and_then(|errors| compiler.validated(errors.0, "error", &error_scope));
+    let frame_schema = |frame: &str, span: Span| compiler.schema(frame, SchemaOf::Frame, span);
+    let capture = CapturePlan::new(file.capture, &tables, frame_schema, cx);
     let stream = stream?;
     let plan = DialectPlan {
         name,
@@ -179,7 +222,7 @@ pub fn compile(
         orders: stream.orders,
         body: body?,
         errors: errors?,
-        capture: capture?,
+        capture,
         pool: pool.build()?,
     };
     rename_fields.report_unused(&plan.name, cx);

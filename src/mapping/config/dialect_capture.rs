@@ -2,12 +2,16 @@
 //! the stream rules that they must satisfy are the same for every dialect.
 
 use super::dialect::NamedSchema;
+use crate::diagnostics::Span;
 use crate::domain::emit::OBSERVATIONS;
+use crate::mapping::grammar::collections::{Elements, List};
+use crate::mapping::grammar::notation::{Count, Spanned};
+use crate::mapping::grammar::{Required, section};
 use crate::mapping::language::rule::{NamedRules, RuleSet};
+use crate::mapping::language::rule_schema::{NamedRuleOf, ObservationRules, event_rules_need_a_name_selector};
 use crate::mapping::language::selector::Selector;
 use crate::mapping::language::table::Tables;
-use crate::mapping::source::field_reader::{FieldReader, LoadContext, text_of};
-use crate::mapping::source::yaml::Node;
+use crate::mapping::source::field_reader::LoadContext;
 use std::sync::Arc;
 
 #[derive(Debug)]
@@ -19,31 +23,40 @@ pub struct CapturePlan {
     pub extra_frames: Vec<(Arc<str>, Option<NamedSchema>)>,
 }
 
+section! {
+    /// How `reframe validate` reads a dialect's own frames.
+    #[subject = "`capture:`"]
+    #[title = "capture"]
+    #[transform = event_rules_need_a_name_selector]
+    pub struct CaptureSection<'n> {
+        /// The selector of a frame's name; needed by rules with `event:`.
+        event_name: Option<Selector>,
+        /// The sequence number of the first frame.
+        first_sequence: Option<Count>,
+        /// Names of frames that only other servers send.
+        extra_frames: List<Spanned<String>> = List::default(),
+        /// Rules that emit observations.
+        rules: Required<Elements<'n, NamedRuleOf<ObservationRules>>>,
+    }
+}
+
 impl CapturePlan {
     /// A dialect without the section is checked against its schemas only. `schema` finds the schema of a frame.
-    pub fn parse(
-        node: Option<&Node>,
+    pub fn new(
+        section: Option<CaptureSection>,
         tables: &Tables,
-        schema: impl Fn(&Node, &str) -> Option<NamedSchema>,
+        schema: impl Fn(&str, Span) -> Option<NamedSchema>,
         cx: LoadContext,
-    ) -> Option<CapturePlan> {
-        let named_rules = NamedRules::default();
-        let Some(node) = node else {
-            let rules = RuleSet::parse(&OBSERVATIONS, None, &[], tables, &named_rules, cx);
-            return Some(CapturePlan { first_sequence: None, rules, extra_frames: Vec::new() });
+    ) -> CapturePlan {
+        let rules = |name, nodes| RuleSet::parse(&OBSERVATIONS, name, nodes, tables, &NamedRules::default(), cx);
+        let Some(section) = section else {
+            return CapturePlan { first_sequence: None, rules: rules(None, &[]), extra_frames: Vec::new() };
         };
-        let fields = FieldReader::of(node, "`capture:`", cx)?;
-        let event_name = fields.get("event_name").and_then(|n| Selector::parse(text_of(n, cx)?, n.span, cx));
-        let first_sequence = fields.int("first_sequence");
-        let mut extra_frames = Vec::new();
-        for node in fields.list("extra_frames") {
-            if let Some(name) = text_of(node, cx) {
-                extra_frames.push((Arc::from(name), schema(node, name)));
-            }
+        let frame = |name: &Spanned<String>| (Arc::from(name.as_str()), schema(name, name.span));
+        CapturePlan {
+            first_sequence: section.first_sequence.map(|first| first.0 as i64),
+            rules: rules(section.event_name, &section.rules),
+            extra_frames: section.extra_frames.iter().map(frame).collect(),
         }
-        fields.required("rules");
-        let rules = RuleSet::parse(&OBSERVATIONS, event_name, fields.list("rules"), tables, &named_rules, cx);
-        fields.finish();
-        Some(CapturePlan { first_sequence, rules, extra_frames })
     }
 }

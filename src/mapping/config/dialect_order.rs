@@ -2,23 +2,38 @@
 
 use crate::diagnostics::{Code, Diagnostic, Span};
 use crate::domain::{MomentKind, Scope};
-use crate::mapping::source::field_reader::{FieldReader, LoadContext, text_of};
+use crate::mapping::grammar::notation::notation_schema;
+use crate::mapping::grammar::{At, FromNode, section};
+use crate::mapping::source::field_reader::{LoadContext, text_of};
 use crate::mapping::source::yaml::Node;
 use crate::order::{Automaton, OrderError, Orders};
+use schemars::json_schema;
 
-/// `framed`: the moments with frames, with their spans.
-pub fn parse(node: &Node, framed: &[(MomentKind, Span)], cx: LoadContext) -> Orders {
-    let Some(fields) = FieldReader::of(node, "`order:`", cx) else { return Orders::default() };
-    let mut valid = true;
-    let mut scope = |scope: Scope| {
-        let node = fields.get(scope.name())?;
-        let text = text_of(node, cx)?;
-        match Automaton::parse(text) {
+section! {
+    /// A regular expression over moments for each scope.
+    #[subject = "`order:`"]
+    #[title = "order"]
+    pub struct OrderSection {
+        /// The moments of the turn.
+        turn: Option<ScopeOrder>,
+        /// The moments of a choice.
+        choice: Option<ScopeOrder>,
+        /// The moments of an item.
+        item: Option<ScopeOrder>,
+    }
+}
+
+/// The order of one scope. `None`: it has a mistake, which was reported.
+#[derive(Clone, Debug)]
+pub struct ScopeOrder(Option<Automaton>);
+
+impl<'n> FromNode<'n> for ScopeOrder {
+    fn from_node(node: &'n Node, at: At) -> Option<ScopeOrder> {
+        let (cx, text) = (at.cx, text_of(node, at.cx)?);
+        let automaton = match Automaton::parse(text) {
             Ok(automaton) => Some(automaton),
             Err(OrderError::UnknownMoment(word)) => {
-                let at = cx.sources.within(node.span, &word);
-                report_unknown_moment(&word, at, cx);
-                valid = false;
+                report_unknown_moment(&word, cx.sources.within(node.span, &word), cx);
                 None
             }
             Err(OrderError::Syntax { at, why }) => {
@@ -31,15 +46,27 @@ pub fn parse(node: &Node, framed: &[(MomentKind, Span)], cx: LoadContext) -> Ord
                     Diagnostic::new(Code::BadOrder, span, message)
                         .help("moments, `( … )`, `|`, `*`, `+`, `?`: `turn.open choice.open* turn.close`"),
                 );
-                valid = false;
                 None
             }
-        }
-    };
-    let orders = Orders { turn: scope(Scope::Turn), choice: scope(Scope::Choice), item: scope(Scope::Item) };
-    // A moment that seems to be missing may be listed under a misspelled scope.
-    valid &= fields.unread().is_empty();
-    fields.finish();
+        };
+        Some(ScopeOrder(automaton))
+    }
+}
+
+// Checks the tokens only; the loader checks that they form an expression.
+notation_schema!(ScopeOrder, |_generator| {
+    let moments = MomentKind::NAMES.join("|").replace('.', "\\.");
+    let pattern = format!("^[\\s()|*+?]*(({moments})([\\s()|*+?]+|$))*$");
+    json_schema!({ "title": "moments, `( )`, `|`, `*`, `+`, `?`", "type": "string", "pattern": pattern })
+});
+
+/// `framed`: the moments with frames, with their spans.
+pub fn compile(section: OrderSection, framed: &[(MomentKind, Span)], cx: LoadContext) -> Orders {
+    let scopes = [&section.turn, &section.choice, &section.item];
+    let valid = !scopes.into_iter().flatten().any(|scope| scope.0.is_none());
+    let automaton = |scope: Option<ScopeOrder>| scope.and_then(|scope| scope.0);
+    let orders =
+        Orders { turn: automaton(section.turn), choice: automaton(section.choice), item: automaton(section.item) };
     for (moment, span) in framed {
         let is_ordered = Scope::ALL.iter().any(|s| orders.of(*s).is_some_and(|a| a.mentions(*moment)));
         if valid && !is_ordered && *moment != MomentKind::TurnFail {

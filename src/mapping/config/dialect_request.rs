@@ -1,15 +1,21 @@
 //! A dialect's `request:`: how a client's body is decoded into request items and fields.
 
 use super::dialect::NamedSchema;
-use crate::diagnostics::Code;
 use crate::domain::emit::{FORMAT, FieldSpec, ITEMS, SCALARS, TOOL_CHOICE, TOOLS};
 use crate::domain::{Tree, named_enum};
+use crate::mapping::grammar::collections::{Elements, Entries, List, Map, OneOrMore};
+use crate::mapping::grammar::notation::{AnyValue, NameOf, Unparsed, closed, notation_schema};
+use crate::mapping::grammar::{At, FromNode, Section, section};
 use crate::mapping::language::field::{FieldContext, FieldMapping};
+use crate::mapping::language::field_schema;
 use crate::mapping::language::rule::{NamedRules, RuleSet, parse_content_part_rules};
-use crate::mapping::language::selector::Selector;
+use crate::mapping::language::rule_schema::{ItemRules, PartRules, RuleOf, ToolRules};
+use crate::mapping::language::selector::{BySelector, Selector};
 use crate::mapping::language::table::Tables;
-use crate::mapping::source::field_reader::{FieldReader, LoadContext, constant};
-use crate::mapping::source::yaml::{Node, YamlKind};
+use crate::mapping::source::field_reader::{FieldReader, LoadContext};
+use crate::mapping::source::yaml::Node;
+use schemars::{SchemaGenerator, json_schema};
+use serde_json::Value;
 
 named_enum! {
     /// The type of a required member.
@@ -35,22 +41,68 @@ pub struct RejectedField {
     pub allowed_values: Vec<Tree>,
 }
 
-impl RejectedField {
-    fn parse(selector: Selector, node: &Node, cx: LoadContext) -> Option<RejectedField> {
-        if let Some(message) = node.as_text() {
-            return Some(RejectedField {
-                selector,
-                message: message.to_owned(),
-                code: None,
-                allowed_values: Vec::new(),
-            });
-        }
-        let fields = FieldReader::of(node, "a rejected field", cx)?;
-        let message = fields.required_text("message");
-        let code = fields.text("code").map(str::to_owned);
-        let allowed_values = fields.list("allowed_values").iter().map(constant).collect();
-        fields.finish();
-        Some(RejectedField { selector, message: message?.to_owned(), code, allowed_values })
+section! {
+    /// The error for a rejected member, with details.
+    #[subject = "a rejected field"]
+    #[title = "rejected field"]
+    pub struct RejectedFieldDetails {
+        /// The error message.
+        message: String,
+        /// The error code.
+        code: Option<String>,
+        /// Values without effect, which are accepted.
+        allowed_values: List<AnyValue> = List::default(),
+    }
+}
+
+/// A message, or a message with details.
+impl<'n> FromNode<'n> for RejectedEntry {
+    fn from_node(node: &'n Node, at: At) -> Option<RejectedEntry> {
+        let details = match node.as_text() {
+            Some(message) => {
+                let (message, allowed_values) = (message.to_owned(), List::default());
+                RejectedFieldDetails { message, code: None, allowed_values }
+            }
+            None => RejectedFieldDetails::from_node(node, at)?,
+        };
+        Some(RejectedEntry(details))
+    }
+}
+
+/// The error for a rejected member.
+#[derive(Clone, Debug)]
+pub struct RejectedEntry(RejectedFieldDetails);
+
+notation_schema!(RejectedEntry, |generator| {
+    let details = generator.subschema_for::<RejectedFieldDetails>();
+    json_schema!({
+        "title": "message, or a map",
+        "if": { "type": "object" }, "then": details, "else": { "type": "string" },
+    })
+});
+
+section! {
+    /// How a client's body is read. Scalars are filled like the fields of a rule. Members that nothing here reads are
+    /// kept in `request.extra`.
+    #[subject = "`request:`"]
+    #[title = "request"]
+    pub struct RequestSection<'n> {
+        /// Required members: selector to type. Checked first; a missing member is a 400.
+        required: BySelector<NameOf<RequiredType>> = BySelector::default(),
+        /// Members that are rejected if they are present and not null: selector, or just a member's name, to the
+        /// message.
+        rejected_fields: Map<RejectedEntry> = Map::default(),
+        /// Named rules that emit content parts, for `use:`.
+        rules: Entries<'n, Map<OneOrMore<RuleOf<PartRules>>>> = Entries::default(),
+        /// Rules that emit the items of the conversation.
+        items: Elements<'n, RuleOf<ItemRules>> = Elements::default(),
+        /// Rules that emit the tools.
+        tools: Elements<'n, RuleOf<ToolRules>> = Elements::default(),
+        /// Which tool the model must call.
+        tool_choice: Option<Unparsed<'n, ToolChoice>>,
+        /// The format that the response must have.
+        format: Option<Unparsed<'n, Format>>,
+        ..scalars: Scalars<'n>,
     }
 }
 
@@ -72,40 +124,28 @@ pub struct RequestPlan {
 }
 
 impl RequestPlan {
-    pub fn parse(node: &Node, tables: &Tables, cx: LoadContext) -> Option<RequestPlan> {
-        let fields = FieldReader::of(node, "`request:`", cx)?;
-        let mut required = Vec::new();
-        for entry in fields.map("required") {
-            let need = cx.one_of(&entry.value, RequiredType::NAMES).and_then(RequiredType::from_name);
-            if let (Some(at), Some(need)) = (Selector::parse(&entry.key, entry.key_span, cx), need) {
-                required.push((at, need));
-            }
-        }
+    pub fn new(section: RequestSection, tables: &Tables, cx: LoadContext) -> RequestPlan {
+        let required: Vec<_> = section.required.into_iter().map(|(at, NameOf(need))| (at, need)).collect();
         let mut rejected_fields = Vec::new();
-        for entry in fields.map("rejected_fields") {
-            let path = if Selector::looks_like(&entry.key) { entry.key.clone() } else { format!("$.{}", entry.key) };
-            if let Some(at) = Selector::parse(&path, entry.key_span, cx) {
-                rejected_fields.extend(RejectedField::parse(at, &entry.value, cx));
+        for entry in section.rejected_fields.0 {
+            let path = if Selector::looks_like(&entry.key) { entry.key } else { format!("$.{}", entry.key) };
+            if let Some(selector) = Selector::parse(&path, entry.key_span, cx) {
+                let RejectedEntry(RejectedFieldDetails { message, code, allowed_values }) = entry.value;
+                let allowed_values = allowed_values.into_iter().map(|value| value.0).collect();
+                rejected_fields.push(RejectedField { selector, message, code, allowed_values });
             }
-        }
-        if node.misspells("rules") {
-            cx.findings.suppress(&[Code::UnknownReference]);
         }
         let mut named_rules = NamedRules::default();
-        for entry in fields.map("rules") {
-            named_rules.add(&entry.key, parse_content_part_rules(list_of(&entry.value), tables, cx));
+        for entry in section.rules.items {
+            named_rules.add(&entry.key, parse_content_part_rules(entry.value.as_list_or_one(), tables, cx));
         }
         let context = FieldContext { cx, tables, named_rules: &named_rules, lenient: false };
-        let mut scalars = Vec::new();
-        for field in SCALARS {
-            if let Some(node) = fields.get(field.name) {
-                scalars.extend(FieldMapping::parse(field, node, &context));
-            }
-        }
-        let tool_choice = parse_fields(fields.get("tool_choice"), "`tool_choice:`", TOOL_CHOICE, &context);
-        let format = parse_fields(fields.get("format"), "`format:`", FORMAT, &context);
-        let items = RuleSet::parse(&ITEMS, None, fields.list("items"), tables, &named_rules, cx);
-        let tools = RuleSet::parse(&TOOLS, None, fields.list("tools"), tables, &named_rules, cx);
+        let set = section.scalars.0.iter();
+        let scalars: Vec<_> = set.filter_map(|(field, node)| FieldMapping::parse(field, node, &context)).collect();
+        let tool_choice = parse_fields(section.tool_choice, "`tool_choice:`", TOOL_CHOICE, &context);
+        let format = parse_fields(section.format, "`format:`", FORMAT, &context);
+        let items = RuleSet::parse(&ITEMS, None, &section.items, tables, &named_rules, cx);
+        let tools = RuleSet::parse(&TOOLS, None, &section.tools, tables, &named_rules, cx);
         let mut known_members: Vec<String> = Vec::new();
         known_members.extend(
             required
@@ -119,8 +159,7 @@ impl RequestPlan {
         known_members
             .extend(mappings.flat_map(FieldMapping::selectors).filter_map(Selector::root_member).map(str::to_owned));
         known_members.extend(items.root_members().into_iter().chain(tools.root_members()).map(str::to_owned));
-        fields.finish();
-        Some(RequestPlan {
+        RequestPlan {
             required,
             rejected_fields,
             scalars,
@@ -130,30 +169,48 @@ impl RequestPlan {
             tools,
             schema: None,
             known_members,
-        })
+        }
     }
 }
 
-fn parse_fields(
-    node: Option<&Node>,
+/// The scalar fields of a request, which are set like the fields of a rule.
+#[derive(Clone, Debug)]
+pub struct Scalars<'n>(Vec<(&'static FieldSpec, &'n Node)>);
+
+impl<'n> Section<'n> for Scalars<'n> {
+    fn read_fields(fields: &FieldReader<'n, '_>) -> Option<Self> {
+        Some(Scalars(SCALARS.iter().filter_map(|field| Some((field, fields.get(field.name)?))).collect()))
+    }
+
+    fn properties(generator: &mut SchemaGenerator) -> serde_json::Map<String, Value> {
+        field_schema::properties(SCALARS, generator)
+    }
+
+    fn required() -> Vec<&'static str> {
+        Vec::new()
+    }
+}
+
+/// `tool_choice:`
+#[derive(Clone, Copy, Debug)]
+pub struct ToolChoice;
+
+/// `format:`
+#[derive(Clone, Copy, Debug)]
+pub struct Format;
+
+notation_schema!(ToolChoice, |generator| closed(field_schema::properties(TOOL_CHOICE, generator)));
+notation_schema!(Format, |generator| closed(field_schema::properties(FORMAT, generator)));
+
+fn parse_fields<S>(
+    section: Option<Unparsed<S>>,
     subject: &str,
     known: &'static [FieldSpec],
     context: &FieldContext,
 ) -> Vec<FieldMapping> {
-    let Some(fields) = node.and_then(|n| FieldReader::of(n, subject, context.cx)) else { return Vec::new() };
-    let mut mappings = Vec::new();
-    for field in known {
-        if let Some(node) = fields.get(field.name) {
-            mappings.extend(FieldMapping::parse(field, node, context));
-        }
-    }
+    let fields = section.and_then(|section| FieldReader::of(section.node, subject, context.cx));
+    let Some(fields) = fields else { return Vec::new() };
+    let set = known.iter().filter_map(|field| FieldMapping::parse(field, fields.get(field.name)?, context)).collect();
     fields.finish();
-    mappings
-}
-
-fn list_of(node: &Node) -> &[Node] {
-    match &node.kind {
-        YamlKind::List(items) => items,
-        _ => std::slice::from_ref(node),
-    }
+    set
 }

@@ -2,15 +2,24 @@
 
 use super::dialect::{Compiler, DisabledFrame, FrameContent, FramePlan, SchemaOf, StreamEncoding};
 use super::dialect_order;
-use crate::diagnostics::{Code, Diagnostic};
+use super::dialect_order::OrderSection;
+use crate::diagnostics::{Code, Diagnostic, Span};
 use crate::domain::variables::{self, variables_at};
-use crate::domain::{MomentKind, StreamFormat, Tree};
+use crate::domain::{MomentKind, NamedEnum, Scope, StreamFormat, Tree, named_enum};
+use crate::mapping::grammar::collections::Entries;
+use crate::mapping::grammar::notation::{
+    ExpressionNode, LINE_BREAKS, NameOf, Spanned, closed, exactly_one, notation_schema, or_null,
+};
+use crate::mapping::grammar::{Named, Required, Section, section};
 use crate::mapping::language::cacheable::is_cacheable;
+use crate::mapping::language::directives::SkeletonNode;
 use crate::mapping::language::scope::VariableScope;
 use crate::mapping::language::skeleton::Skeleton;
-use crate::mapping::source::field_reader::{FieldReader, text_of};
+use crate::mapping::source::field_reader::FieldReader;
 use crate::mapping::source::yaml::{Entry, Node, YamlKind};
 use crate::order::Orders;
+use schemars::Schema;
+use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// The keys that hold the content of a frame. A frame has exactly one of them.
@@ -30,20 +39,107 @@ enum FrameState {
     Disabled,
 }
 
+section! {
+    /// The frames of a stream.
+    #[subject = "`stream:`"]
+    #[title = "stream"]
+    #[transform = order_is_required]
+    pub struct StreamSection<'n> {
+        /// How frames are encoded.
+        framing: Required<Option<FramingSection<'n>>>,
+        /// The schema of frames that name none.
+        schema: Option<Spanned<String>>,
+        /// The keys that every data frame begins with. A key of the frame itself overrides them.
+        #[extend("type" = "object")]
+        base: Option<SkeletonNode<'n>>,
+        /// Moments to named frames, in the order in which they are sent.
+        frames: Required<Entries<'n, FramesByMoment>>,
+        /// A regular expression over moments for each scope. Every moment with frames must be mentioned in one of them,
+        /// except `turn.fail`.
+        order: Option<OrderSection>,
+    }
+}
+
+fn order_is_required(schema: &mut Schema) {
+    if let Some(Value::Array(required)) = schema.get_mut("required") {
+        required.push("order".into());
+    }
+}
+
+section! {
+    /// How frames are encoded.
+    #[subject = "`framing:`"]
+    #[title = "framing"]
+    pub struct FramingSection<'n> {
+        /// The format of the stream.
+        format as "as": NameOf<StreamFormat> = NameOf(StreamFormat::Sse),
+        /// The format of a frame's data.
+        data: NameOf<DataFormat> = NameOf(DataFormat::Json),
+        /// The SSE event name of data frames. It sees `data`, the rendered frame, and `frame`, its name.
+        event: Option<SkeletonNode<'n>>,
+        /// The content type of the stream. Default: that of the format.
+        content_type: Option<String>,
+    }
+}
+
+named_enum! {
+    /// The format of a frame's data.
+    pub enum DataFormat {
+        Json = "json",
+    }
+}
+
+section! {
+    /// One frame. It has exactly one of `data`, `text` and `comment`.
+    #[subject = Named("the frame")]
+    #[title = "frame"]
+    #[extend("oneOf" = exactly_one(CONTENT_KEYS))]
+    pub struct FrameEntry<'n> {
+        /// A condition; the frame is sent only if it is true.
+        when: Option<ExpressionNode<'n>>,
+        /// The SSE event name: a constant that overrides the framing's.
+        event: Option<Spanned<String>>,
+        /// The schema, if it is neither the stream's nor called like the frame.
+        schema: Option<Spanned<String>>,
+        /// Whether the frame begins with the keys of `stream.base`.
+        base: bool = true,
+        /// A JSON frame, checked against its schema.
+        data: Option<Spanned<SkeletonNode<'n>>>,
+        /// A bare text: a terminator.
+        text: Option<Spanned<SkeletonNode<'n>>>,
+        /// An SSE comment; no output in NDJSON.
+        comment: Option<Spanned<SkeletonNode<'n>>>,
+    }
+}
+
+/// Moments to named frames.
+#[derive(Clone, Copy, Debug)]
+pub struct FramesByMoment;
+
+notation_schema!(FramesByMoment, |generator| {
+    let frame = generator.subschema_for::<FrameEntry>();
+    let moment = |(moment, about): (&&str, &&str)| {
+        let frames = json!({ "type": "object", "additionalProperties": frame, "description": about });
+        ((*moment).to_owned(), frames)
+    };
+    or_null(closed(MomentKind::NAMES.iter().zip(MomentKind::VALUE_DESCRIPTIONS).map(moment).collect()))
+});
+
 impl Compiler<'_, '_> {
     pub(super) fn stream(&self, node: &Node) -> Option<StreamPlan> {
         let cx = self.context.cx;
         let fields = FieldReader::of(node, "`stream:`", cx)?;
-        let encoding = fields.required("framing").and_then(|n| self.encoding(n));
-        let schema = fields.get("schema");
-        if node.misspells("schema") {
-            cx.findings.suppress(&[Code::BadSchema]);
+        let section = StreamSection::read_fields(&fields)?;
+        // An `order:` that is indented too deep is reported as an unknown moment.
+        if section.frames.iter().all(|entry| entry.key != "order") {
+            fields.required("order");
         }
-        let base = fields.get("base");
+        fields.finish();
+        let encoding = section.framing.0.as_ref().and_then(|framing| self.encoding(framing));
+        let base = section.base.map(|base| base.0);
         let mut frames: Vec<Vec<FramePlan>> = MomentKind::ALL.iter().map(|_| Vec::new()).collect();
         let (mut framed, mut disabled_frames) = (Vec::new(), Vec::new());
-        let frames_node = fields.required("frames");
-        for entry in fields.map("frames") {
+        for entry in section.frames.items {
             let Some(moment) = MomentKind::from_name(&entry.key) else {
                 dialect_order::report_unknown_moment(&entry.key, entry.key_span, cx);
                 continue;
@@ -57,7 +153,7 @@ impl Compiler<'_, '_> {
                 continue;
             };
             for frame in entries {
-                match self.frame(frame, base, schema, &scope) {
+                match self.frame(frame, base, section.schema.as_ref(), &scope) {
                     Some((mut plan, FrameState::Enabled)) => {
                         plan.ordinal = frames.iter().map(Vec::len).sum();
                         plan.cacheable &= moment.is_delta();
@@ -70,34 +166,30 @@ impl Compiler<'_, '_> {
                 }
             }
         }
-        let too_deep = frames_node.is_some_and(|frames| frames.get("order").is_some());
-        let order = if too_deep { fields.get("order") } else { fields.required("order") };
-        let orders = order.map(|n| dialect_order::parse(n, &framed, cx)).unwrap_or_default();
-        fields.finish();
+        let orders = match section.order {
+            // A moment that seems to be missing may be listed under a misspelled scope.
+            Some(order) => {
+                let scopes = node.get("order").and_then(Node::as_map).unwrap_or(&[]);
+                let all_known = scopes.iter().all(|e| Scope::from_name(&e.key).is_some());
+                dialect_order::compile(order, if all_known { &framed } else { &[] }, cx)
+            }
+            None => Orders::default(),
+        };
         Some(StreamPlan { encoding: encoding?, frames, disabled_frames, orders })
     }
 
-    fn encoding(&self, node: &Node) -> Option<StreamEncoding> {
-        let cx = self.context.cx;
-        let fields = FieldReader::of(node, "`framing:`", cx)?;
-        let format = match fields.get("as") {
-            Some(node) => cx.one_of(node, StreamFormat::NAMES).and_then(StreamFormat::from_name)?,
-            None => StreamFormat::Sse,
-        };
-        if let Some(data) = fields.get("data") {
-            cx.one_of(data, &["json"]);
-        }
-        let content_type = fields.text("content_type").unwrap_or(match format {
+    fn encoding(&self, framing: &FramingSection) -> Option<StreamEncoding> {
+        let format = framing.format.0;
+        let content_type = framing.content_type.as_deref().unwrap_or(match format {
             StreamFormat::Sse => "text/event-stream; charset=utf-8",
             StreamFormat::Ndjson => "application/x-ndjson",
         });
         let scope = self.scope("`framing:`", [variables::DATA, variables::FRAME]);
-        let event = match fields.get("event") {
-            Some(node) if self.has_line_break(node, "event name") => return None,
-            Some(node) => Some(self.skeletons.compile(node, &scope)?),
+        let event = match framing.event {
+            Some(SkeletonNode(node)) if self.has_line_break(node.as_text(), node.span, "event name") => return None,
+            Some(SkeletonNode(node)) => Some(self.skeletons.compile(node, &scope)?),
             None => None,
         };
-        fields.finish();
         Some(StreamEncoding { format, content_type: content_type.to_owned(), event })
     }
 
@@ -106,45 +198,43 @@ impl Compiler<'_, '_> {
         &self,
         entry: &Entry,
         base: Option<&Node>,
-        schema: Option<&Node>,
+        schema: Option<&Spanned<String>>,
         scope: &VariableScope,
     ) -> Option<(FramePlan, FrameState)> {
         let cx = self.context.cx;
         // Discard the policies that other frames read.
         self.skeletons.pool.take_policies_read();
         let fields = FieldReader::of(&entry.value, format!("the frame `{}`", entry.key), cx)?;
-        let when = match fields.get("when") {
-            Some(node) => Some(self.skeletons.condition(node, scope)?),
+        let frame = FrameEntry::read_fields(&fields)?;
+        let when = match frame.when {
+            Some(ExpressionNode(node)) => Some(self.skeletons.condition(node, scope)?),
             None => None,
         };
         // A frame that policies disable is not part of the plan, but it is checked all the same.
         let condition_policies = self.skeletons.pool.take_policies_read();
         let is_off = when.as_ref().and_then(|w| self.skeletons.pool.constant_value(w)) == Some(Tree::Bool(false));
-        let event = fields.text("event").map(str::to_owned);
-        if event.as_deref().is_some_and(|e| e.contains("{{")) {
-            let span = fields.get("event").map_or(entry.key_span, |n| n.span);
+        if let Some(event) = frame.event.as_ref().filter(|event| event.contains("{{")) {
             cx.add(
-                Diagnostic::new(Code::BadPlaceholder, span, "the `event:` of a frame must be plain text")
+                Diagnostic::new(Code::BadPlaceholder, event.span, "the `event:` of a frame must be plain text")
                     .help("for a name that depends on the frame, use `framing: { event: … }`"),
             );
             return None;
         }
-        let has_base = fields.bool("base").unwrap_or(true);
-        let (data, text, comment) = (fields.get("data"), fields.get("text"), fields.get("comment"));
-        let content_span = CONTENT_KEYS.into_iter().find_map(|key| fields.entry(key)).map(|e| e.key_span);
-        let own_schema = fields.get("schema").or(schema);
+        let (data, text, comment) = (frame.data, frame.text, frame.comment);
+        let content_span = data.or(text).or(comment).map(|content| content.key_span);
+        let own_schema = frame.schema.as_ref().or(schema);
         let (content, schema) = match (data, text, comment) {
             (Some(data), None, None) => {
-                let skeleton = self.with_base(base.filter(|_| has_base), data, scope)?;
+                let skeleton = self.with_base(base.filter(|_| frame.base), data.0, scope)?;
                 let schema = match own_schema {
                     _ if is_off => None,
-                    Some(node) => self.schema(text_of(node, cx)?, SchemaOf::Frame, node.span),
+                    Some(name) => self.schema(name, SchemaOf::Frame, name.span),
                     None => self.schema(&entry.key, SchemaOf::Frame, entry.key_span),
                 };
                 (FrameContent::Data(skeleton), schema)
             }
-            (None, Some(text), None) => (FrameContent::Text(self.skeletons.compile(text, scope)?), None),
-            (None, None, Some(comment)) => (FrameContent::Comment(self.skeletons.compile(comment, scope)?), None),
+            (None, Some(text), None) => (FrameContent::Text(self.skeletons.compile(text.0, scope)?), None),
+            (None, None, Some(comment)) => (FrameContent::Comment(self.skeletons.compile(comment.0, scope)?), None),
             (None, None, None) => {
                 let message = format!("the frame `{}` has no content", entry.key);
                 let help = "a frame has exactly one of `data:`, `text:` and `comment:`";
@@ -161,12 +251,15 @@ impl Compiler<'_, '_> {
                 return None;
             }
         };
-        let lines = [(text, "text"), (comment, "comment"), (fields.get("event"), "event name")];
-        if lines.into_iter().any(|(node, what)| node.is_some_and(|n| self.has_line_break(n, what))) {
+        let lines = [(text, "text"), (comment, "comment")];
+        let mut lines = lines.into_iter().filter_map(|(content, what)| content.map(|c| (c.0.as_text(), c.span, what)));
+        let event = frame.event.as_ref().map(|event| (Some(event.as_str()), event.span, "event name"));
+        if lines.by_ref().chain(event).any(|(text, span, what)| self.has_line_break(text, span, what)) {
             return None;
         }
         fields.finish();
         let name = Arc::from(entry.key.as_str());
+        let event = frame.event.map(|event| event.value);
         let cacheable = matches!(&content, FrameContent::Data(data) if is_cacheable(when.as_ref(), data));
         // If a patch replaced the content of the frame, the patch is the source of the frame.
         let span = content_span.filter(|s| s.file != entry.key_span.file).unwrap_or(entry.key_span);
@@ -181,12 +274,12 @@ impl Compiler<'_, '_> {
     }
 
     /// Reports a line break in text that must be one line of a stream.
-    fn has_line_break(&self, node: &Node, what: &str) -> bool {
-        let found = node.as_text().is_some_and(|t| t.contains(['\n', '\r', '\0']));
+    fn has_line_break(&self, text: Option<&str>, span: Span, what: &str) -> bool {
+        let found = text.is_some_and(|t| t.contains(LINE_BREAKS));
         if found {
             let message = format!("a line break in the {what} of a frame");
             let help = "it would end the frame and start another one";
-            self.context.cx.add(Diagnostic::new(Code::UnsafeText, node.span, message).help(help));
+            self.context.cx.add(Diagnostic::new(Code::UnsafeText, span, message).help(help));
         }
         found
     }

@@ -2,19 +2,24 @@
 
 use super::admin::{AdminListener, DEFAULT_STATUS_PATH, StatusEndpoint};
 use super::backend::{BackendPlan, Transport};
-use super::backend_address::{BackendAddress, SecretSource};
-use super::headers::{HeaderNames, header_names};
-use super::models::{Model, ModelMatch, parse_model};
-use super::path_template::PathTemplate;
-use super::route::{RoutePlan, UserAgentRule};
+use super::backend_address::{BackendAddress, BackendEntry};
+use super::headers::HeaderNames;
+use super::models::{Model, ModelEntry, ModelMatch};
+use super::route::{RouteEntry, RoutePlan, UserAgentEntry, UserAgentRule};
 use super::script::ScriptPlan;
-use super::static_routes::StaticRoute;
-use super::timeouts::{Keepalive, Timeouts};
+use super::secret::SecretSource;
+use super::static_routes::{StaticRoute, StaticRouteEntry};
+use super::timeouts::{Keepalive, TimeoutSettings, Timeouts};
 use crate::diagnostics::{Code, Diagnostic, Span};
 use crate::domain::named_enum;
+use crate::mapping::grammar::collections::{Elements, Entries, List, Map, NonEmptyList};
+use crate::mapping::grammar::notation::{
+    AnyValue, Bytes, NameOf, PositiveCount, Spanned, notation_schema, text_notation,
+};
+use crate::mapping::grammar::{Required, Section, section};
 use crate::mapping::language::table::Tables;
-use crate::mapping::source::field_reader::{FieldReader, LoadContext, constant, text_of};
-use crate::mapping::source::yaml::{Entry, Node, YamlKind};
+use crate::mapping::source::field_reader::{FieldReader, LoadContext};
+use crate::mapping::source::yaml::{Entry, Node};
 use std::sync::Arc;
 
 #[derive(Debug)]
@@ -70,13 +75,6 @@ named_enum! {
     }
 }
 
-/// An API key for clients. Logs use its name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ClientKey {
-    pub name: String,
-    pub secret: SecretSource,
-}
-
 named_enum! {
     /// What happens to a frame that violates its schema or its order.
     pub enum Validation {
@@ -95,22 +93,6 @@ pub struct Backend {
     pub address: Option<BackendAddress>,
     /// Span of its name.
     pub span: Span,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    pub body_bytes: usize,
-    pub streams: usize,
-    /// Size of one event of a backend.
-    pub event_bytes: usize,
-    /// Size of a backend's whole response, when it is aggregated into one JSON body.
-    pub answer_bytes: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Limits { body_bytes: 16 << 20, streams: 2000, event_bytes: 16 << 20, answer_bytes: 16 << 20 }
-    }
 }
 
 impl GatewayPlan {
@@ -138,51 +120,137 @@ pub struct KnownNames<'k> {
     pub fragments: &'k [Entry],
 }
 
+section! {
+    /// Where the server listens, which models and routes exist, and which limits apply.
+    #[subject = "gateway.yaml"]
+    #[title = "gateway.yaml"]
+    pub struct Gateway<'n> {
+        /// `HOST:PORT`; port 0 picks a free port. `--listen` and `PORT` take precedence; read at startup only.
+        #[extend("default" = "127.0.0.1:8080")]
+        listen: Option<ListenAddress>,
+        /// What happens to a frame that violates its schema or the order of its dialect: `strict` ends the turn with a
+        /// fault, `report` logs the violation and sends the frame, `off` does not check.
+        validation: NameOf<Validation> = NameOf(Validation::Strict),
+        /// The backends that models refer to, by name.
+        backends: Required<Entries<'n, Map<BackendEntry>>>,
+        /// The models; the first match is used. An unknown model is a 404.
+        models: Required<NonEmptyList<ModelEntry>>,
+        /// Which dialect each endpoint serves. A request to an unknown path is rejected in the error format of the
+        /// first route's dialect.
+        routes: Required<NonEmptyList<RouteEntry<'n>>>,
+        /// Other profiles or policies for some clients, at every route: the first rule that matches the `User-Agent` is
+        /// used.
+        by_user_agent: Elements<'n, UserAgentEntry<'n>> = Elements::default(),
+        /// Responses that need no backend.
+        static_routes: List<StaticRouteEntry<'n>> = List::default(),
+        /// Limits on sizes and concurrency.
+        limits: Limits = Limits::default(),
+        /// Time limits. Exceeding one is a fault of the kind `timeout`.
+        timeouts: Option<TimeoutSettings>,
+        /// SSE comments in silent streams.
+        keepalive: Keepalive = Keepalive::default(),
+        /// The API keys that clients may send as `Authorization: Bearer KEY`. A key from an unset variable is ignored;
+        /// if no key is configured, only local requests are accepted.
+        api_keys: List<ClientKey> = List::default(),
+        /// `keys`: clients must send one of `api_keys`. `none`: every client is accepted, from anywhere.
+        auth: NameOf<Auth> = NameOf(Auth::Keys),
+        /// The names of the gateway's own headers.
+        headers: HeaderNames = HeaderNames::default(),
+        /// The path of the metrics.
+        metrics: Option<String>,
+        /// The path of the status document, or `off`: the current generation, the last rejected set with its
+        /// diagnostics, the turns in flight. It requires the same key as a model request. With `auth: none` it is
+        /// served only if the path is set explicitly.
+        status: StatusEndpoint = StatusEndpoint::Default,
+        /// A second listener for administrators: `POST /admin/reload`, `GET /status`, `GET /metrics`. Local addresses
+        /// only; read at startup only. Default: none.
+        admin: Option<AdminListener>,
+        /// The OpenAPI document at `/openapi.json` and `/openapi.yaml`, the schemas below `/schemas/`, and a page to
+        /// browse them at `/docs`. They need no key; `off` disables all of them.
+        docs: NameOf<Docs> = NameOf(Docs::Public),
+        /// A request that works when pasted; printed at startup.
+        example: Option<Example>,
+    }
+}
+
+section! {
+    /// Limits on sizes and concurrency.
+    #[derive(Copy)]
+    #[subject = "`limits:`"]
+    pub struct Limits: Default {
+        /// The size of a request body.
+        body_bytes: Bytes = Bytes(16 << 20),
+        /// The number of turns in flight, streamed or not; more are rejected with 503.
+        streams: PositiveCount = PositiveCount(2000),
+        /// The size of one event of a backend.
+        event_bytes: Bytes = Bytes(16 << 20),
+        /// The size of a backend's response that becomes one JSON body.
+        answer_bytes: Bytes = Bytes(16 << 20),
+    }
+}
+
+section! {
+    /// An API key of clients.
+    #[derive(PartialEq, Eq)]
+    #[subject = "a client's API key"]
+    #[title = "API key"]
+    pub struct ClientKey {
+        /// The name of the key in logs.
+        name: String,
+        /// Where the key is stored.
+        secret: SecretSource,
+    }
+}
+
+section! {
+    /// A request that works when pasted.
+    #[subject = "`example:`"]
+    pub struct Example {
+        /// The path of a route.
+        path: Spanned<String>,
+        /// The request body.
+        body: AnyValue,
+    }
+}
+
 pub fn parse(node: &Node, known: &KnownNames, cx: LoadContext) -> Option<GatewayPlan> {
     let fields = FieldReader::of(node, "gateway.yaml", cx)?;
-    let validation = fields.get("validation").and_then(|n| cx.one_of(n, Validation::NAMES));
+    let gateway = Gateway::read_fields(&fields);
+    fields.finish();
+    compile(gateway?, node, known, cx)
+}
+
+fn compile(gateway: Gateway, node: &Node, known: &KnownNames, cx: LoadContext) -> Option<GatewayPlan> {
+    let timeouts = Timeouts::default().with(gateway.timeouts.as_ref());
     let mut plan = GatewayPlan {
-        listen: fields.get("listen").and_then(|n| listen(n, cx)),
-        validation: validation.and_then(Validation::from_name).unwrap_or(Validation::Strict),
-        backends: Vec::new(),
+        listen: gateway.listen.map(|address| address.0),
+        validation: gateway.validation.0,
+        backends: gateway.backends.iter().filter_map(|entry| backend(entry, timeouts, known, cx)).collect(),
         models: Vec::new(),
         routes: Vec::new(),
-        by_user_agent: UserAgentRule::parse_list(fields.list("by_user_agent"), known, cx),
-        static_routes: Vec::new(),
-        example: fields.get("example").and_then(|n| example(n, cx)),
-        limits: fields.get("limits").map(|n| limits(n, cx)).unwrap_or_default(),
-        keepalive: fields.get("keepalive").map(|n| Keepalive::parse(n, cx)).unwrap_or_default(),
-        api_keys: fields.list("api_keys").iter().filter_map(|n| client_key(n, cx)).collect(),
-        auth: fields
-            .get("auth")
-            .and_then(|n| cx.one_of(n, Auth::NAMES))
-            .and_then(Auth::from_name)
-            .unwrap_or(Auth::Keys),
-        metrics: fields.text("metrics").map(str::to_owned),
-        status: fields.get("status").and_then(|n| StatusEndpoint::parse(n, cx)).unwrap_or(StatusEndpoint::Default),
-        admin: fields.get("admin").and_then(|n| AdminListener::parse(n, cx)),
+        by_user_agent: UserAgentRule::compile_list(&gateway.by_user_agent, known, cx),
+        static_routes: gateway.static_routes.iter().filter_map(|entry| StaticRoute::new(entry, known, cx)).collect(),
+        example: gateway.example.as_ref().map(|e| (e.path.value.clone(), e.body.0.to_json())),
+        limits: gateway.limits,
+        keepalive: gateway.keepalive,
+        api_keys: gateway.api_keys.0,
+        auth: gateway.auth.0,
+        metrics: gateway.metrics,
+        status: gateway.status,
+        admin: gateway.admin,
         pinned_spans: PinnedSpans {
             listen: node.get("listen").map(|n| n.span),
             admin: node.get("admin").map(|n| n.span),
             api_keys: node.get("api_keys").map(|n| n.span),
             auth: node.get("auth").map(|n| n.span),
         },
-        headers: fields.get("headers").map(|n| header_names(n, cx)).unwrap_or_default(),
-        docs: fields
-            .get("docs")
-            .and_then(|n| cx.one_of(n, Docs::NAMES))
-            .and_then(Docs::from_name)
-            .unwrap_or(Docs::Public),
-        timeouts: Timeouts::default().with_overrides(fields.get("timeouts"), cx),
+        headers: gateway.headers,
+        docs: gateway.docs.0,
+        timeouts,
     };
-    let timeouts = plan.timeouts;
-    fields.required("backends");
-    for entry in fields.map("backends") {
-        plan.backends.extend(backend(entry, timeouts, known, cx));
-    }
-    for node in fields.required_list("models") {
-        let named = fields.map("backends").iter().map(|e| e.key.as_str()).collect();
-        let model = parse_model(node, named, &plan.backends, cx);
+    let named: Vec<&str> = gateway.backends.iter().map(|e| e.key.as_str()).collect();
+    for entry in gateway.models.0 {
+        let model = Model::new(entry, &named, &plan.backends, cx);
         if let Some(Model { matches: ModelMatch::Id(id), span, .. }) = &model
             && let Some(first) = plan.models.iter().find(|m| matches!(&m.matches, ModelMatch::Id(other) if other == id))
         {
@@ -190,8 +258,9 @@ pub fn parse(node: &Node, known: &KnownNames, cx: LoadContext) -> Option<Gateway
         }
         plan.models.extend(model);
     }
-    for node in fields.required_list("routes") {
-        let route = RoutePlan::parse(node, known, plan.validation, cx);
+    let route_count = node.get("routes").map_or(0, |routes| routes.as_list_or_one().len());
+    for entry in gateway.routes.0 {
+        let route = RoutePlan::new(entry, known, plan.validation, cx);
         if let Some(route) = &route
             && let Some(first) = plan.routes.iter().find(|r| r.serves_same_requests(route))
         {
@@ -199,158 +268,67 @@ pub fn parse(node: &Node, known: &KnownNames, cx: LoadContext) -> Option<Gateway
         }
         plan.routes.extend(route);
     }
-    let all_routes = !plan.routes.is_empty() && plan.routes.len() == fields.list("routes").len();
-    if let Some(path) = fields.get("example").and_then(|n| n.get("path"))
-        && let Some(text) = path.as_text()
-        && all_routes
-        && !plan.routes.iter().any(|r| r.path == text)
+    if let Some(Example { path, .. }) = &gateway.example
+        && plan.routes.len() == route_count
+        && !plan.routes.iter().any(|r| r.path == path.value)
     {
-        let message = format!("no route serves `{text}`");
-        cx.unknown(Code::UnknownReference, path.span, message, text, plan.routes.iter().map(|r| r.path.as_str()));
+        let message = format!("no route serves `{}`", path.value);
+        cx.unknown(Code::UnknownReference, path.span, message, path, plan.routes.iter().map(|r| r.path.as_str()));
     }
-    for node in fields.list("static_routes") {
-        plan.static_routes.extend(StaticRoute::parse(node, known, cx));
-    }
-    fields.finish();
     Some(plan)
 }
 
-/// `HOST:PORT`. Whether the address is free is known only on bind.
-fn listen(node: &Node, cx: LoadContext) -> Option<String> {
-    let text = node.as_text().unwrap_or_default();
-    let valid = text.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
-    if !valid {
-        cx.wrong_value(node, "a listen address", "127.0.0.1:8080");
-    }
-    valid.then(|| text.to_owned())
-}
-
-pub(crate) const METHODS: &[&str] = &["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
-
-pub(crate) fn endpoint(node: &Node, cx: LoadContext) -> Option<(String, String)> {
-    let text = text_of(node, cx)?;
-    match text.split_once(' ') {
-        Some((method, path)) if path.trim_start().starts_with('/') => {
-            if !METHODS.contains(&method) {
-                let span = cx.sources.within(node.span, method);
-                let message = format!("unknown HTTP method `{method}`");
-                cx.unknown(Code::UnknownValue, span, message, method, METHODS.iter().copied());
-                return None;
-            }
-            let path = path.trim();
-            if let Err(why) = PathTemplate::parse(path) {
-                cx.error(Code::UnknownValue, cx.sources.within(node.span, path), format!("invalid path: {why}"));
-                return None;
-            }
-            Some((method.to_owned(), path.to_owned()))
+text_notation! {
+    /// `HOST:PORT`. Whether the address is free is known only on bind.
+    ListenAddress(String), |text, node, at| {
+        let valid = text.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
+        if !valid {
+            at.cx.wrong_value(node, "a listen address", "127.0.0.1:8080");
         }
-        _ => {
-            cx.error(Code::UnknownValue, node.span, format!("`{text}` is not an endpoint: write `POST /path`"));
-            None
-        }
+        valid.then(|| text.to_owned())
     }
 }
+notation_schema!(ListenAddress, { "type": "string" });
 
 fn backend(entry: &Entry, timeouts: Timeouts, known: &KnownNames, cx: LoadContext) -> Option<Backend> {
-    let (name, node) = (&entry.key, &entry.value);
+    let name = &entry.key;
     let KnownNames { backends, backend_names, scripts, script_names, .. } = known;
-    let fields = FieldReader::of(node, format!("the backend `{name}`"), cx)?;
-    let used = fields.required("use")?;
-    let text = text_of(used, cx)?;
-    let Some(plan) = backends.iter().find(|b| b.name == text) else {
-        if !backend_names.contains(&text) {
-            let message = format!("no backend file defines `backend: {text}`");
-            cx.unknown(Code::UnknownReference, used.span, message, text, backend_names.iter().copied());
+    let fields = FieldReader::of(&entry.value, format!("the backend `{name}`"), cx)?;
+    let address = BackendEntry::read_fields(&fields)?;
+    let file = &address.file;
+    let Some(plan) = backends.iter().find(|b| b.name == file.value) else {
+        if !backend_names.contains(&file.as_str()) {
+            let message = format!("no backend file defines `backend: {}`", file.value);
+            cx.unknown(Code::UnknownReference, file.span, message, file, backend_names.iter().copied());
         }
         return None;
     };
-    let script = match (plan.transport, fields.get("script")) {
-        (Transport::Replay, Some(node)) => {
-            let text = text_of(node, cx)?;
-            let found = scripts.iter().find(|s| s.name == text).cloned();
-            if found.is_none() && !script_names.contains(&text) {
-                let message = format!("unknown script `{text}`");
-                cx.unknown(Code::UnknownReference, node.span, message, text, script_names.iter().copied());
-            }
-            Some(found?)
-        }
-        (Transport::Replay, None) => {
+    let (script, address) = match (plan.transport, &plan.request_template) {
+        (Transport::Replay, _) => {
             fields.required("script");
-            return None;
+            let wanted = address.script?;
+            let found = scripts.iter().find(|s| s.name == wanted.value).cloned();
+            if found.is_none() && !script_names.contains(&wanted.as_str()) {
+                let message = format!("unknown script `{}`", wanted.value);
+                cx.unknown(Code::UnknownReference, wanted.span, message, &wanted, script_names.iter().copied());
+            }
+            (Some(found?), None)
         }
-        (Transport::Http | Transport::ChildJsonrpc, _) => None,
-    };
-    let address = match (plan.transport, &plan.request_template) {
-        (Transport::Http, Some(request_template)) => {
-            Some(BackendAddress::parse(&fields, &request_template.capabilities, timeouts, cx))
+        (Transport::Http, Some(template)) => {
+            fields.required("url");
+            let address = BackendAddress::new(&address, &template.capabilities, timeouts, cx);
+            fields.finish();
+            (None, Some(address?))
         }
         (Transport::Http, None) => {
-            let message = format!("the backend file `{text}` has no `request:`");
+            let message = format!("the backend file `{}` has no `request:`", file.value);
             cx.add(
-                Diagnostic::new(Code::MissingKey, used.span, message)
+                Diagnostic::new(Code::MissingKey, file.span, message)
                     .help("an HTTP backend needs `request:` with a path and a body"),
             );
             return None;
         }
-        (Transport::Replay | Transport::ChildJsonrpc, _) => None,
-    };
-    fields.finish();
-    let address = match address {
-        Some(None) => return None,
-        other => other.flatten(),
+        (Transport::ChildJsonrpc, _) => (None, None),
     };
     Some(Backend { name: name.to_owned(), plan: plan.clone(), script, address, span: entry.key_span })
-}
-
-fn client_key(node: &Node, cx: LoadContext) -> Option<ClientKey> {
-    let fields = FieldReader::of(node, "a client's API key", cx)?;
-    let name = fields.required_text("name");
-    let secret = fields.required("secret").and_then(|n| SecretSource::parse(n, cx));
-    fields.finish();
-    Some(ClientKey { name: name?.to_owned(), secret: secret? })
-}
-
-fn example(node: &Node, cx: LoadContext) -> Option<(String, String)> {
-    let fields = FieldReader::of(node, "`example:`", cx)?;
-    let path = fields.required_text("path");
-    let body = fields.required("body").map(|n| constant(n).to_json());
-    fields.finish();
-    Some((path?.to_owned(), body?))
-}
-
-fn limits(node: &Node, cx: LoadContext) -> Limits {
-    let mut limits = Limits::default();
-    let Some(fields) = FieldReader::of(node, "`limits:`", cx) else { return limits };
-    if let Some(bytes) = fields.get("body_bytes").and_then(|n| bytes(n, cx)) {
-        limits.body_bytes = bytes;
-    }
-    if let Some(bytes) = fields.get("event_bytes").and_then(|n| bytes(n, cx)) {
-        limits.event_bytes = bytes;
-    }
-    if let Some(bytes) = fields.get("answer_bytes").and_then(|n| bytes(n, cx)) {
-        limits.answer_bytes = bytes;
-    }
-    match (fields.int("streams"), fields.get("streams")) {
-        (Some(0), Some(node)) => cx.error(Code::WrongType, node.span, "`streams:` must be at least 1"),
-        (Some(streams), _) => limits.streams = streams as usize,
-        (None, _) => {}
-    }
-    fields.finish();
-    limits
-}
-
-/// `16MiB`, `512KiB`, or a plain number of bytes.
-fn bytes(node: &Node, cx: LoadContext) -> Option<usize> {
-    let parsed = match &node.kind {
-        YamlKind::Int(n) if *n > 0 => Some(*n as usize),
-        YamlKind::Text(text) => [("KiB", 10), ("MiB", 20), ("GiB", 30)]
-            .iter()
-            .find_map(|(unit, shift)| text.strip_suffix(unit).map(|n| (n.trim().parse::<usize>(), shift)))
-            .and_then(|(n, shift)| n.ok()?.checked_shl(*shift)),
-        _ => None,
-    };
-    if parsed.is_none() {
-        cx.wrong_value(node, "a number of bytes", "65536, 512KiB or 16MiB");
-    }
-    parsed
 }

@@ -1,9 +1,38 @@
 //! `models:` of gateway.yaml: the model names that clients may request, and the backend of each.
 
 use super::gateway::{Backend, GatewayPlan};
-use crate::diagnostics::{Code, Diagnostic, Span};
-use crate::mapping::source::field_reader::{FieldReader, LoadContext, text_of};
-use crate::mapping::source::yaml::Node;
+use crate::diagnostics::{Code, Span};
+use crate::mapping::grammar::notation::{Spanned, notation_schema, text_notation};
+use crate::mapping::grammar::section;
+use crate::mapping::source::field_reader::LoadContext;
+
+section! {
+    /// A model, by its `id` or by a pattern, and the backend that serves it.
+    #[subject = "a model"]
+    #[title = "model"]
+    #[exactly_one("id", "match")]
+    pub struct ModelEntry {
+        /// The name of the model.
+        id: Option<Spanned<String>>,
+        /// A prefix before the only `*`; `"*"` matches every model.
+        pattern as "match": Option<Spanned<ModelPattern>>,
+        /// The name of one of `backends:`.
+        backend: Spanned<String>,
+    }
+}
+
+text_notation! {
+    /// A prefix before `*`.
+    ModelPattern(String), |text, node, at| {
+        let prefix = text.strip_suffix('*').filter(|prefix| !prefix.contains('*'));
+        if prefix.is_none() {
+            let message = "a pattern must end in its only `*`: \"gpt-*\", or \"*\"";
+            at.cx.error(Code::UnknownValue, node.span, message);
+        }
+        prefix.map(str::to_owned)
+    }
+}
+notation_schema!(ModelPattern, { "type": "string", "pattern": "^[^*]*\\*$" });
 
 #[derive(Debug)]
 pub struct Model {
@@ -17,7 +46,6 @@ pub struct Model {
 #[derive(Debug)]
 pub enum ModelMatch {
     Id(String),
-    /// A prefix before `*`.
     Prefix(String),
 }
 
@@ -31,42 +59,20 @@ impl GatewayPlan {
     }
 }
 
-pub(super) fn parse_model(node: &Node, named: Vec<&str>, backends: &[Backend], cx: LoadContext) -> Option<Model> {
-    let fields = FieldReader::of(node, "a model", cx)?;
-    let (id, pattern) = (fields.text("id"), fields.get("match"));
-    let matches = match (id, pattern) {
-        (Some(id), None) => ModelMatch::Id(id.to_owned()),
-        (None, Some(pattern)) => {
-            let text = text_of(pattern, cx)?;
-            match text.strip_suffix('*') {
-                Some(prefix) if !prefix.contains('*') => ModelMatch::Prefix(prefix.to_owned()),
-                _ => {
-                    cx.error(
-                        Code::UnknownValue,
-                        pattern.span,
-                        "a pattern must end in its only `*`: \"gpt-*\", or \"*\"",
-                    );
-                    return None;
-                }
-            }
+impl Model {
+    /// `named`: the names of all backends, also of those with errors.
+    pub(super) fn new(entry: ModelEntry, named: &[&str], backends: &[Backend], cx: LoadContext) -> Option<Model> {
+        let (matches, span) = match (entry.id, entry.pattern) {
+            (Some(id), _) => (ModelMatch::Id(id.value), id.span),
+            (None, pattern) => pattern.map(|p| (ModelMatch::Prefix(p.value.0), p.span))?,
+        };
+        let name = entry.backend.as_str();
+        let found = backends.iter().position(|b| b.name == name);
+        // Without `backends:` the missing key is reported instead.
+        if found.is_none() && !named.is_empty() && !named.contains(&name) {
+            let message = format!("unknown backend `{name}`");
+            cx.unknown(Code::UnknownReference, entry.backend.span, message, name, named.iter().copied());
         }
-        _ => {
-            let message = "a model must have exactly one of `id:` and `match:`";
-            fields.get("backend");
-            fields.not_exactly_one(&["id", "match"], Diagnostic::new(Code::MissingKey, node.span, message));
-            fields.finish();
-            return None;
-        }
-    };
-    let backend = fields.required("backend")?;
-    let text = text_of(backend, cx)?;
-    fields.finish();
-    let found = backends.iter().position(|b| b.name == text);
-    // Without `backends:` the missing key is reported instead.
-    if found.is_none() && !named.is_empty() && !named.contains(&text) {
-        let message = format!("unknown backend `{text}`");
-        cx.unknown(Code::UnknownReference, backend.span, message, text, named);
+        Some(Model { matches, backend: found?, span })
     }
-    let span = node.get("id").or(pattern).map_or(node.span, |n| n.span);
-    Some(Model { matches, backend: found?, span })
 }

@@ -1,11 +1,12 @@
 //! Settings from outside the set. The command line can set one backend for every model, one profile for every route and
 //! listen addresses; the environment can set policies.
 
-use super::admin::{ADMIN_TOKEN_VAR, AdminListener};
+use super::admin::{ADMIN_TOKEN_VAR, AdminListener, LocalAddress};
 use super::backend_address;
-use super::backend_address::{BackendAddress, SecretSource};
+use super::backend_address::BackendAddress;
 use super::gateway::{Backend, GatewayPlan, KnownNames};
 use super::models::{Model, ModelMatch};
+use super::secret::SecretSource;
 use super::timeouts::Timeouts;
 use crate::diagnostics::{Code, Diagnostic, Span};
 use crate::mapping::policy::environment::Environment;
@@ -39,7 +40,7 @@ impl Overrides {
         }
         if let Some(listen) = &self.admin {
             let token = SecretSource::Env(ADMIN_TOKEN_VAR.to_owned());
-            gateway.admin = Some(AdminListener { listen: listen.clone(), token });
+            gateway.admin = Some(AdminListener { listen: LocalAddress(listen.clone()), token });
         }
         if let Some(at) = &self.backend
             && let Some(backend) = at.resolve(gateway.timeouts, known, cx)

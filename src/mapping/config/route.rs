@@ -1,12 +1,18 @@
 //! `routes:` and `by_user_agent:` of gateway.yaml: the dialect of an endpoint, and clients that get other policies.
 
-use super::backend_request::is_token;
-use super::gateway::{KnownNames, Validation, endpoint};
+use super::gateway::{KnownNames, Validation};
 use super::path_template::PathTemplate;
 use crate::diagnostics::{Code, Diagnostic, Span};
+use crate::domain::policy::BUILT_IN;
+use crate::mapping::grammar::collections::Entries;
+use crate::mapping::grammar::notation::{HeaderName, NameOf, Spanned, exactly_one, is_token, notation_schema, or_null};
+use crate::mapping::grammar::policies::{DialectPolicies, ProfilePolicies};
+use crate::mapping::grammar::{At, FromNode, Section, section};
 use crate::mapping::policy::variants::{RouteVariants, user_agent_contains};
 use crate::mapping::source::field_reader::{FieldReader, LoadContext, text_of};
 use crate::mapping::source::yaml::{Entry, Node};
+use schemars::json_schema;
+use serde_json::json;
 
 #[derive(Debug)]
 pub struct RoutePlan {
@@ -71,36 +77,65 @@ const RESERVED_HEADERS: &[&str] = &[
     "x-api-key",
 ];
 
+section! {
+    /// An endpoint and the dialect that it serves.
+    #[subject = "a route"]
+    #[title = "route"]
+    pub struct RouteEntry<'n> {
+        /// Method and path: `POST /path`. The path must match exactly.
+        endpoint: Spanned<Endpoint>,
+        /// The name of a dialect.
+        dialect: Spanned<String>,
+        /// The name of a profile.
+        profile: Option<Spanned<String>>,
+        /// Policies of this route. They take precedence over those of the profile and its `environment:`.
+        policies: Entries<'n, DialectPolicies> = Entries::default(),
+        /// Request headers that let a client choose a policy: header to policy. Only the values of the policy are
+        /// accepted; any other value is a 400.
+        headers: Entries<'n, PolicyHeaders> = Entries::default(),
+        /// Overrides `validation` of the gateway. Default: the gateway's.
+        validation: Option<NameOf<Validation>>,
+    }
+}
+
+section! {
+    /// A rule for clients with a text in their `User-Agent`: at least one of `profile` and `policies`.
+    #[subject = "a user agent rule"]
+    #[title = "user agent rule"]
+    #[extend("anyOf" = exactly_one(["profile", "policies"]))]
+    pub struct UserAgentEntry<'n> {
+        /// A text that the `User-Agent` contains, compared without case.
+        #[extend("minLength" = 1)]
+        pattern as "match": Spanned<String>,
+        /// The name of a profile that replaces the route's. Its settings take precedence over the route's policies.
+        profile: Option<Spanned<String>>,
+        /// Policies: a value for every dialect, or dialect to value. They take precedence over those of the profile.
+        policies: Option<Entries<'n, ProfilePolicies>>,
+    }
+}
+
 impl RoutePlan {
-    pub(crate) fn parse(node: &Node, known: &KnownNames, validation: Validation, cx: LoadContext) -> Option<RoutePlan> {
-        let fields = FieldReader::of(node, "a route", cx)?;
-        let at = fields.required("endpoint")?;
-        let dialect = fields.required("dialect");
-        let profile = fields.get("profile");
-        let own =
-            fields.get("validation").and_then(|n| cx.one_of(n, Validation::NAMES)).and_then(Validation::from_name);
-        let policies = fields.map("policies").to_vec();
-        let headers = headers(fields.map("headers"), cx);
-        fields.finish();
+    pub(crate) fn new(
+        entry: RouteEntry,
+        known: &KnownNames,
+        validation: Validation,
+        cx: LoadContext,
+    ) -> Option<RoutePlan> {
+        let headers = headers(&entry.headers, cx);
         // Look up all names before returning, so that all mistakes are reported at once.
-        let dialect = dialect.and_then(|node| resolve_name(node, known.dialects, "dialect", cx));
-        let profile_span = profile.map(|node| node.span);
-        let profile = match profile {
-            Some(node) => resolve_name(node, known.profiles, "profile", cx).map(Some),
-            None => Some(None),
-        };
-        let (method, path) = endpoint(at, cx)?;
+        let dialect = resolve_name(&entry.dialect, known.dialects, "dialect", cx);
+        let profile = resolve_profile(entry.profile.as_ref(), known, cx);
         Some(RoutePlan {
-            method,
-            path,
+            method: entry.endpoint.method.clone(),
+            path: entry.endpoint.path.clone(),
             dialect: dialect?,
             profile: profile?,
-            profile_span,
-            validation: own.unwrap_or(validation),
-            policies,
+            profile_span: entry.profile.map(|name| name.span),
+            validation: entry.validation.map_or(validation, |own| own.0),
+            policies: entry.policies.to_vec(),
             headers,
             variants: RouteVariants::default(),
-            span: at.span,
+            span: entry.endpoint.span,
         })
     }
 
@@ -112,9 +147,10 @@ impl RoutePlan {
 }
 
 impl UserAgentRule {
-    /// Parses all rules in order. Warns of rules that never apply because an earlier one always matches first.
-    pub(crate) fn parse_list(nodes: &[Node], known: &KnownNames, cx: LoadContext) -> Vec<UserAgentRule> {
-        let rules: Vec<UserAgentRule> = nodes.iter().filter_map(|n| UserAgentRule::parse(n, known, cx)).collect();
+    /// Compiles all rules in order. Warns of rules that never apply because an earlier one always matches first.
+    pub(crate) fn compile_list(nodes: &[Node], known: &KnownNames, cx: LoadContext) -> Vec<UserAgentRule> {
+        let rules: Vec<UserAgentRule> =
+            nodes.iter().filter_map(|node| UserAgentRule::compile(node, known, cx)).collect();
         for (at, rule) in rules.iter().enumerate() {
             let earlier = rules[..at].iter().find(|r| user_agent_contains(&rule.pattern, &r.pattern));
             if let Some(earlier) = earlier {
@@ -129,38 +165,88 @@ impl UserAgentRule {
         rules
     }
 
-    fn parse(node: &Node, known: &KnownNames, cx: LoadContext) -> Option<UserAgentRule> {
+    fn compile(node: &Node, known: &KnownNames, cx: LoadContext) -> Option<UserAgentRule> {
         let fields = FieldReader::of(node, "a user agent rule", cx)?;
-        let pattern = fields.required("match");
-        let (profile, policies) = (fields.get("profile"), fields.get("policies"));
-        if profile.is_none() && policies.is_none() {
+        let entry = UserAgentEntry::read_fields(&fields);
+        if fields.get("profile").is_none() && fields.get("policies").is_none() {
             let message = "a user agent rule needs `profile:`, `policies:` or both";
             fields.not_exactly_one(&["profile", "policies"], Diagnostic::new(Code::MissingKey, node.span, message));
         }
-        let policies = fields.map("policies").to_vec();
         fields.finish();
-        let profile = match profile {
-            Some(node) => resolve_name(node, known.profiles, "profile", cx).map(Some),
-            None => Some(None),
-        };
-        let pattern = pattern?;
-        let (text, pattern_span) = (text_of(pattern, cx)?.to_owned(), pattern.span);
-        if text.is_empty() {
-            cx.error(Code::UnknownValue, pattern_span, "`match:` is empty and would match every user agent");
+        let UserAgentEntry { pattern, profile, policies } = entry?;
+        let profile = resolve_profile(profile.as_ref(), known, cx);
+        if pattern.is_empty() {
+            cx.error(Code::UnknownValue, pattern.span, "`match:` is empty and would match every user agent");
         }
-        Some(UserAgentRule { pattern: text, pattern_span, profile: profile?, policies, span: node.span })
+        let policies = policies.map_or(Vec::new(), |p| p.to_vec());
+        let pattern_span = pattern.span;
+        Some(UserAgentRule { pattern: pattern.value, pattern_span, profile: profile?, policies, span: node.span })
     }
 }
 
-fn resolve_name(node: &Node, known: &[&str], noun: &str, cx: LoadContext) -> Option<String> {
-    let text = text_of(node, cx)?;
-    if !known.contains(&text) {
-        let message = format!("unknown {noun} `{text}`");
-        cx.unknown(Code::UnknownReference, node.span, message, text, known.iter().copied());
+/// `Some(None)`: no profile is named. `None`: the name is unknown.
+fn resolve_profile(name: Option<&Spanned<String>>, known: &KnownNames, cx: LoadContext) -> Option<Option<String>> {
+    match name {
+        Some(name) => resolve_name(name, known.profiles, "profile", cx).map(Some),
+        None => Some(None),
+    }
+}
+
+fn resolve_name(name: &Spanned<String>, known: &[&str], noun: &str, cx: LoadContext) -> Option<String> {
+    if !known.contains(&name.as_str()) {
+        let message = format!("unknown {noun} `{}`", name.value);
+        cx.unknown(Code::UnknownReference, name.span, message, name, known.iter().copied());
         return None;
     }
-    Some(text.to_owned())
+    Some(name.value.clone())
 }
+
+/// `POST /path`: a method and a path.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    pub method: String,
+    pub path: String,
+}
+
+const METHODS: &[&str] = &["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+
+impl<'n> FromNode<'n> for Endpoint {
+    fn from_node(node: &'n Node, at: At) -> Option<Endpoint> {
+        let text = text_of(node, at.cx)?;
+        let Some((method, path)) = text.split_once(' ').filter(|(_, path)| path.trim_start().starts_with('/')) else {
+            at.cx.error(Code::UnknownValue, node.span, format!("`{text}` is not an endpoint: write `POST /path`"));
+            return None;
+        };
+        if !METHODS.contains(&method) {
+            let span = at.cx.sources.within(node.span, method);
+            let message = format!("unknown HTTP method `{method}`");
+            at.cx.unknown(Code::UnknownValue, span, message, method, METHODS.iter().copied());
+            return None;
+        }
+        let path = path.trim();
+        if let Err(why) = PathTemplate::parse(path) {
+            let span = at.cx.sources.within(node.span, path);
+            at.cx.error(Code::UnknownValue, span, format!("invalid path: {why}"));
+            return None;
+        }
+        Some(Endpoint { method: method.to_owned(), path: path.to_owned() })
+    }
+}
+
+notation_schema!(Endpoint, { "type": "string", "pattern": format!("^({}) \\s*/", METHODS.join("|")) });
+
+/// Header to policy.
+#[derive(Clone, Copy, Debug)]
+pub struct PolicyHeaders;
+
+notation_schema!(PolicyHeaders, |generator| {
+    let name = generator.subschema_for::<HeaderName>();
+    let lists: Vec<&str> = BUILT_IN.iter().filter(|p| p.list).map(|p| p.name).collect();
+    let policy = json!({ "type": "string", "not": { "enum": lists } });
+    or_null(json_schema!({
+        "title": "header to policy", "propertyNames": name, "additionalProperties": policy,
+    }))
+});
 
 fn headers(entries: &[Entry], cx: LoadContext) -> Vec<HeaderRule> {
     let mut rules: Vec<HeaderRule> = Vec::new();

@@ -2,7 +2,8 @@
 //! at their place in the schema file.
 
 use crate::diagnostics::{Code, Diagnostic, FileId, Findings, Span, did_you_mean};
-use crate::mapping::source::field_reader::{LoadContext, text_of};
+use crate::mapping::grammar::notation::Spanned;
+use crate::mapping::source::field_reader::LoadContext;
 use crate::mapping::source::yaml;
 use crate::mapping::source::yaml::{Node, YamlKind};
 use reframe_json::{Schema, SchemaError, SchemaSet};
@@ -55,15 +56,15 @@ impl<'s> SchemaCache<'s> {
     }
 
     /// The folder that `schemas:` names. Reports an unknown folder once, not once per frame.
-    pub fn folder<'n>(&self, node: &'n Node, cx: LoadContext) -> Option<&'n str> {
-        let name = text_of(node, cx)?;
+    pub fn folder<'n>(&self, folder: &'n Spanned<String>, cx: LoadContext) -> Option<&'n str> {
+        let name = folder.as_str();
         let mut folders: Vec<&str> = self.names.iter().filter_map(|n| n.split_once('/')).map(|(f, _)| f).collect();
         folders.dedup();
         if folders.contains(&name) {
             return Some(name);
         }
         let message = format!("there is no folder `schemas/{name}/`");
-        let mut diagnostic = Diagnostic::new(Code::BadSchema, node.span, message);
+        let mut diagnostic = Diagnostic::new(Code::BadSchema, folder.span, message);
         if let Some(near) = did_you_mean(name, folders) {
             diagnostic = diagnostic.label(format!("did you mean `{near}`?"));
         }

@@ -1,13 +1,27 @@
 //! Static routes: responses that need no backend, such as the list of models.
 
-use super::gateway::{KnownNames, endpoint};
+use super::gateway::KnownNames;
 use super::rename_fields::RenameFields;
+use super::route::Endpoint;
 use crate::domain::variables;
+use crate::mapping::grammar::section;
+use crate::mapping::language::directives::SkeletonNode;
 use crate::mapping::language::expression::{ExpressionPool, ExpressionPoolBuilder};
 use crate::mapping::language::scope::VariableScope;
 use crate::mapping::language::skeleton::{Fragments, Skeleton, SkeletonCompiler};
-use crate::mapping::source::field_reader::{FieldReader, LoadContext};
-use crate::mapping::source::yaml::Node;
+use crate::mapping::source::field_reader::LoadContext;
+
+section! {
+    /// A response that needs no backend.
+    #[subject = "a static route"]
+    #[title = "static route"]
+    pub struct StaticRouteEntry<'n> {
+        /// Method and path; a last segment `{model}` matches the rest of the path.
+        endpoint: Endpoint,
+        /// The response body. It sees `models`, `build.version` and, if the path ends in `{model}`, `model`.
+        body: SkeletonNode<'n>,
+    }
+}
 
 /// A response rendered from the gateway's own data: the list of models, one model.
 #[derive(Debug)]
@@ -25,21 +39,17 @@ impl StaticRoute {
         self.path.strip_suffix("{model}")
     }
 
-    pub fn parse(node: &Node, known: &KnownNames, cx: LoadContext) -> Option<StaticRoute> {
-        let fields = FieldReader::of(node, "a static route", cx)?;
-        let endpoint = fields.required("endpoint").and_then(|n| endpoint(n, cx));
-        let body = fields.required("body")?;
-        fields.finish();
+    pub fn new(entry: &StaticRouteEntry, known: &KnownNames, cx: LoadContext) -> Option<StaticRoute> {
         let mut fragments = Fragments::default();
         fragments.add(known.fragments);
         let pool = ExpressionPoolBuilder::new(known.tables.clone());
         let compiler =
             SkeletonCompiler { cx, pool: &pool, fragments: &fragments, rename_fields: &RenameFields::default() };
-        let (method, path) = endpoint?;
+        let Endpoint { method, path } = entry.endpoint.clone();
         let variables = [variables::MODELS, variables::BUILD].into_iter();
         let one_model = path.ends_with("{model}").then_some(variables::MODEL);
         let scope = VariableScope::new("a static route", variables.chain(one_model));
-        let body = compiler.compile(body, &scope)?;
+        let body = compiler.compile(entry.body.0, &scope)?;
         Some(StaticRoute { method, path, body, pool: pool.build()? })
     }
 }

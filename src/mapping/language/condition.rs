@@ -1,12 +1,17 @@
 //! `where:`: the conditions under which a rule matches the current node.
 
-use super::selector::Selector;
+use super::selector::{BySelector, Selector};
 use crate::diagnostics::{Code, Diagnostic, Span, likely_typo};
 use crate::domain::Tree;
-use crate::mapping::source::field_reader::{FieldReader, LoadContext, constant};
+use crate::mapping::grammar::collections::entries;
+use crate::mapping::grammar::notation::{AnyValue, notation_schema};
+use crate::mapping::grammar::{At, FromNode, section};
+use crate::mapping::source::field_reader::{LoadContext, constant};
 use crate::mapping::source::yaml::{Node, YamlKind};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use std::borrow::Cow;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Condition {
     pub selector: Selector,
     pub(crate) test: ConditionTest,
@@ -14,8 +19,8 @@ pub struct Condition {
     pub(crate) span: Span,
 }
 
-#[derive(Debug)]
-pub(crate) enum ConditionTest {
+#[derive(Clone, Debug)]
+pub enum ConditionTest {
     Exists,
     Absent,
     Type(&'static str),
@@ -26,35 +31,70 @@ pub const TYPES: &[&str] = &["string", "number", "boolean", "object", "array", "
 pub const EXISTS: &str = "exists";
 pub const ABSENT: &str = "absent";
 
-pub fn parse(fields: &FieldReader, cx: LoadContext) -> Vec<Condition> {
-    let mut conditions = Vec::new();
-    for entry in fields.map("where") {
-        let Some(selector) = Selector::parse(&entry.key, entry.key_span, cx) else { continue };
-        let test = match &entry.value.kind {
-            YamlKind::Text(word) if word == EXISTS => ConditionTest::Exists,
-            YamlKind::Text(word) if word == ABSENT => ConditionTest::Absent,
-            YamlKind::Text(word) => match TYPES.iter().find(|t| *t == word) {
-                Some(name) => ConditionTest::Type(name),
-                None => {
-                    report_misspelled_type(word, &entry.value, cx);
-                    ConditionTest::OneOf(vec![Tree::from(word.as_str())])
-                }
-            },
-            YamlKind::List(values) => ConditionTest::OneOf(values.iter().map(constant).collect()),
-            YamlKind::Map(_) => {
-                let Some(inner) = FieldReader::of(&entry.value, "a condition", cx) else { continue };
-                let value = inner.required("equals").map(constant);
-                inner.finish();
-                ConditionTest::OneOf(value.into_iter().collect())
-            }
-            YamlKind::Null => ConditionTest::Absent,
-            YamlKind::Bool(_) | YamlKind::Int(_) | YamlKind::Float(_) => {
-                ConditionTest::OneOf(vec![constant(&entry.value)])
-            }
-        };
-        conditions.push(Condition { selector, test, span: entry.key_span });
+/// Selector to test; all must match.
+#[derive(Clone, Debug, Default)]
+pub struct Conditions(pub(crate) Vec<Condition>);
+
+section! {
+    /// A comparison with a value that is also the name of a test.
+    #[subject = "a condition"]
+    pub struct Equals {
+        /// The value.
+        equals: AnyValue,
     }
-    conditions
+}
+
+impl<'n> FromNode<'n> for Conditions {
+    fn from_node(node: &'n Node, at: At) -> Option<Conditions> {
+        let cx = at.cx;
+        let mut conditions = Vec::new();
+        for entry in entries(node, at)? {
+            let Some(selector) = Selector::parse(&entry.key, entry.key_span, cx) else { continue };
+            let test = match &entry.value.kind {
+                YamlKind::Text(word) if word == EXISTS => ConditionTest::Exists,
+                YamlKind::Text(word) if word == ABSENT => ConditionTest::Absent,
+                YamlKind::Text(word) => match TYPES.iter().find(|t| *t == word) {
+                    Some(name) => ConditionTest::Type(name),
+                    None => {
+                        report_misspelled_type(word, &entry.value, cx);
+                        ConditionTest::OneOf(vec![Tree::from(word.as_str())])
+                    }
+                },
+                YamlKind::List(values) => ConditionTest::OneOf(values.iter().map(constant).collect()),
+                YamlKind::Map(_) => {
+                    ConditionTest::OneOf(Equals::from_node(&entry.value, at).map(|e| e.equals.0).into_iter().collect())
+                }
+                YamlKind::Null => ConditionTest::Absent,
+                YamlKind::Bool(_) | YamlKind::Int(_) | YamlKind::Float(_) => {
+                    ConditionTest::OneOf(vec![constant(&entry.value)])
+                }
+            };
+            conditions.push(Condition { selector, test, span: entry.key_span });
+        }
+        Some(Conditions(conditions))
+    }
+}
+
+notation_schema!(Conditions, |generator| BySelector::<ConditionTest>::json_schema(generator));
+
+impl JsonSchema for ConditionTest {
+    fn schema_name() -> Cow<'static, str> {
+        "Test".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let words: Vec<&str> = [EXISTS, ABSENT].into_iter().chain(TYPES.iter().copied()).collect();
+        let shown = words.iter().map(|w| format!("`{w}`")).collect::<Vec<_>>().join(", ");
+        json_schema!({
+            "title": "test",
+            "description": format!(
+                "A test of one node: {shown}; an equal value, a list of such values, or `{{ equals: VALUE }}`."
+            ),
+            "examples": words,
+            "if": { "type": "object" },
+            "then": Equals::json_schema(generator),
+        })
+    }
 }
 
 /// `strng` would be compared as text and never match.

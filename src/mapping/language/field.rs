@@ -7,6 +7,9 @@ use crate::diagnostics::{Code, Diagnostic, schema_message::one_of};
 pub use crate::domain::emit::scalar_text;
 use crate::domain::emit::{FieldSpec, FieldType};
 use crate::domain::{Tree, named_enum};
+use crate::mapping::grammar::collections::OneOrMore;
+use crate::mapping::grammar::notation::{AnyNode, NameOf, Spanned};
+use crate::mapping::grammar::{Named, Section, section};
 use crate::mapping::source::field_reader::{FieldReader, LoadContext, constant, text_of};
 use crate::mapping::source::yaml::{Node, YamlKind};
 use std::sync::Arc;
@@ -26,6 +29,23 @@ named_enum! {
         Position = "position",
         /// The sum of all values that `from` selects.
         Sum = "sum",
+    }
+}
+
+section! {
+    /// How a rule reads a field.
+    #[subject = Named("the field")]
+    pub struct FieldEntry<'n> {
+        /// The selector of the value; of several selectors, the first that finds a value that is not null.
+        from: OneOrMore<Selector>,
+        /// A conversion.
+        convert as "as": Option<NameOf<Conversion>>,
+        /// The name of a table, or a table in place: word to value.
+        table: Option<AnyNode<'n>>,
+        /// The value if the result is null or missing.
+        default: Option<AnyNode<'n>>,
+        /// The name of the rules, below `request.rules`, that emit the content parts.
+        rules as "use": Option<Spanned<String>>,
     }
 }
 
@@ -99,29 +119,22 @@ impl FieldMapping {
             fields.finish();
             return Some(source);
         }
-        let mut from = Vec::new();
-        for item in fields.list("from") {
-            if let Some(text) = text_of(item, cx) {
-                from.extend(Selector::parse(text, item.span, cx));
-            }
-        }
-        fields.required("from")?;
-        let rules = match fields.get("use") {
+        let entry = FieldEntry::read_fields(&fields)?;
+        let mut from = entry.from.0;
+        let rules = match entry.rules {
             Some(name) => {
-                let text = text_of(name, cx)?;
-                let found = context.named_rules.get(text);
+                let found = context.named_rules.get(&name);
                 if found.is_none() {
-                    let message = format!("unknown rules `{text}`");
-                    cx.unknown(Code::UnknownReference, name.span, message, text, context.named_rules.names());
+                    let message = format!("unknown rules `{}`", name.value);
+                    cx.unknown(Code::UnknownReference, name.span, message, &name, context.named_rules.names());
                 }
                 Some(found?)
             }
             None => None,
         };
-        let convert = fields.get("as").and_then(|n| cx.one_of(n, Conversion::NAMES)).and_then(Conversion::from_name);
-        let table = match fields.get("table") {
+        let table = match entry.table {
             None => None,
-            Some(name) => match &name.kind {
+            Some(AnyNode(name)) => match &name.kind {
                 YamlKind::Map(_) => Table::parse(field.name, name.span, name, cx),
                 _ => {
                     let text = text_of(name, cx)?;
@@ -137,8 +150,8 @@ impl FieldMapping {
         if let (Some(table), FieldType::Enum(words)) = (&table, field.field_type) {
             check_table_values(table, words, field, cx);
         }
-        let default = match fields.get("default") {
-            Some(node) => checked_constant(field, &constant(node), node, cx)?,
+        let default = match entry.default {
+            Some(AnyNode(node)) => checked_constant(field, &constant(node), node, cx)?,
             None => Tree::Null,
         };
         fields.finish();
@@ -159,7 +172,10 @@ impl FieldMapping {
                 cx.error(Code::WrongType, node.span, message);
                 None
             }
-            (None, _) => Some(FieldSource::Select { from, convert, table, default }),
+            (None, _) => {
+                let convert = entry.convert.map(|conversion| conversion.0);
+                Some(FieldSource::Select { from, convert, table, default })
+            }
         }
     }
 

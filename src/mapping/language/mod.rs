@@ -2,11 +2,14 @@
 
 pub mod cacheable;
 pub mod condition;
+pub mod directives;
 pub mod expression;
 pub mod expression_check;
 pub mod expression_tokens;
 pub mod field;
+pub mod field_schema;
 pub mod rule;
+pub mod rule_schema;
 pub mod scope;
 pub mod selector;
 pub mod skeleton;

@@ -4,14 +4,16 @@
 //! iterate once, element by element, so that the output keeps the order of the input. `drop:` and `fail:` are
 //! considered only if no other rule matched, `otherwise: true` only if no earlier rule of its group did.
 
-use super::condition;
-use super::condition::Condition;
+use super::condition::{Condition, Conditions};
 use super::field::{FieldContext, FieldMapping};
 use super::selector::Selector;
 use super::table::Tables;
 use crate::diagnostics::{Code, Diagnostic, Span};
 use crate::domain::emit::{EmitGrammar, EmitKind, PARTS};
-use crate::mapping::source::field_reader::{FieldReader, LoadContext, text_of};
+use crate::mapping::grammar::collections::{List, OneOrMore};
+use crate::mapping::grammar::notation::{AnyNode, Spanned, exactly_one};
+use crate::mapping::grammar::{Section, section};
+use crate::mapping::source::field_reader::{FieldReader, LoadContext};
 use crate::mapping::source::yaml::{Entry, Node, YamlKind};
 use std::sync::Arc;
 
@@ -54,6 +56,35 @@ pub(crate) struct Emit {
     pub kind: &'static EmitKind,
     pub fields: Vec<FieldMapping>,
 }
+
+section! {
+    /// All matching rules fire, in the order of the file, and emit in the order of the list. Adjacent rules with the
+    /// same `each` form a group, which walks the list once, element by element. A rule has exactly one of `emit`,
+    /// `drop` and `fail`.
+    #[subject = "a rule"]
+    #[title = "rule"]
+    #[extend("oneOf" = exactly_one(ACTIONS.iter().copied()))]
+    pub struct RuleEntry<'n> {
+        /// One event name or a list of names; needs `event_name:` next to `rules:`.
+        event: Option<Spanned<List<String>>>,
+        /// A description for readers.
+        name: Option<String>,
+        /// A selector; the rule is applied to every node that it finds, as `@`.
+        each: Option<Selector>,
+        /// Conditions, all of which must match: selector to test.
+        conditions as "where": Conditions = Conditions::default(),
+        /// Applies only if no earlier rule of its group matched.
+        otherwise: bool = false,
+        /// What the rule emits. An entry may have its own `each:` and `where:`.
+        emit: Option<OneOrMore<AnyNode<'n>>>,
+        /// The reason why the event is ignored: it is known and has no effect.
+        drop: Option<String>,
+        /// The message of the fault that ends the turn; in a request, of the 400.
+        fail: Option<String>,
+    }
+}
+
+const ACTIONS: &[&str] = &["emit", "drop", "fail"];
 
 /// Rules with a name, for `use:`.
 #[derive(Debug, Default)]
@@ -137,47 +168,35 @@ impl Rule {
     ) -> Option<(Option<Selector>, Rule)> {
         let cx = context.cx;
         let fields = FieldReader::of(node, "a rule", cx)?;
-        fields.text("name");
-        let each = parse_each(&fields, cx);
-        let mut event_names = Vec::new();
-        if has_event_name {
-            event_names.extend(fields.list("event").iter().filter_map(|n| text_of(n, cx)).map(str::to_owned));
-        } else if let Some(entry) = fields.entry("event") {
+        let entry = RuleEntry::read_fields(&fields)?;
+        if let Some(event) = entry.event.as_ref().filter(|_| !has_event_name) {
             cx.add(
                 Diagnostic::new(
                     Code::UnknownKey,
-                    entry.key_span,
+                    event.key_span,
                     "`event:` needs `event_name:`, the selector of an event's name",
                 )
                 .help("write `event_name: $.type` (or where the name is) next to `rules:`"),
             );
         }
-        let event_span = fields.entry("event").map_or(node.span, |entry| entry.key_span);
-        let conditions = condition::parse(&fields, cx);
-        let otherwise = fields.bool("otherwise").unwrap_or(false);
-        let emit = fields.get("emit");
-        let drop = fields.text("drop");
-        let fail = fields.text("fail");
-        let action = match (emit, drop, fail) {
-            (Some(list), None, None) => {
-                let nodes = match &list.kind {
-                    YamlKind::List(nodes) => nodes.as_slice(),
-                    _ => std::slice::from_ref(list),
-                };
-                RuleAction::Emit(nodes.iter().filter_map(|n| Emit::parse(grammar, n, context)).collect())
+        let action = match (entry.emit, entry.drop, entry.fail) {
+            (Some(emits), None, None) => {
+                RuleAction::Emit(emits.iter().filter_map(|AnyNode(node)| Emit::parse(grammar, node, context)).collect())
             }
-            (None, Some(why), None) => RuleAction::Drop(why.to_owned()),
-            (None, None, Some(why)) => RuleAction::Fail(why.to_owned()),
+            (None, Some(why), None) => RuleAction::Drop(why),
+            (None, None, Some(why)) => RuleAction::Fail(why),
             _ => {
                 let message = "a rule must have exactly one of `emit:`, `drop:` (a reason) and `fail:` (a message)";
-                let keys = ["emit", "drop", "fail"];
-                fields.not_exactly_one(&keys, Diagnostic::new(Code::MissingKey, node.span, message));
+                fields.not_exactly_one(ACTIONS, Diagnostic::new(Code::MissingKey, node.span, message));
                 fields.finish();
                 return None;
             }
         };
         fields.finish();
-        Some((each, Rule { span: node.span, event_names, event_span, conditions, otherwise, action }))
+        let event_span = entry.event.as_ref().map_or(node.span, |event| event.key_span);
+        let event_names = entry.event.filter(|_| has_event_name).map_or(Vec::new(), |event| event.value.0);
+        let (conditions, otherwise) = (entry.conditions.0, entry.otherwise);
+        Some((entry.each, Rule { span: node.span, event_names, event_span, conditions, otherwise, action }))
     }
 }
 
@@ -185,8 +204,8 @@ impl Emit {
     fn parse(grammar: &'static EmitGrammar, node: &Node, context: &FieldContext) -> Option<Emit> {
         let cx = context.cx;
         let fields = FieldReader::of(node, format!("an emitted {}", grammar.noun), cx)?;
-        let each = parse_each(&fields, cx);
-        let conditions = condition::parse(&fields, cx);
+        let each = fields.value("each");
+        let conditions = fields.value("where").unwrap_or_else(Conditions::default).0;
         let mut kinds = fields.unread();
         // `ech` next to a valid kind is not a second kind but a typo in `each`.
         let is_kind = |e: &&Entry| grammar.find(&e.key).is_some();
@@ -235,11 +254,6 @@ impl Emit {
         }
         Some(Emit { each, conditions, kind, fields })
     }
-}
-
-fn parse_each(fields: &FieldReader, cx: LoadContext) -> Option<Selector> {
-    let node = fields.get("each")?;
-    Selector::parse(text_of(node, cx)?, node.span, cx)
 }
 
 fn example(grammar: &EmitGrammar) -> &'static str {

@@ -3,9 +3,14 @@
 //! Parsed at load. A singular path is lowered to direct steps; the JSONPath library runs only for other paths.
 
 use crate::diagnostics::{Code, Diagnostic, Span};
-use crate::mapping::source::field_reader::LoadContext;
+use crate::mapping::grammar::collections::entries;
+use crate::mapping::grammar::notation::notation_schema;
+use crate::mapping::grammar::{At, FromNode};
+use crate::mapping::source::field_reader::{LoadContext, text_of};
+use crate::mapping::source::yaml::{Entry, Node};
 use jsonpath_rust::parser::model::{JpQuery, Segment, Selector as JpSelector};
 use jsonpath_rust::parser::parse_json_path;
+use schemars::{JsonSchema, json_schema};
 
 #[derive(Clone, Debug)]
 pub struct Selector {
@@ -35,6 +40,55 @@ pub(crate) enum SelectorPath {
 pub(crate) enum SelectorStep {
     Name(String),
     Index(usize),
+}
+
+impl<'n> FromNode<'n> for Selector {
+    fn from_node(node: &'n Node, at: At) -> Option<Selector> {
+        Selector::parse(text_of(node, at.cx)?, node.span, at.cx)
+    }
+}
+
+/// A map with selectors as keys; null counts as an empty map.
+#[derive(Clone, Debug)]
+pub struct BySelector<T>(pub Vec<(Selector, T)>);
+
+impl<T> Default for BySelector<T> {
+    fn default() -> Self {
+        BySelector(Vec::new())
+    }
+}
+
+impl<T> IntoIterator for BySelector<T> {
+    type Item = (Selector, T);
+    type IntoIter = std::vec::IntoIter<(Selector, T)>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+impl<'n, T: FromNode<'n>> FromNode<'n> for BySelector<T> {
+    fn from_node(node: &'n Node, at: At) -> Option<Self> {
+        let read = |e: &'n Entry| {
+            let value = T::from_node(&e.value, at);
+            Some((Selector::parse(&e.key, e.key_span, at.cx)?, value?))
+        };
+        Some(BySelector(entries(node, at)?.iter().filter_map(read).collect()))
+    }
+}
+
+notation_schema!([T: JsonSchema] BySelector<T>, |generator| {
+    json_schema!({
+        "type": ["null", "object"],
+        "propertyNames": { "pattern": "^[$@^]" },
+        "additionalProperties": generator.subschema_for::<T>(),
+    })
+});
+
+notation_schema! {
+    /// JSONPath (RFC 9535) that begins with `$` (the whole event or body), `@` (the current node: the element of the
+    /// innermost `each`) or `^` (the node around the current node).
+    Selector, "selector", { "type": "string", "pattern": "^[$@^]" }
 }
 
 impl Selector {

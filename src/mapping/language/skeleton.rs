@@ -1,6 +1,7 @@
 //! Skeletons: YAML values with placeholders and a few directives. Frames, bodies, errors and backend requests are
 //! skeletons. `$use` is resolved here, so a compiled skeleton is self-contained.
 
+use super::directives::{DIRECTIVES, Each, If, SkeletonNode, Switch, Use};
 use super::expression::{Expression, ExpressionPoolBuilder};
 use super::scope::{FragmentUse, VariableScope};
 use super::template::{Template, TemplateSegment};
@@ -8,6 +9,9 @@ use crate::diagnostics::{Code, Diagnostic, Span};
 use crate::domain::Tree;
 use crate::domain::variables::VariableType;
 use crate::mapping::config::rename_fields::RenameFields;
+use crate::mapping::grammar::collections::MapEntry;
+use crate::mapping::grammar::notation::{ExpressionNode, Spanned};
+use crate::mapping::grammar::{At, FromNode, Section};
 use crate::mapping::source::field_reader::{FieldReader, LoadContext, constant, text_of};
 use crate::mapping::source::yaml::{Entry, Node, YamlKind};
 use std::sync::Arc;
@@ -92,7 +96,6 @@ pub struct SkeletonCompiler<'c, 'n> {
     pub rename_fields: &'c RenameFields,
 }
 
-const DIRECTIVES: &[&str] = &["$each", "$switch", "$if", "$use"];
 /// Limit for fragments that use fragments. A cycle is detected before it is reached.
 const MAX_NESTED_FRAGMENTS: usize = 16;
 
@@ -172,52 +175,12 @@ impl SkeletonCompiler<'_, '_> {
         scope: &VariableScope,
         used: &mut Vec<FragmentInUse>,
     ) -> Option<Skeleton> {
-        let fields = FieldReader::of(node, format!("`{name}`"), self.cx)?;
+        let at = At { key: name, key_span: span, cx: self.cx };
         match name {
-            "$use" => {
-                let fragment = fields.get("$use")?;
-                let mut inner = scope.clone();
-                let mut bound = Vec::new();
-                for entry in fields.map("with") {
-                    let (value, kind) =
-                        self.pool.add(text_of(&entry.value, self.cx)?, entry.value.span, scope, self.cx)?;
-                    if !matches!(value, Expression::Variable(_)) {
-                        let message = "`with:` takes a variable, not an expression";
-                        self.cx.error(Code::BadDirective, entry.value.span, message);
-                        return None;
-                    }
-                    inner = inner.with(&entry.key, kind);
-                    bound.push((Arc::from(entry.key.as_str()), value));
-                }
-                fields.finish();
-                let body = self.fragment(fragment, &inner, used)?;
-                Some(bound.into_iter().fold(body, |body, (name, value)| Skeleton::With {
-                    name,
-                    value,
-                    body: Box::new(body),
-                }))
-            }
-            "$each" => self.each(&fields, scope, used).inspect(|_| fields.finish()),
-            "$if" => {
-                let condition = fields.get("$if").and_then(|c| self.condition(c, scope));
-                let then = fields.required("then").and_then(|n| self.node(n, scope, used));
-                let otherwise = match fields.get("else") {
-                    Some(node) => Some(Box::new(self.node(node, scope, used)?)),
-                    None => None,
-                };
-                fields.finish();
-                let condition = condition?;
-                match self
-                    .pool
-                    .constant_value(&condition)
-                    .map(|v| !matches!(&v, Tree::Bool(false) | Tree::Null) && v.as_str() != Some(""))
-                {
-                    Some(true) => then,
-                    Some(false) if otherwise.is_some() => otherwise.map(|o| *o),
-                    Some(false) | None => Some(Skeleton::If { condition, then: Box::new(then?), otherwise }),
-                }
-            }
-            "$switch" => self.switch(&fields, scope, used),
+            "$use" => self.fragment_use(Use::from_node(node, at)?, scope, used),
+            "$each" => self.each(Each::from_node(node, at)?, scope, used),
+            "$if" => self.choose(If::from_node(node, at)?, scope, used),
+            "$switch" => self.switch(node, scope, used),
             unknown => {
                 let message = format!("unknown directive `{unknown}`");
                 self.cx.unknown(Code::BadDirective, span, message, unknown, DIRECTIVES.iter().copied());
@@ -226,8 +189,45 @@ impl SkeletonCompiler<'_, '_> {
         }
     }
 
-    fn fragment(&self, name: &Node, scope: &VariableScope, used: &mut Vec<FragmentInUse>) -> Option<Skeleton> {
-        let text = text_of(name, self.cx)?;
+    fn fragment_use(&self, section: Use, scope: &VariableScope, used: &mut Vec<FragmentInUse>) -> Option<Skeleton> {
+        let mut inner = scope.clone();
+        let mut bound = Vec::new();
+        for MapEntry { key, value: ExpressionNode(node), .. } in section.with.iter() {
+            let (value, kind) = self.pool.add(text_of(node, self.cx)?, node.span, scope, self.cx)?;
+            if !matches!(value, Expression::Variable(_)) {
+                self.cx.error(Code::BadDirective, node.span, "`with:` takes a variable, not an expression");
+                return None;
+            }
+            inner = inner.with(key, kind);
+            bound.push((Arc::from(key.as_str()), value));
+        }
+        let body = self.fragment(&section.fragment, &inner, used)?;
+        Some(bound.into_iter().fold(body, |body, (name, value)| Skeleton::With { name, value, body: Box::new(body) }))
+    }
+
+    fn choose(&self, section: If, scope: &VariableScope, used: &mut Vec<FragmentInUse>) -> Option<Skeleton> {
+        let condition = self.condition(section.condition.0, scope);
+        let then = self.node(section.then.0, scope, used);
+        let otherwise = match section.otherwise {
+            Some(SkeletonNode(node)) => Some(Box::new(self.node(node, scope, used)?)),
+            None => None,
+        };
+        let condition = condition?;
+        let constant = self.pool.constant_value(&condition);
+        match constant.map(|v| !matches!(&v, Tree::Bool(false) | Tree::Null) && v.as_str() != Some("")) {
+            Some(true) => then,
+            Some(false) if otherwise.is_some() => otherwise.map(|o| *o),
+            Some(false) | None => Some(Skeleton::If { condition, then: Box::new(then?), otherwise }),
+        }
+    }
+
+    fn fragment(
+        &self,
+        name: &Spanned<String>,
+        scope: &VariableScope,
+        used: &mut Vec<FragmentInUse>,
+    ) -> Option<Skeleton> {
+        let text = name.as_str();
         let Some(node) = self.fragments.get(text) else {
             let message = format!("unknown fragment `{text}`");
             self.cx.unknown(Code::UnknownFragment, name.span, message, text, self.fragments.0.iter().map(|(n, _)| *n));
@@ -253,13 +253,10 @@ impl SkeletonCompiler<'_, '_> {
         compiled
     }
 
-    fn each(&self, fields: &FieldReader, scope: &VariableScope, used: &mut Vec<FragmentInUse>) -> Option<Skeleton> {
-        let list_node = fields.get("$each")?;
+    fn each(&self, section: Each, scope: &VariableScope, used: &mut Vec<FragmentInUse>) -> Option<Skeleton> {
+        let list_node = section.list.0;
         let text = text_of(list_node, self.cx)?;
-        let compiled = self.pool.add(text, list_node.span, scope, self.cx);
-        let name = fields.required_text("as");
-        let body = fields.required("do");
-        let (list, kind) = compiled?;
+        let (list, kind) = self.pool.add(text, list_node.span, scope, self.cx)?;
         if !matches!(list, Expression::Variable(_)) {
             self.cx.error(Code::BadDirective, list_node.span, "`$each` takes a variable, not an expression");
             return None;
@@ -277,20 +274,21 @@ impl SkeletonCompiler<'_, '_> {
                 return None;
             }
         };
-        let inner = scope.with(name?, element);
-        let filter = match fields.get("where") {
-            Some(node) => Some(self.condition(node, &inner)?),
+        let inner = scope.with(&section.name, element);
+        let filter = match section.filter {
+            Some(ExpressionNode(node)) => Some(self.condition(node, &inner)?),
             None => None,
         };
-        let body = self.node(body?, &inner, used)?;
-        Some(Skeleton::Each { list, name: Arc::from(name?), filter, body: Box::new(body) })
+        let body = self.node(section.body.0, &inner, used)?;
+        Some(Skeleton::Each { list, name: Arc::from(section.name), filter, body: Box::new(body) })
     }
 
-    fn switch(&self, fields: &FieldReader, scope: &VariableScope, used: &mut Vec<FragmentInUse>) -> Option<Skeleton> {
-        let on_node = fields.get("$switch")?;
+    fn switch(&self, node: &Node, scope: &VariableScope, used: &mut Vec<FragmentInUse>) -> Option<Skeleton> {
+        let fields = FieldReader::of(node, "`$switch`", self.cx)?;
+        let section = Switch::read_fields(&fields)?;
+        let on_node = section.on.0;
         let text = text_of(on_node, self.cx)?;
         let compiled = self.pool.add(text, on_node.span, scope, self.cx);
-        let default = fields.get("$default");
         let mut valid = true;
         let mut cases = Vec::new();
         for entry in fields.unread() {
@@ -299,8 +297,8 @@ impl SkeletonCompiler<'_, '_> {
                 None => valid = false,
             }
         }
-        let default = match default {
-            Some(node) => Some(Box::new(self.node(node, scope, used)?)),
+        let default = match section.default {
+            Some(SkeletonNode(node)) => Some(Box::new(self.node(node, scope, used)?)),
             None => None,
         };
         let (on, _) = compiled?;

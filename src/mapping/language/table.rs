@@ -2,9 +2,20 @@
 
 use crate::diagnostics::Span;
 use crate::domain::Tree;
+use crate::mapping::grammar::notation::notation_schema;
 use crate::mapping::source::field_reader::{LoadContext, constant};
 use crate::mapping::source::yaml::{Entry, Node, YamlKind};
 use std::sync::Arc;
+
+/// A table in YAML.
+#[derive(Clone, Copy, Debug)]
+pub struct TableNode;
+
+notation_schema! {
+    /// A map from words to values; `default:` applies to every other word. In a rule, the value `none` means that the
+    /// field stays empty.
+    TableNode, "table", { "type": "object" }
+}
 
 #[derive(Clone, Debug)]
 pub struct Table {

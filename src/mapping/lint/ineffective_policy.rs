@@ -69,7 +69,7 @@ pub(super) fn check(context: &LintContext) {
         let candidates: Vec<&DialectReads> =
             all_reads.iter().filter(|s| s.dialect.profile.as_deref() == Some(profile.name)).collect();
         let plain = |s: &DialectReads| context.plan.dialect(&s.dialect.name, None).map(|d| &**d);
-        check_policies(context, profile.policies, &candidates, &plain, "in any dialect");
+        check_policies(context, &profile.policies, &candidates, &plain, "in any dialect");
     }
 }
 

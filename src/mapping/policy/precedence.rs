@@ -48,7 +48,7 @@ pub fn environment_settings(
     for base in bases {
         let Some(profile) = profiles.iter().find(|p| Some(p.name) == base.profile.as_deref()) else { continue };
         let reader = EnvironmentReader { dialect: &base.name, dialects, environment };
-        let settings = reader.read(profile.environment, &base.resolved, cx);
+        let settings = reader.read(&profile.environment, &base.resolved, cx);
         found.push(EnvironmentSettings { dialect: base.name.clone(), profile: profile.name.to_owned(), settings });
     }
     found.retain(|f| !f.settings.is_empty());

@@ -73,6 +73,20 @@ impl LoadContext<'_> {
         self.add(diagnostic.help(describe_known(known)));
     }
 
+    pub fn boolean(&self, node: &Node) -> Option<bool> {
+        if let YamlKind::Bool(value) = node.kind {
+            return Some(value);
+        }
+        let label = match node.as_text().map(str::to_lowercase).as_deref() {
+            Some("yes" | "on" | "true") => "write `true`",
+            Some("no" | "off" | "false") => "write `false`",
+            _ => "",
+        };
+        let message = format!("expected true or false, found {}", node.type_name());
+        self.add(Diagnostic::new(Code::WrongType, node.span, message).label(label));
+        None
+    }
+
     /// Returns the value if it is one of `names`, else reports it.
     pub fn one_of(&self, node: &Node, names: &[&'static str]) -> Option<&'static str> {
         let Some(text) = node.as_text() else {
@@ -91,9 +105,9 @@ impl LoadContext<'_> {
 /// Reads the fields of one map. `finish()` reports unknown keys. Missing keys are reported on drop, so that they are
 /// also reported when the caller returns early.
 pub struct FieldReader<'n, 'c> {
-    cx: LoadContext<'c>,
-    span: Span,
-    subject: String,
+    pub cx: LoadContext<'c>,
+    pub span: Span,
+    pub subject: String,
     entries: &'n [Entry],
     /// The keys that were read, whether they were present or not.
     known_keys: RefCell<Vec<&'static str>>,
@@ -145,94 +159,6 @@ impl<'n, 'c> FieldReader<'n, 'c> {
             self.missing.borrow_mut().push(key);
         }
         found
-    }
-
-    pub fn text(&self, key: &'static str) -> Option<&'n str> {
-        self.get(key).and_then(|node| text_of(node, self.cx))
-    }
-
-    pub fn required_text(&self, key: &'static str) -> Option<&'n str> {
-        self.required(key).and_then(|node| text_of(node, self.cx))
-    }
-
-    pub fn bool(&self, key: &'static str) -> Option<bool> {
-        let node = self.get(key)?;
-        match node.kind {
-            YamlKind::Bool(value) => Some(value),
-            YamlKind::Null
-            | YamlKind::Int(_)
-            | YamlKind::Float(_)
-            | YamlKind::Text(_)
-            | YamlKind::List(_)
-            | YamlKind::Map(_) => {
-                let label = match node.as_text().map(str::to_lowercase).as_deref() {
-                    Some("yes" | "on" | "true") => "write `true`",
-                    Some("no" | "off" | "false") => "write `false`",
-                    _ => "",
-                };
-                let message = format!("expected true or false, found {}", node.type_name());
-                self.cx.add(Diagnostic::new(Code::WrongType, node.span, message).label(label));
-                None
-            }
-        }
-    }
-
-    pub fn int(&self, key: &'static str) -> Option<i64> {
-        let node = self.get(key)?;
-        match node.kind {
-            YamlKind::Int(value) if value >= 0 => Some(value),
-            _ => {
-                self.cx.error(Code::WrongType, node.span, format!("`{key}:` must be a non-negative integer"));
-                None
-            }
-        }
-    }
-
-    /// The items of a list. A single value counts as a list of one.
-    pub fn list(&self, key: &'static str) -> &'n [Node] {
-        match self.get(key) {
-            None => &[],
-            Some(node) => match &node.kind {
-                YamlKind::List(items) => items,
-                YamlKind::Null => &[],
-                YamlKind::Bool(_) | YamlKind::Int(_) | YamlKind::Float(_) | YamlKind::Text(_) | YamlKind::Map(_) => {
-                    std::slice::from_ref(node)
-                }
-            },
-        }
-    }
-
-    /// A list that must have at least one item.
-    pub fn required_list(&self, key: &'static str) -> &'n [Node] {
-        self.required(key);
-        let Some(entry) = self.entry(key) else { return &[] };
-        match &entry.value.kind {
-            YamlKind::List(items) if !items.is_empty() => return items,
-            YamlKind::List(_) | YamlKind::Null => {
-                self.cx.error(Code::MissingKey, entry.key_span, format!("`{key}:` is empty"));
-            }
-            YamlKind::Bool(_) | YamlKind::Int(_) | YamlKind::Float(_) | YamlKind::Text(_) | YamlKind::Map(_) => {
-                let message = format!("`{key}:` must be a list, not {}", entry.value.type_name());
-                let label = "list items begin with `- `";
-                self.cx.add(Diagnostic::new(Code::WrongType, entry.value.span, message).label(label));
-            }
-        }
-        &[]
-    }
-
-    /// The entries of a map with arbitrary keys.
-    pub fn map(&self, key: &'static str) -> &'n [Entry] {
-        match self.get(key) {
-            None => &[],
-            Some(node) => match &node.kind {
-                YamlKind::Map(entries) => entries,
-                YamlKind::Null => &[],
-                YamlKind::Bool(_) | YamlKind::Int(_) | YamlKind::Float(_) | YamlKind::Text(_) | YamlKind::List(_) => {
-                    self.cx.wrong_type(node, "a map");
-                    &[]
-                }
-            },
-        }
     }
 
     /// Reports that not exactly one of `keys` is present. If one of them is misspelled, only the unknown key is

@@ -46,6 +46,14 @@ impl Node {
         Some(items)
     }
 
+    /// The items of a list; any other value counts as a list of one.
+    pub fn as_list_or_one(&self) -> &[Node] {
+        match &self.kind {
+            YamlKind::List(items) => items,
+            _ => std::slice::from_ref(self),
+        }
+    }
+
     pub fn get(&self, key: &str) -> Option<&Node> {
         self.as_map()?.iter().find(|e| e.key == key).map(|e| &e.value)
     }

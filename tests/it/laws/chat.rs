@@ -123,8 +123,8 @@ pub fn assert_invariants(output: &Output) {
     }
 }
 
-/// Asserts that the body equals the concatenated deltas.
-pub fn assert_body_is_fold(output: &Output, body: &Tree) {
+/// Asserts that the body equals the concatenated deltas, and returns the number of choices.
+pub fn assert_body_is_fold(output: &Output, body: &Tree) -> usize {
     let parsed = parse(output);
     let choices = body.get("choices").unwrap().as_list().unwrap();
     assert_eq!(choices.len(), parsed.choices.len());
@@ -154,4 +154,5 @@ pub fn assert_body_is_fold(output: &Output, body: &Tree) {
     if output.script.usage {
         assert_eq!(body.get("usage").cloned(), parsed.usage);
     }
+    choices.len()
 }

@@ -6,14 +6,14 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 use reframe::testing::domain::{
-    Annotation, CallKind, Delta, Event, Fault, FaultKind, Finish, Merge, ReasoningKind, StreamEnd, Tree, TurnRequest,
-    Usage,
+    Annotation, AnnotationKind, CallKind, Delta, Event, Fault, FaultKind, Finish, Merge, ReasoningKind, StreamEnd,
+    Tree, TurnRequest, Usage,
 };
 use reframe::testing::engine::pipeline::{Pipeline, ResponseMode, TurnSpec};
 use reframe::testing::engine::sse;
 use reframe::testing::mapping::config::gateway::Validation;
 use reframe::testing::turn::Ids;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 #[derive(Clone, Debug)]
 pub struct Script {
@@ -77,10 +77,10 @@ pub fn event(n: usize) -> impl Strategy<Value = Event> {
         ),
         1 => (choice.clone(), name(), name()).prop_map(|(choice, item, key)| Event::Close { choice, item, key }),
         1 => choice.clone().prop_map(|choice| Event::Batch { choice, ids: vec!["c0".into()] }),
-        1 => choice.clone().prop_map(|choice| Event::Annotation { choice, item: None, annotation: Annotation(Tree::map([
-            ("kind", Tree::from("url")), ("url", Tree::from("http://x")), ("title", Tree::from("x")),
-            ("start", Tree::from(0i64)), ("end", Tree::from(1i64)),
-        ])) }),
+        1 => choice.clone().prop_map(|choice| Event::Annotation { choice, item: None, annotation: Annotation {
+            kind: Some(AnnotationKind::Url), url: Some("http://x".into()), title: Some("x".into()), start: Some(0), end: Some(1),
+            ..Annotation::default()
+        } }),
         1 => (0u64..9, 0u64..9, select(Merge::ALL.to_vec())).prop_map(|(i, o, merge)| Event::Usage {
             usage: Usage { input: Some(i), output: Some(o), ..Usage::default() }, merge,
         }),
@@ -91,8 +91,7 @@ pub fn event(n: usize) -> impl Strategy<Value = Event> {
 }
 
 pub fn set() -> &'static LoadedSet {
-    static SET: OnceLock<LoadedSet> = OnceLock::new();
-    SET.get_or_init(LoadedSet::embedded)
+    LoadedSet::embedded()
 }
 
 /// The output of a dialect for a script, as a stream and as a body.
@@ -104,6 +103,11 @@ pub struct Output {
 }
 
 impl Output {
+    /// The number of frames of a turn that did not fail.
+    pub fn complete_frames(&self) -> usize {
+        if self.fault.is_none() { self.stream.frames.len() } else { 0 }
+    }
+
     pub fn of(dialect: &str, profile: &str, script: &Script) -> Output {
         let (stream, fault) = Self::stream(dialect, profile, script, None);
         let body = Self::run(dialect, profile, script, ResponseMode::Body).0.body();

@@ -125,38 +125,48 @@ fn output_kinds(script: &Script, conditions: &TurnConditions) -> OutputKinds {
     output
 }
 
-/// Policy `items_overlap: serial`: a choice has at most one open item. Policy `reasoning: drop`: no moment is about reasoning.
-pub fn assert_policies_apply(played: &PlayedTurn, conditions: &TurnConditions) {
+/// Policy `items_overlap: serial`: a choice has at most one open item. Policy `reasoning: drop`: no moment is about
+/// reasoning. Returns how many items were opened under the first, and the number of moments if the backend sent reasoning
+/// under the second.
+pub fn assert_policies_apply(played: &PlayedTurn, conditions: &TurnConditions) -> usize {
     use MomentKind as M;
+    let serial = conditions.policies.items_overlap == ItemsOverlap::Serial;
+    let dropped = conditions.policies.reasoning == ReasoningPolicy::Drop;
+    let mut opened = 0;
     let mut open: Vec<(Option<usize>, Option<usize>)> = Vec::new();
     for moment in &played.moments {
         let item = (moment.choice, moment.item);
         match moment.kind {
             M::MessageOpen | M::ReasoningOpen | M::ToolOpen => {
                 open.push(item);
+                opened += 1;
                 let count = open.iter().filter(|(choice, _)| *choice == moment.choice).count();
-                let serial = conditions.policies.items_overlap == ItemsOverlap::Serial;
                 assert!(!serial || count == 1, "{count} items are open\n{played:#?}");
             }
             M::MessageClose | M::ReasoningClose | M::ToolClose => open.retain(|other| *other != item),
             _ => {}
         }
-        let dropped = conditions.policies.reasoning == ReasoningPolicy::Drop;
         assert!(
             !dropped || !matches!(moment.kind, M::ReasoningOpen | M::SummaryDelta | M::ThoughtDelta),
             "{played:#?}"
         );
     }
+    let serial_items = if serial { opened } else { 0 };
+    let reasoning = played.output.summaries || played.output.thoughts;
+    serial_items + if dropped && reasoning { played.moments.len() } else { 0 }
 }
 
-pub fn assert_accepted(played: &PlayedTurn, conditions: &TurnConditions) {
+/// Returns the number of visible moments, in all scopes.
+pub fn assert_accepted(played: &PlayedTurn, conditions: &TurnConditions) -> usize {
     let turn_model = TurnModel { policies: &conditions.policies, output: played.output, choices: played.choices };
     let visible = |moment: MomentKind| conditions.visible.contains(&moment);
-    let known = |scope: Scope, kinds: Vec<Vec<MomentKind>>| {
+    let mut compared = 0;
+    let mut known = |scope: Scope, kinds: Vec<Vec<MomentKind>>| {
         let model = turn_model.model(scope, &visible);
         for kinds in kinds {
             let known = model.accepts_moments(&kinds, played.ended_well);
             assert!(known, "{scope:?} of {:?}: {kinds:?}\n{played:#?}", conditions.policies.values);
+            compared += kinds.len();
         }
     };
     known(Scope::Turn, vec![played.visible_kinds(conditions, |_| true)]);
@@ -167,4 +177,5 @@ pub fn assert_accepted(played: &PlayedTurn, conditions: &TurnConditions) {
     );
     let items = played.moments.iter().filter_map(|m| m.item).max().map_or(0, |last| last + 1);
     known(Scope::Item, (0..items).map(|item| played.visible_kinds(conditions, |m| m.item == Some(item))).collect());
+    compared
 }

@@ -14,7 +14,7 @@ fn chat() -> &'static TestGateway {
     static SHARED: LazyLock<TestGateway> = LazyLock::new(|| {
         gateway_config()
             .keepalive(ms(200))
-            .first_event(ms(2000))
+            .first_event(ms(1000))
             .edit("query: no_keepalive", "query: no_keepalive, user_agents: [ Obsidian, electron ]")
             .shared("openai-chat", "openai")
     });
@@ -118,7 +118,7 @@ fn a_json_body_has_no_comments() {
 #[test]
 fn a_fault_after_a_comment_follows_a_valid_stream_start() {
     let error_body = json!({ "error": { "message": "too many", "code": "slow_down" } }).to_string();
-    let did_not_start = format!("the backend did not start its response within {:?}", ms(2000));
+    let did_not_start = format!("the backend did not start its response within {:?}", ms(1000));
     // Each fault waits for the client's first comment.
     let gates = [(); 7].map(|()| Gate::default());
     let faults = [

@@ -1,10 +1,14 @@
 //! Schemas for the fields of a rule, one for each type of `domain::emit::FieldType`.
 
-use super::notation::{NameOf, OneOrMore, SELECTOR, Selector, closed, or_null};
+use super::field::FieldEntry;
 use crate::domain::emit::{FieldSpec, FieldType};
-use crate::mapping::language::field::Conversion;
-use schemars::{Schema, SchemaGenerator, json_schema};
+use crate::mapping::grammar::Section;
+use crate::mapping::grammar::notation::{closed, or_null};
+use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
+
+/// The pattern of `Selector::looks_like`.
+const SELECTOR: &str = "^[$@^]([.\\[]|$)";
 
 /// The fields of an emitted value.
 pub fn fields(fields: &[FieldSpec], generator: &mut SchemaGenerator) -> Schema {
@@ -90,39 +94,31 @@ fn with_null<'w>(words: impl Iterator<Item = &'w str>) -> Vec<Value> {
     std::iter::once(Value::Null).chain(words.map(Value::from)).collect()
 }
 
-/// `{ from, as, table, default, use }`.
+/// `{ from, as, table, default, use }`, with the values that the type allows.
 fn map_schema(field_type: FieldType, constant: Value, generator: &mut SchemaGenerator) -> Value {
-    let described = |mut schema: Schema, text: &str| -> Value {
-        schema.insert("description".to_owned(), text.into());
-        schema.to_value()
-    };
+    let mut properties = FieldEntry::properties(generator);
     let rows = match field_type {
         FieldType::Enum(words) => json!({ "enum": with_null(words.iter().copied().chain(["none"])) }),
         _ => json!({}),
     };
-    let from = generator.subschema_for::<OneOrMore<Selector>>();
-    let convert = generator.subschema_for::<NameOf<Conversion>>();
-    let table = json_schema!({ "if": { "type": "object" }, "then": { "additionalProperties": rows }, "else": { "type": "string" } });
-    let default = Schema::try_from(constant).unwrap_or_default();
-    let text = json_schema!({ "type": "string" });
-    let mut properties = Map::new();
-    properties.insert(
-        "from".to_owned(),
-        described(
-            from,
-            "The selector of the value; of several selectors, the first that finds a value that is not null.",
-        ),
+    extend(
+        &mut properties["table"],
+        json!({
+            "if": { "type": "object" }, "then": { "additionalProperties": rows }, "else": { "type": "string" },
+        }),
     );
-    properties.insert("as".to_owned(), described(convert, "A conversion."));
-    properties.insert("table".to_owned(), described(table, "The name of a table, or a table in place: word to value."));
-    properties.insert("default".to_owned(), described(default, "The value if the result is null or missing."));
+    extend(&mut properties["default"], constant);
     let mut required = vec!["from"];
     if field_type == FieldType::ContentParts {
-        properties.insert(
-            "use".to_owned(),
-            described(text, "The name of the rules, below `request.rules`, that emit the content parts."),
-        );
         required.push("use");
+    } else {
+        properties.shift_remove("use");
     }
     json!({ "type": "object", "additionalProperties": false, "required": required, "properties": properties })
+}
+
+fn extend(schema: &mut Value, keywords: Value) {
+    if let (Value::Object(schema), Value::Object(keywords)) = (schema, keywords) {
+        schema.extend(keywords);
+    }
 }

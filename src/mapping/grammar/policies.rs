@@ -1,31 +1,56 @@
-//! Schemas for policies in dialects, profiles and routes, generated from the list of built-in policies.
+//! The schemas of maps of policies, generated from the list of built-in policies.
 
-use super::notation::{one_of, or_null};
+use super::notation::{notation_schema, one_of, or_null};
 use crate::domain::policy::{ALIASES, BUILT_IN, PolicySpec};
-use schemars::{Schema, SchemaGenerator, json_schema};
+use schemars::{Schema, json_schema};
 use serde_json::{Map, Value, json};
 
-/// In a dialect or route: name to value.
-pub fn of_dialect(_: &mut SchemaGenerator) -> Schema {
-    let properties = built_in(|spec| value(spec).to_value());
-    or_null(json_schema!({ "properties": properties, "additionalProperties": custom_value() }))
+/// Declares a map of policies that is resolved later.
+macro_rules! policy_map {
+    ($(#[doc = $about:literal])* $name:ident, $title:literal, $schema:expr) => {
+        $(#[doc = $about])*
+        #[derive(Clone, Copy, Debug)]
+        pub struct $name;
+
+        notation_schema!($name, |_generator| {
+            let mut schema = or_null($schema);
+            schema.insert("title".to_owned(), $title.into());
+            schema
+        });
+    };
 }
 
-/// In a profile: a value for every dialect, or dialect to value. A custom policy is set per dialect only.
-pub fn of_profile(_: &mut SchemaGenerator) -> Schema {
+policy_map! {
+    /// In a dialect or route: name to value.
+    DialectPolicies, "policies", of_dialect()
+}
+policy_map! {
+    /// In a profile: a value for every dialect, or dialect to value. A custom policy is set per dialect only.
+    ProfilePolicies, "policies by dialect", of_profile()
+}
+policy_map! {
+    /// `custom_policies:`: a name and its values, the default first.
+    CustomPolicies, "name to list of values", declared()
+}
+
+fn of_dialect() -> Schema {
+    let properties = built_in(|spec| value(spec).to_value());
+    json_schema!({ "properties": properties, "additionalProperties": custom_value() })
+}
+
+fn of_profile() -> Schema {
     let by_dialect = |one: Value| json!({ "type": "object", "additionalProperties": one });
     let properties = built_in(|spec| {
         let one = value(spec).to_value();
         json!({ "if": { "type": "object" }, "then": by_dialect(one.clone()), "else": one })
     });
-    or_null(json_schema!({ "properties": properties, "additionalProperties": by_dialect(custom_value()) }))
+    json_schema!({ "properties": properties, "additionalProperties": by_dialect(custom_value()) })
 }
 
-/// `custom_policies:`: a name and its values, the default first.
-pub fn declared(_: &mut SchemaGenerator) -> Schema {
+fn declared() -> Schema {
     let names: Vec<&str> = BUILT_IN.iter().map(|p| p.name).collect();
     let values = json!({ "type": "array", "minItems": 1, "items": custom_value() });
-    or_null(json_schema!({ "propertyNames": { "not": { "enum": names } }, "additionalProperties": values }))
+    json_schema!({ "propertyNames": { "not": { "enum": names } }, "additionalProperties": values })
 }
 
 /// A dialect that declares no custom policies can set built-in ones only.

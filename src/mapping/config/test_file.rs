@@ -1,0 +1,191 @@
+//! *.test.yaml: the tests of a mapping.
+
+use crate::diagnostics::Code;
+use crate::domain::FaultKind;
+use crate::mapping::grammar::collections::{Elements, List};
+use crate::mapping::grammar::notation::{AnyNode, NameOf, Spanned, Unparsed, notation_schema};
+use crate::mapping::grammar::{At, FromNode, Required, section};
+use crate::mapping::source::yaml::{Node, YamlKind};
+use schemars::{JsonSchema, json_schema};
+
+section! {
+    /// The tests of the mapping next to this file. They run with `reframe test` and before every reload.
+    #[subject = "a test file"]
+    #[title = "tests"]
+    pub struct TestFile<'n> {
+        /// The tests.
+        tests: Spanned<Elements<'n, TestEntry<'n>>>,
+    }
+}
+
+section! {
+    /// One test. Ids count from 1 (the turn), and the clock is at 0.
+    #[subject = "a test"]
+    #[title = "test case"]
+    pub struct TestEntry<'n> {
+        /// A sentence.
+        name: Spanned<String>,
+        /// The backend that is tested. Default in `backends/`: the backend of the file name.
+        backend: Option<Spanned<String>>,
+        /// The dialect that is tested. Default in `dialects/`: the dialect of the file name.
+        dialect: Option<Spanned<String>>,
+        /// The profile that is tested. Default in `profiles/`: the profile of the file name.
+        profile: Option<Spanned<String>>,
+        /// The script that is tested. Default in `scripts/`: the script of the file name.
+        script: Option<Spanned<String>>,
+        /// The client's body. Default: a plain request.
+        request: Option<AnyNode<'n>>,
+        /// Raw events.
+        given: Option<Spanned<List<AnyNode<'n>>>>,
+        /// A recorded turn instead; it also names the backend.
+        transcript: Option<Spanned<String>>,
+        /// The connection is lost after these events, with this reason.
+        disconnect: Option<String>,
+        /// The expected output.
+        expect: Required<Option<Spanned<Unparsed<'n, Expect<'n>>>>>,
+    }
+}
+
+section! {
+    /// The expected output of a test.
+    #[subject = "`expect:`"]
+    #[extend("minProperties" = 1)]
+    pub struct Expect<'n> {
+        /// All data frames, in order: a name, or `{ NAME: value }`. A turn that fails also fails the test, unless a
+        /// `fault` or a `body` is expected.
+        frames: Option<StrictList<ExpectedFrame<'n>>>,
+        /// The results of JSONPaths in single frames.
+        values as "where": Option<Spanned<Elements<'n, FrameValues>>>,
+        /// All data frames as one list, like `body`: `{ "$..delta.content": [ "Good ", "morning" ] }`.
+        stream: Option<AnyNode<'n>>,
+        /// The JSON response to the same events. An object may have further members, an array is compared element by
+        /// element; `{ $exactly: value }` is exactly this value, `{ $is: string }` any string, `{ "$.a[*].b": [ 1 ] }`
+        /// the result of the path.
+        body: Option<AnyNode<'n>>,
+        /// The events that the rules emit, one line each as in `explain`.
+        events: Option<StrictList<String>>,
+        /// The parsed request, like `body`.
+        request: Option<AnyNode<'n>>,
+        /// The expected fault.
+        fault: Option<Spanned<ExpectedFault<'n>>>,
+        /// The name of the transcript that the script selects for the request; `{ $is: string }` matches any.
+        plays: Option<AnyNode<'n>>,
+    }
+}
+
+section! {
+    /// The expected members of a fault.
+    #[subject = "`fault:`"]
+    #[extend("minProperties" = 1)]
+    pub struct ExpectedFault<'n> {
+        /// Its kind.
+        kind: Option<NameOf<FaultKind>>,
+        /// Its message.
+        message: Option<AnyNode<'n>>,
+        /// The member of the request that is at fault.
+        param: Option<AnyNode<'n>>,
+        /// The error code of the backend or the mapping.
+        code: Option<AnyNode<'n>>,
+        /// The HTTP status.
+        status: Option<AnyNode<'n>>,
+    }
+}
+
+/// A list. A single value is not accepted: it is probably a mistake.
+#[derive(Clone, Debug)]
+pub struct StrictList<T>(pub Vec<T>);
+
+impl<'n, T: FromNode<'n>> FromNode<'n> for StrictList<T> {
+    fn from_node(node: &'n Node, at: At) -> Option<StrictList<T>> {
+        match &node.kind {
+            YamlKind::List(items) => {
+                return Some(StrictList(items.iter().filter_map(|n| T::from_node(n, at)).collect()));
+            }
+            YamlKind::Null => at.cx.error(Code::MissingKey, at.key_span, format!("`{}:` is empty", at.key)),
+            YamlKind::Bool(_) | YamlKind::Int(_) | YamlKind::Float(_) | YamlKind::Text(_) | YamlKind::Map(_) => {
+                let message = format!("`{}:` must be a list, not {}", at.key, node.type_name());
+                at.cx.error(Code::WrongType, node.span, message);
+            }
+        }
+        None
+    }
+}
+
+notation_schema!([T: JsonSchema] StrictList<T>, |generator| {
+    json_schema!({ "type": "array", "items": generator.subschema_for::<T>() })
+});
+
+/// An expected frame: its name, or `{ NAME: value }`, where the value is like `body`.
+#[derive(Clone, Debug)]
+pub struct ExpectedFrame<'n> {
+    pub name: String,
+    pub data: Option<&'n Node>,
+}
+
+impl<'n> FromNode<'n> for ExpectedFrame<'n> {
+    fn from_node(node: &'n Node, at: At) -> Option<ExpectedFrame<'n>> {
+        match &node.kind {
+            YamlKind::Text(name) => Some(ExpectedFrame { name: name.clone(), data: None }),
+            YamlKind::Map(entries) if entries.len() == 1 => {
+                entries.first().map(|e| ExpectedFrame { name: e.key.clone(), data: Some(&e.value) })
+            }
+            YamlKind::Null
+            | YamlKind::Bool(_)
+            | YamlKind::Int(_)
+            | YamlKind::Float(_)
+            | YamlKind::List(_)
+            | YamlKind::Map(_) => {
+                at.cx.wrong_type(node, "a frame name, or `{ NAME: data }`");
+                None
+            }
+        }
+    }
+}
+
+notation_schema!(ExpectedFrame<'n>, {
+    "title": "frame name, or `{ NAME: value }`",
+    "if": { "type": "object" },
+    "then": { "minProperties": 1, "maxProperties": 1 },
+    "else": { "type": "string" },
+});
+
+section! {
+    /// Values of one frame: `{ frame: 1, "$.text": "Good" }`. Values are compared as a whole; a missing member counts as
+    /// null, and a path that can find several nodes gives a list.
+    #[subject = "`where:`"]
+    #[title = "where"]
+    #[extend("additionalProperties" = true)]
+    #[extend("propertyNames" = serde_json::json!({ "pattern": "^(frame$|[$@^])" }))]
+    #[extend("minProperties" = 2)]
+    pub struct FrameValues {
+        /// The number of the frame, from 0, or `last`.
+        frame: FrameIndex,
+    }
+}
+
+/// The number of a frame, from 0, or `last`.
+#[derive(Clone, Copy, Debug)]
+pub enum FrameIndex {
+    Nth(usize),
+    Last,
+}
+
+pub const LAST: &str = "last";
+
+impl<'n> FromNode<'n> for FrameIndex {
+    fn from_node(node: &'n Node, at: At) -> Option<FrameIndex> {
+        match node.kind {
+            YamlKind::Int(n) if n >= 0 => Some(FrameIndex::Nth(n as usize)),
+            YamlKind::Text(_) => at.cx.one_of(node, &[LAST]).map(|_| FrameIndex::Last),
+            _ => {
+                at.cx.wrong_type(node, "a frame number, from 0, or `last`");
+                None
+            }
+        }
+    }
+}
+
+notation_schema!(FrameIndex, {
+    "title": "number, or `last`",
+    "if": { "type": "string" }, "then": { "const": LAST }, "else": { "type": "integer", "minimum": 0 },
+});

@@ -1,0 +1,103 @@
+//! The directives of skeletons: `$each`, `$switch`, `$if` and `$use`.
+
+use crate::mapping::grammar::collections::Map;
+use crate::mapping::grammar::notation::{ExpressionNode, Spanned, unparsed};
+use crate::mapping::grammar::{At, FromNode, section};
+use crate::mapping::source::yaml::Node;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use std::borrow::Cow;
+
+unparsed! {
+    /// A skeleton: a YAML value with placeholders and directives.
+    SkeletonNode
+}
+
+impl JsonSchema for SkeletonNode<'_> {
+    fn schema_name() -> Cow<'static, str> {
+        "Skeleton".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let skeleton = generator.subschema_for::<SkeletonNode>();
+        let (each, switch) = (generator.subschema_for::<Each>(), generator.subschema_for::<Switch>());
+        let (condition, fragment) = (generator.subschema_for::<If>(), generator.subschema_for::<Use>());
+        json_schema!({
+            "title": "skeleton",
+            "description": "A YAML value with placeholders: `\"{{ name }}\"` is the value of a variable with its type, \
+                `\"{{? name }}\"` omits its key if the value is null. A map with a key that begins with `$` is a \
+                directive: `$each`, `$switch`, `$if` or `$use`.",
+            "items": skeleton,
+            "if": { "type": "object" },
+            "then": {
+                "if": { "required": ["$use"] }, "then": fragment,
+                "else": { "if": { "required": ["$each"] }, "then": each,
+                "else": { "if": { "required": ["$if"] }, "then": condition,
+                "else": { "if": { "required": ["$switch"] }, "then": switch,
+                "else": { "propertyNames": { "pattern": "^([^$]|$)" }, "additionalProperties": skeleton },
+                } } },
+            },
+        })
+    }
+}
+
+pub const DIRECTIVES: &[&str] = &["$each", "$switch", "$if", "$use"];
+
+section! {
+    /// A list with one element for each element of another list.
+    #[subject = "`$each`"]
+    #[title = "$each"]
+    pub struct Each<'n> {
+        /// The list: a variable, not an expression. If it is null, the result is an empty list.
+        list as "$each": ExpressionNode<'n>,
+        /// The name of an element in `where` and `do`.
+        name as "as": String,
+        /// A condition; elements that do not match are skipped.
+        filter as "where": Option<ExpressionNode<'n>>,
+        /// The result for each element.
+        body as "do": SkeletonNode<'n>,
+    }
+}
+
+section! {
+    /// One of several values, selected by a word. Over a variable with a closed list of values it must have a case for
+    /// each of them or `$default:`. Elsewhere the key is omitted if no case matches.
+    #[subject = "`$switch`"]
+    #[title = "$switch"]
+    #[transform = other_keys_are_cases]
+    pub struct Switch<'n> {
+        /// An expression for the word.
+        on as "$switch": ExpressionNode<'n>,
+        /// For every other word.
+        default as "$default": Option<SkeletonNode<'n>>,
+    }
+}
+
+fn other_keys_are_cases(schema: &mut Schema) {
+    schema.insert("additionalProperties".to_owned(), serde_json::json!({ "$ref": "#/$defs/Skeleton" }));
+}
+
+section! {
+    /// A value if a condition is true.
+    #[subject = "`$if`"]
+    #[title = "$if"]
+    pub struct If<'n> {
+        /// The condition.
+        condition as "$if": ExpressionNode<'n>,
+        /// The value if it is true.
+        then: SkeletonNode<'n>,
+        /// The value if it is false; without it the key is omitted.
+        otherwise as "else": Option<SkeletonNode<'n>>,
+    }
+}
+
+section! {
+    /// A fragment, inserted here. It sees the variables of this place.
+    #[subject = "`$use`"]
+    #[title = "$use"]
+    pub struct Use<'n> {
+        /// The name of the fragment, below `fragments:` of this file or of shared.yaml.
+        fragment as "$use": Spanned<String>,
+        /// Variables under other names: `{ usage: turn.usage }`.
+        with: Map<ExpressionNode<'n>> = Map::default(),
+    }
+}
