@@ -99,6 +99,18 @@ pub struct PolicySpec {
     pub effect: PolicyEffect,
 }
 
+impl PolicySpec {
+    /// The built-in policy of this name.
+    pub fn find(name: &str) -> Option<&'static PolicySpec> {
+        BUILT_IN.iter().find(|spec| spec.name == name)
+    }
+
+    /// False for a list: it has no default value, only an order.
+    pub fn is_default(&self, value: &str) -> bool {
+        !self.list && self.values.first() == Some(&value)
+    }
+}
+
 /// Where a client can observe the value of a policy, apart from expressions that read `policy.NAME`.
 #[derive(Clone, Copy, Debug)]
 pub enum PolicyEffect {
@@ -248,7 +260,7 @@ mod tests {
     #[test]
     fn an_alias_names_a_value_and_is_none_itself() {
         for (policy, alias, value) in ALIASES {
-            let values = BUILT_IN.iter().find(|spec| spec.name == *policy).map_or(&[] as &[&str], |spec| spec.values);
+            let values = PolicySpec::find(policy).map_or(&[] as &[&str], |spec| spec.values);
             assert!(values.contains(value) && !values.contains(alias), "{policy}: {alias}");
             assert_eq!(canonical(policy, alias), *value);
         }

@@ -27,8 +27,7 @@
 use super::LintContext;
 use super::template_texts::{paths, texts};
 use crate::diagnostics::{Code, Diagnostic, Span};
-use crate::domain::Policies;
-use crate::domain::policy::{BUILT_IN, PolicyEffect};
+use crate::domain::policy::{PolicyEffect, PolicySpec};
 use crate::mapping::config::dialect::DialectPlan;
 use crate::mapping::policy::variants::VariantGroup;
 use crate::mapping::source::layout::SetFile;
@@ -58,7 +57,9 @@ pub(super) fn check(context: &LintContext) {
         for entry in node.get("policies").and_then(Node::as_map).unwrap_or(&[]) {
             // An unused custom policy is reported where it is declared.
             let declared = custom.iter().any(|o| o.key == entry.key);
-            if !declared && !is_default(&entry.key, &entry.value) && !has_effect(&entry.key) {
+            let value = PolicySpec::find(&entry.key).zip(entry.value.as_text());
+            let is_default = value.is_some_and(|(spec, value)| spec.is_default(value));
+            if !declared && !is_default && !has_effect(&entry.key) {
                 report(context, entry.key_span, &entry.key, &format!("in `{name}`"));
             }
         }
@@ -137,7 +138,7 @@ fn check_policies<'s>(
 
 fn report(context: &LintContext, span: Span, policy: &str, scope: &str) {
     let message = format!("`{policy}` has no effect {scope}");
-    let spec = BUILT_IN.iter().find(|p| p.name == policy);
+    let spec = PolicySpec::find(policy);
     let help = match spec.map(|spec| spec.effect) {
         None | Some(PolicyEffect::Expressions) => {
             format!("it has an effect only where an expression reads `policy.{policy}`")
@@ -176,12 +177,6 @@ fn all_reads<'s>(context: &'s LintContext) -> Vec<DialectReads<'s>> {
     all_reads
 }
 
-/// The first value of a policy is its default.
-fn is_default(policy: &str, value: &Node) -> bool {
-    let first = BUILT_IN.iter().find(|p| p.name == policy && !p.list).and_then(|p| p.values.first().copied());
-    first.is_some() && first == value.as_text()
-}
-
 impl DialectReads<'_> {
     fn declares(&self, policy: &str) -> bool {
         self.dialect.resolved.custom.iter().any(|own| own.name == policy)
@@ -191,7 +186,7 @@ impl DialectReads<'_> {
         let reads = |name: &str| {
             self.paths.iter().any(|p| p.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')))
         };
-        let effect = BUILT_IN.iter().find(|p| p.name == policy).map_or(PolicyEffect::Expressions, |p| p.effect);
+        let effect = PolicySpec::find(policy).map_or(PolicyEffect::Expressions, |p| p.effect);
         reads(&format!("policy.{policy}"))
             || match effect {
                 PolicyEffect::Expressions => false,
@@ -206,12 +201,8 @@ impl DialectReads<'_> {
 
     /// Whether the value differs from the one before.
     fn changes(&self, before: Option<&DialectPlan>, policy: &str) -> bool {
-        let Some(before) = before else { return true };
-        let (before, now): (&Policies, &Policies) = (&before.resolved.policies, &self.dialect.resolved.policies);
-        match BUILT_IN.iter().find(|p| p.name == policy) {
-            Some(spec) if spec.list => before.finish_precedence != now.finish_precedence,
-            Some(_) | None => before.value(policy) != now.value(policy),
-        }
+        let text = |dialect: &DialectPlan| dialect.resolved.policies.text(policy);
+        before.is_none_or(|before| text(before) != text(self.dialect))
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::owners::DialectIndex;
 use crate::diagnostics::{Code, Diagnostic, Span, describe_known, did_you_mean};
-use crate::domain::policy::{ALIASES, BUILT_IN, canonical};
+use crate::domain::policy::{ALIASES, BUILT_IN, PolicySpec, canonical};
 use crate::domain::{Finish, Policies};
 use crate::mapping::language::field::scalar_text;
 use crate::mapping::source::field_reader::{LoadContext, constant};
@@ -156,7 +156,7 @@ impl ResolvedPolicies {
         if let Some(custom) = self.custom.iter().find(|p| p.name == name) {
             return Some(AllowedValues::OneOf(custom.values.clone()));
         }
-        let spec = BUILT_IN.iter().find(|p| p.name == name)?;
+        let spec = PolicySpec::find(name)?;
         Some(match spec.list {
             true => AllowedValues::FinishList,
             false => AllowedValues::OneOf(spec.values.iter().map(|v| (*v).to_owned()).collect()),

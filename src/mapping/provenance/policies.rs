@@ -3,7 +3,7 @@
 
 use crate::diagnostics::Span;
 use crate::domain::MomentKind;
-use crate::domain::policy::{BUILT_IN, PolicyEffect};
+use crate::domain::policy::{BUILT_IN, PolicyEffect, PolicySpec};
 use crate::mapping::config::dialect::{DialectPlan, FrameContent, FramePlan};
 use crate::mapping::language::variables_read::VariablesRead;
 use crate::mapping::policy::resolve::{ResolvedPolicies, Setting};
@@ -82,10 +82,9 @@ fn influence(resolved: &ResolvedPolicies, name: String, kind: InfluenceKind) -> 
     let setting = resolved.settings.iter().rev().find(|s| s.name == name);
     let value = resolved.policies.text(&name);
     let custom = resolved.custom.iter().find(|p| p.name == name).and_then(|p| p.values.first());
-    let built_in = BUILT_IN.iter().find(|p| p.name == name);
-    let is_default = match (custom, built_in) {
+    let is_default = match (custom, PolicySpec::find(&name)) {
         (Some(first), _) => *first == value,
-        (None, Some(spec)) if !spec.list => spec.values.first() == Some(&value.as_str()),
+        (None, Some(spec)) if !spec.list => spec.is_default(&value),
         (None, Some(_) | None) => setting.is_none(),
     };
     PolicyInfluence { name, value, kind, setting, is_default }
