@@ -94,12 +94,5 @@ fn level(severity: Severity) -> &'static str {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_path_becomes_a_uri() {
-        assert_eq!(uri("./my set/a#1.yaml"), "my%20set/a%231.yaml");
-        assert_eq!(uri("/srv/a.yaml"), "file:///srv/a.yaml");
-    }
-}
+#[path = "../../../tests/unit/cli_check_sarif.rs"]
+mod tests;

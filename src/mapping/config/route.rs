@@ -233,7 +233,7 @@ impl<'n> FromNode<'n> for Endpoint {
     }
 }
 
-notation_schema!(Endpoint, { "type": "string", "pattern": format!("^({}) \\s*/", METHODS.join("|")) });
+notation_schema!(Endpoint, { "type": "string", "pattern": format!("^({}) \\s*/([^{{]|\\{{[A-Za-z0-9_]+\\}})*$", METHODS.join("|")) });
 
 /// Header to policy.
 #[derive(Clone, Copy, Debug)]

@@ -120,47 +120,5 @@ impl VariantGroup {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn choice(header: &str, words: usize) -> HeaderChoice {
-        let words = (0..words).map(|n| format!("word{n}")).collect();
-        HeaderChoice { header: header.into(), policy: "p".into(), words, span: Span::NOWHERE }
-    }
-
-    #[test]
-    fn index_and_chosen_words_are_inverse() {
-        let choices = vec![choice("a", 3), choice("b", 2), choice("c", 1)];
-        assert_eq!(VariantGroup::count(&choices), Some(4 * 3 * 2));
-        let group = VariantGroup { agent: None, choices: choices.clone(), variants: Vec::new() };
-        for at in 0..24 {
-            assert_eq!(group.index_of(&VariantGroup::chosen_words(&choices, at)), at);
-        }
-        assert_eq!(VariantGroup::chosen_words(&choices, 0), [None, None, None]);
-    }
-
-    #[test]
-    fn the_first_matching_user_agent_rule_is_used() {
-        let of = |agent: Option<AgentMatch>| VariantGroup { agent, choices: Vec::new(), variants: Vec::new() };
-        let known = |word: &str, rule| of(Some(AgentMatch { word: word.into(), rule }));
-        let variants = RouteVariants(vec![of(None), known("Cottage/2", 0), known("cottage", 1)]);
-        let rule = |agent: &str| variants.rule(|_| Some(agent.to_owned()));
-        assert_eq!(rule("app cottage/2.1"), Some(0));
-        assert_eq!(rule("COTTAGE/1"), Some(1));
-        assert_eq!(rule("cott"), None);
-        assert_eq!(variants.rule(|_| None), None);
-    }
-
-    #[test]
-    fn a_client_is_described_by_its_headers() {
-        let agent = Some(AgentMatch { word: "app".into(), rule: 0 });
-        let group = VariantGroup { agent, choices: vec![choice("a", 2)], variants: Vec::new() };
-        assert_eq!(group.client(2), " for a client that sends `user-agent: app` and `a: word1`");
-    }
-
-    #[test]
-    fn an_overflowing_count_is_none() {
-        let choices: Vec<HeaderChoice> = (0..64).map(|_| choice("a", 3)).collect();
-        assert_eq!(VariantGroup::count(&choices), None);
-    }
-}
+#[path = "../../../tests/unit/mapping_policy_variants.rs"]
+mod tests;
