@@ -75,18 +75,8 @@ impl RuleSet {
 
     /// `drop:` and `fail:` rules, which apply only if no other rule matched.
     fn run_fallback_rules(&self, key: Option<&str>, cursor: &mut Cursor, output: &mut RuleOutput) {
-        for rule in self.groups.iter().filter(|g| g.each.is_none()).flat_map(|g| &g.rules) {
-            if !rule.matches(key, cursor) {
-                continue;
-            }
-            match &rule.action {
-                RuleAction::Emit(_) => continue,
-                RuleAction::Drop(why) => output.dropped = Some((why.clone(), rule.span)),
-                RuleAction::Fail(why) => output.failed = Some((why.clone(), rule.span)),
-            }
-            output.matched = true;
-            return;
-        }
+        let mut rules = self.groups.iter().filter(|g| g.each.is_none()).flat_map(|g| &g.rules);
+        rules.any(|rule| rule.matches(key, cursor) && rule.fall_back(output));
     }
 
     /// Content parts, as a list of `{ type, … }`.
@@ -136,17 +126,9 @@ impl RuleGroup {
                     }
                 }
                 // For a single event these are the fallback of the whole set; inside a list, of the element.
-                RuleAction::Drop(why) if self.each.is_some() && !matched => {
-                    matched = true;
-                    output.matched = true;
-                    output.dropped = Some((why.clone(), rule.span));
+                RuleAction::Drop(_) | RuleAction::Fail(_) => {
+                    matched = matched || (self.each.is_some() && rule.fall_back(output));
                 }
-                RuleAction::Fail(why) if self.each.is_some() && !matched => {
-                    matched = true;
-                    output.matched = true;
-                    output.failed = Some((why.clone(), rule.span));
-                }
-                RuleAction::Drop(_) | RuleAction::Fail(_) => {}
             }
         }
         matched
@@ -160,6 +142,17 @@ impl Rule {
 
     fn matches(&self, key: Option<&str>, cursor: &Cursor) -> bool {
         self.applies_to(key) && self.conditions.iter().all(|c| c.is_met(cursor))
+    }
+
+    /// `drop:` or `fail:`; false if the rule emits.
+    fn fall_back(&self, output: &mut RuleOutput) -> bool {
+        match &self.action {
+            RuleAction::Emit(_) => return false,
+            RuleAction::Drop(why) => output.dropped = Some((why.clone(), self.span)),
+            RuleAction::Fail(why) => output.failed = Some((why.clone(), self.span)),
+        }
+        output.matched = true;
+        true
     }
 }
 
