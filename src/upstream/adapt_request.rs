@@ -173,18 +173,16 @@ impl RequestAdapter<'_> {
         let wraps_calls = self.capabilities.on_tool(ToolKind::Custom, None) != OnUnsupported::Forward;
         let mut kept = Vec::with_capacity(content.items().len());
         for (at, item) in content.items().iter().enumerate() {
-            let mut item = item.clone();
-            match &*item {
-                RequestItem::Reasoning { .. } | RequestItem::Other { .. } if !self.template.reads.items() => {
-                    let kind = match &*item {
-                        RequestItem::Other { kind: Some(kind), .. } => kind,
-                        _ => "reasoning",
-                    };
-                    self.drop_or_reject(OnUnsupported::Drop, format!("items.{kind}"), "")?;
-                    continue;
-                }
-                _ => {}
+            let extension = match &**item {
+                RequestItem::Reasoning { .. } => Some("reasoning"),
+                RequestItem::Other { kind, .. } => Some(kind.as_deref().unwrap_or("reasoning")),
+                RequestItem::Message { .. } | RequestItem::Call { .. } | RequestItem::Result { .. } => None,
+            };
+            if let Some(kind) = extension.filter(|_| !self.template.reads.items()) {
+                self.drop_or_reject(OnUnsupported::Drop, format!("items.{kind}"), "")?;
+                continue;
             }
+            let mut item = item.clone();
             if wraps_calls && item.tool().is_some_and(|tool| tool.kind == Some(CallKind::Custom)) {
                 wrap_call(Arc::make_mut(&mut item));
             }
