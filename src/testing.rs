@@ -14,7 +14,8 @@ pub mod diagnostics {
 pub mod domain {
     pub use crate::domain::{
         Annotation, AnnotationKind, CallKind, Delta, Event, Fault, FaultKind, Finish, Frame, FrameBody, Merge, Moment,
-        MomentKind, Policies, ReasoningKind, Scope, StreamEnd, StreamFormat, ToolAliases, Tree, TurnRequest, Usage,
+        MomentKind, Policies, ReasoningKind, RoleNames, Scope, StreamEnd, StreamFormat, ToolAliases, Tree, TurnRequest,
+        Usage,
     };
     pub mod emit {
         pub use crate::domain::emit::{
@@ -25,7 +26,7 @@ pub mod domain {
         pub use crate::domain::policy::{BUILT_IN, ItemsOverlap, ReasoningPolicy};
     }
     pub mod variables {
-        pub use crate::domain::variables::RecordType;
+        pub use crate::domain::variables::{Record, RecordType, Value};
     }
 }
 pub mod engine {

@@ -10,6 +10,7 @@ pub mod frame;
 pub mod moment;
 pub mod policy;
 pub mod request;
+pub mod request_item;
 pub mod turn_state;
 pub mod usage;
 pub mod variables;
@@ -21,7 +22,7 @@ pub use frame::{Frame, FrameBody, StreamFormat};
 pub use moment::{Moment, MomentKind, Scope};
 pub use policy::Policies;
 pub use reframe_json::Tree;
-pub use request::{ToolAliases, TurnRequest};
+pub use request::{RequestContent, RoleNames, ToolAliases, TurnRequest};
 pub use turn_state::{Choice, Item, ItemKind, ItemState, Part, PartAnnotation, PartKind, TurnState};
 pub use usage::{Merge, Usage};
 

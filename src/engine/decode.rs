@@ -24,7 +24,7 @@ pub fn decode_event(backend: &BackendPlan, raw: &Tree) -> DecodedEvent {
         return decoded;
     }
     for emission in output.emissions {
-        let Emission { name, fields, rule } = emission;
+        let Emission { name, fields, rule, .. } = emission;
         decoded.events.extend(Event::from_emission(name, fields).map(|event| (event, rule)));
     }
     if let Some(mismatch) = output.mismatches.first() {

@@ -24,7 +24,8 @@ impl FieldMapping {
     pub fn value(&self, cursor: &mut Cursor) -> Result<Tree, Mismatch> {
         match &self.source {
             FieldSource::Constant(value) => Ok(value.clone()),
-            FieldSource::ContentParts { from, rules } => rules.parts(from, cursor),
+            // A list of emissions, not of JSON: see `Emit::emit`.
+            FieldSource::ContentParts { .. } => Ok(Tree::Null),
             FieldSource::Select { from, convert, table, default } => {
                 if *convert == Some(Conversion::Sum) {
                     return Ok(sum(from, cursor));

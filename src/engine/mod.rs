@@ -12,6 +12,7 @@ pub mod param;
 pub mod pipeline;
 pub mod render;
 pub mod request;
+mod request_items;
 pub mod rules;
 pub mod script_step;
 pub mod selector;

@@ -13,21 +13,16 @@ impl RequestPlan {
     }
 
     /// The same for one request: of several fields, the one that the client sent.
-    pub fn param_in(&self, scalar: &str, body: Option<&Tree>) -> String {
-        let null = Tree::Null;
-        let cursor = Cursor::new(body.unwrap_or(&null));
+    pub fn param_in(&self, scalar: &str, body: &Tree) -> Option<String> {
+        let cursor = Cursor::new(body);
         let group = match scalar {
             "tool_choice" => &self.tool_choice,
             "format" => &self.format,
             _ => &self.scalars,
         };
         let grouped = matches!(scalar, "tool_choice" | "format");
-        let reads = group.iter().filter(|r| grouped || r.field.name == scalar).flat_map(FieldMapping::selectors);
-        let mut sent = reads.filter(|s| s.one(&cursor).is_some_and(|v| !v.is_null()));
-        match (sent.next(), grouped) {
-            (Some(selector), true) => selector.root_member().unwrap_or(scalar).to_owned(),
-            (Some(selector), false) => selector.param(&cursor),
-            (None, _) => scalar.to_owned(),
-        }
+        let mut reads = group.iter().filter(|r| grouped || r.field.name == scalar).flat_map(FieldMapping::selectors);
+        let sent = reads.find(|s| s.one(&cursor).is_some_and(|v| !v.is_null()))?;
+        Some(if grouped { sent.root_member().unwrap_or(scalar).to_owned() } else { sent.param(&cursor) })
     }
 }

@@ -359,6 +359,6 @@ impl Pipeline {
 
 /// The length of the request's text, from which usage is estimated.
 fn request_chars(request: &TurnRequest) -> usize {
-    let items = request.view.get("items").and_then(Tree::as_list).unwrap_or(&[]);
-    items.iter().filter_map(|i| i.get("text").and_then(Tree::as_str)).map(|t| t.chars().count()).sum()
+    let contents = request.content.items().iter().filter_map(|item| item.content());
+    contents.map(|content| content.text().chars().count()).sum()
 }

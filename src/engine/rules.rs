@@ -5,17 +5,19 @@ use super::selector::Cursor;
 use crate::diagnostics::Span;
 use crate::domain::Tree;
 use crate::domain::emit::{EmitGrammar, EmittedFields};
+use crate::domain::request_item::ContentPart;
 use crate::mapping::language::condition::{Condition, ConditionTest};
-use crate::mapping::language::field::scalar_text;
+use crate::mapping::language::field::{FieldSource, scalar_text};
 use crate::mapping::language::rule::{Emit, Rule, RuleAction, RuleGroup, RuleSet};
 use crate::mapping::language::selector::Selector;
-use std::sync::Arc;
 
 /// An event or request item that a rule emitted, with its fields; absent fields are left out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Emission {
     pub name: &'static str,
     pub fields: EmittedFields,
+    /// The content parts of a request item, if it has them.
+    pub parts: Option<Vec<ContentPart>>,
     /// The rule that emitted it.
     pub rule: Span,
 }
@@ -79,9 +81,9 @@ impl RuleSet {
         rules.any(|rule| rule.matches(key, cursor) && rule.fall_back(output));
     }
 
-    /// Content parts, as a list of `{ type, … }`.
-    pub fn parts(&self, from: &Selector, cursor: &mut Cursor) -> Result<Tree, Mismatch> {
-        let Some(node) = from.one(cursor).filter(|n| !n.is_null()) else { return Ok(Tree::Null) };
+    /// The content parts of the selected node; `None` if it is absent.
+    fn parts(&self, from: &Selector, cursor: &mut Cursor) -> Result<Option<Vec<ContentPart>>, Mismatch> {
+        let Some(node) = from.one(cursor).filter(|n| !n.is_null()) else { return Ok(None) };
         let path = from.param(cursor);
         let mut output = RuleOutput::default();
         cursor.enter(node, path.clone());
@@ -100,11 +102,8 @@ impl RuleSet {
             let found = node.type_name();
             return Err(Mismatch { param: path, message: format!("is not supported: no rule matches this {found}") });
         }
-        let parts = output.emissions.into_iter().map(|e| {
-            let fields = e.fields.into_iter().map(|(k, v)| (Arc::from(k), v));
-            Tree::Map([(Arc::from("type"), Tree::from(e.name))].into_iter().chain(fields).collect())
-        });
-        Ok(Tree::from(parts.collect::<Vec<_>>()))
+        let parts = output.emissions.into_iter();
+        Ok(Some(parts.filter_map(|part| ContentPart::from_emission(part.name, part.fields)).collect()))
     }
 }
 
@@ -175,7 +174,15 @@ impl Emit {
             return;
         }
         let mut fields = Vec::with_capacity(self.fields.len());
+        let mut parts = None;
         for read in &self.fields {
+            if let FieldSource::ContentParts { from, rules } = &read.source {
+                match rules.parts(from, cursor) {
+                    Ok(found) => parts = found,
+                    Err(mismatch) => output.mismatches.push(mismatch),
+                }
+                continue;
+            }
             match read.value(cursor) {
                 Ok(Tree::Null) => {}
                 Ok(value) => fields.push((read.field.name, value)),
@@ -183,10 +190,13 @@ impl Emit {
             }
         }
         let has_payload = |name: &&str| {
-            fields.iter().any(|(n, v)| n == name && !(grammar.skip_empty && v.as_str().is_some_and(str::is_empty)))
+            *name == "parts" && parts.is_some()
+                || fields
+                    .iter()
+                    .any(|(n, v)| n == name && !(grammar.skip_empty && v.as_str().is_some_and(str::is_empty)))
         };
         if self.kind.payload.is_empty() || self.kind.payload.iter().any(has_payload) {
-            output.emissions.push(Emission { name: self.kind.name, fields, rule });
+            output.emissions.push(Emission { name: self.kind.name, fields, parts, rule });
         }
     }
 }

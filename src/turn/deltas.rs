@@ -1,6 +1,6 @@
 //! Text deltas: the new suffix of a snapshot, split surrogate pairs, and whether arguments are complete JSON.
 
-use crate::domain::request::WRAPPED_INPUT;
+use crate::domain::request_item::WRAPPED_INPUT;
 use crate::domain::{Delta, Tree};
 use reframe_json::SurrogateString;
 

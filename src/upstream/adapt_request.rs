@@ -1,23 +1,26 @@
 //! Adapts a request to the capabilities of a backend: maps roles, converts tools and content parts. Unsupported fields
 //! are rejected, or dropped and listed: nothing is lost silently.
 
-use crate::domain::request::{WRAPPED_INPUT, is_leading_instruction};
-use crate::domain::{Fault, FaultKind, Tree, TurnRequest};
+use crate::domain::request_item::{
+    ChoiceMode, Content, ContentPart, ContentPartType, Derived, FormatKind, RequestItem, Tool, ToolChoice, ToolKind,
+    WRAPPED_INPUT,
+};
+use crate::domain::{CallKind, Fault, FaultKind, RequestContent, ToolAliases, Tree, TurnRequest};
 use crate::engine::selector::Cursor;
 use crate::mapping::config::backend_request::RequestTemplate;
 use crate::mapping::config::capabilities::{Capabilities, OPTIONAL_FIELDS, OnUnsupported, SystemMessages};
 use crate::mapping::config::dialect_request::RequestPlan;
 use crate::mapping::language::field::FieldMapping;
+use std::sync::Arc;
 
 #[derive(Debug)]
 pub struct AdaptedRequest {
-    pub request: TurnRequest,
+    pub content: RequestContent,
+    /// Unknown members that are forwarded as they are.
+    pub forwarded: Vec<(Arc<str>, Tree)>,
     /// Fields that were dropped, by the client's names.
     pub dropped: Vec<String>,
-    /// Names of custom tools that are sent as functions: a call of one is a custom call.
-    pub wrapped_tools: Vec<String>,
-    /// The tool that carries the response format: the arguments of its call are the response.
-    pub answer_tool: Option<String>,
+    pub tool_aliases: ToolAliases,
 }
 
 pub fn adapt(
@@ -27,40 +30,41 @@ pub fn adapt(
     client: &RequestPlan,
 ) -> Result<AdaptedRequest, Fault> {
     let mut adapter = RequestAdapter {
+        request,
         capabilities,
         template,
         client,
-        raw: request.view.get("raw"),
         dropped: Vec::new(),
-        wrapped_tools: Vec::new(),
+        tool_aliases: ToolAliases::default(),
     };
-    let mut view = request.view.clone();
-    let tools = adapter.tools(list(&view, "tools"))?;
-    adapter.choice(&mut view, &tools)?;
-    view.insert("tools", Tree::from(tools));
-    let answer_tool = adapter.answer_tool(&mut view)?;
-    let mut items = adapter.items(list(&view, "items"))?;
+    let mut tools = adapter.tools()?;
+    let mut tool_choice = adapter.tool_choice(&tools)?;
+    let mut format = request.content.format.clone();
+    if let Some(answer_tool) = adapter.answer_tool(&tools)? {
+        let name = answer_tool.name.clone();
+        tool_choice = Some(ToolChoice { mode: Some(ChoiceMode::Named), name: name.clone() });
+        tools.push(Arc::new(answer_tool));
+        format = None;
+        adapter.tool_aliases.answer = name;
+    }
+    let mut items = adapter.items()?;
     if capabilities.system_messages == SystemMessages::Merge {
         merge_system_messages(&mut items);
     }
-    view.insert("items", Tree::from(items));
-    adapter.scalars(&mut view)?;
-    adapter.members(&mut view)?;
+    let content = RequestContent::new(items, tools, tool_choice, format);
+    adapter.scalars(&content)?;
+    let forwarded = adapter.members()?;
     adapter.inner_members()?;
-    let mut request = TurnRequest::new(view);
-    for views in ["items", "messages", "conversation", "history"] {
-        map_roles(&mut request.view, views, capabilities);
-    }
-    Ok(AdaptedRequest { request, dropped: adapter.dropped, wrapped_tools: adapter.wrapped_tools, answer_tool })
+    Ok(AdaptedRequest { content, forwarded, dropped: adapter.dropped, tool_aliases: adapter.tool_aliases })
 }
 
 struct RequestAdapter<'a> {
+    request: &'a TurnRequest,
     capabilities: &'a Capabilities,
     template: &'a RequestTemplate,
     client: &'a RequestPlan,
-    raw: Option<&'a Tree>,
     dropped: Vec<String>,
-    wrapped_tools: Vec<String>,
+    tool_aliases: ToolAliases,
 }
 
 impl RequestAdapter<'_> {
@@ -76,28 +80,25 @@ impl RequestAdapter<'_> {
         Ok(())
     }
 
-    fn tools(&mut self, tools: &[Tree]) -> Result<Vec<Tree>, Fault> {
+    fn tools(&mut self) -> Result<Vec<Arc<Tool>>, Fault> {
         let mut kept = Vec::new();
-        for (at, tool) in tools.iter().enumerate() {
-            let kind = text_field(tool, "kind");
-            if !matches!(kind, "custom" | "other") {
-                if tool.get("strict").and_then(Tree::as_bool) == Some(true)
-                    && !self.template.reads.element_field("strict")
-                {
+        for (at, tool) in self.request.content.tools.iter().enumerate() {
+            let Some(kind @ (ToolKind::Custom | ToolKind::Other)) = tool.kind else {
+                if tool.strict == Some(true) && !self.template.reads.element_field("strict") {
                     self.drop_or_reject(OnUnsupported::Drop, format!("tools[{at}].strict"), "")?;
                 }
                 kept.push(tool.clone());
                 continue;
-            }
-            let tool_type = tool.get("type").and_then(Tree::as_str);
-            match self.capabilities.on_tool(kind, tool_type) {
+            };
+            let client_type = tool.client_type.as_deref();
+            match self.capabilities.on_tool(kind, client_type) {
                 OnUnsupported::Forward => kept.push(tool.clone()),
-                OnUnsupported::Wrap if kind == "custom" => {
-                    self.wrapped_tools.push(text_field(tool, "name").to_owned());
-                    kept.push(wrap_tool(tool));
+                OnUnsupported::Wrap if kind == ToolKind::Custom => {
+                    self.tool_aliases.custom.push(tool.name.clone().unwrap_or_default());
+                    kept.push(Arc::new(wrap_tool(tool)));
                 }
                 action => {
-                    let what = format!("tools of the type `{}`", tool_type.unwrap_or(kind));
+                    let what = format!("tools of the type `{}`", client_type.unwrap_or(kind.name()));
                     self.drop_or_reject(action, format!("tools[{at}]"), &what)?;
                 }
             }
@@ -107,140 +108,130 @@ impl RequestAdapter<'_> {
 
     /// For a backend that supports tools but no response formats: a tool that it must call, with the format as its
     /// parameters.
-    fn answer_tool(&mut self, view: &mut Tree) -> Result<Option<String>, Fault> {
-        let format = view.get("format").cloned().unwrap_or_default();
+    fn answer_tool(&self, tools: &[Arc<Tool>]) -> Result<Option<Tool>, Fault> {
         let by_tool = self.capabilities.on_unsupported_field("format") == OnUnsupported::AsTool
             && !self.template.reads.scalar("format");
-        if !by_tool || !has_effect("format", &format) {
+        let Some(format) = self.request.content.format.as_ref().filter(|_| by_tool) else { return Ok(None) };
+        if !has_effect("format", self.request, &self.request.content) {
             return Ok(None);
         }
-        let mut tools = list(view, "tools").to_vec();
         if !tools.is_empty() {
             // The forced call would keep the model from calling the client's tools.
             let param = self.format_param();
             let message = format!("this backend does not support `{param}` together with tools");
             return Err(Fault::new(FaultKind::Unsupported, message).param(param));
         }
-        let name = format.get("name").and_then(Tree::as_str).unwrap_or(DEFAULT_ANSWER_TOOL).to_owned();
-        let any = || Tree::map([("type", Tree::from("object"))]);
-        tools.push(Tree::map([
-            ("kind", Tree::from("function")),
-            ("name", Tree::from(name.as_str())),
-            ("description", format.get("description").cloned().unwrap_or_default()),
-            ("parameters", format.get("schema").filter(|s| !s.is_null()).cloned().unwrap_or_else(any)),
-        ]));
-        view.insert("tools", Tree::from(tools));
-        view.insert("tool_choice", Tree::map([("mode", Tree::from("named")), ("name", Tree::from(name.as_str()))]));
-        view.insert("format", Tree::Null);
-        Ok(Some(name))
+        let any_object = || Tree::map([("type", Tree::from("object"))]);
+        Ok(Some(Tool {
+            kind: Some(ToolKind::Function),
+            name: Some(format.name.as_deref().unwrap_or(DEFAULT_ANSWER_TOOL).to_owned()),
+            description: format.description.clone(),
+            parameters: Some(format.schema.clone().unwrap_or_else(any_object)),
+            ..Tool::default()
+        }))
     }
 
-    /// Removes a tool choice that refers to tools that were dropped. A choice that the dialect could not read is
-    /// dropped too, unless the backend reads it from the raw request.
-    fn choice(&mut self, view: &mut Tree, kept: &[Tree]) -> Result<(), Fault> {
-        let param = self.client.param_in("tool_choice", self.raw);
-        let mode = view.get("tool_choice").map(|c| text_field(c, "mode")).unwrap_or_default().to_owned();
-        let name = view.get("tool_choice").map(|c| text_field(c, "name")).unwrap_or_default().to_owned();
-        if mode.is_empty() && self.sent_choice().is_some() {
-            let sent = self.raw.and_then(|r| r.get(&param)).and_then(Tree::as_map).unwrap_or(&[]);
-            if !sent.iter().any(|(name, _)| self.template.reads.nested(&param, name)) {
-                self.drop_or_reject_choice(&param)?;
+    /// The tool choice, unless it refers to tools that were dropped. A choice that the dialect could not read is dropped
+    /// too, unless the backend reads it from the raw request.
+    fn tool_choice(&mut self, kept: &[Arc<Tool>]) -> Result<Option<ToolChoice>, Fault> {
+        let choice = self.request.content.tool_choice.as_ref();
+        let Some(mode) = choice.and_then(|choice| choice.mode) else {
+            if let Some(param) = self.client.param_in("tool_choice", &self.request.raw) {
+                let sent = self.request.raw.get(&param).and_then(Tree::as_map).unwrap_or(&[]);
+                if !sent.iter().any(|(name, _)| self.template.reads.nested(&param, name)) {
+                    self.drop_or_reject_choice()?;
+                }
             }
-            return Ok(());
-        }
-        let offered = !list(view, "tools").is_empty();
-        let absent = match mode.as_str() {
-            "auto" | "none" => kept.is_empty(),
-            "required" => offered && kept.is_empty(),
-            "named" => offered && !kept.iter().any(|t| text_field(t, "name") == name),
-            _ => false,
+            return Ok(choice.cloned());
         };
-        if absent {
-            view.insert("tool_choice", Tree::Null);
-            if matches!(mode.as_str(), "required" | "named") {
-                self.drop_or_reject_choice(&param)?;
-            }
+        let offered = !self.request.content.tools.is_empty();
+        let name = choice.and_then(|choice| choice.name.as_ref());
+        let is_absent = match mode {
+            ChoiceMode::Auto | ChoiceMode::None => kept.is_empty(),
+            ChoiceMode::Required => offered && kept.is_empty(),
+            ChoiceMode::Named => offered && !kept.iter().any(|tool| tool.name.as_ref() == name),
+        };
+        if !is_absent {
+            return Ok(choice.cloned());
         }
-        Ok(())
+        if matches!(mode, ChoiceMode::Required | ChoiceMode::Named) {
+            self.drop_or_reject_choice()?;
+        }
+        Ok(None)
     }
 
-    fn drop_or_reject_choice(&mut self, param: &str) -> Result<(), Fault> {
+    fn drop_or_reject_choice(&mut self) -> Result<(), Fault> {
+        let param = self.param("tool_choice");
         let what = format!("this `{param}`");
-        self.drop_or_reject(self.capabilities.on_unsupported_field("tool_choice"), param.to_owned(), &what)
+        self.drop_or_reject(self.capabilities.on_unsupported_field("tool_choice"), param, &what)
     }
 
-    fn sent_choice(&self) -> Option<&Tree> {
-        let cursor = Cursor::new(self.raw?);
-        let selectors = self.client.tool_choice.iter().flat_map(FieldMapping::selectors);
-        selectors.filter_map(|s| s.one(&cursor)).find(|v| !v.is_null())
-    }
-
-    fn items(&mut self, items: &[Tree]) -> Result<Vec<Tree>, Fault> {
-        let leading = items.iter().take_while(|i| is_leading_instruction(i)).count();
-        let mut kept = Vec::new();
-        for (at, item) in items.iter().enumerate() {
-            match text_field(item, "type") {
-                "reasoning" | "other" if !self.template.reads.items() => {
-                    let kind = item.get("kind").and_then(Tree::as_str).unwrap_or("reasoning").to_owned();
-                    self.drop_or_reject(OnUnsupported::Drop, format!("items.{kind}"), "")?;
-                }
-                // A backend that does not support custom tools does not support calls of them either.
-                "call"
-                    if text_field(item, "kind") == "custom"
-                        && self.capabilities.on_tool("custom", None) != OnUnsupported::Forward =>
-                {
-                    let mut call = item.clone();
-                    let input = Tree::map([(WRAPPED_INPUT, Tree::from(text_field(item, "arguments")))]);
-                    call.insert("kind", Tree::from("function"));
-                    call.insert("arguments", Tree::from(input.to_json()));
-                    kept.push(call);
-                }
-                _ => {
-                    let role = if text_field(item, "type") == "result" { "tool" } else { text_field(item, "role") };
-                    let text_only = at < leading && self.template.reads.instructions_as_text()
-                        || self.capabilities.text_only_roles.iter().any(|r| r == role);
-                    kept.push(self.parts(item, text_only)?);
-                }
+    fn items(&mut self) -> Result<Vec<Arc<RequestItem>>, Fault> {
+        let content = &self.request.content;
+        let leading = content.leading_instructions();
+        // A backend that does not support custom tools does not support calls of them either.
+        let wraps_calls = self.capabilities.on_tool(ToolKind::Custom, None) != OnUnsupported::Forward;
+        let mut kept = Vec::with_capacity(content.items().len());
+        for (at, item) in content.items().iter().enumerate() {
+            let extension = match &**item {
+                RequestItem::Reasoning { .. } => Some("reasoning"),
+                RequestItem::Other { kind, .. } => Some(kind.as_deref().unwrap_or("reasoning")),
+                RequestItem::Message { .. } | RequestItem::Call { .. } | RequestItem::Result { .. } => None,
+            };
+            if let Some(kind) = extension.filter(|_| !self.template.reads.items()) {
+                self.drop_or_reject(OnUnsupported::Drop, format!("items.{kind}"), "")?;
+                continue;
             }
+            let mut item = item.clone();
+            if wraps_calls && item.tool().is_some_and(|tool| tool.kind == Some(CallKind::Custom)) {
+                wrap_call(Arc::make_mut(&mut item));
+            }
+            let text_only = at < leading && self.template.reads.instructions_as_text()
+                || self.capabilities.text_only_roles.iter().any(|role| item.message_role() == Some(role));
+            if let Some(content) = item.content()
+                && let Some(supported) = self.supported_content(content, text_only)?
+                && let Some(content) = Arc::make_mut(&mut item).content_mut()
+            {
+                *content = supported;
+            }
+            kept.push(item);
         }
         Ok(kept)
     }
 
-    fn parts(&mut self, item: &Tree, text_only: bool) -> Result<Tree, Fault> {
-        let parts = list(item, "parts");
+    /// The content without the parts that the backend does not support; `None` if it supports all of them.
+    fn supported_content(&mut self, content: &Content, text_only: bool) -> Result<Option<Content>, Fault> {
         let mut kept = Vec::new();
-        for part in parts {
-            let kind = text_field(part, "type");
+        for part in &content.parts {
+            let kind = part.kind().name();
             let action = match self.capabilities.on_content_part(kind) {
-                OnUnsupported::Forward if text_only && kind != "text" => OnUnsupported::Drop,
+                OnUnsupported::Forward if text_only && part.kind() != ContentPartType::Text => OnUnsupported::Drop,
                 action => action,
             };
             if action != OnUnsupported::Forward {
                 self.drop_or_reject(action, format!("parts.{kind}"), &format!("content parts of the type `{kind}`"))?;
                 continue;
             }
-            if !matches!(text_field(part, "detail"), "" | "auto") && !self.template.reads.element_field("detail") {
+            if matches!(part, ContentPart::Image { detail: Some(detail), .. } if !matches!(&**detail, "" | "auto"))
+                && !self.template.reads.element_field("detail")
+            {
                 self.drop_or_reject(OnUnsupported::Drop, format!("parts.{kind}.detail"), "")?;
             }
-            kept.push(part.clone());
+            kept.push(part);
         }
-        let mut item = item.clone();
-        if kept.len() < parts.len() {
-            let text: String = kept.iter().map(|p| text_field(p, "text")).collect();
-            item.insert("text", Tree::from(text));
-            item.insert("parts", Tree::from(kept));
-        }
-        Ok(item)
+        let is_shorter = kept.len() < content.parts.len();
+        Ok(is_shorter.then(|| Content { parts: kept.into_iter().cloned().collect(), merged_text: None }))
     }
 
-    fn scalars(&mut self, view: &mut Tree) -> Result<(), Fault> {
+    /// The fields that the template does not read.
+    fn scalars(&mut self, content: &RequestContent) -> Result<(), Fault> {
         for scalar in OPTIONAL_FIELDS {
-            if self.template.reads.scalar(scalar) || !view.get(scalar).is_some_and(|v| has_effect(scalar, v)) {
+            if self.template.reads.scalar(scalar) || !has_effect(scalar, self.request, content) {
                 continue;
             }
             let param = match *scalar {
                 "format" => self.format_param(),
-                _ => self.client.param_in(scalar, self.raw),
+                _ => self.param(scalar),
             };
             let what = format!("`{param}`");
             self.drop_or_reject(self.capabilities.on_unsupported_field(scalar), param, &what)?;
@@ -248,53 +239,49 @@ impl RequestAdapter<'_> {
         Ok(())
     }
 
+    fn param(&self, scalar: &str) -> String {
+        self.client.param_in(scalar, &self.request.raw).unwrap_or_else(|| scalar.to_owned())
+    }
+
     /// The request field that contains the format: the parent of its first member.
     fn format_param(&self) -> String {
-        let cursor = self.raw.map(Cursor::new);
-        let selectors = self.client.format.iter().flat_map(FieldMapping::selectors);
-        let sent = cursor.and_then(|c| selectors.filter(|s| s.one(&c).is_some()).map(|s| s.param(&c)).next());
+        let cursor = Cursor::new(&self.request.raw);
+        let mut selectors = self.client.format.iter().flat_map(FieldMapping::selectors);
+        let sent = selectors.find(|s| s.one(&cursor).is_some()).map(|s| s.param(&cursor));
         let parent = sent.as_deref().and_then(|param| param.rsplit_once('.'));
         parent.map_or("format", |(parent, _)| parent).to_owned()
     }
 
-    /// Top-level fields that the client's dialect does not know.
-    fn members(&mut self, view: &mut Tree) -> Result<(), Fault> {
-        let extra = view.get("extra").and_then(Tree::as_map).unwrap_or(&[]).to_vec();
+    /// Top-level members that the client's dialect does not know. Returns those to forward.
+    fn members(&mut self) -> Result<Vec<(Arc<str>, Tree)>, Fault> {
         let mut forwarded = Vec::new();
-        for (name, value) in extra {
-            if value.is_null() || self.template.reads.member(&name) {
+        for (name, value) in self.request.extra.as_map().unwrap_or(&[]) {
+            if value.is_null() || self.template.reads.member(name) {
                 continue;
             }
             match self.capabilities.unknown_fields {
-                OnUnsupported::Forward => forwarded.push((name, value)),
+                OnUnsupported::Forward => forwarded.push((name.clone(), value.clone())),
                 action => self.drop_or_reject(action, name.to_string(), &format!("`{name}`"))?,
             }
         }
-        view.insert("forwarded", Tree::Map(forwarded));
-        Ok(())
+        Ok(forwarded)
     }
 
     /// Unknown nested fields of objects that the dialect reads in part.
     fn inner_members(&mut self) -> Result<(), Fault> {
-        let null = Tree::Null;
-        let cursor = Cursor::new(&null);
-        let scalars = self.client.scalars.iter().filter(|r| OPTIONAL_FIELDS.contains(&r.field.name));
-        let selectors = scalars.chain(&self.client.format).flat_map(FieldMapping::selectors);
-        let read: Vec<Vec<String>> =
-            selectors.map(|s| s.param(&cursor).split('.').map(str::to_owned).collect()).collect();
-        for (member, value) in self.raw.and_then(Tree::as_map).unwrap_or(&[]) {
-            let here: Vec<&[String]> = read.iter().filter(|p| p[0] == **member).map(Vec::as_slice).collect();
-            if here.is_empty() || here.iter().any(|path| path.len() == 1) {
+        let objects = self.request.raw.as_map().unwrap_or(&[]).iter();
+        for (member, inner) in objects.filter_map(|(member, value)| Some((member, value.as_map()?))) {
+            let read = self.paths_read_in(member);
+            if read.is_empty() || read.iter().any(|path| path.is_empty()) {
                 continue;
             }
-            for (name, value) in value.as_map().unwrap_or(&[]) {
-                let known = here.iter().any(|path| path[1] == **name) || self.template.reads.nested(member, name);
+            for (name, value) in inner {
+                let known = read.iter().any(|path| path == &**name) || self.template.reads.nested(member, name);
                 if !value.is_null() && !known {
                     // A nested field cannot be forwarded without its object.
-                    let action = if self.capabilities.unknown_fields == OnUnsupported::Reject {
-                        OnUnsupported::Reject
-                    } else {
-                        OnUnsupported::Drop
+                    let action = match self.capabilities.unknown_fields {
+                        OnUnsupported::Reject => OnUnsupported::Reject,
+                        _ => OnUnsupported::Drop,
                     };
                     self.drop_or_reject(action, format!("{member}.{name}"), &format!("`{member}.{name}`"))?;
                 }
@@ -302,47 +289,69 @@ impl RequestAdapter<'_> {
         }
         Ok(())
     }
+
+    /// The names that the dialect reads in a top-level member; an empty name if it reads the whole member.
+    fn paths_read_in(&self, member: &str) -> Vec<String> {
+        let cursor = Cursor::new(&Tree::Null);
+        let scalars = self.client.scalars.iter().filter(|read| OPTIONAL_FIELDS.contains(&read.field.name));
+        let selectors = scalars.chain(&self.client.format).flat_map(FieldMapping::selectors);
+        let paths = selectors.map(|selector| selector.param(&cursor));
+        let in_member = paths.filter_map(|path| {
+            let mut steps = path.split('.');
+            (steps.next() == Some(member)).then(|| steps.next().unwrap_or_default().to_owned())
+        });
+        in_member.collect()
+    }
 }
 
 /// The name of the answer tool if the client's format has none.
 const DEFAULT_ANSWER_TOOL: &str = "answer";
 
-/// Whether a value requests anything that differs from the default.
-fn has_effect(scalar: &str, value: &Tree) -> bool {
-    match scalar {
-        "n" => value.as_u64().is_some_and(|n| n > 1),
-        "parallel_tool_calls" => value.as_bool() == Some(false),
-        "tool_choice" => !matches!(text_field(value, "mode"), "" | "auto"),
-        "format" => !matches!(text_field(value, "kind"), "" | "text"),
-        _ => match value {
-            Tree::Null => false,
-            Tree::List(items) => !items.is_empty(),
-            Tree::Map(members) => !members.is_empty(),
-            _ => true,
+/// Whether a field requests anything that differs from the default.
+fn has_effect(field: &str, request: &TurnRequest, content: &RequestContent) -> bool {
+    match field {
+        "n" => request.n > 1,
+        "parallel_tool_calls" => request.scalar(field).and_then(Tree::as_bool) == Some(false),
+        "tools" => !content.tools.is_empty(),
+        "tool_choice" => {
+            let mode = content.tool_choice.as_ref().and_then(|choice| choice.mode);
+            mode.is_some_and(|mode| mode != ChoiceMode::Auto)
+        }
+        "format" => {
+            let kind = content.format.as_ref().and_then(|format| format.kind);
+            kind.is_some_and(|kind| kind != FormatKind::Text)
+        }
+        _ => match request.scalar(field) {
+            None | Some(Tree::Null) => false,
+            Some(Tree::List(items)) => !items.is_empty(),
+            Some(Tree::Map(members)) => !members.is_empty(),
+            Some(_) => true,
         },
     }
 }
 
 /// Merges the leading system and developer messages into one.
-fn merge_system_messages(items: &mut Vec<Tree>) {
-    let leading = items.iter().take_while(|i| is_leading_instruction(i)).count();
+fn merge_system_messages(items: &mut Vec<Arc<RequestItem>>) {
+    let leading = items.iter().take_while(|item| item.is_instruction()).count();
     if leading < 2 {
         return;
     }
-    let text = items[..leading].iter().map(|i| text_field(i, "text")).collect::<Vec<_>>().join("\n\n");
-    let all: Vec<Tree> = items[..leading].iter().flat_map(|i| list(i, "parts")).cloned().collect();
-    let parts = match all.iter().all(|p| text_field(p, "type") == "text") {
-        true => vec![Tree::map([("type", Tree::from("text")), ("text", Tree::from(text.as_str()))])],
-        false => all,
+    let contents: Vec<&Content> = items[..leading].iter().filter_map(|item| item.content()).collect();
+    let text = contents.iter().map(|content| content.text()).collect::<Vec<_>>().join("\n\n");
+    let content = match contents.iter().all(|content| content.is_plain()) {
+        true => Content::from(text),
+        false => Content {
+            parts: contents.iter().flat_map(|content| &content.parts).cloned().collect(),
+            merged_text: Some(text),
+        },
     };
-    let mut merged = items[0].clone();
-    merged.insert("text", Tree::from(text));
-    merged.insert("parts", Tree::from(parts));
-    items.splice(..leading, [merged]);
+    items.drain(1..leading);
+    let role = items[0].message_role().map(str::to_owned);
+    items[0] = Arc::new(RequestItem::Message { role, content });
 }
 
 /// A custom tool as a function with one string parameter.
-fn wrap_tool(tool: &Tree) -> Tree {
+fn wrap_tool(tool: &Tool) -> Tool {
     let text = Tree::map([("type", Tree::from("string"))]);
     let parameters = Tree::map([
         ("type", Tree::from("object")),
@@ -350,29 +359,18 @@ fn wrap_tool(tool: &Tree) -> Tree {
         ("required", Tree::from(vec![Tree::from(WRAPPED_INPUT)])),
         ("additionalProperties", Tree::from(false)),
     ]);
-    let mut tool = tool.clone();
-    tool.insert("kind", Tree::from("function"));
-    tool.insert("parameters", parameters);
-    tool
+    Tool { kind: Some(ToolKind::Function), parameters: Some(parameters), ..tool.clone() }
 }
 
-fn map_roles(view: &mut Tree, name: &str, capabilities: &Capabilities) {
-    let Tree::Map(fields) = view else { return };
-    let Some((_, Tree::List(messages))) = fields.iter_mut().find(|(k, _)| &**k == name) else { return };
-    for message in messages {
-        let role = text_field(message, "role");
-        let mapped = capabilities.role(role);
-        if mapped != role {
-            let mapped = Tree::from(mapped);
-            message.insert("role", mapped);
+/// Makes a call of a custom tool, or its result, one of such a function.
+fn wrap_call(item: &mut RequestItem) {
+    match item {
+        RequestItem::Call { call } => {
+            let arguments = call.arguments.take().unwrap_or_default();
+            call.arguments = Some(Tree::map([(WRAPPED_INPUT, Tree::from(arguments))]).to_json());
+            (call.tool.kind, call.input) = (Some(CallKind::Function), Derived::default());
         }
+        RequestItem::Result { tool, .. } => tool.0.kind = Some(CallKind::Function),
+        RequestItem::Message { .. } | RequestItem::Reasoning { .. } | RequestItem::Other { .. } => {}
     }
-}
-
-fn list<'t>(tree: &'t Tree, key: &str) -> &'t [Tree] {
-    tree.get(key).and_then(Tree::as_list).unwrap_or(&[])
-}
-
-fn text_field<'t>(tree: &'t Tree, key: &str) -> &'t str {
-    tree.get(key).and_then(Tree::as_str).unwrap_or_default()
 }

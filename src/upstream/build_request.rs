@@ -3,7 +3,7 @@
 use super::adapt_request::{AdaptedRequest, adapt};
 use super::secrets::Secret;
 use crate::domain::variables::{self, Record};
-use crate::domain::{Fault, FaultKind, Tree, TurnRequest};
+use crate::domain::{Fault, FaultKind, ToolAliases, Tree, TurnRequest};
 use crate::engine::render;
 use crate::engine::render::{RenderError, Scope};
 use crate::mapping::config::backend_address::BackendAddress;
@@ -13,6 +13,7 @@ use crate::mapping::config::dialect_request::RequestPlan;
 use crate::mapping::grammar::notation::AnyValue;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
+use std::sync::Arc;
 
 /// The HTTP request, and what is needed to decode its response.
 pub struct PreparedRequest {
@@ -21,8 +22,7 @@ pub struct PreparedRequest {
     pub headers: HeaderMap,
     pub body: Vec<u8>,
     pub dropped: Vec<String>,
-    pub wrapped_tools: Vec<String>,
-    pub answer_tool: Option<String>,
+    pub tool_aliases: ToolAliases,
 }
 
 /// Characters that a path segment may contain unescaped; all others are escaped, the slash too.
@@ -35,32 +35,26 @@ pub fn prepare(
     request: &TurnRequest,
     client: &RequestPlan,
 ) -> Result<PreparedRequest, Fault> {
-    let AdaptedRequest { request, mut dropped, wrapped_tools, answer_tool } =
-        adapt(request, template, &address.capabilities, client)?;
-    let stream = match address.capabilities.stream {
+    let capabilities = &address.capabilities;
+    let AdaptedRequest { content, forwarded, mut dropped, tool_aliases } =
+        adapt(request, template, capabilities, client)?;
+    let stream = match capabilities.stream {
         StreamMode::Always => true,
         StreamMode::Never => false,
         StreamMode::AsRequested => request.stream,
     };
     let upstream = Record::Upstream(&stream);
-    let scope = Scope::request(&request).set(variables::UPSTREAM, upstream);
+    let adapted = Record::Request(request, &content, &capabilities.role_map);
+    let scope = Scope::default().set(variables::REQUEST, adapted).set(variables::UPSTREAM, upstream);
     let mut body = render(render::render(&template.body, &scope, &template.pool))?;
     template.merge_adjacent.iter().for_each(|plan| merge_adjacent(&mut body, plan));
-    let body = apply_field_edits(body, &request.view, &address.capabilities.fields, &mut dropped)?;
-    let path = path(template, &request, upstream)?;
+    let body = apply_field_edits(body, forwarded, &capabilities.fields, &mut dropped)?;
+    let path = path(template, request, upstream)?;
     let method = reqwest::Method::from_bytes(template.method.as_bytes()).unwrap_or(reqwest::Method::POST);
     let headers = headers(template, &scope, key, stream)?;
     let mut bytes = Vec::new();
     body.write(&mut bytes);
-    Ok(PreparedRequest {
-        method,
-        url: format!("{}{path}", address.url),
-        headers,
-        body: bytes,
-        dropped,
-        wrapped_tools,
-        answer_tool,
-    })
+    Ok(PreparedRequest { method, url: format!("{}{path}", address.url), headers, body: bytes, dropped, tool_aliases })
 }
 
 fn path(template: &RequestTemplate, request: &TurnRequest, upstream: Record) -> Result<String, Fault> {
@@ -155,16 +149,16 @@ fn flatten(tree: Tree) -> Vec<Tree> {
     }
 }
 
-/// Applies the configured `fields:` edits to the body: they have the last word.
+/// Adds the forwarded members to the body and applies the configured `fields:` edits: they have the last word.
 fn apply_field_edits(
     mut body: Tree,
-    view: &Tree,
+    forwarded: Vec<(Arc<str>, Tree)>,
     edits: &FieldEdits,
     dropped: &mut Vec<String>,
 ) -> Result<Tree, Fault> {
-    for (name, value) in view.get("forwarded").and_then(Tree::as_map).unwrap_or(&[]) {
-        if body.get(name).is_none() {
-            body.insert(name.clone(), value.clone());
+    for (name, value) in forwarded {
+        if body.get(&name).is_none() {
+            body.insert(name, value);
         }
     }
     if let Some(name) = edits.reject.iter().find(|name| body.get(name).is_some()) {

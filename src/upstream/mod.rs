@@ -149,8 +149,7 @@ fn start_http(
     };
     let mut prepared = build_request::prepare(template, address, key.as_ref(), request, client)?;
     let dropped = std::mem::take(&mut prepared.dropped);
-    let tool_aliases =
-        ToolAliases { custom: std::mem::take(&mut prepared.wrapped_tools), answer: prepared.answer_tool.take() };
+    let tool_aliases = std::mem::take(&mut prepared.tool_aliases);
     let http_client = client_pool.client(address).map_err(|why| {
         tracing::error!(reason = why, "the HTTP client could not be created");
         Fault::new(FaultKind::Internal, "the gateway could not create an HTTP client")

@@ -4,6 +4,7 @@ use super::difference_source::first_violation;
 use super::test_case::TestCase;
 use super::trace::{RawEvent, TraceDetail, TraceEntry, TraceRecorder, describe_raw};
 use crate::diagnostics::Span;
+use crate::domain::variables::{Record, Value};
 use crate::domain::{Fault, Tree, TurnRequest};
 use crate::engine::decode;
 use crate::engine::pipeline::{Pipeline, ResponseMode, TurnSpec, Violation, lock};
@@ -73,7 +74,7 @@ pub fn run(case: &TestCase) -> TestOutcome {
             return outcome;
         }
     };
-    outcome.request = Some(test_turn.request.view.clone());
+    outcome.request = Some(Value::from(Record::request(&test_turn.request)).to_tree());
     if let Some(script) = &case.script {
         match script_step::select_transcript(script, &test_turn.request) {
             Ok((transcript, _)) => outcome.plays = Some(transcript.name.clone()),
@@ -99,7 +100,7 @@ impl TestCase {
         let Some(dialect) = &self.dialect else { return Ok(None) };
         let request = match &self.request {
             None => TurnRequest::minimal("test", true),
-            Some(body) => request::read_tree(&dialect.request, body)?,
+            Some(body) => request::read_tree(&dialect.request, body.clone())?,
         };
         Ok(Some(TestTurn {
             backend: self.backend.clone(),

@@ -66,9 +66,7 @@ fn replay(
     mode: ResponseMode,
 ) -> Option<(Fault, Option<Violation>)> {
     let first = Arc::new(Mutex::new(FirstViolation::default()));
-    let mut view = TurnRequest::minimal("replay", mode == ResponseMode::Stream).view;
-    view.insert("usage", true.into());
-    let request = Arc::new(TurnRequest::new(view));
+    let request = Arc::new(TurnRequest::synthetic("replay", mode == ResponseMode::Stream, true, 1));
     let spec = test_turn_spec(plan.backend(&transcript.backend)?, dialect, request, mode);
     let mut pipeline = Pipeline::new(spec).with_observer(Box::new(first.clone()));
     pipeline.replay(transcript.lines.iter().map(|l| &l.event), 0);

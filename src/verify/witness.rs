@@ -187,10 +187,8 @@ fn run_turn(
     attempts: &Arc<Mutex<Attempts>>,
 ) {
     for mode in [ResponseMode::Stream, ResponseMode::Body] {
-        let mut view = TurnRequest::minimal("witness", mode == ResponseMode::Stream).view;
-        view.insert("usage", Tree::from(turn.usage));
-        view.insert("n", Tree::from(turn.choices as i64));
-        let request = Arc::new(TurnRequest::new(view));
+        let stream = mode == ResponseMode::Stream;
+        let request = Arc::new(TurnRequest::synthetic("witness", stream, turn.usage, turn.choices));
         let spec = TurnSpec {
             validation: Validation::Report,
             now_ms: 1_767_225_600_000,

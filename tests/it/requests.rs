@@ -5,7 +5,8 @@
 //! differ: review the diff before you commit it.
 
 use crate::support::replay::{self, LoadedSet};
-use reframe::testing::domain::{Fault, Tree};
+use reframe::testing::domain::variables::{Record, Value};
+use reframe::testing::domain::{Fault, RoleNames, Tree, TurnRequest};
 use reframe::testing::engine::request;
 use reframe::testing::mapping::SourceFile;
 use reframe::testing::reload::embedded;
@@ -76,7 +77,8 @@ fn prepared_request(backend: &str, dialect: &str, body: &Tree) -> Tree {
     let backend = set.plan.gateway.backends.iter().find(|b| b.name == backend).expect("a backend of gateway.yaml");
     let (template, address) = (backend.plan.request_template.as_ref().unwrap(), backend.address.as_ref().unwrap());
     let key = Secret::new("KEY");
-    let prepared = request::read_tree(client, body).and_then(|r| prepare(template, address, key.as_ref(), &r, client));
+    let prepared = request::read_tree(client, body.clone());
+    let prepared = prepared.and_then(|r| prepare(template, address, key.as_ref(), &r, client));
     let sent = match prepared {
         Ok(sent) => sent,
         Err(fault) => return Tree::map([("fault", fault_tree(&fault))]),
@@ -89,7 +91,7 @@ fn prepared_request(backend: &str, dialect: &str, body: &Tree) -> Tree {
         ("headers", Tree::map(template.headers.iter().map(|(name, _)| (name.as_str(), header(name))))),
         ("body", Tree::parse(&sent.body).unwrap()),
         ("dropped", texts(&sent.dropped)),
-        ("wrapped", texts(&sent.wrapped_tools)),
+        ("wrapped", texts(&sent.tool_aliases.custom)),
     ])
 }
 
@@ -359,4 +361,72 @@ fn without_a_key_no_key_header_is_sent() {
             assert!(!sent.headers.contains_key(secret), "{name}: {secret}");
         }
     }
+}
+
+const CALLING: &str = r#"{"model":"m","messages":[
+    {"role":"system","content":"a"},
+    {"role":"developer","content":"b"},
+    {"role":"assistant","content":null,"tool_calls":[
+        {"id":"1","type":"function","function":{"name":"f","arguments":"{\"x\":1}"}}]},
+    {"role":"tool","tool_call_id":"1","content":"c"},
+    {"role":"user","content":"d"}]}"#;
+
+fn read_chat(body: &str) -> TurnRequest {
+    request::read(&set().plan.dialect("chat", Some("openai")).unwrap().request, body.as_bytes()).unwrap()
+}
+
+/// The value of a path, as an expression reads it.
+fn value<'a>(request: Record<'a>, path: &str) -> Value<'a> {
+    path.split('.').fold(Value::from(request), |value, name| value.field(name))
+}
+
+/// The addresses of the views that were built: messages, instructions, and the input of the call.
+fn built_views(request: &TurnRequest) -> Vec<usize> {
+    let views = &request.content.views;
+    let messages = views.messages.get().map(|ranges| ranges.as_ptr().addr());
+    let instructions = views.instructions.get().map(|text| text.as_ptr().addr());
+    let calls = request.content.items().iter().filter_map(|item| item.call());
+    let inputs = calls.filter_map(|call| call.input.0.get()).map(|input| input.as_map().unwrap().as_ptr().addr());
+    messages.into_iter().chain(instructions).chain(inputs).collect()
+}
+
+#[test]
+fn a_view_of_a_request_is_built_when_it_is_read_and_only_once() {
+    let request = read_chat(CALLING);
+    let client = Record::request(&request);
+    for path in ["model", "items", "history", "last.text", "last_user_parts", "last_user_text", "tools", "extra", "raw"]
+    {
+        value(client, path);
+        assert_eq!(built_views(&request).len(), 0, "{path}");
+    }
+    for (count, path) in [(1, "messages"), (1, "conversation"), (2, "instructions")] {
+        value(client, path);
+        assert_eq!(built_views(&request).len(), count, "{path}");
+    }
+    let call = value(client, "items").elements()[2].clone();
+    call.field("arguments");
+    assert_eq!(built_views(&request).len(), 2);
+    assert_eq!(call.field("input").to_tree(), Tree::map([("x", Tree::from(1i64))]));
+    let built = built_views(&request);
+    assert_eq!(built.len(), 3);
+    call.field("input");
+    for path in ["messages", "conversation", "instructions"] {
+        value(client, path);
+    }
+    assert_eq!(built_views(&request), built);
+}
+
+#[test]
+fn a_backend_reads_its_own_roles_everywhere() {
+    let request = read_chat(CALLING);
+    let roles = ["user", "assistant", "tool"].map(|role| (role.to_owned(), format!("my_{role}")));
+    let roles = RoleNames(roles.to_vec());
+    let adapted = Record::Request(&request, &request.content, &roles);
+    assert_eq!(value(adapted, "last.role").to_tree().as_str(), Some("my_user"));
+    let roles_of = |list: &str| -> Vec<Tree> {
+        value(adapted, list).elements().iter().map(|element| element.field("role").to_tree()).collect()
+    };
+    let [calls, results, user] = ["my_assistant", "my_tool", "my_user"].map(Tree::from);
+    assert_eq!(roles_of("conversation"), [calls, results, user.clone()]);
+    assert_eq!(roles_of("items")[4], user);
 }

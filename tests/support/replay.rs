@@ -70,7 +70,7 @@ impl LoadedSet {
         body: &Tree,
     ) -> Result<TurnSpec, (u16, Tree)> {
         let dialect = self.plan.dialect(dialect, Some(profile)).expect("a dialect under this profile").clone();
-        let request = request::read_tree(&dialect.request, body)
+        let request = request::read_tree(&dialect.request, body.clone())
             .map_err(|fault| (fault.status(), encode::error(&dialect, &fault).unwrap()))?;
         Ok(TurnSpec {
             backend: self.plan.backend(&transcript.backend).expect("the transcript's backend").clone(),

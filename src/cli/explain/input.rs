@@ -96,7 +96,7 @@ fn test_input<'p>(case: &TestCase, args: &ExplainArgs, plan: &'p Plan) -> Result
     }
     let request = match &case.request {
         None => TurnRequest::minimal("test", true),
-        Some(body) => request::read_tree(&target.dialect.request, body)
+        Some(body) => request::read_tree(&target.dialect.request, body.clone())
             .map_err(|fault| format!("error: the test \"{}\" rejects its request: {}", case.name, fault.message))?,
     };
     let test_turn = TestTurn {
@@ -160,7 +160,7 @@ fn request(transcript: &Path, dialect: &DialectPlan) -> Result<TurnRequest, Stri
     let body = Tree::parse(text.as_bytes()).map_err(|e| show(e.to_string()))?;
     // The file may have one body per dialect.
     let body = body.get(&dialect.name).unwrap_or(&body);
-    request::read_tree(&dialect.request, body).map_err(|f: Fault| show(f.message))
+    request::read_tree(&dialect.request, body.clone()).map_err(|f: Fault| show(f.message))
 }
 
 fn name_list(names: &[&str]) -> String {

@@ -2,6 +2,7 @@
 
 use crate::diagnostics::did_you_mean;
 use crate::domain::Fault;
+use crate::domain::variables::{Record, Value};
 use crate::engine::script_step;
 use crate::mapping::Plan;
 use crate::verify;
@@ -36,7 +37,8 @@ fn explain_request(case: &TestCase) -> Option<String> {
         Ok(test_turn) => test_turn?,
         Err(fault) => return Some(format!("`{}` rejects this request: {}\n", dialect.name, fault_summary(&fault))),
     };
-    let mut text = format!("`{}` parses this request as\n{}\n", dialect.name, test_turn.request.view.to_json_pretty());
+    let request = Value::from(Record::request(&test_turn.request)).to_tree();
+    let mut text = format!("`{}` parses this request as\n{}\n", dialect.name, request.to_json_pretty());
     if let Some(script) = &case.script {
         text.push_str(&match script_step::select_transcript(script, &test_turn.request) {
             Ok((transcript, _)) => format!("\nthe script `{}` plays `{}`\n", script.name, transcript.name),

@@ -6,6 +6,7 @@ mod fields;
 mod request;
 
 pub use super::event::EVENTS;
+pub use super::request_item::{ITEMS, PARTS};
 pub use capture::{
     DeltaKind, ItemFacts, ItemRef, OBSERVATIONS, Observation, ObservationKind, ObservedItem, ObservedPart, ObservedText,
 };
@@ -107,6 +108,11 @@ macro_rules! emissions {
         };
 
         impl $name {
+            #[allow(dead_code, reason = "not every enum needs every function")]
+            pub fn kind(&self) -> $kind {
+                match self { $($name::$variant { .. } => $kind::$variant),* }
+            }
+
             /// `None` if a required field is absent.
             pub fn from_emission(name: &str, mut fields: $crate::domain::emit::EmittedFields) -> Option<$name> {
                 use $crate::domain::emit::{EmitField, field_name};

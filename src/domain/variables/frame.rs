@@ -41,7 +41,7 @@ const fn variable(
 /// All of them except `policy`.
 const FRAME_VARIABLES: &[FrameVariable] = &[
     variable(TURN, From(Subject::Turn), |cx| Record::Turn(cx.state).into()),
-    variable(REQUEST, From(Subject::Turn), |cx| (&cx.request.view).into()),
+    variable(REQUEST, From(Subject::Turn), |cx| Record::request(cx.request).into()),
     variable(("seq", T::Int), From(Subject::Turn), |cx| cx.seq.into()),
     variable(FRAME, From(Subject::Turn), |cx| cx.frame.into()),
     variable(("choice", T::Record(R::Choice)), From(Subject::Choice), |cx| {

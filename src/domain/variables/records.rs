@@ -1,31 +1,28 @@
 //! The records that variables consist of. Each field is declared once: its name, its type and how its value is read.
 
 use super::{Value, Variable, VariableType as T};
-use crate::domain::{
-    AnnotationKind, Choice, Fault, FaultKind, Finish, Item, ItemKind, ItemState, Part, PartAnnotation, PartKind,
-    TurnState, Usage,
+use crate::domain::request_item::{
+    ChoiceMode, Content, ContentPart as P, ContentPartType, Format, FormatKind, RequestCall, RequestItem as I,
+    RequestItemType, Tool, ToolChoice, ToolKind,
 };
+use crate::domain::{
+    AnnotationKind, CallKind, Choice, Fault, FaultKind, Finish, Item, ItemKind, ItemState, Part, PartAnnotation,
+    PartKind, RequestContent, RoleNames, TurnRequest, TurnState, Usage,
+};
+use std::sync::Arc;
 
-/// Declares the records. Those of `typed` are read from a Rust type, with an expression for each field. Those of `json`
-/// are JSON objects; a field is the member of the same name.
+/// Declares the records: each is read from a Rust type, with an expression for each field.
 macro_rules! records {
-    (
-        typed {$(
-            $(#[$typed_doc:meta])*
-            $typed:ident($($subject:ident: $subject_type:ty),+) {
-                $($field:ident: $field_type:expr => $value:expr;)*
-            }
-        )*}
-        json {$(
-            $(#[$json_doc:meta])*
-            $json:ident { $($member:ident: $member_type:expr;)* }
-        )*}
-    ) => {
+    ($(
+        $(#[$doc:meta])*
+        $record:ident($($subject:ident: $subject_type:ty),+) {
+            $($field:ident: $field_type:expr => $value:expr;)*
+        }
+    )*) => {
         /// A record with named fields.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum RecordType {
-            $($(#[$typed_doc])* $typed,)*
-            $($(#[$json_doc])* $json,)*
+            $($(#[$doc])* $record,)*
             /// Any JSON object: all field names are allowed.
             Untyped,
         }
@@ -34,24 +31,23 @@ macro_rules! records {
             /// `None`: all field names are allowed.
             pub fn fields(self) -> Option<&'static [Variable]> {
                 match self {
-                    $(RecordType::$typed => Some(&[$((stringify!($field), $field_type)),*]),)*
-                    $(RecordType::$json => Some(&[$((stringify!($member), $member_type)),*]),)*
+                    $(RecordType::$record => Some(&[$((stringify!($field), $field_type)),*]),)*
                     RecordType::Untyped => None,
                 }
             }
         }
 
-        /// The value of a record that is read from a Rust type.
+        /// The value of a record.
         #[derive(Clone, Copy, Debug)]
         pub enum Record<'a> {
-            $($(#[$typed_doc])* $typed($(&'a $subject_type),+),)*
+            $($(#[$doc])* $record($(&'a $subject_type),+),)*
         }
 
         impl<'a> Record<'a> {
             /// The loader has checked the name.
             pub fn field(self, name: &str) -> Value<'a> {
                 match self {
-                    $(Record::$typed($($subject),+) => match name {
+                    $(Record::$record($($subject),+) => match name {
                         $(stringify!($field) => Value::from($value),)*
                         _ => Value::Null,
                     },)*
@@ -61,7 +57,7 @@ macro_rules! records {
             /// All fields, with their values.
             pub fn fields(self) -> impl Iterator<Item = (&'static str, Value<'a>)> {
                 let names = match self {
-                    $(Record::$typed(..) => RecordType::$typed.fields().unwrap_or_default(),)*
+                    $(Record::$record(..) => RecordType::$record.fields().unwrap_or_default(),)*
                 };
                 names.iter().map(move |(name, _)| (*name, self.field(name)))
             }
@@ -69,224 +65,251 @@ macro_rules! records {
     };
 }
 
+/// A field that only these variants have.
+macro_rules! field {
+    ($value:expr, $pattern:pat => $field:expr) => {
+        match $value {
+            $pattern => Some($field),
+            _ => None,
+        }
+    };
+}
+
 use RecordType as R;
 
 records! {
-    typed {
-        /// A model, for static routes.
-        Model(id: str, backend: str, created: i64) {
-            id: T::Text => id;
-            backend: T::Text => backend;
-            created: T::Int => *created;
-        }
-        /// This build of the gateway.
-        Build(version: str) {
-            version: T::Text => version;
-        }
-        /// Properties of the request to the backend.
-        Upstream(stream: bool) {
-            stream: T::Bool => *stream;
-        }
-        /// The API key of the backend.
-        Secret(key: str) {
-            key: T::Text => key;
-        }
-        Turn(turn: TurnState) {
-            id: T::Text => &turn.id;
-            created: T::Int => turn.created;
-            model: T::Text => &turn.model;
-            state: T::Enum(ItemState::NAMES) => turn.state().name();
-            finish: T::Enum(Finish::NAMES) => turn.finish.map(Finish::name);
-            choices: T::List(R::Choice) => Value::list(turn.choices.iter().map(|choice| Record::Choice(turn, choice)));
-            items: T::List(R::Item) => items_by_index(turn);
-            usage: T::Record(R::Usage) => turn.usage.as_ref().map(Record::Usage);
-            error: T::Record(R::Fault) => turn.error.as_ref().map(Record::Fault);
-            truncated: T::Bool => turn.finish.is_some_and(Finish::is_truncated);
-            // Seconds since 1970, once the turn has ended.
-            ended: T::Int => turn.ended;
-            elapsed_ms: T::Int => turn.elapsed_ms;
-            first_ms: T::Int => turn.first_output_ms;
-        }
-        Choice(turn: TurnState, choice: Choice) {
-            index: T::Int => choice.index;
-            items: T::List(R::Item) => Value::list(turn.items_of(choice.index).map(Record::Item));
-            text: T::Text => texts(turn, choice, &[PartKind::Text]);
-            refusal: T::Text => texts(turn, choice, &[PartKind::Refusal]);
-            // The text of the last message that has any.
-            last_text: T::Text => last_text(turn, choice);
-            // Text and refusals, in order of arrival.
-            content: T::Text => texts(turn, choice, &[PartKind::Text, PartKind::Refusal]);
-            thoughts: T::Text => texts(turn, choice, &[PartKind::Thought]);
-            summary: T::Text => {
-                let summaries = turn.items_of(choice.index).flat_map(|item| &item.summaries);
-                Value::joined(summaries.map(|part| part.text.as_str()))
-            };
-            calls: T::List(R::Item) => {
-                Value::list(turn.items_of(choice.index).filter(|item| item.is_call()).map(Record::Item))
-            };
-            annotations: T::List(R::Annotation) => {
-                Value::list(parts(turn, choice).flat_map(|part| &part.annotations).map(Record::Annotation))
-            };
-            logprobs: T::Json => Value::list(parts(turn, choice).flat_map(|part| &part.logprobs));
-            finish: T::Enum(Finish::NAMES) => choice.finish.map(Finish::name);
-        }
-        Item(item: Item) {
-            id: T::Text => &item.id;
-            index: T::Int => item.index;
-            ordinal: T::Int => item.ordinal;
-            kind: T::Enum(ItemKind::NAMES) => item.kind.name();
-            state: T::Enum(ItemState::NAMES) => item.state.name();
-            parts: T::List(R::Part) => Value::list(item.parts.iter().map(Record::Part));
-            summaries: T::List(R::Part) => Value::list(item.summaries.iter().map(Record::Part));
-            // A call has no parts, and no text.
-            text: T::Text => Value::joined(item.parts.iter().map(|part| part.text.as_str()));
-            encrypted: T::Text => item.encrypted.as_ref();
-            call_id: T::Text => &item.call_id;
-            name: T::Text => &item.name;
-            arguments: T::Text => &item.arguments;
-        }
-        Part(part: Part) {
-            index: T::Int => part.index;
-            kind: T::Enum(PartKind::NAMES) => part.kind.name();
-            text: T::Text => &part.text;
-            annotations: T::List(R::Annotation) => Value::list(part.annotations.iter().map(Record::Annotation));
-            logprobs: T::Json => Value::list(&part.logprobs);
-        }
-        Annotation(part: PartAnnotation) {
-            kind: T::Enum(AnnotationKind::NAMES) => part.annotation.kind.map(AnnotationKind::name);
-            url: T::Text => part.annotation.url.as_ref();
-            title: T::Text => part.annotation.title.as_ref();
-            file: T::Text => part.annotation.file.as_ref();
-            name: T::Text => part.annotation.name.as_ref();
-            start: T::Int => part.annotation.start;
-            end: T::Int => part.annotation.end;
-            // Characters of the choice before the part that contains the annotation.
-            shift: T::Int => part.shift;
-            index: T::Int => part.annotation.index;
-            value: T::Json => part.annotation.value.as_ref();
-        }
-        Usage(usage: Usage) {
-            input: T::Int => usage.input.unwrap_or(0);
-            output: T::Int => usage.output.unwrap_or(0);
-            total: T::Int => usage.total();
-            cached: T::Int => usage.cached;
-            cache_write: T::Int => usage.cache_write;
-            reasoning: T::Int => usage.reasoning;
-        }
-        Fault(fault: Fault) {
-            kind: T::Enum(FaultKind::NAMES) => fault.kind.name();
-            message: T::Text => &fault.message;
-            param: T::Text => fault.param.as_ref();
-            code: T::Text => fault.code.as_ref();
-            status: T::Int => fault.status();
-            retry_after: T::Int => fault.retry_after;
-        }
+    /// A model, for static routes.
+    Model(id: str, backend: str, created: i64) {
+        id: T::Text => id;
+        backend: T::Text => backend;
+        created: T::Int => *created;
     }
-    json {
-        Request {
-            model: T::Text;
-            stream: T::Bool;
-            usage: T::Bool;
-            n: T::Int;
-            max_tokens: T::Int;
-            temperature: T::Number;
-            top_p: T::Number;
-            stop: T::ScalarList;
-            seed: T::Int;
-            reasoning_effort: T::Text;
-            parallel_tool_calls: T::Bool;
-            metadata: T::Json;
-            user: T::Text;
-            previous_response_id: T::Text;
-            tool_choice: T::Record(R::ToolChoice);
-            format: T::Record(R::Format);
-            tools: T::List(R::Tool);
-            items: T::List(R::RequestItem);
-            messages: T::List(R::RequestMessage);
-            history: T::List(R::RequestItem);
-            last: T::Record(R::RequestItem);
-            last_user_parts: T::List(R::RequestPart);
-            last_user_text: T::Text;
-            instructions: T::Text;
-            // The messages after those in `instructions`.
-            conversation: T::List(R::RequestMessage);
-            extra: T::Json;
-            // The client's body as sent, for fields that are only echoed.
-            raw: T::Json;
-        }
-        RequestItem {
-            type: T::Enum(&["message", "call", "result", "reasoning", "other"]);
-            role: T::Text;
-            text: T::Text;
-            parts: T::List(R::RequestPart);
-            // Contains only text parts.
-            plain: T::Bool;
-            id: T::Text;
-            name: T::Text;
-            // Of a call or its result: function or custom. Of another item: the client's type.
-            kind: T::Text;
-            arguments: T::Text;
-            // The arguments as JSON, for backends that do not accept them as text.
-            input: T::Json;
-            call_id: T::Text;
-            failed: T::Bool;
-            summaries: T::ScalarList;
-            encrypted: T::Text;
-            raw: T::Json;
-        }
-        RequestMessage {
-            role: T::Text;
-            text: T::Text;
-            parts: T::List(R::RequestPart);
-            calls: T::List(R::RequestCall);
-            // Contains only text parts.
-            plain: T::Bool;
-            call_id: T::Text;
-            // The name of the call that this is the result of.
-            name: T::Text;
-            failed: T::Bool;
-        }
-        RequestCall {
-            id: T::Text;
-            name: T::Text;
-            kind: T::Text;
-            arguments: T::Text;
-            input: T::Json;
-        }
-        RequestPart {
-            type: T::Enum(&["text", "image", "file", "audio", "refusal"]);
-            text: T::Text;
-            url: T::Text;
-            detail: T::Text;
-            id: T::Text;
-            name: T::Text;
-            data: T::Text;
-            format: T::Text;
-            // Of a `data:` URL: the media type, and the bytes in base64.
-            media: T::Text;
-            base64: T::Text;
-        }
-        Tool {
-            kind: T::Text;
-            // The client's type of the tool.
-            type: T::Text;
-            name: T::Text;
-            description: T::Text;
-            parameters: T::Json;
-            strict: T::Bool;
-            raw: T::Json;
-        }
-        ToolChoice {
-            mode: T::Text;
-            name: T::Text;
-        }
-        Format {
-            kind: T::Text;
-            name: T::Text;
-            schema: T::Json;
-            strict: T::Bool;
-            description: T::Text;
-        }
+    /// This build of the gateway.
+    Build(version: str) {
+        version: T::Text => version;
+    }
+    /// Properties of the request to the backend.
+    Upstream(stream: bool) {
+        stream: T::Bool => *stream;
+    }
+    /// The API key of the backend.
+    Secret(key: str) {
+        key: T::Text => key;
+    }
+    Turn(turn: TurnState) {
+        id: T::Text => &turn.id;
+        created: T::Int => turn.created;
+        model: T::Text => &turn.model;
+        state: T::Enum(ItemState::NAMES) => turn.state().name();
+        finish: T::Enum(Finish::NAMES) => turn.finish.map(Finish::name);
+        choices: T::List(R::Choice) => Value::list(turn.choices.iter().map(|choice| Record::Choice(turn, choice)));
+        items: T::List(R::Item) => items_by_index(turn);
+        usage: T::Record(R::Usage) => turn.usage.as_ref().map(Record::Usage);
+        error: T::Record(R::Fault) => turn.error.as_ref().map(Record::Fault);
+        truncated: T::Bool => turn.finish.is_some_and(Finish::is_truncated);
+        // Seconds since 1970, once the turn has ended.
+        ended: T::Int => turn.ended;
+        elapsed_ms: T::Int => turn.elapsed_ms;
+        first_ms: T::Int => turn.first_output_ms;
+    }
+    Choice(turn: TurnState, choice: Choice) {
+        index: T::Int => choice.index;
+        items: T::List(R::Item) => Value::list(turn.items_of(choice.index).map(Record::Item));
+        text: T::Text => texts(turn, choice, &[PartKind::Text]);
+        refusal: T::Text => texts(turn, choice, &[PartKind::Refusal]);
+        // The text of the last message that has any.
+        last_text: T::Text => last_text(turn, choice);
+        // Text and refusals, in order of arrival.
+        content: T::Text => texts(turn, choice, &[PartKind::Text, PartKind::Refusal]);
+        thoughts: T::Text => texts(turn, choice, &[PartKind::Thought]);
+        summary: T::Text => {
+            let summaries = turn.items_of(choice.index).flat_map(|item| &item.summaries);
+            Value::joined(summaries.map(|part| part.text.as_str()))
+        };
+        calls: T::List(R::Item) => {
+            Value::list(turn.items_of(choice.index).filter(|item| item.is_call()).map(Record::Item))
+        };
+        annotations: T::List(R::Annotation) => {
+            Value::list(parts(turn, choice).flat_map(|part| &part.annotations).map(Record::Annotation))
+        };
+        logprobs: T::Json => Value::list(parts(turn, choice).flat_map(|part| &part.logprobs));
+        finish: T::Enum(Finish::NAMES) => choice.finish.map(Finish::name);
+    }
+    Item(item: Item) {
+        id: T::Text => &item.id;
+        index: T::Int => item.index;
+        ordinal: T::Int => item.ordinal;
+        kind: T::Enum(ItemKind::NAMES) => item.kind.name();
+        state: T::Enum(ItemState::NAMES) => item.state.name();
+        parts: T::List(R::Part) => Value::list(item.parts.iter().map(Record::Part));
+        summaries: T::List(R::Part) => Value::list(item.summaries.iter().map(Record::Part));
+        // A call has no parts, and no text.
+        text: T::Text => Value::joined(item.parts.iter().map(|part| part.text.as_str()));
+        encrypted: T::Text => item.encrypted.as_ref();
+        call_id: T::Text => &item.call_id;
+        name: T::Text => &item.name;
+        arguments: T::Text => &item.arguments;
+    }
+    Part(part: Part) {
+        index: T::Int => part.index;
+        kind: T::Enum(PartKind::NAMES) => part.kind.name();
+        text: T::Text => &part.text;
+        annotations: T::List(R::Annotation) => Value::list(part.annotations.iter().map(Record::Annotation));
+        logprobs: T::Json => Value::list(&part.logprobs);
+    }
+    Annotation(part: PartAnnotation) {
+        kind: T::Enum(AnnotationKind::NAMES) => part.annotation.kind.map(AnnotationKind::name);
+        url: T::Text => part.annotation.url.as_ref();
+        title: T::Text => part.annotation.title.as_ref();
+        file: T::Text => part.annotation.file.as_ref();
+        name: T::Text => part.annotation.name.as_ref();
+        start: T::Int => part.annotation.start;
+        end: T::Int => part.annotation.end;
+        // Characters of the choice before the part that contains the annotation.
+        shift: T::Int => part.shift;
+        index: T::Int => part.annotation.index;
+        value: T::Json => part.annotation.value.as_ref();
+    }
+    Usage(usage: Usage) {
+        input: T::Int => usage.input.unwrap_or(0);
+        output: T::Int => usage.output.unwrap_or(0);
+        total: T::Int => usage.total();
+        cached: T::Int => usage.cached;
+        cache_write: T::Int => usage.cache_write;
+        reasoning: T::Int => usage.reasoning;
+    }
+    Fault(fault: Fault) {
+        kind: T::Enum(FaultKind::NAMES) => fault.kind.name();
+        message: T::Text => &fault.message;
+        param: T::Text => fault.param.as_ref();
+        code: T::Text => fault.code.as_ref();
+        status: T::Int => fault.status();
+        retry_after: T::Int => fault.retry_after;
+    }
+    Request(request: TurnRequest, content: RequestContent, roles: RoleNames) {
+        model: T::Text => request.scalar("model");
+        stream: T::Bool => request.scalar("stream");
+        usage: T::Bool => request.scalar("usage");
+        n: T::Int => request.scalar("n");
+        max_tokens: T::Int => request.scalar("max_tokens");
+        temperature: T::Number => request.scalar("temperature");
+        top_p: T::Number => request.scalar("top_p");
+        stop: T::ScalarList => request.scalar("stop");
+        seed: T::Int => request.scalar("seed");
+        reasoning_effort: T::Text => request.scalar("reasoning_effort");
+        parallel_tool_calls: T::Bool => request.scalar("parallel_tool_calls");
+        metadata: T::Json => request.scalar("metadata");
+        user: T::Text => request.scalar("user");
+        previous_response_id: T::Text => request.scalar("previous_response_id");
+        tool_choice: T::Record(R::ToolChoice) => content.tool_choice.as_ref().map(Record::ToolChoice);
+        format: T::Record(R::Format) => content.format.as_ref().map(Record::Format);
+        tools: T::List(R::Tool) => Value::list(content.tools.iter().map(|tool| Record::Tool(tool)));
+        items: T::List(R::RequestItem) => request_items(roles, content.items());
+        messages: T::List(R::RequestMessage) => request_messages(roles, content.messages());
+        history: T::List(R::RequestItem) => request_items(roles, content.history());
+        last: T::Record(R::RequestItem) => content.items().last().map(|item| Record::RequestItem(roles, item));
+        last_user_parts: T::List(R::RequestPart) => request_parts(content.last_user_parts());
+        last_user_text: T::Text => content.last_user_text();
+        instructions: T::Text => content.instructions();
+        // The messages after those in `instructions`.
+        conversation: T::List(R::RequestMessage) => request_messages(roles, content.conversation());
+        extra: T::Json => &request.extra;
+        // The client's body as sent, for fields that are only echoed.
+        raw: T::Json => &request.raw;
+    }
+    RequestItem(roles: RoleNames, item: I) {
+        type: T::Enum(RequestItemType::NAMES) => item.kind().name();
+        role: T::Text => field!(item, I::Message { role, .. } => role.as_ref().map(|role| roles.map(role)));
+        text: T::Text => item.content().map(Content::text);
+        parts: T::List(R::RequestPart) => item.content().map(|content| request_parts(&content.parts));
+        // Contains only text parts.
+        plain: T::Bool => item.content().map(Content::is_plain);
+        id: T::Text => {
+            field!(item, I::Call { call: RequestCall { id, .. } } | I::Reasoning { id, .. } => id.as_ref())
+        };
+        name: T::Text => item.tool().and_then(|tool| tool.name.as_ref());
+        // Of a call or its result: function or custom. Of another item: the client's type.
+        kind: T::Text => match item {
+            I::Other { kind, .. } => kind.as_deref(),
+            _ => item.tool().and_then(|tool| tool.kind).map(CallKind::name),
+        };
+        arguments: T::Text => item.call().and_then(|call| call.arguments.as_ref());
+        // The arguments as JSON, for backends that do not accept them as text.
+        input: T::Json => item.call().map(RequestCall::input);
+        call_id: T::Text => field!(item, I::Result { call_id, .. } => call_id.as_ref());
+        failed: T::Bool => field!(item, I::Result { failed, .. } => *failed);
+        summaries: T::ScalarList => field!(item, I::Reasoning { summaries, .. } => summaries.as_ref().map(Value::list));
+        encrypted: T::Text => field!(item, I::Reasoning { encrypted, .. } => encrypted.as_ref());
+        raw: T::Json => field!(item, I::Other { raw, .. } => raw);
+    }
+    /// One or more items that are one message.
+    RequestMessage(roles: RoleNames, items: [Arc<I>]) {
+        role: T::Text => items.first().and_then(|item| item.message_role()).map(|role| roles.map(role));
+        text: T::Text => contents(items).map(Content::text).reduce(|text, more| text + more);
+        parts: T::List(R::RequestPart) => request_parts(contents(items).flat_map(|content| &content.parts));
+        calls: T::List(R::RequestCall) => {
+            Value::list(items.iter().filter_map(|item| item.call()).map(Record::RequestCall))
+        };
+        // Contains only text parts.
+        plain: T::Bool => contents(items).all(Content::is_plain);
+        call_id: T::Text => items.first().map(|item| field!(&**item, I::Result { call_id, .. } => call_id.as_ref()));
+        // The name of the call that this is the result of.
+        name: T::Text => items.first().map(|item| field!(&**item, I::Result { tool, .. } => tool.0.name.as_ref()));
+        failed: T::Bool => items.first().map(|item| field!(&**item, I::Result { failed, .. } => *failed));
+    }
+    RequestCall(call: RequestCall) {
+        id: T::Text => call.id.as_ref();
+        name: T::Text => call.tool.name.as_ref();
+        kind: T::Text => call.tool.kind.map(CallKind::name);
+        arguments: T::Text => call.arguments.as_ref();
+        input: T::Json => call.input();
+    }
+    RequestPart(part: P) {
+        type: T::Enum(ContentPartType::NAMES) => part.kind().name();
+        text: T::Text => part.text();
+        url: T::Text => field!(part, P::Image { url, .. } | P::File { url, .. } => url.as_ref());
+        detail: T::Text => field!(part, P::Image { detail, .. } => detail.as_ref());
+        id: T::Text => field!(part, P::File { id, .. } => id.as_ref());
+        name: T::Text => field!(part, P::File { name, .. } => name.as_ref());
+        data: T::Text => field!(part, P::File { data, .. } | P::Audio { data, .. } => data.as_ref());
+        format: T::Text => field!(part, P::Audio { format, .. } => format.as_ref());
+        // Of a `data:` URL: the media type, and the bytes in base64.
+        media: T::Text => part.data_url().map(|(media, _)| media);
+        base64: T::Text => part.data_url().map(|(_, base64)| base64);
+    }
+    Tool(tool: Tool) {
+        kind: T::Text => tool.kind.map(ToolKind::name);
+        // The client's type of the tool.
+        type: T::Text => tool.client_type.as_ref();
+        name: T::Text => tool.name.as_ref();
+        description: T::Text => tool.description.as_ref();
+        parameters: T::Json => tool.parameters.as_ref();
+        strict: T::Bool => tool.strict;
+        raw: T::Json => tool.raw.as_ref();
+    }
+    ToolChoice(choice: ToolChoice) {
+        mode: T::Text => choice.mode.map(ChoiceMode::name);
+        name: T::Text => choice.name.as_ref();
+    }
+    Format(format: Format) {
+        kind: T::Text => format.kind.map(FormatKind::name);
+        name: T::Text => format.name.as_ref();
+        schema: T::Json => format.schema.as_ref();
+        strict: T::Bool => format.strict;
+        description: T::Text => format.description.as_ref();
+    }
+}
+
+impl<'a> Record<'a> {
+    /// The request as the client sent it, not adapted to a backend.
+    pub fn request(request: &'a TurnRequest) -> Record<'a> {
+        Record::Request(request, &request.content, RoleNames::IDENTITY)
+    }
+
+    /// Whether the whole record as JSON is without the fields that are null: those that a client did not set.
+    pub fn omits_null(self) -> bool {
+        use Record::{Choice, Fault, Item, Part, Turn, Usage};
+        !matches!(self, Turn(_) | Choice(..) | Item(_) | Part(_) | Usage(_) | Fault(_))
     }
 }
 
@@ -321,4 +344,20 @@ fn last_text<'a>(turn: &'a TurnState, choice: &'a Choice) -> Value<'a> {
     let last = turn.items_of(choice.index).filter(has_text).last();
     let parts = last.into_iter().flat_map(|item| &item.parts).filter(is_text);
     Value::joined(parts.map(|part| part.text.as_str()))
+}
+
+fn request_items<'a>(roles: &'a RoleNames, items: &'a [Arc<I>]) -> Value<'a> {
+    Value::list(items.iter().map(|item| Record::RequestItem(roles, item)))
+}
+
+fn request_messages<'a>(roles: &'a RoleNames, messages: impl Iterator<Item = &'a [Arc<I>]>) -> Value<'a> {
+    Value::list(messages.map(|items| Record::RequestMessage(roles, items)))
+}
+
+fn request_parts<'a>(parts: impl IntoIterator<Item = &'a P>) -> Value<'a> {
+    Value::list(parts.into_iter().map(Record::RequestPart))
+}
+
+fn contents(items: &[Arc<I>]) -> impl Iterator<Item = &Content> {
+    items.iter().filter_map(|item| item.content())
 }

@@ -79,7 +79,10 @@ impl<'a> Value<'a> {
             Value::Int(i) => Tree::from(*i),
             Value::Text(t) => Tree::from(t.as_ref()),
             Value::Tree(tree) => (*tree).clone(),
-            Value::Record(record) => Tree::map(record.fields().map(|(name, value)| (name, value.to_tree()))),
+            Value::Record(record) => {
+                let fields = record.fields().map(|(name, value)| (name, value.to_tree()));
+                Tree::map(fields.filter(|(_, tree)| !(tree.is_null() && record.omits_null())))
+            }
             Value::List(items) => Tree::from(items.iter().map(Value::to_tree).collect::<Vec<_>>()),
             Value::Policies(policies) => Tree::Map(policies.to_vec()),
         }
@@ -105,6 +108,7 @@ value_from! {
     usize: value => Value::Int(value as i64);
     &'a str: text => Value::Text(Cow::Borrowed(text));
     &'a String: text => Value::Text(Cow::Borrowed(text));
+    Cow<'a, str>: text => Value::Text(text);
     &'a Tree: tree => Value::Tree(tree);
     Record<'a>: record => Value::Record(record);
 }

@@ -27,7 +27,7 @@ impl<'a> Scope<'a> {
     }
 
     pub fn request(request: &'a TurnRequest) -> Scope<'a> {
-        Scope::default().set(variables::REQUEST, &request.view)
+        Scope::default().set(variables::REQUEST, Record::request(request))
     }
 
     pub fn framing(data: &'a Tree, frame: &'a str) -> Scope<'a> {

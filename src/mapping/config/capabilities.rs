@@ -2,7 +2,8 @@
 //! gateway.yaml can override it.
 
 use crate::diagnostics::Code;
-use crate::domain::named_enum;
+use crate::domain::request_item::ToolKind;
+use crate::domain::{RoleNames, named_enum};
 use crate::mapping::grammar::collections::{List, Map, entries};
 use crate::mapping::grammar::notation::{AnyValue, NameOf, closed, notation_schema, one_of, or_null};
 use crate::mapping::grammar::{At, FromNode, section};
@@ -96,7 +97,7 @@ section! {
 pub struct Capabilities {
     pub stream: StreamMode,
     pub system_messages: SystemMessages,
-    role_map: Vec<(String, String)>,
+    pub role_map: RoleNames,
     /// By kind (`custom`, `other`) or by the client's type of the tool.
     tools: Vec<(String, OnUnsupported)>,
     content_parts: Vec<(String, OnUnsupported)>,
@@ -116,7 +117,7 @@ impl Default for Capabilities {
         Capabilities {
             stream: StreamMode::AsRequested,
             system_messages: SystemMessages::Separate,
-            role_map: Vec::new(),
+            role_map: RoleNames::default(),
             tools: Vec::new(),
             content_parts: Vec::new(),
             text_only_roles: Vec::new(),
@@ -146,10 +147,10 @@ pub const OPTIONAL_FIELDS: &[&str] = &[
 ];
 impl Capabilities {
     /// `client_type`: the client's type of the tool, which takes precedence over its kind.
-    pub fn on_tool(&self, kind: &str, client_type: Option<&str>) -> OnUnsupported {
+    pub fn on_tool(&self, kind: ToolKind, client_type: Option<&str>) -> OnUnsupported {
         let found = |name: &str| self.tools.iter().find(|(k, _)| k == name).map(|(_, action)| *action);
-        let default = if kind == "custom" { OnUnsupported::Wrap } else { OnUnsupported::Drop };
-        client_type.and_then(found).or_else(|| found(kind)).unwrap_or(default)
+        let default = if kind == ToolKind::Custom { OnUnsupported::Wrap } else { OnUnsupported::Drop };
+        client_type.and_then(found).or_else(|| found(kind.name())).unwrap_or(default)
     }
 
     pub fn on_content_part(&self, kind: &str) -> OnUnsupported {
@@ -161,17 +162,13 @@ impl Capabilities {
         set.unwrap_or(if REJECTED_BY_DEFAULT.contains(&field) { OnUnsupported::Reject } else { OnUnsupported::Drop })
     }
 
-    pub fn role<'r>(&'r self, role: &'r str) -> &'r str {
-        self.role_map.iter().find(|(from, _)| from == role).map_or(role, |(_, to)| to)
-    }
-
     /// Applies the settings over these: maps are merged, other values replaced.
     pub fn with(&self, settings: &CapabilitySettings) -> Capabilities {
         let text_only_roles = settings.text_only_roles.as_ref().map(|roles| roles.to_vec());
         Capabilities {
             stream: settings.stream.map_or(self.stream, |mode| mode.0),
             system_messages: settings.system_messages.map_or(self.system_messages, |mode| mode.0),
-            role_map: merged(&self.role_map, &settings.role_map.0),
+            role_map: RoleNames(merged(&self.role_map.0, &settings.role_map.0)),
             tools: merged(&self.tools, &settings.tools.0),
             content_parts: merged(&self.content_parts, &settings.content_parts.0),
             text_only_roles: text_only_roles.unwrap_or_else(|| self.text_only_roles.clone()),

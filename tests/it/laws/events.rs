@@ -139,13 +139,12 @@ impl Output {
         script: &Script,
         response_mode: ResponseMode,
     ) -> (Pipeline, Vec<reframe::testing::domain::Frame>) {
-        let mut view = TurnRequest::minimal("requested", response_mode == ResponseMode::Stream).view;
-        view.insert("n", Tree::from(script.n as i64));
-        view.insert("usage", Tree::from(script.usage));
+        let stream = response_mode == ResponseMode::Stream;
+        let request = TurnRequest::synthetic("requested", stream, script.usage, script.n);
         let mut pipeline = Pipeline::new(TurnSpec {
             backend: set().plan.backends[0].clone(),
             dialect: set().plan.dialect(dialect, Some(profile)).unwrap().clone(),
-            request: Arc::new(TurnRequest::new(view)),
+            request: Arc::new(request),
             validation: Validation::Strict,
             response_mode,
             tool_aliases: Default::default(),

@@ -1,0 +1,288 @@
+//! What a dialect's rules read from a client's request: messages, tool calls and their results, and the tools that it
+//! offers.
+
+use super::emit::{EmitField, EmitSpec, EmittedFields, FieldSpec, FieldType, emissions, emit_group};
+use super::{CallKind, Tree, named_enum};
+use std::borrow::Cow;
+use std::sync::OnceLock;
+
+emissions! {
+    /// An element of the conversation.
+    #[derive(Clone, Debug)]
+    pub enum RequestItem, RequestItemType, ITEMS {
+        noun: "request item",
+        skip_empty: false,
+
+        /// A message, with `text` or `parts`.
+        Message = "message" { role: Option<String>, content: Content } if text | parts;
+
+        /// A tool call that the model made earlier.
+        Call = "call" { call: RequestCall } if id | name | arguments;
+
+        /// The result of a tool call.
+        Result = "result" {
+            call_id: Option<String>, content: Content, failed: Option<bool>, tool: Derived<CalledTool>,
+        };
+
+        /// Reasoning of an earlier turn, sent back by the client.
+        Reasoning = "reasoning" {
+            id: Option<String>, summaries: Option<Vec<String>>, encrypted: Option<String>,
+        } if id | summaries | encrypted;
+
+        /// An item of a kind that only backends of the same dialect support.
+        Other = "other" { kind: Option<String>, raw: Tree } if raw;
+    }
+}
+
+emissions! {
+    /// A part of a message or result.
+    #[derive(Clone, Debug, PartialEq)]
+    pub enum ContentPart, ContentPartType, PARTS {
+        noun: "content part",
+        skip_empty: false,
+
+        /// A text part.
+        Text = "text" { text: String } if text;
+
+        /// An image part.
+        Image = "image" { url: Option<String>, detail: Option<String> } if url;
+
+        /// A file part.
+        File = "file" {
+            id: Option<String>, name: Option<String>, data: Option<String>, url: Option<String>,
+        } if id | data | url;
+
+        /// An audio part.
+        Audio = "audio" { data: Option<String>, format: Option<String> } if data;
+
+        /// A refusal part.
+        Refusal = "refusal" { text: String } if text;
+    }
+}
+
+emit_group! {
+    #[derive(Clone, Debug)]
+    pub struct RequestCall {
+        id: Option<String>,
+        tool: CalledTool,
+        arguments: Option<String>,
+        input: Derived<OnceLock<Tree>>,
+    }
+}
+
+emit_group! {
+    /// The tool of a call and of its result.
+    #[derive(Clone, Debug, Default)]
+    pub struct CalledTool {
+        name: Option<String>,
+        kind: Option<CallKind>,
+    }
+}
+
+/// The content of a message or a result.
+#[derive(Clone, Debug)]
+pub struct Content {
+    pub parts: Vec<ContentPart>,
+    /// The text, if it is not the concatenated text of the parts.
+    pub merged_text: Option<String>,
+}
+
+named_enum! {
+    pub enum ToolKind {
+        Function = "function",
+        Custom = "custom",
+        /// A tool of the client's API, such as web search.
+        Other = "other",
+    }
+}
+
+emit_group! {
+    /// A tool that the model can call.
+    #[derive(Clone, Debug, Default)]
+    pub struct Tool {
+        kind: Option<ToolKind>,
+        client_type as "type": Option<String>,
+        name: Option<String>,
+        description: Option<String>,
+        parameters: Option<Tree>,
+        strict: Option<bool>,
+        raw: Option<Tree>,
+    }
+}
+
+named_enum! {
+    pub enum ChoiceMode {
+        Auto = "auto",
+        None = "none",
+        Required = "required",
+        Named = "named",
+    }
+}
+
+emit_group! {
+    /// Which tools the model may or must call.
+    #[derive(Clone, Debug)]
+    pub struct ToolChoice {
+        mode: Option<ChoiceMode>,
+        name: Option<String>,
+    }
+}
+
+named_enum! {
+    pub enum FormatKind {
+        Text = "text",
+        JsonObject = "json_object",
+        JsonSchema = "json_schema",
+    }
+}
+
+emit_group! {
+    /// The format of the response.
+    #[derive(Clone, Debug)]
+    pub struct Format {
+        kind: Option<FormatKind>,
+        name: Option<String>,
+        schema: Option<Tree>,
+        strict: Option<bool>,
+        description: Option<String>,
+    }
+}
+
+/// A field that rules do not set: it is derived from others.
+#[derive(Clone, Debug, Default)]
+pub struct Derived<T>(pub T);
+
+impl<T: Default> EmitField for Derived<T> {
+    const SPEC: EmitSpec = EmitSpec::Group(&[]);
+
+    fn take(_: &str, _: &mut EmittedFields) -> Option<Derived<T>> {
+        Some(Derived::default())
+    }
+}
+
+impl EmitField for Content {
+    const SPEC: EmitSpec = EmitSpec::Group(&[
+        FieldSpec { name: "text", field_type: FieldType::Text },
+        FieldSpec { name: "parts", field_type: FieldType::ContentParts },
+    ]);
+
+    /// Only the text: parts are emissions of their own.
+    fn take(_: &str, fields: &mut EmittedFields) -> Option<Content> {
+        let text = String::take("text", fields).map(|text| ContentPart::Text { text });
+        Some(Content { parts: text.into_iter().collect(), merged_text: None })
+    }
+}
+
+/// The only argument of a custom tool that is sent as a function.
+pub const WRAPPED_INPUT: &str = "input";
+
+impl RequestItem {
+    /// Of a message or a result.
+    pub fn content(&self) -> Option<&Content> {
+        match self {
+            RequestItem::Message { content, .. } | RequestItem::Result { content, .. } => Some(content),
+            RequestItem::Call { .. } | RequestItem::Reasoning { .. } | RequestItem::Other { .. } => None,
+        }
+    }
+
+    pub fn content_mut(&mut self) -> Option<&mut Content> {
+        match self {
+            RequestItem::Message { content, .. } | RequestItem::Result { content, .. } => Some(content),
+            RequestItem::Call { .. } | RequestItem::Reasoning { .. } | RequestItem::Other { .. } => None,
+        }
+    }
+
+    pub fn call(&self) -> Option<&RequestCall> {
+        match self {
+            RequestItem::Call { call } => Some(call),
+            _ => None,
+        }
+    }
+
+    pub fn tool(&self) -> Option<&CalledTool> {
+        match self {
+            RequestItem::Call { call } => Some(&call.tool),
+            RequestItem::Result { tool, .. } => Some(&tool.0),
+            RequestItem::Message { .. } | RequestItem::Reasoning { .. } | RequestItem::Other { .. } => None,
+        }
+    }
+
+    /// The role of the message that the item becomes; `None` if it becomes none.
+    pub fn message_role(&self) -> Option<&str> {
+        match self {
+            RequestItem::Message { role, .. } => Some(role.as_deref().unwrap_or_default()),
+            RequestItem::Call { .. } => Some("assistant"),
+            RequestItem::Result { .. } => Some("tool"),
+            RequestItem::Reasoning { .. } | RequestItem::Other { .. } => None,
+        }
+    }
+
+    pub fn is_user_message(&self) -> bool {
+        self.message_role() == Some("user")
+    }
+
+    /// True for system and developer messages. Those at the start of the conversation are its instructions.
+    pub fn is_instruction(&self) -> bool {
+        matches!(self.message_role(), Some("system" | "developer"))
+    }
+}
+
+impl RequestCall {
+    /// The arguments as a JSON object, parsed when they are first read. Those that are none become its only member.
+    pub fn input(&self) -> &Tree {
+        self.input.0.get_or_init(|| {
+            let text = self.arguments.as_deref().unwrap_or_default().trim();
+            let parsed = match text {
+                "" => Some(Tree::Map(Vec::new())),
+                _ => Tree::parse(text.as_bytes()).ok().filter(|tree| tree.as_map().is_some()),
+            };
+            parsed.unwrap_or_else(|| Tree::map([(WRAPPED_INPUT, Tree::from(text))]))
+        })
+    }
+}
+
+impl From<String> for Content {
+    fn from(text: String) -> Content {
+        Content { parts: vec![ContentPart::Text { text }], merged_text: None }
+    }
+}
+
+impl Content {
+    pub fn text(&self) -> Cow<'_, str> {
+        match &self.merged_text {
+            Some(text) => Cow::Borrowed(text),
+            None => {
+                let texts = self.parts.iter().filter_map(ContentPart::text).map(Cow::Borrowed);
+                texts.reduce(|text, more| text + more).unwrap_or_default()
+            }
+        }
+    }
+
+    /// Whether it contains only text parts.
+    pub fn is_plain(&self) -> bool {
+        self.parts.iter().all(|part| matches!(part, ContentPart::Text { .. }))
+    }
+}
+
+impl ContentPart {
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            ContentPart::Text { text } | ContentPart::Refusal { text } => Some(text),
+            ContentPart::Image { .. } | ContentPart::File { .. } | ContentPart::Audio { .. } => None,
+        }
+    }
+
+    /// The media type and the bytes (in base64) of a `data:` URL.
+    pub fn data_url(&self) -> Option<(&str, &str)> {
+        let texts = match self {
+            ContentPart::Image { url, .. } => [url, &None],
+            ContentPart::File { url, data, .. } => [url, data],
+            ContentPart::Audio { data, .. } => [data, &None],
+            ContentPart::Text { .. } | ContentPart::Refusal { .. } => return None,
+        };
+        let url = texts.into_iter().flatten().find_map(|text| text.strip_prefix("data:"))?;
+        let (media, base64) = url.split_once(";base64,")?;
+        // Parameters such as `;charset=…` and `;name=…` are not part of the media type.
+        Some((media.split(';').next().unwrap_or_default(), base64))
+    }
+}
