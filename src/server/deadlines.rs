@@ -2,6 +2,7 @@
 
 use crate::domain::{Fault, FaultKind};
 use crate::mapping::config::timeouts::Timeouts;
+use crate::mapping::grammar::notation::TimeLimit;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -55,9 +56,9 @@ impl Deadlines {
             bytes: 0,
             last_sent: now,
             keepalive,
-            first_event: timeouts.first_event,
-            idle: timeouts.idle,
-            overall: if stream { timeouts.stream } else { timeouts.overall },
+            first_event: TimeLimit::of(timeouts.first_event),
+            idle: TimeLimit::of(timeouts.idle),
+            overall: TimeLimit::of(if stream { timeouts.stream } else { timeouts.overall }),
             timer: None,
         }
     }

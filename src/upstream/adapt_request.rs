@@ -10,6 +10,7 @@ use crate::engine::selector::Cursor;
 use crate::mapping::config::backend_request::RequestTemplate;
 use crate::mapping::config::capabilities::{Capabilities, OPTIONAL_FIELDS, OnUnsupported, SystemMessages};
 use crate::mapping::config::dialect_request::RequestPlan;
+use crate::mapping::grammar::notation::NameOf;
 use crate::mapping::language::field::FieldMapping;
 use std::sync::Arc;
 
@@ -48,7 +49,7 @@ pub fn adapt(
         adapter.tool_aliases.answer = name;
     }
     let mut items = adapter.items()?;
-    if capabilities.system_messages == SystemMessages::Merge {
+    if capabilities.system_messages == Some(NameOf(SystemMessages::Merge)) {
         merge_system_messages(&mut items);
     }
     let content = RequestContent::new(items, tools, tool_choice, format);
@@ -187,7 +188,12 @@ impl RequestAdapter<'_> {
                 wrap_call(Arc::make_mut(&mut item));
             }
             let text_only = at < leading && self.template.reads.instructions_as_text()
-                || self.capabilities.text_only_roles.iter().any(|role| item.message_role() == Some(role));
+                || self
+                    .capabilities
+                    .text_only_roles
+                    .iter()
+                    .flat_map(|roles| roles.iter())
+                    .any(|role| item.message_role() == Some(role));
             if let Some(content) = item.content()
                 && let Some(supported) = self.supported_content(content, text_only)?
                 && let Some(content) = Arc::make_mut(&mut item).content_mut()
@@ -259,7 +265,7 @@ impl RequestAdapter<'_> {
             if value.is_null() || self.template.reads.member(name) {
                 continue;
             }
-            match self.capabilities.unknown_fields {
+            match self.capabilities.on_unknown_field() {
                 OnUnsupported::Forward => forwarded.push((name.clone(), value.clone())),
                 action => self.drop_or_reject(action, name.to_string(), &format!("`{name}`"))?,
             }
@@ -279,7 +285,7 @@ impl RequestAdapter<'_> {
                 let known = read.iter().any(|path| path == &**name) || self.template.reads.nested(member, name);
                 if !value.is_null() && !known {
                     // A nested field cannot be forwarded without its object.
-                    let action = match self.capabilities.unknown_fields {
+                    let action = match self.capabilities.on_unknown_field() {
                         OnUnsupported::Reject => OnUnsupported::Reject,
                         _ => OnUnsupported::Drop,
                     };

@@ -38,7 +38,7 @@ pub fn prepare(
     let capabilities = &address.capabilities;
     let AdaptedRequest { content, forwarded, mut dropped, tool_aliases } =
         adapt(request, template, capabilities, client)?;
-    let stream = match capabilities.stream {
+    let stream = match capabilities.stream_mode() {
         StreamMode::Always => true,
         StreamMode::Never => false,
         StreamMode::AsRequested => request.stream,

@@ -3,6 +3,7 @@
 
 use super::secrets::Keyring;
 use crate::mapping::config::backend_address::{BackendAddress, is_internal};
+use crate::mapping::grammar::notation::TimeLimit;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use std::collections::HashMap;
 use std::io;
@@ -27,7 +28,10 @@ const POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(90);
 
 impl ClientPool {
     pub fn client(&self, address: &BackendAddress) -> Result<reqwest::Client, String> {
-        let settings = ClientSettings { connect: address.timeouts.connect, allowed: address.allowed_addresses.clone() };
+        let settings = ClientSettings {
+            connect: TimeLimit::of(address.timeouts.connect),
+            allowed: address.allowed_addresses.clone(),
+        };
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(client) = clients.get(&settings) {
             return Ok(client.clone());

@@ -12,7 +12,7 @@ use crate::mapping::grammar::Section;
 use crate::mapping::grammar::collections::Elements;
 use crate::mapping::grammar::notation::{AnyNode, Spanned, Unparsed};
 use crate::mapping::language::selector::Selector;
-use crate::mapping::source::field_reader::{FieldReader, LoadContext};
+use crate::mapping::source::field_reader::LoadContext;
 use crate::mapping::source::yaml::Node;
 
 /// The expected outcome of a test.
@@ -41,7 +41,7 @@ const KEYS: &[&str] = &["frames", "where", "stream", "events", "body", "request"
 
 impl Expectation {
     pub fn parse(section: &Spanned<Unparsed<Expect>>, cx: LoadContext) -> Option<Expectation> {
-        let fields = FieldReader::of(section.node, "`expect:`", cx)?;
+        let fields = Expect::open(section.node, "expect", cx)?;
         let expect = Expect::read_fields(&fields)?;
         let value = |value: Option<AnyNode>| value.and_then(|AnyNode(node)| Matcher::parse(node, cx));
         let keys: Vec<_> = KEYS.iter().filter_map(|key| fields.entry(key).map(|e| (*key, e.key_span))).collect();
@@ -146,7 +146,7 @@ fn frame_checks(checks: &Spanned<Elements<FrameValues>>, cx: LoadContext) -> Vec
 
 impl FrameCheck {
     fn parse(node: &Node, cx: LoadContext) -> Option<FrameCheck> {
-        let fields = FieldReader::of(node, "`where:`", cx)?;
+        let fields = FrameValues::open(node, "where", cx)?;
         let values = FrameValues::read_fields(&fields);
         let mut paths = Vec::new();
         for entry in fields.unread() {

@@ -121,7 +121,7 @@ fn only_replay_has_no_events(schema: &mut Schema) {
 
 impl BackendPlan {
     pub fn parse(node: &Node, shared: &Tables, shared_fragments: &[Entry], cx: LoadContext) -> Option<BackendPlan> {
-        let fields = FieldReader::of(node, "a backend", cx)?;
+        let fields = BackendFile::open(node, "", cx)?;
         let file = BackendFile::read_fields(&fields);
         // A transcript names the backend file that decodes it, so a replay backend has no events.
         let is_replay = file.as_ref().is_some_and(|f| f.transport.0 == Transport::Replay);

@@ -1,8 +1,8 @@
 //! An entry of `backends:` in gateway.yaml: the URL of a backend, its API key, capabilities and timeouts.
 
-use super::capabilities::{Capabilities, CapabilitySettings};
+use super::capabilities::Capabilities;
 use super::secret::SecretSource;
-use super::timeouts::{TimeoutSettings, Timeouts};
+use super::timeouts::Timeouts;
 use crate::diagnostics::{Code, Diagnostic};
 use crate::mapping::grammar::collections::List;
 use crate::mapping::grammar::notation::{Spanned, notation_schema, text_notation};
@@ -37,11 +37,11 @@ section! {
         /// The key that is sent to the backend.
         api_key: Option<SecretSource>,
         /// Overrides `timeouts` of the gateway, key by key.
-        timeouts: Option<TimeoutSettings>,
+        timeouts: Option<Timeouts>,
         /// IP addresses that are exempt from the address check: other link-local and cloud metadata addresses are
         /// rejected.
         allow_addresses: List<IpAddress> = List::default(),
-        ..capabilities: CapabilitySettings,
+        ..capabilities: Capabilities,
     }
 }
 
@@ -72,7 +72,7 @@ impl BackendAddress {
                 url,
                 api_key: entry.api_key.clone(),
                 capabilities: capabilities.with(&entry.capabilities),
-                timeouts: timeouts.with(entry.timeouts.as_ref()),
+                timeouts: entry.timeouts.map_or(timeouts, |own| own.or(timeouts)),
                 allowed_addresses,
             }),
             Err(why) => {

@@ -1,6 +1,6 @@
 //! A backend's `request:`: the template of its HTTP requests, and the endpoint that lists its models.
 
-use super::capabilities::{Capabilities, CapabilitySettings};
+use super::capabilities::Capabilities;
 use super::rename_fields::RenameFields;
 use crate::diagnostics::{Code, Diagnostic};
 use crate::domain::{named_enum, variables};
@@ -52,7 +52,7 @@ section! {
         body: SkeletonNode<'n>,
         /// Lists of the body with adjacent elements that are merged.
         merge_adjacent: List<MergeAdjacent> = List::default(),
-        ..capabilities: CapabilitySettings,
+        ..capabilities: Capabilities,
     }
 }
 
@@ -215,7 +215,7 @@ impl RequestTemplate {
             body,
             merge_adjacent: section.merge_adjacent.0,
             pool: pool.build()?,
-            capabilities: Capabilities::default().with(&section.capabilities),
+            capabilities: section.capabilities,
             reads,
             models,
         })

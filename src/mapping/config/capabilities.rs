@@ -45,12 +45,12 @@ named_enum! {
 section! {
     /// What a backend supports, and what happens to the rest of a request.
     #[subject = "capabilities"]
-    pub struct CapabilitySettings {
+    pub struct Capabilities: Default {
         /// Whether a stream is requested from the backend. Whatever it then sends is read.
         #[extend("default" = StreamMode::AsRequested.name())]
         stream: Option<NameOf<StreamMode>>,
         /// Role to role, in messages: `{ developer: system }`.
-        role_map: KeyedMap<RoleMap> = KeyedMap::default(),
+        role_map: RoleNames = RoleNames::default(),
         /// `merge` combines the leading system and developer messages into one.
         #[extend("default" = SystemMessages::Separate.name())]
         system_messages: Option<NameOf<SystemMessages>>,
@@ -92,41 +92,8 @@ section! {
     }
 }
 
-/// What a backend supports, after all settings were applied.
-#[derive(Clone, Debug)]
-pub struct Capabilities {
-    pub stream: StreamMode,
-    pub system_messages: SystemMessages,
-    pub role_map: RoleNames,
-    /// By kind (`custom`, `other`) or by the client's type of the tool.
-    tools: Vec<(String, OnUnsupported)>,
-    content_parts: Vec<(String, OnUnsupported)>,
-    /// Roles with text-only messages: `tool` for the result of a call.
-    pub text_only_roles: Vec<String>,
-    /// Request fields that the body does not read.
-    unsupported: Vec<(String, OnUnsupported)>,
-    pub unknown_fields: OnUnsupported,
-    pub fields: FieldEdits,
-}
-
 /// Fields that a request depends on: by default rejected, not dropped.
 const REJECTED_BY_DEFAULT: &[&str] = &["n", "format", "tools", "previous_response_id"];
-
-impl Default for Capabilities {
-    fn default() -> Self {
-        Capabilities {
-            stream: StreamMode::AsRequested,
-            system_messages: SystemMessages::Separate,
-            role_map: RoleNames::default(),
-            tools: Vec::new(),
-            content_parts: Vec::new(),
-            text_only_roles: Vec::new(),
-            unsupported: Vec::new(),
-            unknown_fields: OnUnsupported::Drop,
-            fields: FieldEdits::default(),
-        }
-    }
-}
 
 /// The fields that a backend may or may not support. The gateway itself handles `model`, `stream` and `usage`.
 pub const OPTIONAL_FIELDS: &[&str] = &[
@@ -145,36 +112,44 @@ pub const OPTIONAL_FIELDS: &[&str] = &[
     "format",
     "tools",
 ];
+
 impl Capabilities {
     /// `client_type`: the client's type of the tool, which takes precedence over its kind.
     pub fn on_tool(&self, kind: ToolKind, client_type: Option<&str>) -> OnUnsupported {
-        let found = |name: &str| self.tools.iter().find(|(k, _)| k == name).map(|(_, action)| *action);
+        let found = |name: &str| self.tools.get(name).copied();
         let default = if kind == ToolKind::Custom { OnUnsupported::Wrap } else { OnUnsupported::Drop };
         client_type.and_then(found).or_else(|| found(kind.name())).unwrap_or(default)
     }
 
     pub fn on_content_part(&self, kind: &str) -> OnUnsupported {
-        self.content_parts.iter().find(|(k, _)| k == kind).map_or(OnUnsupported::Forward, |(_, action)| *action)
+        self.content_parts.get(kind).copied().unwrap_or(OnUnsupported::Forward)
     }
 
     pub fn on_unsupported_field(&self, field: &str) -> OnUnsupported {
-        let set = self.unsupported.iter().find(|(k, _)| k == field).map(|(_, action)| *action);
+        let set = self.unsupported.get(field).copied();
         set.unwrap_or(if REJECTED_BY_DEFAULT.contains(&field) { OnUnsupported::Reject } else { OnUnsupported::Drop })
     }
 
-    /// Applies the settings over these: maps are merged, other values replaced.
-    pub fn with(&self, settings: &CapabilitySettings) -> Capabilities {
-        let text_only_roles = settings.text_only_roles.as_ref().map(|roles| roles.to_vec());
+    pub fn stream_mode(&self) -> StreamMode {
+        self.stream.map_or(StreamMode::AsRequested, |mode| mode.0)
+    }
+
+    pub fn on_unknown_field(&self) -> OnUnsupported {
+        self.unknown_fields.map_or(OnUnsupported::Drop, |action| action.0)
+    }
+
+    /// Applies other settings over these: maps are merged, other values replaced.
+    pub fn with(&self, other: &Capabilities) -> Capabilities {
         Capabilities {
-            stream: settings.stream.map_or(self.stream, |mode| mode.0),
-            system_messages: settings.system_messages.map_or(self.system_messages, |mode| mode.0),
-            role_map: RoleNames(merged(&self.role_map.0, &settings.role_map.0)),
-            tools: merged(&self.tools, &settings.tools.0),
-            content_parts: merged(&self.content_parts, &settings.content_parts.0),
-            text_only_roles: text_only_roles.unwrap_or_else(|| self.text_only_roles.clone()),
-            unsupported: merged(&self.unsupported, &settings.unsupported.0),
-            unknown_fields: settings.unknown_fields.map_or(self.unknown_fields, |action| action.0),
-            fields: self.fields.with(&settings.fields),
+            stream: other.stream.or(self.stream),
+            role_map: RoleNames(merged(&self.role_map.0, &other.role_map.0)),
+            system_messages: other.system_messages.or(self.system_messages),
+            tools: KeyedMap(merged(&self.tools.0, &other.tools.0)),
+            content_parts: KeyedMap(merged(&self.content_parts.0, &other.content_parts.0)),
+            text_only_roles: other.text_only_roles.clone().or_else(|| self.text_only_roles.clone()),
+            unsupported: KeyedMap(merged(&self.unsupported.0, &other.unsupported.0)),
+            unknown_fields: other.unknown_fields.or(self.unknown_fields),
+            fields: self.fields.with(&other.fields),
         }
     }
 }
@@ -210,6 +185,12 @@ pub struct KeyedMap<K: KeyedBy>(Vec<(String, K::Value)>);
 impl<K: KeyedBy> Default for KeyedMap<K> {
     fn default() -> Self {
         KeyedMap(Vec::new())
+    }
+}
+
+impl<K: KeyedBy> KeyedMap<K> {
+    pub fn get(&self, key: &str) -> Option<&K::Value> {
+        self.0.iter().find(|(k, _)| k == key).map(|(_, value)| value)
     }
 }
 
@@ -254,6 +235,14 @@ impl KeyedBy for RoleMap {
         json_schema!({ "type": "string" })
     }
 }
+
+impl<'n> FromNode<'n> for RoleNames {
+    fn from_node(node: &'n Node, at: At) -> Option<RoleNames> {
+        KeyedMap::<RoleMap>::from_node(node, at).map(|map| RoleNames(map.0))
+    }
+}
+
+notation_schema!(RoleNames, |generator| generator.subschema_for::<KeyedMap<RoleMap>>());
 
 /// Declares a map to what happens to something that a backend may not support, with the actions allowed for a key.
 macro_rules! on_unsupported {

@@ -178,6 +178,10 @@ impl RequestPlan {
 pub struct Scalars<'n>(Vec<(&'static FieldSpec, &'n Node)>);
 
 impl<'n> Section<'n> for Scalars<'n> {
+    fn subject(_: &str) -> String {
+        RequestSection::subject("request")
+    }
+
     fn read_fields(fields: &FieldReader<'n, '_>) -> Option<Self> {
         Some(Scalars(SCALARS.iter().filter_map(|field| Some((field, fields.get(field.name)?))).collect()))
     }

@@ -15,7 +15,6 @@ use crate::mapping::language::cacheable::is_cacheable;
 use crate::mapping::language::directives::SkeletonNode;
 use crate::mapping::language::scope::VariableScope;
 use crate::mapping::language::skeleton::Skeleton;
-use crate::mapping::source::field_reader::FieldReader;
 use crate::mapping::source::yaml::{Entry, Node, YamlKind};
 use crate::order::Orders;
 use schemars::Schema;
@@ -128,7 +127,7 @@ notation_schema!(FramesByMoment, |generator| {
 impl Compiler<'_, '_> {
     pub(super) fn stream(&self, node: &Node) -> Option<StreamPlan> {
         let cx = self.context.cx;
-        let fields = FieldReader::of(node, "`stream:`", cx)?;
+        let fields = StreamSection::open(node, "stream", cx)?;
         let section = StreamSection::read_fields(&fields)?;
         // An `order:` that is indented too deep is reported as an unknown moment.
         if section.frames.iter().all(|entry| entry.key != "order") {
@@ -204,7 +203,7 @@ impl Compiler<'_, '_> {
         let cx = self.context.cx;
         // Discard the policies that other frames read.
         self.skeletons.pool.take_policies_read();
-        let fields = FieldReader::of(&entry.value, format!("the frame `{}`", entry.key), cx)?;
+        let fields = FrameEntry::open(&entry.value, &entry.key, cx)?;
         let frame = FrameEntry::read_fields(&fields)?;
         let when = match frame.when {
             Some(ExpressionNode(node)) => Some(self.skeletons.condition(node, scope)?),

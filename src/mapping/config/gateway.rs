@@ -9,7 +9,7 @@ use super::route::{RouteEntry, RoutePlan, UserAgentEntry, UserAgentRule};
 use super::script::ScriptPlan;
 use super::secret::SecretSource;
 use super::static_routes::{StaticRoute, StaticRouteEntry};
-use super::timeouts::{Keepalive, TimeoutSettings, Timeouts};
+use super::timeouts::{Keepalive, Timeouts};
 use crate::diagnostics::{Code, Diagnostic, Span};
 use crate::domain::named_enum;
 use crate::mapping::grammar::collections::{Elements, Entries, List, Map, NonEmptyList};
@@ -18,7 +18,7 @@ use crate::mapping::grammar::notation::{
 };
 use crate::mapping::grammar::{Required, Section, section};
 use crate::mapping::language::table::Tables;
-use crate::mapping::source::field_reader::{FieldReader, LoadContext};
+use crate::mapping::source::field_reader::LoadContext;
 use crate::mapping::source::yaml::{Entry, Node};
 use std::sync::Arc;
 
@@ -146,7 +146,7 @@ section! {
         /// Limits on sizes and concurrency.
         limits: Limits = Limits::default(),
         /// Time limits. Exceeding one is a fault of the kind `timeout`.
-        timeouts: Option<TimeoutSettings>,
+        timeouts: Timeouts = Timeouts::DEFAULT,
         /// SSE comments in silent streams.
         keepalive: Keepalive = Keepalive::default(),
         /// The API keys that clients may send as `Authorization: Bearer KEY`. A key from an unset variable is ignored;
@@ -214,14 +214,14 @@ section! {
 }
 
 pub fn parse(node: &Node, known: &KnownNames, cx: LoadContext) -> Option<GatewayPlan> {
-    let fields = FieldReader::of(node, "gateway.yaml", cx)?;
+    let fields = Gateway::open(node, "", cx)?;
     let gateway = Gateway::read_fields(&fields);
     fields.finish();
     compile(gateway?, node, known, cx)
 }
 
 fn compile(gateway: Gateway, node: &Node, known: &KnownNames, cx: LoadContext) -> Option<GatewayPlan> {
-    let timeouts = Timeouts::default().with(gateway.timeouts.as_ref());
+    let timeouts = gateway.timeouts.or(Timeouts::DEFAULT);
     let mut plan = GatewayPlan {
         listen: gateway.listen.map(|address| address.0),
         validation: gateway.validation.0,
@@ -293,7 +293,7 @@ notation_schema!(ListenAddress, { "type": "string" });
 fn backend(entry: &Entry, timeouts: Timeouts, known: &KnownNames, cx: LoadContext) -> Option<Backend> {
     let name = &entry.key;
     let KnownNames { backends, backend_names, scripts, script_names, .. } = known;
-    let fields = FieldReader::of(&entry.value, format!("the backend `{name}`"), cx)?;
+    let fields = BackendEntry::open(&entry.value, name, cx)?;
     let address = BackendEntry::read_fields(&fields)?;
     let file = &address.file;
     let Some(plan) = backends.iter().find(|b| b.name == file.value) else {

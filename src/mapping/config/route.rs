@@ -9,7 +9,7 @@ use crate::mapping::grammar::notation::{HeaderName, NameOf, Spanned, exactly_one
 use crate::mapping::grammar::policies::{DialectPolicies, ProfilePolicies};
 use crate::mapping::grammar::{At, FromNode, Section, section};
 use crate::mapping::policy::variants::{RouteVariants, user_agent_contains};
-use crate::mapping::source::field_reader::{FieldReader, LoadContext, text_of};
+use crate::mapping::source::field_reader::{LoadContext, text_of};
 use crate::mapping::source::yaml::{Entry, Node};
 use schemars::json_schema;
 use serde_json::json;
@@ -166,7 +166,7 @@ impl UserAgentRule {
     }
 
     fn compile(node: &Node, known: &KnownNames, cx: LoadContext) -> Option<UserAgentRule> {
-        let fields = FieldReader::of(node, "a user agent rule", cx)?;
+        let fields = UserAgentEntry::open(node, "", cx)?;
         let entry = UserAgentEntry::read_fields(&fields);
         if fields.get("profile").is_none() && fields.get("policies").is_none() {
             let message = "a user agent rule needs `profile:`, `policies:` or both";

@@ -124,17 +124,10 @@ pub struct ExpectedFrame<'n> {
 
 impl<'n> FromNode<'n> for ExpectedFrame<'n> {
     fn from_node(node: &'n Node, at: At) -> Option<ExpectedFrame<'n>> {
-        match &node.kind {
-            YamlKind::Text(name) => Some(ExpectedFrame { name: name.clone(), data: None }),
-            YamlKind::Map(entries) if entries.len() == 1 => {
-                entries.first().map(|e| ExpectedFrame { name: e.key.clone(), data: Some(&e.value) })
-            }
-            YamlKind::Null
-            | YamlKind::Bool(_)
-            | YamlKind::Int(_)
-            | YamlKind::Float(_)
-            | YamlKind::List(_)
-            | YamlKind::Map(_) => {
+        match (node.as_text(), node.as_map()) {
+            (Some(name), _) => Some(ExpectedFrame { name: name.to_owned(), data: None }),
+            (None, Some([entry])) => Some(ExpectedFrame { name: entry.key.clone(), data: Some(&entry.value) }),
+            (None, _) => {
                 at.cx.wrong_type(node, "a frame name, or `{ NAME: data }`");
                 None
             }

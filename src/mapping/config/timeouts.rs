@@ -7,61 +7,44 @@ use std::time::Duration;
 
 section! {
     /// Time limits.
+    #[derive(Copy, PartialEq, Eq)]
     #[subject = "`timeouts:`"]
-    #[title = "timeouts"]
-    pub struct TimeoutSettings {
+    pub struct Timeouts {
         /// Connecting to the backend.
-        #[extend("default" = shown(Timeouts::default().connect))]
+        #[extend("default" = Timeouts::DEFAULT.connect.map(|t| t.to_string()))]
         connect: Option<TimeLimit>,
         /// The time until the turn begins.
-        #[extend("default" = shown(Timeouts::default().first_event))]
+        #[extend("default" = Timeouts::DEFAULT.first_event.map(|t| t.to_string()))]
         first_event: Option<TimeLimit>,
         /// The time between two chunks of the backend's response.
-        #[extend("default" = shown(Timeouts::default().idle))]
+        #[extend("default" = Timeouts::DEFAULT.idle.map(|t| t.to_string()))]
         idle: Option<TimeLimit>,
         /// A whole JSON response.
-        #[extend("default" = shown(Timeouts::default().overall))]
+        #[extend("default" = Timeouts::DEFAULT.overall.map(|t| t.to_string()))]
         overall: Option<TimeLimit>,
         /// A whole stream. Off by default, because a long stream is healthy while it makes progress.
-        #[extend("default" = shown(Timeouts::default().stream))]
+        #[extend("default" = Timeouts::DEFAULT.stream.map(|t| t.to_string()))]
         stream: Option<TimeLimit>,
     }
 }
 
-/// The time limits of a backend, after all settings were applied. `None` means no limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Timeouts {
-    pub connect: Option<Duration>,
-    pub first_event: Option<Duration>,
-    pub idle: Option<Duration>,
-    pub overall: Option<Duration>,
-    pub stream: Option<Duration>,
-}
-
-impl Default for Timeouts {
-    fn default() -> Self {
-        let seconds = |s| Some(Duration::from_secs(s));
-        Timeouts {
-            connect: seconds(10),
-            first_event: seconds(300),
-            idle: seconds(300),
-            overall: seconds(600),
-            stream: None,
-        }
-    }
-}
-
 impl Timeouts {
-    /// Applies the settings over these.
-    pub fn with(self, settings: Option<&TimeoutSettings>) -> Timeouts {
-        let Some(settings) = settings else { return self };
-        let limit = |set: Option<TimeLimit>, inherited| set.map_or(inherited, |limit| limit.0);
+    pub const DEFAULT: Timeouts = Timeouts {
+        connect: TimeLimit::seconds(10),
+        first_event: TimeLimit::seconds(300),
+        idle: TimeLimit::seconds(300),
+        overall: TimeLimit::seconds(600),
+        stream: Some(TimeLimit(None)),
+    };
+
+    /// These, and the others where these are not set.
+    pub fn or(self, others: Timeouts) -> Timeouts {
         Timeouts {
-            connect: limit(settings.connect, self.connect),
-            first_event: limit(settings.first_event, self.first_event),
-            idle: limit(settings.idle, self.idle),
-            overall: limit(settings.overall, self.overall),
-            stream: limit(settings.stream, self.stream),
+            connect: self.connect.or(others.connect),
+            first_event: self.first_event.or(others.first_event),
+            idle: self.idle.or(others.idle),
+            overall: self.overall.or(others.overall),
+            stream: self.stream.or(others.stream),
         }
     }
 }
@@ -90,9 +73,4 @@ section! {
         /// Texts in the user agent.
         user_agents: List<LowerCase> = List::default(),
     }
-}
-
-/// A time limit as written in YAML.
-fn shown(limit: Option<Duration>) -> String {
-    TimeLimit(limit).to_string()
 }

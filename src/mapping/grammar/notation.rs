@@ -174,6 +174,18 @@ notation_schema!([T: NamedEnum] NameOf<T>, |_generator| {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeLimit(pub Option<Duration>);
 
+impl TimeLimit {
+    /// A setting of so many seconds.
+    pub const fn seconds(seconds: u64) -> Option<TimeLimit> {
+        Some(TimeLimit(Some(Duration::from_secs(seconds))))
+    }
+
+    /// The limit of a setting; `None` is no limit.
+    pub fn of(setting: Option<TimeLimit>) -> Option<Duration> {
+        setting.and_then(|limit| limit.0)
+    }
+}
+
 impl fmt::Display for TimeLimit {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self.0 {

@@ -95,6 +95,14 @@ impl<'n, T: FromNode<'n> + Default> Field<'n> for Required<T> {
 
 /// A map with a fixed list of keys.
 pub trait Section<'n>: Sized {
+    /// Completes the sentence "unknown key `x` in …". `key` is the key in front of the section.
+    fn subject(key: &str) -> String;
+
+    /// Opens the map of a section, for checks that involve several keys.
+    fn open<'c>(node: &'n Node, key: &str, cx: LoadContext<'c>) -> Option<FieldReader<'n, 'c>> {
+        FieldReader::of(node, Self::subject(key), cx)
+    }
+
     /// Reads the keys of the section. `None`: it cannot be built, and the reason was reported.
     fn read_fields(fields: &FieldReader<'n, '_>) -> Option<Self>;
     fn properties(generator: &mut SchemaGenerator) -> Map<String, Value>;
@@ -132,7 +140,7 @@ fn and_list(keys: &[&str]) -> String {
     }
 }
 
-/// Completes the sentence "unknown key `x` in …".
+/// How a section is called in messages, by the key in front of it.
 pub trait Subject {
     fn text(&self, key: &str) -> String;
 }
@@ -273,6 +281,10 @@ macro_rules! section {
         section!(@implement [$($default_trait)?] $name { $(($field, $ty $(, $default)?))* });
 
         impl<'n> $crate::mapping::grammar::Section<'n> for $name $(<$life>)? {
+            fn subject(key: &str) -> String {
+                $crate::mapping::grammar::Subject::text(&$subject, key)
+            }
+
             fn read_fields(fields: &$crate::mapping::source::field_reader::FieldReader<'n, '_>) -> Option<Self> {
                 $(let $field = section!(@read fields, section!(@key $field $($key)?), $ty $(, $default)?);)*
                 $(let $flat = <$flat_ty as $crate::mapping::grammar::Section<'n>>::read_fields(fields);)*
@@ -308,8 +320,7 @@ macro_rules! section {
                 node: &'n $crate::mapping::source::yaml::Node,
                 at: $crate::mapping::grammar::At,
             ) -> Option<Self> {
-                let subject = $crate::mapping::grammar::Subject::text(&$subject, at.key);
-                let fields = $crate::mapping::source::field_reader::FieldReader::of(node, subject, at.cx)?;
+                let fields = <Self as $crate::mapping::grammar::Section<'n>>::open(node, at.key, at.cx)?;
                 let section = <Self as $crate::mapping::grammar::Section<'n>>::read_fields(&fields);
                 fields.finish();
                 section

@@ -10,7 +10,7 @@ use crate::domain::{Tree, named_enum};
 use crate::mapping::grammar::collections::OneOrMore;
 use crate::mapping::grammar::notation::{AnyNode, NameOf, Spanned};
 use crate::mapping::grammar::{Named, Section, section};
-use crate::mapping::source::field_reader::{FieldReader, LoadContext, constant, text_of};
+use crate::mapping::source::field_reader::{LoadContext, constant, text_of};
 use crate::mapping::source::yaml::{Node, YamlKind};
 use std::sync::Arc;
 
@@ -101,19 +101,14 @@ impl FieldMapping {
                 }
             }
             YamlKind::Map(_) => Self::parse_map(field, node, context)?,
-            YamlKind::Null
-            | YamlKind::Bool(_)
-            | YamlKind::Int(_)
-            | YamlKind::Float(_)
-            | YamlKind::Text(_)
-            | YamlKind::List(_) => FieldSource::Constant(checked_constant(field, &constant(node), node, cx)?),
+            _ => FieldSource::Constant(checked_constant(field, &constant(node), node, cx)?),
         };
         Some(FieldMapping { field, lenient: context.lenient, source })
     }
 
     fn parse_map(field: &'static FieldSpec, node: &Node, context: &FieldContext) -> Option<FieldSource> {
         let cx = context.cx;
-        let fields = FieldReader::of(node, format!("the field `{}`", field.name), cx)?;
+        let fields = FieldEntry::open(node, field.name, cx)?;
         if let Some(value) = fields.get("value") {
             let source = FieldSource::Constant(coerced_constant(field, &constant(value), value, cx)?);
             fields.finish();

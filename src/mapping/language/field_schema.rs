@@ -21,73 +21,53 @@ pub fn properties(fields: &[FieldSpec], generator: &mut SchemaGenerator) -> Map<
 
 /// A constant, a selector, or a map. Each type has one definition, except enums, which differ in their values.
 fn field(field_type: FieldType, generator: &mut SchemaGenerator) -> Value {
-    let Some(type_name) = type_name(field_type) else { return field_schema(field_type, generator) };
-    let key = format!("Field.{type_name}");
+    let (title, constant) = described(field_type);
+    if let FieldType::Enum(_) = field_type {
+        return field_schema(field_type, title, constant, generator);
+    }
+    let key = format!("Field.{}", title.replace(' ', "-"));
     if !generator.definitions().contains_key(&key) {
-        let schema = field_schema(field_type, generator);
+        let schema = field_schema(field_type, title, constant, generator);
         generator.definitions_mut().insert(key.clone(), schema);
     }
     json!({ "$ref": format!("#/$defs/{key}") })
 }
 
-fn type_name(field_type: FieldType) -> Option<&'static str> {
-    match field_type {
-        FieldType::Text => Some("text"),
-        FieldType::Int => Some("integer"),
-        FieldType::Number => Some("number"),
-        FieldType::Bool => Some("boolean"),
-        FieldType::TextOrList => Some("texts"),
-        FieldType::Json => Some("json"),
-        FieldType::ContentParts => Some("parts"),
-        FieldType::Enum(_) => None,
-    }
-}
-
-fn field_schema(field_type: FieldType, generator: &mut SchemaGenerator) -> Value {
-    let constant = constant(field_type);
-    let other = match field_type {
-        // A plain selector is not allowed: content parts need rules.
-        FieldType::ContentParts => json!({ "not": { "type": "string", "pattern": SELECTOR } }),
-        FieldType::Text
-        | FieldType::Int
-        | FieldType::Number
-        | FieldType::Bool
-        | FieldType::Enum(_)
-        | FieldType::TextOrList
-        | FieldType::Json => {
-            json!({ "anyOf": [constant, { "type": "string", "pattern": SELECTOR }] })
+/// The name of a type, and the constants that a field of this type accepts.
+fn described(field_type: FieldType) -> (String, Value) {
+    let (name, constant) = match field_type {
+        FieldType::Text => ("text", json!({ "type": ["null", "string", "number", "boolean"] })),
+        FieldType::Int => ("integer", json!({ "type": ["null", "integer"] })),
+        FieldType::Number => ("number", json!({ "type": ["null", "number"] })),
+        FieldType::Bool => ("boolean", json!({ "type": ["null", "boolean"] })),
+        FieldType::TextOrList => {
+            ("texts", json!({ "type": ["null", "string", "array"], "items": { "type": "string" } }))
+        }
+        FieldType::Json => ("json", json!({})),
+        FieldType::ContentParts => ("content parts", json!({})),
+        FieldType::Enum(words) => {
+            let title = words.iter().map(|w| format!("`{w}`")).collect::<Vec<_>>().join(", ");
+            return (title, json!({ "enum": with_null(words.iter().copied()) }));
         }
     };
-    let value = json!({ "type": "object", "additionalProperties": false, "properties": { "value": constant } });
-    let title = match field_type {
-        FieldType::Enum(words) => words.iter().map(|w| format!("`{w}`")).collect::<Vec<_>>().join(", "),
-        FieldType::ContentParts => "content parts".to_owned(),
-        FieldType::Text
-        | FieldType::Int
-        | FieldType::Number
-        | FieldType::Bool
-        | FieldType::TextOrList
-        | FieldType::Json => type_name(field_type).unwrap_or_default().to_owned(),
+    (name.to_owned(), constant)
+}
+
+fn field_schema(field_type: FieldType, title: String, constant: Value, generator: &mut SchemaGenerator) -> Value {
+    let selector = json!({ "type": "string", "pattern": SELECTOR });
+    // A plain selector is not allowed for content parts: they need rules.
+    let other = match field_type {
+        FieldType::ContentParts => json!({ "not": selector }),
+        _ => json!({ "anyOf": [constant, selector] }),
     };
+    let value = json!({ "type": "object", "additionalProperties": false, "properties": { "value": constant } });
+    let map = map_schema(field_type, constant, generator);
     json!({
         "title": title,
         "if": { "type": "object" },
-        "then": { "if": { "required": ["value"] }, "then": value, "else": map_schema(field_type, constant.clone(), generator) },
+        "then": { "if": { "required": ["value"] }, "then": value, "else": map },
         "else": other,
     })
-}
-
-/// The constants that a field accepts.
-fn constant(field_type: FieldType) -> Value {
-    match field_type {
-        FieldType::Text => json!({ "type": ["null", "string", "number", "boolean"] }),
-        FieldType::Int => json!({ "type": ["null", "integer"] }),
-        FieldType::Number => json!({ "type": ["null", "number"] }),
-        FieldType::Bool => json!({ "type": ["null", "boolean"] }),
-        FieldType::Enum(words) => json!({ "enum": with_null(words.iter().copied()) }),
-        FieldType::TextOrList => json!({ "type": ["null", "string", "array"], "items": { "type": "string" } }),
-        FieldType::Json | FieldType::ContentParts => json!({}),
-    }
 }
 
 fn with_null<'w>(words: impl Iterator<Item = &'w str>) -> Vec<Value> {

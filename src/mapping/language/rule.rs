@@ -167,7 +167,7 @@ impl Rule {
         context: &FieldContext,
     ) -> Option<(Option<Selector>, Rule)> {
         let cx = context.cx;
-        let fields = FieldReader::of(node, "a rule", cx)?;
+        let fields = RuleEntry::open(node, "", cx)?;
         let entry = RuleEntry::read_fields(&fields)?;
         if let Some(event) = entry.event.as_ref().filter(|_| !has_event_name) {
             cx.add(

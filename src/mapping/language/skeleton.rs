@@ -12,7 +12,7 @@ use crate::mapping::config::rename_fields::RenameFields;
 use crate::mapping::grammar::collections::MapEntry;
 use crate::mapping::grammar::notation::{ExpressionNode, Spanned};
 use crate::mapping::grammar::{At, FromNode, Section};
-use crate::mapping::source::field_reader::{FieldReader, LoadContext, constant, text_of};
+use crate::mapping::source::field_reader::{LoadContext, constant, text_of};
 use crate::mapping::source::yaml::{Entry, Node, YamlKind};
 use std::sync::Arc;
 
@@ -284,7 +284,7 @@ impl SkeletonCompiler<'_, '_> {
     }
 
     fn switch(&self, node: &Node, scope: &VariableScope, used: &mut Vec<FragmentInUse>) -> Option<Skeleton> {
-        let fields = FieldReader::of(node, "`$switch`", self.cx)?;
+        let fields = Switch::open(node, "$switch", self.cx)?;
         let section = Switch::read_fields(&fields)?;
         let on_node = section.on.0;
         let text = text_of(on_node, self.cx)?;
