@@ -11,7 +11,7 @@ use crate::reload::{Cause, Layers, Reloader};
 use crate::server::admin::Admin;
 use crate::server::listener::Listener;
 use crate::server::{AppState, Gateway, auth};
-use crate::telemetry;
+use crate::telemetry::{self, LogQueue};
 use clap::Args;
 use std::ffi::OsString;
 use std::future::{Future, pending};
@@ -100,7 +100,9 @@ pub fn run(layers: Layers, overrides: Overrides, poll: SafetyPoll) -> Result<u8,
         eprintln!("{}", error.render(use_colour()));
         "the mappings do not load, so there is nothing to serve"
     })?;
-    runtime.block_on(serve(reloader, poll, hangups))
+    let code = runtime.block_on(serve(reloader, poll, hangups));
+    LogQueue::stderr().flush();
+    code
 }
 
 async fn serve(reloader: Arc<Reloader>, poll: SafetyPoll, hangups: HangupSignals) -> Result<u8, String> {

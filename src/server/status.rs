@@ -3,7 +3,7 @@
 use super::{AppState, response};
 use crate::diagnostics::{Diagnostic, visible_span};
 use crate::reload::{RejectedSet, Reloader};
-use crate::telemetry::RejectedConfigLabels;
+use crate::telemetry::{LogQueue, RejectedConfigLabels};
 use poem::Response;
 use poem::http::HeaderValue;
 
@@ -22,6 +22,7 @@ pub fn metrics(reloader: &Reloader, app_state: &AppState) -> Response {
     let _guard = metrics.lock_snapshot();
     let reloads = reloader.reload_counts();
     metrics.turns_in_flight.set(reloader.turns_in_flight() as i64);
+    metrics.set_log_lines_dropped(LogQueue::stderr().dropped());
     metrics.generation.set(reloader.current().number as i64);
     metrics.generations.set(reloader.generations_in_memory() as i64);
     metrics.set_reloads("applied", reloads.applied);

@@ -28,6 +28,7 @@ pub struct Metrics {
     violations: Family<Labels<3>, Counter>,
     reloads: Family<Labels<1>, Counter>,
     rejected_config: Family<RejectedConfigLabels, Gauge>,
+    log_lines_dropped: Counter,
     pub turns_in_flight: Gauge,
     pub generation: Gauge,
     pub generations: Gauge,
@@ -109,6 +110,7 @@ impl Default for Metrics {
                 "config_rejected",
                 "Diagnostics of the set on disk that was rejected; absent once the files are valid",
             ),
+            log_lines_dropped: add(all, "log_lines_dropped", "Log lines dropped because standard error was blocked"),
             snapshot: Mutex::default(),
             registry: Registry::default(),
         };
@@ -183,6 +185,10 @@ impl Metrics {
     }
 
     /// The OpenMetrics text format.
+    pub fn set_log_lines_dropped(&self, dropped: u64) {
+        self.log_lines_dropped.inner().store(dropped, Ordering::Relaxed);
+    }
+
     pub fn encode(&self) -> String {
         let mut text = String::new();
         // Writing to a string does not fail.

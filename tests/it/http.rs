@@ -581,6 +581,25 @@ fn a_second_stop_signal_stops_the_server_immediately() {
 }
 
 #[test]
+fn a_log_that_nobody_reads_stops_neither_requests_nor_the_server() {
+    let (mut server, unread) = serve().start_with_unread_log();
+    let mut client = server.client();
+    let long = format!("/{}", "x".repeat(4000));
+    // 4 MB of log: the pipe is full after 64 KiB, the queue after 1 MiB.
+    for _ in 0..1000 {
+        assert_eq!(client.fetch(Request::new("GET", &long)).status(), 404);
+    }
+    assert_eq!(server.fetch(chat("Hello!")).status(), 200);
+    assert_eq!(server.fetch(Request::new("GET", "/status")).status(), 200);
+    let metrics = server.fetch(Request::new("GET", "/metrics")).text();
+    let dropped = metrics.lines().find_map(|line| line.strip_prefix("reframe_log_lines_dropped_total "));
+    assert!(dropped.is_some_and(|count| count.parse::<u64>().unwrap() > 100), "{dropped:?}");
+    server.terminate();
+    assert_eq!(server.wait().code(), Some(0));
+    drop(unread);
+}
+
+#[test]
 fn a_port_in_use_is_reported_with_help() {
     let demo = demo();
     let addr = demo.addr().to_string();

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
@@ -146,21 +146,27 @@ impl Launch {
     }
 
     /// Starts the server and waits until it listens.
-    pub fn start(mut self) -> Server {
+    pub fn start(self) -> Server {
+        let (server, stderr) = self.start_with_unread_log();
+        let log = Arc::clone(&server.log);
+        thread::spawn(move || log.follow(stderr));
+        server
+    }
+
+    /// Starts the server with a standard error that nobody reads.
+    pub fn start_with_unread_log(mut self) -> (Server, ChildStderr) {
         let mut child = self.command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let log = Arc::new(Log::default());
-        let stderr = child.stderr.take().unwrap();
-        thread::spawn({
-            let log = Arc::clone(&log);
-            move || log.follow(stderr)
-        });
+        let mut stderr = child.stderr.take().unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let mut banner = String::new();
         let addr = loop {
             let from = banner.len();
             if stdout.read_line(&mut banner).unwrap() == 0 {
                 let status = child.wait().unwrap();
-                panic!("it did not listen ({status}):\n{banner}\n{}", lock(&log.text));
+                let mut log = String::new();
+                let _ = stderr.read_to_string(&mut log);
+                panic!("it did not listen ({status}):\n{banner}\n{log}");
             }
             let line = banner[from..].trim_end();
             if let Some(place) = line.strip_prefix("listening on http://") {
@@ -169,7 +175,7 @@ impl Launch {
         };
         // Keeps the pipe open, so that later output of the server does not fail.
         thread::spawn(move || stdout.read_to_string(&mut String::new()));
-        Server { child, addr, banner, log, _dirs: self.dirs }
+        (Server { child, addr, banner, log, _dirs: self.dirs }, stderr)
     }
 }
 
