@@ -2,6 +2,7 @@
 
 use super::FindingList;
 use super::facts::Facts;
+use crate::diagnostics::count_noun;
 use crate::domain::emit::{DeltaKind, ItemFacts, ItemRef, ObservedItem, ObservedPart, ObservedText};
 
 #[derive(Debug, Default)]
@@ -391,12 +392,8 @@ fn difference(whole: &str, deltas: &str) -> String {
     let same = whole.chars().zip(deltas.chars()).take_while(|(a, b)| a == b).count();
     let (whole_chars, delta_chars) = (whole.chars().count(), deltas.chars().count());
     match (same == whole_chars, same == delta_chars) {
-        (_, true) => format!("has {} more than its deltas", characters(whole_chars - delta_chars)),
-        (true, false) => format!("has {} fewer than its deltas", characters(delta_chars - whole_chars)),
+        (_, true) => format!("has {} more than its deltas", count_noun(whole_chars - delta_chars, "character")),
+        (true, false) => format!("has {} fewer than its deltas", count_noun(delta_chars - whole_chars, "character")),
         (false, false) => format!("differs from its deltas from character {} on", same + 1),
     }
-}
-
-fn characters(n: usize) -> String {
-    if n == 1 { "1 character".to_owned() } else { format!("{n} characters") }
 }

@@ -8,7 +8,7 @@ mod schema_match;
 mod stream_rules;
 
 use crate::diagnostics::schema_message;
-use crate::diagnostics::{FileId, Findings};
+use crate::diagnostics::{FileId, Findings, count_noun};
 use crate::domain::{StreamFormat, Tree};
 use crate::mapping::config::dialect::DialectPlan;
 use crate::mapping::source::yaml;
@@ -110,7 +110,7 @@ pub fn validate(dialect: &DialectPlan, capture: &Capture) -> ValidationReport {
                 }
             }
             stream_rules.finish(*last, |moment| shapes.terminator(moment), &mut findings);
-            if events.len() == 1 { "1 frame".to_owned() } else { format!("{} frames", events.len()) }
+            count_noun(events.len(), "frame")
         }
     };
     let mut findings = findings.list;
