@@ -32,7 +32,8 @@ fn suite(file: &FileRun, sources: &Sources, layers: &Layers, xml: &mut String) {
         case(&attributes, Some(format!("<error type=\"{code}\" message=\"{message}\">{text}</error>")), xml);
     }
     for test in &file.tests {
-        let attributes = attributes(&test.name, class, &file.shown, sources.location(test.span).line, test.duration);
+        let attributes =
+            attributes(&test.case.name, class, &file.shown, sources.location(test.case.span).line, test.duration);
         let failure = test.differences.first().map(|first| {
             let (message, text) = (escaped(&first.brief()), failure_lines(test, sources, layers).join("\n"));
             format!("<failure type=\"difference\" message=\"{message}\">{}</failure>", escaped_text(&text))
