@@ -111,5 +111,5 @@ pub mod upstream {
     }
 }
 pub mod verify {
-    pub use crate::verify::{SuiteReport, findings, run_all};
+    pub use crate::verify::{TestSuite, run, suites};
 }

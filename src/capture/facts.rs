@@ -12,7 +12,6 @@ impl Facts {
         &mut self,
         of: &str,
         observed: [(&'static str, Option<String>); N],
-        line: usize,
         findings: &mut FindingList,
     ) {
         for (name, value) in observed {
@@ -20,10 +19,10 @@ impl Facts {
             match self.0.iter().find(|(n, ..)| *n == name) {
                 Some((_, known, first_line)) if *known != value => {
                     let text = format!("the {name} of {of} is `{value}` here, but was `{known}` on line {first_line}");
-                    findings.add(line, text);
+                    findings.add(text);
                 }
                 Some(_) => {}
-                None => self.0.push((name, value, line)),
+                None => self.0.push((name, value, findings.line)),
             }
         }
     }

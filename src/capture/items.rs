@@ -2,6 +2,7 @@
 
 use super::FindingList;
 use super::facts::Facts;
+use crate::diagnostics::count_noun;
 use crate::domain::emit::{DeltaKind, ItemFacts, ItemRef, ObservedItem, ObservedPart, ObservedText};
 
 #[derive(Debug, Default)]
@@ -77,52 +78,48 @@ impl Item {
 }
 
 impl Items {
-    pub fn open(&mut self, observed: ObservedItem, line: usize, findings: &mut FindingList) {
+    pub fn open(&mut self, observed: ObservedItem, findings: &mut FindingList) {
         let ObservedItem { item: item_ref, facts } = observed;
         let before = self.all.iter().filter(|i| i.choice == item_ref.choice).count() as i64;
         match self.lookup(&item_ref) {
             Some(at) if self.all[at].implicit => {
                 self.all[at].implicit = false;
                 self.all[at].id = item_ref.id.or(self.all[at].id.take());
-                self.check_facts(at, facts, line, findings);
+                self.check_facts(at, facts, findings);
             }
             Some(at) => {
                 let (item, first_line) = (self.all[at].show(), self.all[at].line);
                 let same = item_ref.id.is_none() || item_ref.id == self.all[at].id;
-                findings.add(
-                    line,
-                    match same {
-                        true => format!("{item} is opened a second time (first on line {first_line})"),
-                        false => format!(
-                            "{} is opened at the index of {item}, which was opened on line {first_line}",
-                            item_ref.show()
-                        ),
-                    },
-                );
+                findings.add(match same {
+                    true => format!("{item} is opened a second time (first on line {first_line})"),
+                    false => format!(
+                        "{} is opened at the index of {item}, which was opened on line {first_line}",
+                        item_ref.show()
+                    ),
+                });
                 if !same {
-                    self.add(ItemRef { index: None, ..item_ref }, line);
+                    self.add(ItemRef { index: None, ..item_ref }, findings.line);
                 }
             }
             None => {
                 if let Some(index) = item_ref.index.filter(|i| *i != before) {
                     let item = item_ref.show();
-                    findings
-                        .add(line, format!("{item} is opened at index {index}, but the next free index is {before}"));
+                    findings.add(format!("{item} is opened at index {index}, but the next free index is {before}"));
                 }
-                let at = self.add(item_ref, line);
-                self.check_facts(at, facts, line, findings);
+                let at = self.add(item_ref, findings.line);
+                self.check_facts(at, facts, findings);
             }
         }
     }
 
-    pub fn open_part(&mut self, part: ObservedPart, line: usize, findings: &mut FindingList) {
-        let Some((at, accumulator)) = self.accumulator(part, line, "a part", findings) else { return };
+    pub fn open_part(&mut self, part: ObservedPart, findings: &mut FindingList) {
+        let Some((at, accumulator)) = self.accumulator(part, "a part", findings) else { return };
         let accumulator = &mut self.accumulators[accumulator];
         if let Some(first) = accumulator.opened.filter(|_| !accumulator.implicit) {
             let (item, what) = (self.all[at].show(), describe_part(accumulator));
-            findings.add(line, format!("{what} of {item} is opened a second time (first on line {first})"));
+            findings.add(format!("{what} of {item} is opened a second time (first on line {first})"));
         }
-        accumulator.opened = Some(line);
+        accumulator.opened = Some(findings.line);
         accumulator.implicit = false;
     }
 
@@ -131,33 +128,32 @@ impl Items {
         &mut self,
         part: ObservedPart,
         text: ObservedText,
-        line: usize,
         part_framing: PartFraming,
         findings: &mut FindingList,
     ) {
         let what = format!("a delta of {}", part.delta_kind().name());
-        let Some((owner, at)) = self.find_owner(part, line, &what, findings) else { return };
+        let Some((owner, at)) = self.find_owner(part, &what, findings) else { return };
         let accumulator = &mut self.accumulators[at];
         if let Owner::Item(item) = owner {
             let item = &self.all[item];
             let of = format!("{} of {}", describe_part(accumulator), item.show());
             if let Some(closed) = item.closed {
-                findings.add(line, format!("a delta of {of} comes after the item was closed on line {closed}"));
+                findings.add(format!("a delta of {of} comes after the item was closed on line {closed}"));
             } else if let Some(first_line) = accumulator.whole.or(accumulator.closed) {
-                findings.add(line, format!("a delta of {of} comes after the complete value on line {first_line}"));
+                findings.add(format!("a delta of {of} comes after the complete value on line {first_line}"));
             } else if accumulator.part.is_some()
                 && accumulator.opened.is_none()
                 && part_framing == PartFraming::Explicit
-                && item.line != line
+                && item.line != findings.line
             {
-                findings.add(line, format!("a delta of {of} comes before the part is opened"));
+                findings.add(format!("a delta of {of} comes before the part is opened"));
             }
             if accumulator.opened.is_none() {
-                accumulator.opened = Some(line);
+                accumulator.opened = Some(findings.line);
                 accumulator.implicit = true;
             }
         } else if let Some(first_line) = accumulator.whole {
-            findings.add(line, format!("{what} comes after the complete value on line {first_line}"));
+            findings.add(format!("{what} comes after the complete value on line {first_line}"));
         }
         match text.0 {
             Some(text) => accumulator.text.push_str(&text),
@@ -165,10 +161,10 @@ impl Items {
         }
     }
 
-    pub fn whole(&mut self, part: ObservedPart, text: Option<ObservedText>, line: usize, findings: &mut FindingList) {
+    pub fn whole(&mut self, part: ObservedPart, text: Option<ObservedText>, findings: &mut FindingList) {
         // Text of a kind that the mapping does not know is not tracked.
         let Some(text) = text.filter(|_| part.kind.is_some()) else { return };
-        let Some((owner, at)) = self.find_owner(part, line, "the complete value", findings) else { return };
+        let Some((owner, at)) = self.find_owner(part, "the complete value", findings) else { return };
         let accumulator = &mut self.accumulators[at];
         let of = match owner {
             Owner::Item(item) => self.all[item].show(),
@@ -176,97 +172,88 @@ impl Items {
         };
         let whole = text.0.filter(|whole| !accumulator.has_partial_char && *whole != accumulator.text);
         if let Some(whole) = whole {
-            findings.add(
-                line,
-                format!(
-                    "the complete value of {} of {of} {}",
-                    describe_part(accumulator),
-                    difference(&whole, &accumulator.text)
-                ),
-            );
+            findings.add(format!(
+                "the complete value of {} of {of} {}",
+                describe_part(accumulator),
+                difference(&whole, &accumulator.text)
+            ));
         }
-        accumulator.whole.get_or_insert(line);
+        accumulator.whole.get_or_insert(findings.line);
     }
 
-    pub fn close_part(&mut self, part: ObservedPart, line: usize, findings: &mut FindingList) {
-        let Some((at, accumulator)) = self.accumulator(part, line, "the end of a part", findings) else { return };
+    pub fn close_part(&mut self, part: ObservedPart, findings: &mut FindingList) {
+        let Some((at, accumulator)) = self.accumulator(part, "the end of a part", findings) else { return };
         let accumulator = &mut self.accumulators[accumulator];
         let (item, what) = (self.all[at].show(), describe_part(accumulator));
         match (accumulator.opened, accumulator.closed) {
-            (None, _) => findings.add(line, format!("{what} of {item} is closed but was never opened")),
+            (None, _) => findings.add(format!("{what} of {item} is closed but was never opened")),
             (_, Some(first)) => {
-                findings.add(line, format!("{what} of {item} is closed a second time (first on line {first})"));
+                findings.add(format!("{what} of {item} is closed a second time (first on line {first})"));
             }
             (Some(_), None) => {}
         }
-        accumulator.opened.get_or_insert(line);
-        accumulator.closed.get_or_insert(line);
+        accumulator.opened.get_or_insert(findings.line);
+        accumulator.closed.get_or_insert(findings.line);
     }
 
-    pub fn close(
-        &mut self,
-        observed: ObservedItem,
-        line: usize,
-        part_framing: PartFraming,
-        findings: &mut FindingList,
-    ) {
-        let at = self.find(observed.item, line, "the end", findings);
+    pub fn close(&mut self, observed: ObservedItem, part_framing: PartFraming, findings: &mut FindingList) {
+        let at = self.find(observed.item, "the end", findings);
         let item = self.all[at].show();
         match self.all[at].closed {
-            Some(first) => findings.add(line, format!("{item} is closed a second time (first on line {first})")),
+            Some(first) => findings.add(format!("{item} is closed a second time (first on line {first})")),
             None => {
                 let is_open = |a: &&TextAccumulator| {
                     a.owner == Owner::Item(at) && a.part.is_some() && a.closed.is_none() && !a.implicit
                 };
                 if part_framing == PartFraming::Explicit {
                     for accumulator in self.accumulators.iter().filter(is_open) {
-                        let since = accumulator.opened.unwrap_or(line);
+                        let since = accumulator.opened.unwrap_or(findings.line);
                         let what = describe_part(accumulator);
-                        findings.add(line, format!("{item} is closed, but {what} (opened on line {since}) is not"));
+                        findings.add(format!("{item} is closed, but {what} (opened on line {since}) is not"));
                     }
                 }
-                self.all[at].closed = Some(line);
+                self.all[at].closed = Some(findings.line);
             }
         }
-        self.check_facts(at, observed.facts, line, findings);
+        self.check_facts(at, observed.facts, findings);
     }
 
     /// An item as the last frame of the stream repeats it.
-    pub fn repeat(&mut self, observed: ObservedItem, line: usize, findings: &mut FindingList) {
+    pub fn repeat(&mut self, observed: ObservedItem, findings: &mut FindingList) {
         let ObservedItem { item: item_ref, facts } = observed;
         let at = match self.lookup(&item_ref) {
-            Some(_) => self.find(item_ref, line, "the end", findings),
+            Some(_) => self.find(item_ref, "the end", findings),
             None => {
-                findings.add(line, format!("{} is listed here but was never opened", item_ref.show()));
-                let at = self.add(item_ref, line);
-                self.all[at].closed = Some(line);
+                findings.add(format!("{} is listed here but was never opened", item_ref.show()));
+                let at = self.add(item_ref, findings.line);
+                self.all[at].closed = Some(findings.line);
                 // An item that was never opened has no deltas either; one finding is enough.
                 self.all[at].implicit = true;
                 at
             }
         };
         self.all[at].in_final_list = true;
-        self.check_facts(at, facts, line, findings);
+        self.check_facts(at, facts, findings);
     }
 
     /// An item of a body, where items are not opened.
-    pub fn list(&mut self, item_ref: ItemRef, line: usize, findings: &mut FindingList) {
+    pub fn list(&mut self, item_ref: ItemRef, findings: &mut FindingList) {
         if item_ref.id.is_some() && self.all.iter().any(|i| i.id == item_ref.id) {
-            findings.add(line, format!("two items have the id {}", item_ref.show()));
+            findings.add(format!("two items have the id {}", item_ref.show()));
         }
-        self.add(item_ref, line);
+        self.add(item_ref, findings.line);
     }
 
-    pub fn missing_from_the_end(&self, line: usize, findings: &mut FindingList) {
+    pub fn missing_from_the_end(&self, findings: &mut FindingList) {
         for item in self.all.iter().filter(|i| !i.in_final_list) {
             let text = format!("{}, opened on line {}, is missing from the final frame", item.show(), item.line);
-            findings.add(line, text);
+            findings.add(text);
         }
     }
 
     pub fn never_closed(&self, findings: &mut FindingList) {
         for item in self.all.iter().filter(|i| i.closed.is_none()) {
-            findings.add(item.line, format!("{} is opened here and never closed", item.show()));
+            findings.add_at(item.line, format!("{} is opened here and never closed", item.show()));
         }
     }
 
@@ -288,10 +275,10 @@ impl Items {
     }
 
     /// Finds the item and reports contradictions. An item that was not opened counts as opened from here on.
-    fn find(&mut self, item_ref: ItemRef, line: usize, what: &str, findings: &mut FindingList) -> usize {
+    fn find(&mut self, item_ref: ItemRef, what: &str, findings: &mut FindingList) -> usize {
         let Some(at) = self.lookup(&item_ref) else {
-            findings.add(line, format!("{what} of {} comes before it is opened", item_ref.show()));
-            let at = self.add(item_ref, line);
+            findings.add(format!("{what} of {} comes before it is opened", item_ref.show()));
+            let at = self.add(item_ref, findings.line);
             self.all[at].implicit = true;
             return at;
         };
@@ -300,10 +287,8 @@ impl Items {
             (Some(id), Some(known)) if id != known => {
                 let index = item_ref.index.unwrap_or_default();
                 let first_line = item.line;
-                findings.add(
-                    line,
-                    format!("the id is `{id}` here, but item {index} is `{known}` (opened on line {first_line})"),
-                );
+                findings
+                    .add(format!("the id is `{id}` here, but item {index} is `{known}` (opened on line {first_line})"));
             }
             (Some(id), None) => item.id = Some(id.clone()),
             (Some(_) | None, _) => {}
@@ -311,7 +296,7 @@ impl Items {
         match (item_ref.index, item.index) {
             (Some(index), Some(known)) if index != known => {
                 let text = format!("{} is at index {index} here, but was opened at index {known}", item.show());
-                findings.add(line, format!("{text} on line {}", item.line));
+                findings.add(format!("{text} on line {}", item.line));
             }
             (Some(index), None) => item.index = Some(index),
             (Some(_) | None, _) => {}
@@ -319,37 +304,25 @@ impl Items {
         at
     }
 
-    fn check_facts(&mut self, at: usize, facts: ItemFacts, line: usize, findings: &mut FindingList) {
+    fn check_facts(&mut self, at: usize, facts: ItemFacts, findings: &mut FindingList) {
         let item = &mut self.all[at];
         let ItemFacts { kind, call, name } = facts;
-        item.facts.check(&item.show(), [("kind", kind), ("call", call), ("name", name)], line, findings);
+        item.facts.check(&item.show(), [("kind", kind), ("call", call), ("name", name)], findings);
     }
 
     /// The accumulator of an item.
-    fn accumulator(
-        &mut self,
-        part: ObservedPart,
-        line: usize,
-        what: &str,
-        findings: &mut FindingList,
-    ) -> Option<(usize, usize)> {
-        match self.find_owner(part, line, what, findings)? {
+    fn accumulator(&mut self, part: ObservedPart, what: &str, findings: &mut FindingList) -> Option<(usize, usize)> {
+        match self.find_owner(part, what, findings)? {
             (Owner::Item(item), accumulator) => Some((item, accumulator)),
             (Owner::Choice(_), _) => None,
         }
     }
 
-    fn find_owner(
-        &mut self,
-        observed: ObservedPart,
-        line: usize,
-        what: &str,
-        findings: &mut FindingList,
-    ) -> Option<(Owner, usize)> {
+    fn find_owner(&mut self, observed: ObservedPart, what: &str, findings: &mut FindingList) -> Option<(Owner, usize)> {
         let (kind, part, item_ref) = (observed.delta_kind(), observed.part, observed.item);
         let owner = match item_ref.is_empty() {
             true => Owner::Choice(item_ref.choice),
-            false => Owner::Item(self.find(item_ref, line, what, findings)),
+            false => Owner::Item(self.find(item_ref, what, findings)),
         };
         let known = self.accumulators.iter().position(|a| a.owner == owner && a.kind == kind && a.part == part);
         let at = known.unwrap_or_else(|| {
@@ -391,12 +364,8 @@ fn difference(whole: &str, deltas: &str) -> String {
     let same = whole.chars().zip(deltas.chars()).take_while(|(a, b)| a == b).count();
     let (whole_chars, delta_chars) = (whole.chars().count(), deltas.chars().count());
     match (same == whole_chars, same == delta_chars) {
-        (_, true) => format!("has {} more than its deltas", characters(whole_chars - delta_chars)),
-        (true, false) => format!("has {} fewer than its deltas", characters(delta_chars - whole_chars)),
+        (_, true) => format!("has {} more than its deltas", count_noun(whole_chars - delta_chars, "character")),
+        (true, false) => format!("has {} fewer than its deltas", count_noun(delta_chars - whole_chars, "character")),
         (false, false) => format!("differs from its deltas from character {} on", same + 1),
     }
-}
-
-fn characters(n: usize) -> String {
-    if n == 1 { "1 character".to_owned() } else { format!("{n} characters") }
 }

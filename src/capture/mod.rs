@@ -8,7 +8,7 @@ mod schema_match;
 mod stream_rules;
 
 use crate::diagnostics::schema_message;
-use crate::diagnostics::{FileId, Findings};
+use crate::diagnostics::{FileId, Findings, count_noun};
 use crate::domain::{StreamFormat, Tree};
 use crate::mapping::config::dialect::DialectPlan;
 use crate::mapping::source::yaml;
@@ -31,6 +31,8 @@ pub struct Finding {
 /// Collects findings. Equal texts are listed once.
 #[derive(Debug, Default)]
 pub struct FindingList {
+    /// The line that is checked.
+    line: usize,
     list: Vec<Finding>,
     /// The position of each text in the list; a long capture may have many.
     index: HashMap<String, usize>,
@@ -39,7 +41,11 @@ pub struct FindingList {
 }
 
 impl FindingList {
-    pub fn add(&mut self, line: usize, text: impl Into<String>) {
+    pub fn add(&mut self, text: impl Into<String>) {
+        self.add_at(self.line, text);
+    }
+
+    fn add_at(&mut self, line: usize, text: impl Into<String>) {
         let text = text.into();
         self.count += 1;
         match self.index.get(&text).and_then(|at| self.list.get_mut(*at)) {
@@ -52,10 +58,10 @@ impl FindingList {
     }
 
     /// Something that may happen once; `first` is the line where it did.
-    fn add_once(&mut self, line: usize, first: &mut Option<usize>, what: impl FnOnce() -> String) {
+    fn add_once(&mut self, first: &mut Option<usize>, what: impl FnOnce() -> String) {
         match first {
-            Some(first) => self.add(line, format!("{} a second time (first on line {first})", what())),
-            None => *first = Some(line),
+            Some(first) => self.add(format!("{} a second time (first on line {first})", what())),
+            None => *first = Some(self.line),
         }
     }
 }
@@ -91,26 +97,29 @@ pub fn validate(dialect: &DialectPlan, capture: &Capture) -> ValidationReport {
     let what = match capture {
         Capture::Body { tree, text, line } => {
             if let Some(violation) = shapes.body(tree) {
-                findings.add(line + line_offset(text, &violation.pointer), schema_message::describe(&violation, tree));
+                let line = line + line_offset(text, &violation.pointer);
+                findings.add_at(line, schema_message::describe(&violation, tree));
             }
-            stream_rules.body(tree, *line, &mut findings);
+            findings.line = *line;
+            stream_rules.body(tree, &mut findings);
             if shapes.is_error(tree) { "an error body".to_owned() } else { "a body".to_owned() }
         }
         Capture::Stream { events, last, .. } => {
             for captured in events {
-                let line = captured.line;
+                findings.line = captured.line;
                 if let Some(text) = shapes.text(captured) {
-                    stream_rules.terminator(line, &mut findings);
-                    text.unwrap_or_else(|wrong| findings.add(line, wrong));
+                    stream_rules.terminator(&mut findings);
+                    text.unwrap_or_else(|wrong| findings.add(wrong));
                     continue;
                 }
                 match &captured.data {
-                    Ok(data) => frame(&shapes, &mut stream_rules, data, captured, &mut findings),
-                    Err(why) => findings.add(line, format!("invalid JSON: {why}")),
+                    Ok(data) => frame(&shapes, &mut stream_rules, data, captured.event.as_deref(), &mut findings),
+                    Err(why) => findings.add(format!("invalid JSON: {why}")),
                 }
             }
-            stream_rules.finish(*last, |moment| shapes.terminator(moment), &mut findings);
-            if events.len() == 1 { "1 frame".to_owned() } else { format!("{} frames", events.len()) }
+            findings.line = *last;
+            stream_rules.finish(|moment| shapes.terminator(moment), &mut findings);
+            count_noun(events.len(), "frame")
         }
     };
     let mut findings = findings.list;
@@ -122,18 +131,18 @@ fn frame(
     shapes: &DialectShapes,
     stream_rules: &mut StreamRules,
     data: &Tree,
-    captured: &reader::CapturedEvent,
+    event: Option<&str>,
     findings: &mut FindingList,
 ) {
     let before = findings.count;
-    stream_rules.frame(data, captured.line, findings);
+    stream_rules.frame(data, findings);
     let follows_rules = findings.count == before;
-    for problem in shapes.frame(data, captured.event.as_deref()) {
+    for problem in shapes.frame(data, event) {
         match problem {
             // A schema can forbid a combination but not explain it. A violated stream rule has already reported it.
             FrameProblem::Schema(violation) if violation.keyword == "not" && !follows_rules => {}
-            FrameProblem::Schema(violation) => findings.add(captured.line, schema_message::describe(&violation, data)),
-            FrameProblem::Other(text) => findings.add(captured.line, text),
+            FrameProblem::Schema(violation) => findings.add(schema_message::describe(&violation, data)),
+            FrameProblem::Other(text) => findings.add(text),
         }
     }
 }

@@ -51,34 +51,34 @@ impl<'p> StreamRules<'p> {
     }
 
     /// One frame of a stream.
-    pub fn frame(&mut self, data: &Tree, line: usize, findings: &mut FindingList) {
+    pub fn frame(&mut self, data: &Tree, findings: &mut FindingList) {
         let late = match (self.terminator, self.end) {
             (Some(at), _) => Some(format!("a frame comes after the terminator on line {at}")),
             (None, Some((at, _))) => Some(format!("a frame comes after the end on line {at}")),
             (None, None) => None,
         };
         if let Some(late) = late {
-            return findings.add(line, late);
+            return findings.add(late);
         }
         for observation in observations(self.plan, data) {
-            self.observe(observation, line, findings);
+            self.observe(observation, findings);
         }
     }
 
     /// The terminator frame, such as `[DONE]`.
-    pub fn terminator(&mut self, line: usize, findings: &mut FindingList) {
+    pub fn terminator(&mut self, findings: &mut FindingList) {
         if let Some(first) = self.terminator {
-            findings.add(line, format!("there is a second terminator (the first is on line {first})"));
+            findings.add(format!("there is a second terminator (the first is on line {first})"));
         }
-        self.terminator.get_or_insert(line);
+        self.terminator.get_or_insert(findings.line);
     }
 
     /// A body instead of a stream.
-    pub fn body(&mut self, data: &Tree, line: usize, findings: &mut FindingList) {
+    pub fn body(&mut self, data: &Tree, findings: &mut FindingList) {
         for observation in observations(self.plan, data) {
             match observation {
-                Observation::Item { item } => self.items.list(item.item, line, findings),
-                Observation::Finish { .. } | Observation::Invalid { .. } => self.observe(observation, line, findings),
+                Observation::Item { item } => self.items.list(item.item, findings),
+                Observation::Finish { .. } | Observation::Invalid { .. } => self.observe(observation, findings),
                 // The rest is about the frames of a stream.
                 _ => {}
             }
@@ -86,22 +86,17 @@ impl<'p> StreamRules<'p> {
     }
 
     /// The end of the capture.
-    pub fn finish<'t>(
-        &self,
-        last: usize,
-        terminator: impl Fn(MomentKind) -> Option<&'t str>,
-        findings: &mut FindingList,
-    ) {
+    pub fn finish<'t>(&self, terminator: impl Fn(MomentKind) -> Option<&'t str>, findings: &mut FindingList) {
         let outcome = self.end.map(|(_, outcome)| outcome);
         if outcome.is_none() && self.emits(ObservationKind::End) {
-            findings.add(last, "the stream stops before the frame that ends the response");
+            findings.add("the stream stops before the frame that ends the response");
         }
         if outcome != Some(StreamOutcome::Failed) {
             let open = self.choices.iter().filter(|(_, c)| c.finished_at.is_none());
             if self.emits(ObservationKind::Finish) {
-                open.for_each(|(choice, _)| findings.add(last, format!("choice {choice} is never finished")));
+                open.for_each(|(choice, _)| findings.add(format!("choice {choice} is never finished")));
                 if self.choices.is_empty() {
-                    findings.add(last, "no choice is ever finished");
+                    findings.add("no choice is ever finished");
                 }
             }
         }
@@ -110,7 +105,7 @@ impl<'p> StreamRules<'p> {
         }
         let moment = if outcome == Some(StreamOutcome::Failed) { MomentKind::TurnFail } else { MomentKind::TurnEnd };
         if let (None, Some(text)) = (self.terminator, terminator(moment)) {
-            findings.add(last, format!("the stream stops without its terminator, `{text}`"));
+            findings.add(format!("the stream stops without its terminator, `{text}`"));
         }
     }
 
@@ -118,62 +113,59 @@ impl<'p> StreamRules<'p> {
         self.emitted.contains(&kind)
     }
 
-    fn observe(&mut self, observation: Observation, line: usize, findings: &mut FindingList) {
+    fn observe(&mut self, observation: Observation, findings: &mut FindingList) {
         let has_part_frames = self.emits(ObservationKind::OpenPart);
         let part_framing = if has_part_frames { PartFraming::Explicit } else { PartFraming::Implicit };
         match observation {
             Observation::Turn { id, model, created } => {
                 let facts = [("id", id), ("model", model), ("created", created.map(|at| at.to_string()))];
-                self.facts.check("the response", facts, line, findings);
+                self.facts.check("the response", facts, findings);
             }
-            Observation::Sequence { value } => self.check_sequence(value, line, findings),
+            Observation::Sequence { value } => self.check_sequence(value, findings),
             Observation::Start { choice } => {
                 let subject = self.subject(choice);
                 let started_at = &mut self.choices.entry(choice).or_default().started_at;
-                findings.add_once(line, started_at, || format!("{subject} starts"));
+                findings.add_once(started_at, || format!("{subject} starts"));
             }
             Observation::Open { item } => {
-                self.check_choice_is_open(item.item.choice, "an item", line, findings);
-                self.items.open(item, line, findings);
+                self.check_choice_is_open(item.item.choice, "an item", findings);
+                self.items.open(item, findings);
             }
-            Observation::OpenPart { part } => self.items.open_part(part, line, findings),
+            Observation::OpenPart { part } => self.items.open_part(part, findings),
             Observation::Delta { part, text } => {
                 let what = format!("a delta of {}", part.delta_kind().name());
-                self.check_choice_is_open(part.item.choice, &what, line, findings);
-                self.items.delta(part, text, line, part_framing, findings);
+                self.check_choice_is_open(part.item.choice, &what, findings);
+                self.items.delta(part, text, part_framing, findings);
             }
-            Observation::Whole { part, text } => self.items.whole(part, text, line, findings),
-            Observation::ClosePart { part } => self.items.close_part(part, line, findings),
-            Observation::Close { item } => self.items.close(item, line, part_framing, findings),
-            Observation::Item { item } => self.items.repeat(item, line, findings),
+            Observation::Whole { part, text } => self.items.whole(part, text, findings),
+            Observation::ClosePart { part } => self.items.close_part(part, findings),
+            Observation::Close { item } => self.items.close(item, part_framing, findings),
+            Observation::Item { item } => self.items.repeat(item, findings),
             Observation::Finish { choice, .. } => {
                 let finished_at = &mut self.choices.entry(choice).or_default().finished_at;
-                findings.add_once(line, finished_at, || format!("choice {choice} is finished"));
+                findings.add_once(finished_at, || format!("choice {choice} is finished"));
             }
             Observation::Usage { .. } => {
-                findings.add_once(line, &mut self.usage, || "the usage is reported".to_owned());
+                findings.add_once(&mut self.usage, || "the usage is reported".to_owned());
             }
             Observation::End { items } => {
-                self.end = Some((line, StreamOutcome::Completed));
+                self.end = Some((findings.line, StreamOutcome::Completed));
                 if items.is_some() {
-                    self.items.missing_from_the_end(line, findings);
+                    self.items.missing_from_the_end(findings);
                 }
             }
-            Observation::Fail => self.end = Some((line, StreamOutcome::Failed)),
-            Observation::Invalid { message } => findings.add(line, message),
+            Observation::Fail => self.end = Some((findings.line, StreamOutcome::Failed)),
+            Observation::Invalid { message } => findings.add(message),
         }
     }
 
-    fn check_sequence(&mut self, value: i64, line: usize, findings: &mut FindingList) {
+    fn check_sequence(&mut self, value: i64, findings: &mut FindingList) {
         match (self.last_sequence, self.plan.first_sequence) {
             (Some(before), _) if value != before + 1 => {
-                findings.add(
-                    line,
-                    format!("this frame has the sequence number {value}, but the previous one has {before}"),
-                );
+                findings.add(format!("this frame has the sequence number {value}, but the previous one has {before}"));
             }
             (None, Some(first)) if value != first => {
-                findings.add(line, format!("the first frame has the sequence number {value}, not {first}"));
+                findings.add(format!("the first frame has the sequence number {value}, not {first}"));
             }
             (Some(_) | None, _) => {}
         }
@@ -181,15 +173,15 @@ impl<'p> StreamRules<'p> {
     }
 
     /// Content of a choice requires that it has started and is not finished.
-    fn check_choice_is_open(&mut self, choice: i64, what: &str, line: usize, findings: &mut FindingList) {
+    fn check_choice_is_open(&mut self, choice: i64, what: &str, findings: &mut FindingList) {
         let has_start = self.emits(ObservationKind::Start);
         let subject = self.subject(choice);
         let known = self.choices.entry(choice).or_default();
         if let Some(finished_at) = known.finished_at {
-            findings.add(line, format!("{what} comes after choice {choice} was finished on line {finished_at}"));
+            findings.add(format!("{what} comes after choice {choice} was finished on line {finished_at}"));
         } else if has_start && known.started_at.is_none() {
-            findings.add(line, format!("{what} comes before {subject} has started"));
-            known.started_at = Some(line);
+            findings.add(format!("{what} comes before {subject} has started"));
+            known.started_at = Some(findings.line);
         }
     }
 

@@ -8,7 +8,9 @@ mod serve;
 mod test;
 mod validate;
 
-use crate::reload::{Base, Layers};
+use crate::diagnostics::render_all;
+use crate::mapping::{Overrides, Plan, load_with};
+use crate::reload::{Base, Layers, read_set};
 use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::fmt::Display;
 use std::io::{ErrorKind, IsTerminal, Write};
@@ -111,6 +113,20 @@ fn layers(mappings: Option<PathBuf>, add: Vec<PathBuf>) -> Result<Layers, String
         Some(missing) => Err(format!("{} is not a folder", missing.display())),
         None => Ok(Layers { base, add }),
     }
+}
+
+/// Loads a set to run something with it; the error has all diagnostics.
+fn load_plan(layers: &Layers, overrides: &Overrides) -> Result<Plan, String> {
+    let files = read_set(layers).map_err(|error| error.render(use_colour()))?;
+    let loaded = load_with(&files, None, overrides);
+    loaded.plan.ok_or_else(|| render_all(&loaded.diagnostics, &loaded.sources, use_colour()))
+}
+
+/// The names of the dialects of a set, each once.
+fn dialect_names(plan: &Plan) -> Vec<&str> {
+    let mut names: Vec<&str> = plan.dialects().map(|d| d.name.as_str()).collect();
+    names.dedup();
+    names
 }
 
 /// The displayed name of a set.

@@ -1,7 +1,7 @@
 //! `reframe schema`: the JSON Schemas of mapping files, and the reference generated from the same doc comments.
 
-use super::check::count_noun;
 use super::{EXIT_FINDINGS, EXIT_OK, error, print_report};
+use crate::diagnostics::count_noun;
 use crate::mapping::spec::{FILE_KINDS, FileKind, reference};
 use clap::Args;
 use clap::builder::PossibleValuesParser;

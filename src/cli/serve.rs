@@ -1,7 +1,7 @@
 //! `reframe serve`: loads the mappings, starts the listeners and watches the files.
 
-use super::check::count_noun;
 use super::{EXIT_OK, set_name, use_colour};
+use crate::diagnostics::count_noun;
 use crate::mapping::Overrides;
 use crate::mapping::config::gateway::{Auth, GatewayPlan};
 use crate::mapping::config::overrides::BackendOverride;

@@ -1,14 +1,13 @@
 //! `reframe validate`: checks whether a captured body or stream conforms to a dialect.
 
-use super::check::count_noun;
-use super::{EXIT_FINDINGS, EXIT_OK, print_report, use_colour};
+use super::{EXIT_FINDINGS, EXIT_OK, dialect_names, load_plan, print_report};
 use crate::capture;
 use crate::capture::{Capture, Finding, ReadError, ValidationReport};
-use crate::diagnostics::{or_list, render_all};
+use crate::diagnostics::{count_noun, or_list};
 use crate::domain::Tree;
 use crate::mapping::config::dialect::DialectPlan;
-use crate::mapping::{Plan, load};
-use crate::reload::{Layers, read_set};
+use crate::mapping::{Overrides, Plan};
+use crate::reload::Layers;
 use clap::{Args, ValueEnum};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -35,17 +34,8 @@ enum Format {
 }
 
 pub fn run(args: &ValidateArgs, layers: &Layers) -> Result<u8, String> {
-    let (text, code) = validate(args, layers)?;
-    print_report(&text, code)
-}
-
-fn validate(args: &ValidateArgs, layers: &Layers) -> Result<(String, u8), String> {
     let (shown, bytes) = input(args.file.as_deref())?;
-    let files = read_set(layers).map_err(|error| error.render(use_colour()))?;
-    let loaded = load(&files);
-    let Some(plan) = loaded.plan else {
-        return Err(render_all(&loaded.diagnostics, &loaded.sources, use_colour()));
-    };
+    let plan = load_plan(layers, &Overrides::default())?;
     let text = String::from_utf8(bytes).map_err(|e| {
         let line = 1 + e.as_bytes()[..e.utf8_error().valid_up_to()].iter().filter(|b| **b == b'\n').count();
         format!("error: {shown}:{line}: this is not UTF-8")
@@ -73,7 +63,7 @@ fn validate(args: &ValidateArgs, layers: &Layers) -> Result<(String, u8), String
         Format::Human => human(&shown, &verdict, dialect),
         Format::Json => verdict.findings.iter().map(|f| json(&shown, f)).collect(),
     };
-    Ok((text, code))
+    print_report(&text, code)
 }
 
 fn input(file: Option<&Path>) -> Result<(String, Vec<u8>), String> {
@@ -92,8 +82,7 @@ fn input(file: Option<&Path>) -> Result<(String, Vec<u8>), String> {
 
 /// The candidate dialects: each with the requested profile, else with the profile of its route.
 fn dialects<'p>(args: &ValidateArgs, plan: &'p Plan) -> Result<Vec<&'p DialectPlan>, String> {
-    let mut names: Vec<&str> = plan.dialects().map(|d| d.name.as_str()).collect();
-    names.dedup();
+    let names = dialect_names(plan);
     let known = or_list(names.iter().copied());
     let requested = |name: &&str| args.dialect.as_deref().is_none_or(|d| d == *name);
     let routed = |name: &str| plan.gateway.routes.iter().find(|r| r.dialect == name).and_then(|r| r.profile.as_deref());
@@ -124,7 +113,6 @@ fn human(shown: &str, verdict: &ValidationReport, dialect: Option<&DialectPlan>)
     for Finding { line, text: sentence, more } in &verdict.findings {
         let more = match more {
             0 => String::new(),
-            1 => " (and 1 more)".to_owned(),
             n => format!(" (and {n} more)"),
         };
         text.push_str(&format!("{shown}:{line}: {sentence}{more}\n"));
@@ -141,8 +129,11 @@ fn human(shown: &str, verdict: &ValidationReport, dialect: Option<&DialectPlan>)
 }
 
 fn json(shown: &str, finding: &Finding) -> String {
-    let mut line = Tree::map([("file", Tree::from(shown)), ("line", Tree::from(finding.line as i64))]);
-    line.insert("message", Tree::from(finding.text.as_str()));
-    line.insert("more", Tree::from(finding.more as i64));
+    let line = Tree::map([
+        ("file", Tree::from(shown)),
+        ("line", Tree::from(finding.line as i64)),
+        ("message", Tree::from(finding.text.as_str())),
+        ("more", Tree::from(finding.more as i64)),
+    ]);
     line.to_json() + "\n"
 }

@@ -2,8 +2,18 @@
 
 use super::{Phase, Severity};
 
+/// A page is `docs/CODE.md`, unless another file is named: the lint that reports the code.
+macro_rules! page_source {
+    ($code:literal) => {
+        include_str!(concat!("docs/", $code, ".md"))
+    };
+    ($code:literal, $page:literal) => {
+        include_str!(concat!("../mapping/lint/", $page))
+    };
+}
+
 macro_rules! codes {
-    ($($name:ident = $code:literal, $severity:ident, $phase:ident, $about:literal;)*) => {
+    ($($name:ident = $code:literal, $severity:ident, $phase:ident, $about:literal $(, $page:literal)?;)*) => {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Code { $(#[doc = $about] $name),* }
 
@@ -26,6 +36,11 @@ macro_rules! codes {
             /// The loading phase that reports this code.
             pub fn phase(self) -> Phase {
                 match self { $(Code::$name => Phase::$phase),* }
+            }
+
+            /// The file that contains the page of this code.
+            pub(super) fn page_source(self) -> &'static str {
+                match self { $(Code::$name => page_source!($code $(, $page)?)),* }
             }
         }
     };
@@ -70,11 +85,15 @@ codes! {
     FailedTest = "RF140", Error, Test, "a test that fails";
     TranscriptFailed = "RF141", Error, Replay, "a transcript that violates a schema or an order of a route";
     UnsatisfiableFrame = "RF142", Error, Verify, "a frame, body or error that no values can make satisfy its schema";
-    UnreachableRule = "RF201", Warning, Lint, "a rule that can never match";
-    UnframedMoment = "RF202", Warning, Lint, "a moment in an order, or a failure, without a frame";
-    OrderNotGuaranteed = "RF203", Warning, Lint, "an order that a turn can violate under these policies";
-    UnusedFragment = "RF204", Warning, Lint, "a fragment, a table or named rules that are never used";
-    TableWithoutDefault = "RF205", Warning, Lint, "a table over values that a backend or client sends, without `default:`";
-    IneffectivePolicy = "RF206", Warning, Lint, "a policy that has no effect in this dialect";
-    Loss = "RF207", Note, Lint, "a feature that is lost between a backend and a dialect";
+    UnreachableRule = "RF201", Warning, Lint, "a rule that can never match", "unreachable_rule.rs";
+    UnframedMoment = "RF202", Warning, Lint,
+        "a moment in an order, or a failure, without a frame", "unframed_moment.rs";
+    OrderNotGuaranteed = "RF203", Warning, Lint,
+        "an order that a turn can violate under these policies", "order_not_guaranteed.rs";
+    UnusedFragment = "RF204", Warning, Lint,
+        "a fragment, a table or named rules that are never used", "unused_fragment.rs";
+    TableWithoutDefault = "RF205", Warning, Lint,
+        "a table over values that a backend or client sends, without `default:`", "table_without_default.rs";
+    IneffectivePolicy = "RF206", Warning, Lint, "a policy that has no effect in this dialect", "ineffective_policy.rs";
+    Loss = "RF207", Note, Lint, "a feature that is lost between a backend and a dialect", "loss.rs";
 }

@@ -18,7 +18,7 @@ pub use json::diagnostic_json;
 pub use phase::Phase;
 pub use render::{render_all, visible_span};
 pub use span::{FileId, Source, Sources, Span};
-pub use suggest::{describe_known, did_you_mean, likely_typo, or_list};
+pub use suggest::{count_noun, describe_known, did_you_mean, likely_typo, or_list};
 
 use std::cell::RefCell;
 

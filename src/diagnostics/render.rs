@@ -35,11 +35,7 @@ pub fn render_one(diagnostic: &Diagnostic, sources: &Sources, colour: bool) -> S
         group = group.element(Level::HELP.message(help.as_str()));
     }
     let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
-    let mut text = renderer.render(&[group]);
-    while text.ends_with('\n') {
-        text.pop();
-    }
-    text
+    renderer.render(&[group]).trim_end_matches('\n').to_owned()
 }
 
 pub fn render_all(diagnostics: &[Diagnostic], sources: &Sources, colour: bool) -> String {

@@ -1,4 +1,4 @@
-//! Did-you-mean suggestions and lists of alternatives.
+//! Did-you-mean suggestions, lists of alternatives, and counts.
 
 /// Names that other tools or earlier versions use, and the names that are used now. The first one that is legal at the
 /// place is suggested.
@@ -111,6 +111,11 @@ pub fn describe_known<'k>(known: impl IntoIterator<Item = &'k str>) -> String {
         [one] => format!("the only one is `{one}`"),
         many => format!("one of {}", or_list(many.iter().copied())),
     }
+}
+
+/// `1 file`, `2 files`
+pub fn count_noun(n: usize, noun: &str) -> String {
+    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
 }
 
 /// `a, b or c`, for a sentence that lists the allowed values.

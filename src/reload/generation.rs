@@ -153,7 +153,7 @@ pub fn build(
     let Some(mut plan) = loaded.plan else {
         return Err(SetError { diagnostics: loaded.diagnostics, sources: loaded.sources });
     };
-    let failed = verify::findings(&plan);
+    let failed = verify::verify(&plan).found;
     if !failed.is_empty() {
         return Err(SetError { diagnostics: failed, sources: loaded.sources });
     }

@@ -1,10 +1,28 @@
-//! Adds items to the output of a turn: their ids, their output index (policy `output_index`) and their ordinal.
+//! The items of a turn: their ids, their output index (policy `output_index`), their ordinal, and the end of a part.
 
-use super::{Turn, ids};
+use super::{OnMoment, Turn, ids};
 use crate::domain::policy::{IdsPolicy, OutputIndex};
-use crate::domain::{Item, ItemKind, ItemState};
+use crate::domain::{Item, ItemKind, ItemState, Moment, MomentKind};
 
 impl Turn {
+    /// The item with the backend's key; without a key, the last item of this kind.
+    pub(super) fn last_item(&self, choice: usize, key: Option<&str>, kind: ItemKind) -> Option<&Item> {
+        match key {
+            Some(key) => self.choices.get(choice)?.item_of(key).and_then(|item| self.state.items.get(item)),
+            None => self.state.items.iter().rfind(|i| i.choice == choice && i.kind == kind),
+        }
+    }
+
+    /// Closes the last part of an item, if it is open. `moment`: the moment that closes this kind of part.
+    pub(super) fn close_part(&mut self, choice: usize, item: usize, moment: MomentKind, on_moment: &mut OnMoment) {
+        let Item { parts, summaries, .. } = &mut self.state.items[item];
+        let parts = if moment == MomentKind::SummaryClose { summaries } else { parts };
+        let Some(last) = parts.last_mut().filter(|p| p.open) else { return };
+        last.open = false;
+        let part = last.index;
+        on_moment(&self.state, &Moment::part(moment, choice, item, part, String::new()));
+    }
+
     /// `backend_key` becomes the item's id under the policy `ids: backend`.
     pub(super) fn add_item(&mut self, choice: usize, kind: ItemKind, backend_key: Option<&str>) -> usize {
         let position = self.state.items.len();

@@ -1,18 +1,11 @@
 //! Message items: text, refusals, annotations and log-probabilities.
 
-use super::{OnMoment, TextKind, TextTarget, Turn, deltas};
+use super::{OnMoment, TextTarget, Turn, deltas};
 use crate::domain::policy::EmptyMessageItem;
 use crate::domain::{Annotation, Delta, ItemKind, ItemState, Moment, MomentKind, Part, PartAnnotation, PartKind, Tree};
 
 impl Turn {
-    pub(super) fn text(
-        &mut self,
-        choice: usize,
-        target: TextTarget,
-        delta: Delta,
-        text_kind: TextKind,
-        on_moment: &mut OnMoment,
-    ) {
+    pub(super) fn text(&mut self, choice: usize, target: TextTarget, delta: Delta, on_moment: &mut OnMoment) {
         if self.is_late(choice) {
             return;
         }
@@ -24,21 +17,14 @@ impl Turn {
             Some(choice_state) => deltas::join_surrogates(&mut choice_state.text_surrogate, delta),
             None => delta,
         };
-        let kind = match text_kind {
-            TextKind::Text => PartKind::Text,
-            TextKind::Refusal => PartKind::Refusal,
-        };
-        let text = deltas::new_suffix(delta, || self.text_so_far(choice, &target, kind));
+        let text = deltas::new_suffix(delta, || self.text_so_far(choice, &target));
         if text.is_empty() || !self.charge(text.len(), on_moment) || !self.ensure_choice(choice, on_moment) {
             return;
         }
         let item = self.message_for(choice, target.item, on_moment);
-        let part = self.part_for(choice, item, target.part, kind, on_moment);
+        let part = self.part_for(choice, item, target.part, target.kind, on_moment);
         self.state.items[item].parts[part].text.push_str(&text);
-        let moment = match text_kind {
-            TextKind::Text => MomentKind::TextDelta,
-            TextKind::Refusal => MomentKind::RefusalDelta,
-        };
+        let moment = if target.kind == PartKind::Refusal { MomentKind::RefusalDelta } else { MomentKind::TextDelta };
         let mut moment = Moment::part(moment, choice, item, part, text);
         moment.logprobs = std::mem::take(&mut self.choices[choice].logprobs);
         if moment.logprobs.is_null() {
@@ -51,18 +37,12 @@ impl Turn {
     }
 
     /// The text so far of the target item (by default the last message), for comparison with a snapshot.
-    fn text_so_far(&self, choice: usize, target: &TextTarget, kind: PartKind) -> String {
-        let choice_state = self.choices.get(choice);
-        let item = match &target.item {
-            Some(key) => choice_state.and_then(|c| c.item_of(key)),
-            None => self.state.items.iter().rposition(|i| i.choice == choice && i.kind == ItemKind::Message),
+    fn text_so_far(&self, choice: usize, target: &TextTarget) -> String {
+        let Some(item) = self.last_item(choice, target.item.as_deref(), ItemKind::Message) else {
+            return String::new();
         };
-        item.and_then(|i| self.state.items.get(i))
-            .map(|i| {
-                let matches = |p: &&Part| p.kind == kind && target.part.is_none_or(|n| p.backend_index == Some(n));
-                i.parts.iter().filter(matches).map(|p| p.text.as_str()).collect()
-            })
-            .unwrap_or_default()
+        let matches = |p: &&Part| p.kind == target.kind && target.part.is_none_or(|n| p.backend_index == Some(n));
+        item.parts.iter().filter(matches).map(|p| p.text.as_str()).collect()
     }
 
     fn message_for(&mut self, choice: usize, key: Option<String>, on_moment: &mut OnMoment) -> usize {
@@ -120,23 +100,16 @@ impl Turn {
         {
             return parts.len() - 1;
         }
-        self.close_part(choice, item, on_moment);
+        self.close_part(choice, item, MomentKind::PartClose, on_moment);
         let part = self.state.items[item].parts.len();
         self.state.items[item].parts.push(Part { backend_index, ..Part::new(part, kind) });
         on_moment(&self.state, &Moment::part(MomentKind::PartOpen, choice, item, part, String::new()));
         part
     }
 
-    fn close_part(&mut self, choice: usize, item: usize, on_moment: &mut OnMoment) {
-        let Some(last) = self.state.items[item].parts.last_mut().filter(|p| p.open) else { return };
-        last.open = false;
-        let part = last.index;
-        on_moment(&self.state, &Moment::part(MomentKind::PartClose, choice, item, part, String::new()));
-    }
-
     pub(super) fn close_message(&mut self, choice: usize, state: ItemState, on_moment: &mut OnMoment) {
         let Some(item) = self.choices[choice].message.take() else { return };
-        self.close_part(choice, item, on_moment);
+        self.close_part(choice, item, MomentKind::PartClose, on_moment);
         self.state.items[item].state = state;
         on_moment(&self.state, &Moment::item(MomentKind::MessageClose, choice, item));
     }

@@ -18,7 +18,7 @@ pub use ids::Ids;
 
 use crate::domain::policy::{ChoiceFrames, IdsPolicy, StreamStart};
 use crate::domain::{
-    Delta, Event, Fault, FaultKind, Moment, MomentKind, Policies, ToolAliases, Tree, TurnState, Usage,
+    Delta, Event, Fault, FaultKind, Moment, MomentKind, PartKind, Policies, ToolAliases, Tree, TurnState, Usage,
 };
 use choice_state::ChoiceState;
 
@@ -179,10 +179,10 @@ impl Turn {
                 }
             }
             Event::Text { choice, item, part, delta } => {
-                self.text(choice, TextTarget { item, part }, delta, TextKind::Text, on_moment)
+                self.text(choice, TextTarget { item, part, kind: PartKind::Text }, delta, on_moment);
             }
             Event::Refusal { choice, item, part, delta } => {
-                self.text(choice, TextTarget { item, part }, delta, TextKind::Refusal, on_moment);
+                self.text(choice, TextTarget { item, part, kind: PartKind::Refusal }, delta, on_moment);
             }
             Event::Reasoning { choice, item, kind, part, delta, encrypted } => {
                 self.reasoning(choice, item, kind, part, delta, encrypted, on_moment);
@@ -275,20 +275,16 @@ impl Turn {
             }
             on_moment(&self.state, &Moment::turn(MomentKind::TurnOpen));
             for index in 0..self.choices.len() {
-                self.open_choice(index, on_moment);
+                on_moment(&self.state, &Moment::choice(MomentKind::ChoiceOpen, index));
             }
         }
         while self.choices.len() <= choice {
             let index = self.choices.len();
             self.choices.push(ChoiceState::default());
             self.state.choices.push(choice_state::choice(index));
-            self.open_choice(index, on_moment);
+            on_moment(&self.state, &Moment::choice(MomentKind::ChoiceOpen, index));
         }
         true
-    }
-
-    fn open_choice(&mut self, index: usize, on_moment: &mut OnMoment) {
-        on_moment(&self.state, &Moment::choice(MomentKind::ChoiceOpen, index));
     }
 
     /// True, and counted, if the choice has already finished.
@@ -315,11 +311,5 @@ impl Turn {
 struct TextTarget {
     item: Option<String>,
     part: Option<usize>,
-}
-
-/// What a text delta of a message contains.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum TextKind {
-    Text,
-    Refusal,
+    kind: PartKind,
 }

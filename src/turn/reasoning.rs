@@ -71,12 +71,7 @@ impl Turn {
     }
 
     fn reasoning_so_far(&self, choice: usize, key: Option<&str>, kind: ReasoningKind, part: Option<usize>) -> String {
-        let choice_state = self.choices.get(choice);
-        let item = match key {
-            Some(key) => choice_state.and_then(|c| c.item_of(key)),
-            None => self.state.items.iter().rposition(|i| i.choice == choice && i.kind == ItemKind::Reasoning),
-        };
-        let Some(item) = item.and_then(|i| self.state.items.get(i)) else { return String::new() };
+        let Some(item) = self.last_item(choice, key, ItemKind::Reasoning) else { return String::new() };
         match (kind, part) {
             (ReasoningKind::Summary, Some(part)) => {
                 item.summaries.get(part).map(|p| p.text.clone()).unwrap_or_default()
@@ -116,8 +111,8 @@ impl Turn {
         let open = self.state.items[item].summaries.last().is_some_and(|p| p.open);
         let next = part.is_some_and(|p| p >= count);
         if !open || next {
-            self.close_summary(choice, item, on_moment);
-            self.close_thought(choice, item, on_moment);
+            self.close_part(choice, item, MomentKind::SummaryClose, on_moment);
+            self.close_part(choice, item, MomentKind::ThoughtClose, on_moment);
             self.state.items[item].summaries.push(Part::new(count, PartKind::Summary));
             on_moment(&self.state, &Moment::part(MomentKind::SummaryOpen, choice, item, count, String::new()));
         }
@@ -126,15 +121,8 @@ impl Turn {
         on_moment(&self.state, &Moment::part(MomentKind::SummaryDelta, choice, item, at, text));
     }
 
-    fn close_summary(&mut self, choice: usize, item: usize, on_moment: &mut OnMoment) {
-        let Some(last) = self.state.items[item].summaries.last_mut().filter(|p| p.open) else { return };
-        last.open = false;
-        let part = last.index;
-        on_moment(&self.state, &Moment::part(MomentKind::SummaryClose, choice, item, part, String::new()));
-    }
-
     fn append_thought(&mut self, choice: usize, item: usize, text: String, on_moment: &mut OnMoment) {
-        self.close_summary(choice, item, on_moment);
+        self.close_part(choice, item, MomentKind::SummaryClose, on_moment);
         if !self.state.items[item].parts.last().is_some_and(|p| p.open) {
             let part = self.state.items[item].parts.len();
             self.state.items[item].parts.push(Part::new(part, PartKind::Thought));
@@ -145,17 +133,10 @@ impl Turn {
         on_moment(&self.state, &Moment::part(MomentKind::ThoughtDelta, choice, item, at, text));
     }
 
-    fn close_thought(&mut self, choice: usize, item: usize, on_moment: &mut OnMoment) {
-        let Some(last) = self.state.items[item].parts.last_mut().filter(|p| p.open) else { return };
-        last.open = false;
-        let part = last.index;
-        on_moment(&self.state, &Moment::part(MomentKind::ThoughtClose, choice, item, part, String::new()));
-    }
-
     pub(super) fn close_reasoning(&mut self, choice: usize, state: ItemState, on_moment: &mut OnMoment) {
         let Some(item) = self.choices[choice].reasoning.take() else { return };
-        self.close_summary(choice, item, on_moment);
-        self.close_thought(choice, item, on_moment);
+        self.close_part(choice, item, MomentKind::SummaryClose, on_moment);
+        self.close_part(choice, item, MomentKind::ThoughtClose, on_moment);
         self.state.items[item].state = state;
         on_moment(&self.state, &Moment::item(MomentKind::ReasoningClose, choice, item));
     }

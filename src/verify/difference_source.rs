@@ -110,19 +110,10 @@ pub fn locate_body_members(case: &TestCase, outcome: &TestOutcome, differences: 
     }
 }
 
-/// The turn failed although no fault is expected.
-pub fn unexpected_fault(fault: &Fault, trace: &[TraceEntry]) -> Difference {
-    let mut difference = Difference::message("", format!("the turn failed: {}", fault_message(fault, trace)));
-    locate_fault(std::slice::from_mut(&mut difference), trace);
-    difference
-}
-
-/// A body is expected, and the turn failed.
-pub fn missing_body(fault: &Fault, trace: &[TraceEntry]) -> Difference {
-    let mut difference =
-        Difference::message("body", format!("missing, because the turn failed: {}", fault_message(fault, trace)));
-    locate_fault(std::slice::from_mut(&mut difference), trace);
-    difference
+/// The turn failed although no fault is expected. `effect`: what the failure causes at `path`.
+pub fn failed_turn(path: &str, effect: &str, fault: &Fault, trace: &[TraceEntry]) -> Difference {
+    let message = format!("{effect}the turn failed: {}", fault_message(fault, trace));
+    Difference { source: ValueSource::fault(trace), ..Difference::message(path, message) }
 }
 
 /// The message of a fault; for a violation, with its details.

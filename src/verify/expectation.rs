@@ -103,20 +103,18 @@ impl Expectation {
                     matcher.compare(Some(tree), "body", MatchMode::Subset, &mut out);
                     out[from..].iter_mut().for_each(|d| d.source = Some(ValueSource::body(body.span)));
                 }
-                Some((Err(fault), body)) => out.push(difference_source::missing_body(fault, &body.trace)),
+                Some((Err(fault), body)) => {
+                    out.push(difference_source::failed_turn("body", "missing, because ", fault, &body.trace));
+                }
                 None => out.push(missing("body", outcome)),
             }
         }
-        if let Some(matcher) = &self.request {
-            match &outcome.request {
-                Some(request) => matcher.compare(Some(request), "request", MatchMode::Subset, &mut out),
-                None => out.push(missing("request", outcome)),
-            }
-        }
-        if let Some(matcher) = &self.plays {
-            match &outcome.plays {
-                Some(name) => matcher.compare(Some(&Tree::from(name.as_str())), "plays", MatchMode::Subset, &mut out),
-                None => out.push(missing("plays", outcome)),
+        let plays = outcome.plays.as_deref().map(Tree::from);
+        for (what, matcher, got) in [("request", &self.request, &outcome.request), ("plays", &self.plays, &plays)] {
+            match (matcher, got) {
+                (Some(matcher), Some(got)) => matcher.compare(Some(got), what, MatchMode::Subset, &mut out),
+                (Some(_), None) => out.push(missing(what, outcome)),
+                (None, _) => {}
             }
         }
         match (&self.fault, &outcome.fault) {
@@ -128,7 +126,7 @@ impl Expectation {
             (Some(_), None) => out.push(Difference::message("fault", "missing: the turn did not fail")),
             (None, Some(fault)) if self.expects_frames() && self.body.is_none() => {
                 // The fault is the cause of the other differences.
-                out.insert(0, difference_source::unexpected_fault(fault, &outcome.trace));
+                out.insert(0, difference_source::failed_turn("", "", fault, &outcome.trace));
             }
             (None, _) => {}
         }

@@ -25,11 +25,6 @@ use crate::engine::pipeline::Violation;
 use crate::mapping::Plan;
 use runner::TestOutcome;
 
-/// All diagnostics of the verification.
-pub fn findings(plan: &Plan) -> Vec<Diagnostic> {
-    verify(plan).found
-}
-
 /// The diagnostics, with counts. A frame that violates its schema for all witness values also fails in tests and
 /// transcripts, so those run only if there is no such frame.
 pub fn verify(plan: &Plan) -> Verification {
@@ -40,19 +35,24 @@ pub fn verify(plan: &Plan) -> Verification {
         return verification;
     }
     let replay = transcripts::replay_transcripts(plan);
-    let reports = run_all(plan);
     // Each wrong line is reported once: by the transcript that fails, or else by the first test.
     let mut reported: Vec<Span> = replay.found.iter().map(|d| d.span).collect();
-    for Failure { diagnostic, violation } in reports.iter().flat_map(|r| &r.failures) {
-        if violation.is_some_and(|span| reported.contains(&span)) {
-            verification.duplicates += 1;
-            continue;
+    let (mut passed, mut failed) = (0, 0);
+    for suite in suites(plan) {
+        verification.found.extend(suite.mistakes);
+        for case in &suite.cases {
+            match failure(case, plan) {
+                None => passed += 1,
+                Some((_, Some(violation))) if reported.contains(&violation) => verification.duplicates += 1,
+                Some((diagnostic, violation)) => {
+                    failed += 1;
+                    reported.extend(violation);
+                    verification.found.push(diagnostic);
+                }
+            }
         }
-        reported.extend(violation);
-        verification.found.push(diagnostic.clone());
     }
-    let failed = verification.found.iter().filter(|d| d.code == Code::FailedTest).count();
-    verification.tested = Some((reports.iter().map(|r| r.passed).sum(), failed));
+    verification.tested = Some((passed, failed));
     verification.found.extend(replay.found);
     verification.replayed = Some((replay.transcripts, replay.routes));
     verification
@@ -101,45 +101,9 @@ fn run_and_compare(case: &TestCase, plan: &Plan) -> (TestOutcome, Vec<Difference
     (outcome, differences)
 }
 
-/// The outcome of one test file.
-#[derive(Debug)]
-pub struct SuiteReport {
-    pub file: String,
-    pub passed: usize,
-    failures: Vec<Failure>,
-}
-
-#[derive(Debug)]
-struct Failure {
-    diagnostic: Diagnostic,
-    /// The line that causes a violation of a schema or an order, if that is why the test fails.
-    violation: Option<Span>,
-}
-
-impl SuiteReport {
-    pub fn diagnostics(&self) -> Vec<Diagnostic> {
-        self.failures.iter().map(|f| f.diagnostic.clone()).collect()
-    }
-}
-
-pub fn run_all(plan: &Plan) -> Vec<SuiteReport> {
-    let report = |suite: TestSuite| {
-        let mistakes = suite.mistakes.into_iter().map(|diagnostic| Failure { diagnostic, violation: None });
-        let (mut passed, mut failures) = (0, mistakes.collect::<Vec<_>>());
-        for case in &suite.cases {
-            match failure(case, plan) {
-                Some(failure) => failures.push(failure),
-                None => passed += 1,
-            }
-        }
-        SuiteReport { file: suite.file, passed, failures }
-    };
-    suites(plan).into_iter().map(report).collect()
-}
-
 /// A diagnostic with the first difference as its message and the others as help. A violation of a schema or an order is
-/// the cause of all differences, so it replaces them.
-fn failure(case: &TestCase, plan: &Plan) -> Option<Failure> {
+/// the cause of all differences, so it replaces them, and the line that causes it is returned too.
+fn failure(case: &TestCase, plan: &Plan) -> Option<(Diagnostic, Option<Span>)> {
     let (outcome, differences) = run_and_compare(case, plan);
     let (first, rest) = differences.split_first()?;
     let violation = outcome.violation.as_ref().filter(|_| !case.expect.expects_fault());
@@ -153,7 +117,7 @@ fn failure(case: &TestCase, plan: &Plan) -> Option<Failure> {
     let diagnostic = Diagnostic::new(Code::FailedTest, case.span, message);
     let rest: Vec<String> = rest.iter().filter(|_| violation.is_none()).map(Difference::brief).collect();
     let help = |d: Diagnostic| if rest.is_empty() { d } else { d.help(format!("and {}", rest.join("; "))) };
-    Some(Failure { diagnostic: help(diagnostic), violation: location })
+    Some((help(diagnostic), location))
 }
 
 /// A test by its name or by a line inside it: `a tool call after text`, `chat.test.yaml:31`.

@@ -97,17 +97,17 @@ pub fn run(case: &TestCase) -> TestOutcome {
 impl TestCase {
     /// The turn to run, or the fault that rejects the request; `None` if the test has no dialect.
     pub fn test_turn(&self) -> Result<Option<TestTurn>, Fault> {
-        let Some(dialect) = &self.dialect else { return Ok(None) };
+        self.dialect.as_ref().map(|dialect| self.test_turn_to(dialect)).transpose()
+    }
+
+    /// The same turn, to a client of this dialect.
+    pub fn test_turn_to(&self, dialect: &Arc<DialectPlan>) -> Result<TestTurn, Fault> {
         let request = match &self.request {
             None => TurnRequest::minimal("test", true),
             Some(body) => request::read_tree(&dialect.request, body.clone())?,
         };
-        Ok(Some(TestTurn {
-            backend: self.backend.clone(),
-            dialect: dialect.clone(),
-            request: Arc::new(request),
-            given: self.given.clone(),
-        }))
+        let (backend, dialect, given) = (self.backend.clone(), dialect.clone(), self.given.clone());
+        Ok(TestTurn { backend, dialect, request: Arc::new(request), given })
     }
 }
 

@@ -230,12 +230,12 @@ struct WitnessTurn {
 }
 
 fn witness_turns() -> Vec<WitnessTurn> {
-    let mut turns = Vec::new();
-    for reason in Finish::ALL {
-        let events = vec![text("a"), text("b"), usage(), finish(*reason)];
-        turns.push(WitnessTurn { choices: 1, usage: true, events });
-    }
-    for events in [
+    let turn = |usage: bool, events: Vec<Event>| WitnessTurn { choices: 1, usage, events };
+    let finishes = Finish::ALL.iter().map(|reason| vec![text("a"), text("b"), usage(), finish(*reason)]);
+    let faults = FaultKind::ALL.iter().map(|kind| vec![text("a"), fault(*kind, None)]);
+    let with_code = vec![text("a"), fault(FaultKind::Backend, Some("code"))];
+    let two_choices = vec![text("a"), text_in(1, "b"), usage(), finish(Finish::Stop)];
+    let without_usage = [
         vec![start(), text("a"), finish(Finish::Stop)],
         vec![refusal("no"), finish(Finish::Stop)],
         vec![
@@ -263,23 +263,12 @@ fn witness_turns() -> Vec<WitnessTurn> {
         vec![text("a"), tool_call("c1", CallKind::Custom, "raw input"), finish(Finish::ToolCalls)],
         vec![finish(Finish::Stop)],
         vec![text("a")],
-    ] {
-        turns.push(WitnessTurn { choices: 1, usage: false, events });
-    }
-    for kind in FaultKind::ALL {
-        turns.push(WitnessTurn { choices: 1, usage: true, events: vec![text("a"), fault(*kind, None)] });
-    }
-    turns.push(WitnessTurn {
-        choices: 1,
-        usage: true,
-        events: vec![text("a"), fault(FaultKind::Backend, Some("code"))],
-    });
-    turns.push(WitnessTurn {
-        choices: 2,
-        usage: true,
-        events: vec![text("a"), text_in(1, "b"), usage(), finish(Finish::Stop)],
-    });
-    turns
+    ];
+    // The first violation of a frame is the one that is reported, so the order matters.
+    let turns = finishes.map(|events| turn(true, events));
+    let turns = turns.chain(without_usage.map(|events| turn(false, events)));
+    let turns = turns.chain(faults.chain([with_code]).map(|events| turn(true, events)));
+    turns.chain([WitnessTurn { choices: 2, ..turn(true, two_choices) }]).collect()
 }
 
 fn start() -> Event {

@@ -281,7 +281,7 @@ fn reference() -> String {
             let section = page.section(name).unwrap();
             text.push_str(&format!("\n**{name}**\n\n{section}\n"));
         }
-        if let Some(output) = simplest(&page) {
+        if let Some(output) = simplest(*code) {
             text.push_str(&format!("\n**Output:**\n\n```text\n{output}\n```\n"));
         }
     }
@@ -305,12 +305,13 @@ fn reference() -> String {
 }
 
 /// The output of the case with the page's own example, or else of the case with the shortest output.
-fn simplest(page: &CodePage) -> Option<String> {
+fn simplest(code: Code) -> Option<String> {
+    let page = CodePage::of(code);
     let example = page.section("Example").and_then(block);
     let candidates = cases().into_iter().filter_map(|case| {
         let text = expected(&case);
         let headlines = text.lines().filter(|l| ["error[", "warning[", "note["].iter().any(|s| l.starts_with(s)));
-        if !headlines.map(|line| line.contains(&format!("[{}]", page.code.as_str()))).eq([true]) {
+        if !headlines.map(|line| line.contains(&format!("[{}]", code.as_str()))).eq([true]) {
             return None;
         }
         let shows = |example| files_of(&case).iter().any(|f| fs::read_to_string(f).is_ok_and(|t| t.contains(example)));

@@ -2,7 +2,7 @@
 //! by the binary, and another pair is run through the library.
 
 use crate::support::replay::LoadedSet;
-use crate::support::{Reply, Request, Server, docs, eventually, serve, temp_sets};
+use crate::support::{Reply, Request, Server, docs, eventually, serve, suites, temp_sets};
 use reframe::testing::diagnostics::{FileId, Findings, render_all};
 use reframe::testing::domain::emit::{
     DeltaKind, EVENTS, FORMAT, ITEMS, OBSERVATIONS, PARTS, SCALARS, TOOL_CHOICE, TOOLS,
@@ -19,7 +19,6 @@ use reframe::testing::mapping::language::field::Conversion;
 use reframe::testing::mapping::source::yaml;
 use reframe::testing::mapping::{SourceFile, load};
 use reframe::testing::reload::{Base, Layers, embedded, generation};
-use reframe::testing::verify;
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -55,10 +54,10 @@ fn every_example_checks_clean_and_passes_its_own_tests() {
         let loaded = load(&files);
         let diagnostics = render_all(&loaded.diagnostics, &loaded.sources, false);
         assert!(loaded.diagnostics.is_empty(), "{shown}\n{diagnostics}");
-        let reports = verify::run_all(&loaded.plan.expect("a plan"));
-        let failed: Vec<String> = reports.iter().flat_map(|r| r.diagnostics()).map(|d| d.message).collect();
+        let reports = suites::run_all(&loaded.plan.expect("a plan"));
+        let failed: Vec<String> = reports.iter().flat_map(|r| r.failures.clone()).collect();
         assert!(failed.is_empty(), "{shown}\n{}", failed.join("\n"));
-        let own = |file: &&verify::SuiteReport| folder.join(&file.file).is_file();
+        let own = |file: &&suites::SuiteReport| folder.join(&file.file).is_file();
         let passed: usize = reports.iter().filter(own).map(|r| r.passed).sum();
         assert!(passed > 0, "{shown} has tests of its own");
     }
@@ -229,8 +228,8 @@ fn the_mappings_in_the_docs_load_and_pass_their_tests() {
     let loaded = load(&set);
     let diagnostics = render_all(&loaded.diagnostics, &loaded.sources, false);
     assert!(loaded.diagnostics.is_empty(), "{diagnostics}");
-    let reports = verify::run_all(&loaded.plan.expect("a plan"));
-    let failed: Vec<String> = reports.iter().flat_map(|r| r.diagnostics()).map(|d| d.message).collect();
+    let reports = suites::run_all(&loaded.plan.expect("a plan"));
+    let failed: Vec<String> = reports.iter().flat_map(|r| r.failures.clone()).collect();
     assert!(failed.is_empty(), "{}", failed.join("\n"));
     assert!(reports.iter().map(|r| r.passed).sum::<usize>() >= 8);
 }

@@ -1,11 +1,11 @@
 //! The mapping tests of the shipped set test only behaviour that clients rely on: edits that users are encouraged to
 //! make pass, edits that break a client fail.
 
+use crate::support::suites;
 use reframe::testing::diagnostics::render_all;
 use reframe::testing::domain::policy::BUILT_IN;
 use reframe::testing::mapping::{Overrides, Plan, SourceFile, load, load_with};
 use reframe::testing::reload::embedded;
-use reframe::testing::verify;
 use std::sync::OnceLock;
 use std::thread;
 
@@ -147,7 +147,7 @@ fn edited((file, from, to): &Edit) -> Plan {
 }
 
 fn failures(plan: &Plan) -> Vec<String> {
-    verify::run_all(plan).iter().flat_map(|r| r.diagnostics()).map(|d| d.message).collect()
+    suites::run_all(plan).into_iter().flat_map(|r| r.failures).collect()
 }
 
 /// Runs on several threads, because loading a set is slow.
@@ -173,7 +173,7 @@ fn every_shipped_mapping_has_tests() {
         .collect();
     assert!(untested.is_empty(), "no tests for {}", untested.join(", "));
     assert_eq!(failures(plan), Vec::<String>::new());
-    let passed: usize = verify::run_all(plan).iter().map(|report| report.passed).sum();
+    let passed: usize = suites::run_all(plan).iter().map(|report| report.passed).sum();
     assert!(passed > 100, "only {passed} tests of the shipped set ran");
 }
 

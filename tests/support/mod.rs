@@ -13,6 +13,7 @@ pub mod replay;
 pub mod server;
 pub mod small_set;
 pub mod sse;
+pub mod suites;
 pub mod temp_sets;
 pub mod timing;
 

@@ -2,8 +2,9 @@
 
 use super::phases;
 use super::phases::{PhaseResult, PhaseState};
-use super::{CheckReport, Reached, Warnings, count_noun};
-use crate::diagnostics::{Severity, render_all};
+use super::{CheckReport, Reached, Warnings};
+use crate::cli::dialect_names;
+use crate::diagnostics::{Severity, count_noun, render_all};
 
 pub fn print(report: &CheckReport, use_colour: bool) -> String {
     let mut text = render_all(&report.findings, &report.sources, use_colour);
@@ -43,7 +44,7 @@ pub fn summary_line(report: &CheckReport) -> String {
         Reached::Files | Reached::Plan(_) => count_noun(report.files.len(), "file"),
     };
     let pairs = report.plan.as_ref().map(|plan| {
-        let (backends, dialects) = (plan.backends.len(), report.dialects().len());
+        let (backends, dialects) = (plan.backends.len(), dialect_names(plan).len());
         format!(", {} × {}", count_noun(backends, "backend"), count_noun(dialects, "dialect"))
     });
     let mut found: Vec<String> = [Severity::Error, Severity::Warning]

@@ -1,6 +1,7 @@
 //! The JSON report. docs/check.md describes it; its members are a stable interface.
 
 use super::{CheckReport, phases};
+use crate::cli::dialect_names;
 use crate::diagnostics::{Diagnostic, Severity, diagnostic_json};
 use serde_json::{Value, json};
 
@@ -33,7 +34,7 @@ pub fn print(report: &CheckReport) -> String {
         "summary": {
             "files": report.files.len(),
             "backends": report.plan.as_ref().map(|p| p.backends.len()),
-            "dialects": report.plan.as_ref().map(|_| report.dialects().len()),
+            "dialects": report.plan.as_ref().map(|plan| dialect_names(plan).len()),
             "errors": report.count(Severity::Error),
             "warnings": report.count(Severity::Warning),
             "notes": report.count(Severity::Note),

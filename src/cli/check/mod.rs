@@ -156,20 +156,9 @@ impl CheckReport {
         let reported = self.findings.iter().any(|d| d.code == Code::Loss);
         if reported { &[] } else { &self.losses }
     }
-
-    /// The names of the dialects, each once.
-    fn dialects(&self) -> Vec<&str> {
-        let mut names: Vec<&str> = self.plan.iter().flat_map(Plan::dialects).map(|d| d.name.as_str()).collect();
-        names.dedup();
-        names
-    }
 }
 
 /// Whether a file is compiled into the binary and so has no path on disk.
 fn is_embedded(source: &Source) -> bool {
     source.shown.starts_with(embedded::PATH_PREFIX)
-}
-
-pub fn count_noun(n: usize, noun: &str) -> String {
-    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
 }

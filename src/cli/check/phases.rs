@@ -1,7 +1,8 @@
 //! The result of each phase of the check.
 
-use super::{CheckReport, Reached, Warnings, count_noun};
-use crate::diagnostics::{Phase, Severity};
+use super::{CheckReport, Reached, Warnings};
+use crate::cli::dialect_names;
+use crate::diagnostics::{Phase, Severity, count_noun};
 use crate::mapping::source::layout::SetFile;
 
 pub struct PhaseResult {
@@ -155,7 +156,7 @@ fn compiled(report: &CheckReport) -> String {
     let mut profiles: Vec<&str> = plan.dialects().filter_map(|d| d.profile.as_deref()).collect();
     profiles.sort_unstable();
     profiles.dedup();
-    [(plan.backends.len(), "backend"), (report.dialects().len(), "dialect"), (profiles.len(), "profile")]
+    [(plan.backends.len(), "backend"), (dialect_names(plan).len(), "dialect"), (profiles.len(), "profile")]
         .map(|(n, noun)| count_noun(n, noun))
         .join(", ")
 }

@@ -2,7 +2,7 @@
 
 use super::github::full_text;
 use super::{CheckReport, EXIT_ERROR, is_embedded};
-use crate::diagnostics::{Code, CodePage, Diagnostic, Severity, visible_span};
+use crate::diagnostics::{Code, CodePage, Diagnostic, visible_span};
 use crate::mapping::source::layout::GATEWAY;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde_json::{Value, json};
@@ -44,7 +44,7 @@ fn rule(code: Code) -> Value {
         "shortDescription": { "text": page.sentence() },
         "fullDescription": { "text": page.section("Why").unwrap_or(page.sentence()) },
         "help": { "text": page.text, "markdown": page.text },
-        "defaultConfiguration": { "level": level(code.severity()) },
+        "defaultConfiguration": { "level": code.severity().as_str() },
         "properties": { "phase": code.phase().as_str() },
     })
 }
@@ -53,7 +53,7 @@ fn result(finding: &Diagnostic, codes: &[Code], report: &CheckReport) -> Value {
     let mut result = json!({
         "ruleId": finding.code.as_str(),
         "ruleIndex": codes.iter().position(|code| *code == finding.code),
-        "level": level(finding.severity()),
+        "level": finding.severity().as_str(),
         "message": { "text": full_text(finding, report) },
     });
     if let Some(location) = location(finding, report) {
@@ -83,14 +83,6 @@ fn uri(shown: &str) -> String {
     let path = shown.strip_prefix("./").unwrap_or(shown).replace('\\', "/");
     let path = utf8_percent_encode(&path, PATH).to_string();
     if path.starts_with('/') { format!("file://{path}") } else { path }
-}
-
-fn level(severity: Severity) -> &'static str {
-    match severity {
-        Severity::Error => "error",
-        Severity::Warning => "warning",
-        Severity::Note => "note",
-    }
 }
 
 #[cfg(test)]

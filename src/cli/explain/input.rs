@@ -2,7 +2,7 @@
 
 use super::ExplainArgs;
 use super::policies::Client;
-use crate::cli::use_colour;
+use crate::cli::{dialect_names, use_colour};
 use crate::diagnostics::{Findings, Sources, did_you_mean, or_list, render_all};
 use crate::domain::{Fault, Tree, TurnRequest};
 use crate::engine::request;
@@ -94,24 +94,15 @@ fn test_input<'p>(case: &TestCase, args: &ExplainArgs, plan: &'p Plan) -> Result
     if case.given.is_empty() {
         return Err(format!("error: the test \"{}\" has no events: it only parses a request", case.name));
     }
-    let request = match &case.request {
-        None => TurnRequest::minimal("test", true),
-        Some(body) => request::read_tree(&target.dialect.request, body.clone())
-            .map_err(|fault| format!("error: the test \"{}\" rejects its request: {}", case.name, fault.message))?,
-    };
-    let test_turn = TestTurn {
-        backend: case.backend.clone(),
-        dialect: target.dialect.clone(),
-        request: Arc::new(request),
-        given: case.given.clone(),
-    };
+    let test_turn = case
+        .test_turn_to(target.dialect)
+        .map_err(|fault| format!("error: the test \"{}\" rejects its request: {}", case.name, fault.message))?;
     Ok(ExplainInput { target, test_turn: Some(test_turn) })
 }
 
 /// Selected by `--route`, or by `--to`: the default variant of the first route that serves the dialect.
 fn find_target<'p>(args: &ExplainArgs, plan: &'p Plan) -> Result<Target<'p>, String> {
-    let mut known: Vec<&str> = plan.dialects().map(|d| d.name.as_str()).collect();
-    known.dedup();
+    let known = dialect_names(plan);
     if let Some(endpoint) = &args.client.route {
         let client = Client::new(&args.client, endpoint, plan)?;
         return Ok(Target::of_route(client.route, client.variant()?));
@@ -163,6 +154,6 @@ fn request(transcript: &Path, dialect: &DialectPlan) -> Result<TurnRequest, Stri
     request::read_tree(&dialect.request, body.clone()).map_err(|f: Fault| show(f.message))
 }
 
-fn name_list(names: &[&str]) -> String {
+pub fn name_list(names: &[&str]) -> String {
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }

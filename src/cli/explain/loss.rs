@@ -1,6 +1,6 @@
 //! `reframe explain --loss`: what does not reach the client, by the mappings and in one turn.
 
-use crate::cli::check::count_noun;
+use crate::diagnostics::count_noun;
 use crate::domain::MomentKind;
 use crate::mapping::Plan;
 use crate::mapping::config::backend::{BackendPlan, Transport};

@@ -9,11 +9,10 @@ mod policies;
 mod request;
 mod table;
 
-use super::{EXIT_FINDINGS, EXIT_OK, print_report, use_colour};
-use crate::diagnostics::render_all;
+use super::{EXIT_FINDINGS, EXIT_OK, load_plan, print_report};
 use crate::domain::FaultKind;
-use crate::mapping::{Overrides, load_with};
-use crate::reload::{Layers, read_set};
+use crate::mapping::Overrides;
+use crate::reload::Layers;
 use crate::verify::{TraceDetail, TraceEntry, fault_message};
 use clap::Args;
 use input::ExplainInput;
@@ -55,11 +54,7 @@ pub fn run(args: &ExplainArgs, layers: &Layers, overrides: &Overrides) -> Result
 /// The report and the exit code.
 fn explain(args: &ExplainArgs, layers: &Layers, overrides: &Overrides) -> Result<(String, u8), String> {
     args.client.require_route()?;
-    let files = read_set(layers).map_err(|error| error.render(use_colour()))?;
-    let loaded = load_with(&files, None, overrides);
-    let Some(plan) = loaded.plan else {
-        return Err(render_all(&loaded.diagnostics, &loaded.sources, use_colour()));
-    };
+    let plan = load_plan(layers, overrides)?;
     if let Some(given) = &args.given
         && let Some(text) = request::explain(given, &plan)?
     {

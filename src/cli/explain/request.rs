@@ -1,5 +1,6 @@
 //! `reframe explain` for a test without events: how its request is parsed, and which transcript a script would select.
 
+use super::input::name_list;
 use crate::diagnostics::did_you_mean;
 use crate::domain::Fault;
 use crate::domain::variables::{Record, Value};
@@ -24,9 +25,8 @@ pub fn explain(given: &str, plan: &Plan) -> Result<Option<String>, String> {
             let transcripts: Vec<&str> = plan.transcripts.iter().map(|t| t.name.as_str()).collect();
             let near = did_you_mean(given, transcripts.iter().copied().chain(tests));
             let near = near.map_or(String::new(), |n| format!("did you mean `{n}`? "));
-            let known = if transcripts.is_empty() { "none".to_owned() } else { transcripts.join(", ") };
             let message = format!("error: no transcript, test or file is named `{given}`");
-            Err(format!("{message}\nhelp: {near}the set has the transcripts {known}"))
+            Err(format!("{message}\nhelp: {near}the set has the transcripts {}", name_list(&transcripts)))
         }
     }
 }

@@ -2,8 +2,7 @@
 //! that affected it.
 
 use super::columns::aligned;
-use crate::cli::check::count_noun;
-use crate::diagnostics::{Sources, Span};
+use crate::diagnostics::{Sources, Span, count_noun};
 use crate::domain::{FrameBody, MomentKind};
 use crate::engine::pipeline::Pipeline;
 use crate::mapping::config::dialect::DialectPlan;
@@ -173,14 +172,13 @@ fn words<'d>(policies: impl Iterator<Item = &'d PolicyInfluence<'d>>) -> String 
         None if value.is_empty() => "\"\"".to_owned(),
         None => value.to_owned(),
     };
-    let mut words: Vec<String> = policies.map(|d| format!("{}={}", d.name, value(&d.value))).collect();
-    // A policy may be read in two places.
-    let mut reported: Vec<String> = Vec::new();
-    words.retain(|word| {
-        let new = !reported.contains(word);
-        reported.push(word.clone());
-        new
-    });
+    let mut words: Vec<String> = Vec::new();
+    for word in policies.map(|d| format!("{}={}", d.name, value(&d.value))) {
+        // A policy may be read in two places.
+        if !words.contains(&word) {
+            words.push(word);
+        }
+    }
     words.join(" ")
 }
 
@@ -193,8 +191,7 @@ pub fn summary(pipeline: &Pipeline, trace: &[TraceEntry]) -> String {
     let mut parts = vec![count_noun(frames, "frame")];
     parts.push(match violations {
         0 => "schema ok".to_owned(),
-        1 => "1 violation".to_owned(),
-        many => format!("{many} violations"),
+        many => count_noun(many, "violation"),
     });
     match &state.error {
         Some(fault) => parts.push(format!("failed: {}", fault.message)),

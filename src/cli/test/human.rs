@@ -28,7 +28,7 @@ fn failures(file: &FileRun, sources: &Sources, layers: &Layers) -> String {
         text.push('\n');
     }
     for test in file.tests.iter().filter(|t| !t.differences.is_empty()) {
-        text.push_str(&format!("FAILED {}  \"{}\"\n", sources.show(test.span), test.name));
+        text.push_str(&format!("FAILED {}  \"{}\"\n", sources.show(test.case.span), test.case.name));
         for line in failure_lines(test, sources, layers) {
             text.push_str(&format!("  {line}\n"));
         }
@@ -70,11 +70,11 @@ pub fn made_by(made: &ValueSource, sources: &Sources) -> String {
 
 /// The `reframe explain` command for a test, ready to paste; none for a test without a turn or request.
 pub fn command(test: &TestRun, sources: &Sources, layers: &Layers) -> Option<String> {
-    if !test.explainable {
+    if test.case.given.is_empty() && test.case.dialect.is_none() {
         return None;
     }
-    let source = sources.get(test.span.file)?;
-    let place = format!("{}:{}", source.shown.trim_start_matches("(embedded) "), sources.location(test.span).line);
+    let source = sources.get(test.case.span.file)?;
+    let place = format!("{}:{}", source.shown.trim_start_matches("(embedded) "), sources.location(test.case.span).line);
     let mut words = vec!["reframe".to_owned()];
     if let Base::Folder(folder) = &layers.base
         && folder.as_os_str() != "mappings"

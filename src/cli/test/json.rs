@@ -40,10 +40,10 @@ pub fn report(report: &TestReport, layers: &Layers) -> String {
 }
 
 fn test(test: &TestRun, sources: &Sources, layers: &Layers) -> Tree {
-    let place = sources.location(test.span);
+    let place = sources.location(test.case.span);
     let differences = test.differences.iter().map(|d| difference(d, sources));
     let mut tree = Tree::map([
-        ("name", test.name.as_str().into()),
+        ("name", test.case.name.as_str().into()),
         ("line", number(place.line)),
         ("column", number(place.column)),
         ("passed", test.differences.is_empty().into()),

@@ -1,8 +1,8 @@
 //! The JUnit XML report of the tests, for CI systems.
 
 use super::human::failure_lines;
-use super::{FileRun, TestReport, TestRun};
-use crate::diagnostics::{Diagnostic, Sources};
+use super::{FileRun, TestReport};
+use crate::diagnostics::Sources;
 use crate::reload::Layers;
 use std::time::Duration;
 
@@ -23,37 +23,32 @@ fn suite(file: &FileRun, sources: &Sources, layers: &Layers, xml: &mut String) {
     let counts = counts(file.passed() + file.failed(), file.failed() - errors, errors, file.duration());
     xml.push_str(&format!("  <testsuite name=\"{}\"{counts}>\n", escaped(&file.shown)));
     let class = file.name.trim_end_matches(".test.yaml");
+    // An error in the test file itself.
     for mistake in &file.mistakes {
-        error(mistake, class, &file.shown, sources, xml);
+        let line = sources.location(mistake.span).line;
+        let attributes = attributes("the test file itself", class, &file.shown, line, Duration::ZERO);
+        let (code, message) = (mistake.code.as_str(), escaped(&mistake.message));
+        let text = escaped_text(&format!("{}: {}", sources.show(mistake.span), mistake.message));
+        case(&attributes, Some(format!("<error type=\"{code}\" message=\"{message}\">{text}</error>")), xml);
     }
     for test in &file.tests {
-        let lines = failure_lines(test, sources, layers);
-        case(test, &lines, class, &file.shown, sources, xml);
+        let attributes =
+            attributes(&test.case.name, class, &file.shown, sources.location(test.case.span).line, test.duration);
+        let failure = test.differences.first().map(|first| {
+            let (message, text) = (escaped(&first.brief()), failure_lines(test, sources, layers).join("\n"));
+            format!("<failure type=\"difference\" message=\"{message}\">{}</failure>", escaped_text(&text))
+        });
+        case(&attributes, failure, xml);
     }
     xml.push_str("  </testsuite>\n");
 }
 
-fn case(test: &TestRun, lines: &[String], class: &str, file: &str, sources: &Sources, xml: &mut String) {
-    let attributes = attributes(&test.name, class, file, sources.location(test.span).line, test.duration);
-    let Some(first) = test.differences.first() else {
-        xml.push_str(&format!("    <testcase{attributes}/>\n"));
-        return;
-    };
-    let (message, text) = (escaped(&first.brief()), escaped_text(&lines.join("\n")));
-    xml.push_str(&format!("    <testcase{attributes}>\n"));
-    xml.push_str(&format!("      <failure type=\"difference\" message=\"{message}\">{text}</failure>\n"));
-    xml.push_str("    </testcase>\n");
-}
-
-/// An error in the test file itself.
-fn error(mistake: &Diagnostic, class: &str, file: &str, sources: &Sources, xml: &mut String) {
-    let attributes =
-        attributes("the test file itself", class, file, sources.location(mistake.span).line, Duration::ZERO);
-    let (code, message) = (mistake.code.as_str(), escaped(&mistake.message));
-    let text = escaped_text(&format!("{}: {}", sources.show(mistake.span), mistake.message));
-    xml.push_str(&format!("    <testcase{attributes}>\n"));
-    xml.push_str(&format!("      <error type=\"{code}\" message=\"{message}\">{text}</error>\n"));
-    xml.push_str("    </testcase>\n");
+/// `problem`: the element for a failure or an error.
+fn case(attributes: &str, problem: Option<String>, xml: &mut String) {
+    xml.push_str(&match problem {
+        None => format!("    <testcase{attributes}/>\n"),
+        Some(problem) => format!("    <testcase{attributes}>\n      {problem}\n    </testcase>\n"),
+    });
 }
 
 fn counts(tests: usize, failures: usize, errors: usize, duration: Duration) -> String {

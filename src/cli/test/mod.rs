@@ -6,12 +6,12 @@ mod junit;
 mod watch;
 
 use super::{EXIT_FINDINGS, EXIT_OK, error, print_report, use_colour};
-use crate::diagnostics::{Diagnostic, Sources, Span, or_list, render_all};
+use crate::diagnostics::{Diagnostic, Sources, or_list, render_all};
 use crate::mapping::{Plan, SourceFile, load};
 use crate::reload::generation::SetError;
 use crate::reload::{Layers, read_set};
 use crate::verify;
-use crate::verify::Difference;
+use crate::verify::{Difference, TestCase};
 use clap::{Args, ValueEnum};
 use std::fs;
 use std::path::PathBuf;
@@ -58,12 +58,9 @@ struct FileRun {
 }
 
 struct TestRun {
-    name: String,
-    span: Span,
+    case: TestCase,
     duration: Duration,
     differences: Vec<Difference>,
-    /// Whether there is a turn or a request to explain.
-    explainable: bool,
 }
 
 pub fn run(args: &TestArgs, layers: &Layers) -> Result<u8, String> {
@@ -104,14 +101,14 @@ impl TestReport {
         let sources = plan.sources.clone();
         let mut files = Vec::new();
         for suite in verify::suites(plan) {
-            let shown = sources.iter().find(|(_, s)| s.name == suite.file).map_or(&suite.file, |(_, s)| &s.shown);
+            let source = sources.iter().find(|(_, s)| s.name == suite.file);
+            let shown = source.map_or(&suite.file, |(_, source)| &source.shown).clone();
             let wanted = |text: &str| filters.is_empty() || filters.iter().any(|f| text.contains(f.as_str()));
-            let all = wanted(shown);
-            let tests: Vec<TestRun> =
-                suite.cases.iter().filter(|c| all || wanted(&c.name)).map(|c| TestRun::of(c, plan)).collect();
+            let all = wanted(&shown);
+            let cases = suite.cases.into_iter().filter(|case| all || wanted(&case.name));
+            let tests: Vec<TestRun> = cases.map(|case| TestRun::of(case, plan)).collect();
             if all || !tests.is_empty() {
-                let mistakes = suite.mistakes.clone();
-                files.push(FileRun { name: suite.file.clone(), shown: shown.clone(), tests, mistakes });
+                files.push(FileRun { name: suite.file, shown, tests, mistakes: suite.mistakes });
             }
         }
         TestReport { files, sources, duration: started.elapsed() }
@@ -142,17 +139,10 @@ impl FileRun {
 }
 
 impl TestRun {
-    fn of(case: &verify::TestCase, plan: &Plan) -> TestRun {
+    fn of(case: TestCase, plan: &Plan) -> TestRun {
         let started = Instant::now();
-        let differences = verify::run(case, plan);
-        let duration = started.elapsed();
-        TestRun {
-            name: case.name.clone(),
-            span: case.span,
-            duration,
-            differences,
-            explainable: !case.given.is_empty() || case.dialect.is_some(),
-        }
+        let differences = verify::run(&case, plan);
+        TestRun { case, duration: started.elapsed(), differences }
     }
 }
 

@@ -1,8 +1,8 @@
 //! The states of one choice between `choice.open` and `choice.finish`: which items can be open at the same time, and
 //! what closes them. Each kind of step corresponds to one code path of `turn/`.
 
-use super::TurnModel;
 use super::items::{MessageModel, ReasoningModel};
+use super::{Tally, TurnModel};
 use crate::domain::MomentKind as M;
 use crate::domain::policy::{EmptyMessageItem, ItemsOverlap};
 
@@ -13,7 +13,8 @@ pub(super) struct ChoiceModel {
     /// A message was opened before, for the policy `empty_message_item`.
     has_message: bool,
     reasoning: ReasoningModel,
-    calls: OpenCalls,
+    /// How many calls are open.
+    calls: Tally,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -23,15 +24,6 @@ enum ChoicePhase {
     /// Message and reasoning are closed; the remaining calls are emitted one after the other.
     Closing,
     Finished,
-}
-
-/// How many calls are open.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-enum OpenCalls {
-    #[default]
-    None,
-    One,
-    Many,
 }
 
 type Transitions = Vec<(Vec<M>, ChoiceModel)>;
@@ -52,7 +44,7 @@ impl ChoiceModel {
             ChoicePhase::Running => {
                 // With `items_overlap: serial`, text and reasoning wait until the call is closed.
                 let serial = turn_model.policies.items_overlap == ItemsOverlap::Serial;
-                if !serial || self.calls == OpenCalls::None {
+                if !serial || self.calls == Tally::Zero {
                     self.content_steps(turn_model, &mut steps);
                     self.reasoning_steps(turn_model, &mut steps);
                 }
@@ -120,18 +112,18 @@ impl ChoiceModel {
         if !turn_model.output().tools {
             return;
         }
-        if self.calls == OpenCalls::None || turn_model.policies.items_overlap == ItemsOverlap::Interleaved {
+        if self.calls == Tally::Zero || turn_model.policies.items_overlap == ItemsOverlap::Interleaved {
             let (ensuring, ensured) = self.ensure_message(turn_model);
             let (closing_message, rest) = ensured.close_message_by_policy(turn_model);
             let moments = [&ensuring, &closing_message, rest.reasoning.close(), &[M::ToolOpen]].concat();
-            let calls = if self.calls == OpenCalls::None { OpenCalls::One } else { OpenCalls::Many };
+            let calls = self.calls.after_one_more();
             steps.push((moments, ChoiceModel { reasoning: ReasoningModel::Closed, calls, ..rest }));
         }
-        if self.calls != OpenCalls::None {
+        if self.calls != Tally::Zero {
             steps.push((vec![M::ToolArgs], *self));
         }
         if turn_model.closes_when_complete() {
-            for calls in self.calls.after_one_closes() {
+            for calls in self.calls.after_one_less() {
                 steps.push((vec![M::ToolClose], ChoiceModel { calls: *calls, ..*self }));
             }
         }
@@ -158,30 +150,19 @@ impl ChoiceModel {
     }
 
     fn closing_steps(&self, turn_model: &TurnModel, steps: &mut Transitions) {
-        for calls in self.calls.after_one_closes() {
+        for calls in self.calls.after_one_less() {
             let closed = ChoiceModel { calls: *calls, ..*self };
             steps.push((vec![M::ToolClose], closed));
             steps.push((vec![M::ToolArgs, M::ToolClose], closed));
         }
         // A call that was held back opens now; with serial calls only after the open one has closed.
-        let waits = turn_model.policies.items_overlap != ItemsOverlap::Interleaved && self.calls != OpenCalls::None;
+        let waits = turn_model.policies.items_overlap != ItemsOverlap::Interleaved && self.calls != Tally::Zero;
         if turn_model.output().tools && !waits {
             steps.push((vec![M::ToolOpen, M::ToolClose], *self));
             steps.push((vec![M::ToolOpen, M::ToolArgs, M::ToolClose], *self));
         }
-        if self.calls == OpenCalls::None {
+        if self.calls == Tally::Zero {
             steps.push((vec![M::ChoiceFinish], ChoiceModel { phase: ChoicePhase::Finished, ..ChoiceModel::default() }));
-        }
-    }
-}
-
-impl OpenCalls {
-    /// The possible numbers of open calls after one of them closes.
-    fn after_one_closes(self) -> &'static [OpenCalls] {
-        match self {
-            OpenCalls::None => &[],
-            OpenCalls::One => &[OpenCalls::None],
-            OpenCalls::Many => &[OpenCalls::One, OpenCalls::Many],
         }
     }
 }

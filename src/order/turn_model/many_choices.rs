@@ -1,7 +1,7 @@
 //! A turn with an unbounded number of choices, by counter abstraction: for each state of a choice, whether zero, one or
 //! many choices are in it. The choices advance independently.
 
-use super::{TurnModel, TurnPhase};
+use super::{Tally, TurnModel, TurnPhase};
 use crate::domain::MomentKind as M;
 use crate::domain::policy::ChoiceFrames;
 use crate::order::proof::{DfaState, MomentDfa, MomentNfa};
@@ -10,16 +10,9 @@ use crate::order::proof::{DfaState, MomentDfa, MomentNfa};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct ManyChoices {
     phase: TurnPhase<()>,
-    tallies: Vec<ChoiceTally>,
+    tallies: Vec<Tally>,
     /// Further choices may open.
     can_grow: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum ChoiceTally {
-    Zero,
-    One,
-    Many,
 }
 
 /// The maximum number of states of one choice that are distinguished: the number of combinations is exponential in it.
@@ -35,11 +28,8 @@ pub(super) enum Precision {
 /// `visible`: the moments that matter to the caller. Fewer moments make a smaller automaton.
 pub(super) fn model(turn_model: &TurnModel, visible: &dyn Fn(M) -> bool) -> (MomentNfa, Precision) {
     let (one, precision) = dfa(turn_model, visible);
-    let start = ManyChoices {
-        phase: TurnPhase::NotStarted,
-        tallies: vec![ChoiceTally::Zero; one.states.len()],
-        can_grow: true,
-    };
+    let start =
+        ManyChoices { phase: TurnPhase::NotStarted, tallies: vec![Tally::Zero; one.states.len()], can_grow: true };
     let next = |many: &ManyChoices| many.steps(turn_model, &one);
     (MomentNfa::explore(start, next, |many| many.phase == TurnPhase::Ended).project(visible), precision)
 }
@@ -79,9 +69,7 @@ impl ManyChoices {
     fn steps(&self, turn_model: &TurnModel, one: &MomentDfa) -> Vec<(Vec<M>, ManyChoices)> {
         match self.phase {
             TurnPhase::NotStarted => {
-                let mut steps = vec![(vec![M::TurnOpen, M::ChoiceOpen], self.at(TurnPhase::Running(())).with(0, one))];
-                steps.extend(turn_model.empty_response().map(|moments| (moments, self.at(TurnPhase::Ended))));
-                steps
+                turn_model.openings(self.at(TurnPhase::Running(())).with(0, one), self.at(TurnPhase::Ended))
             }
             TurnPhase::Running(()) => self.content_steps(turn_model, one),
             TurnPhase::Ended => Vec::new(),
@@ -98,17 +86,16 @@ impl ManyChoices {
         }
         for (state_index, state) in one.states.iter().enumerate() {
             for (moment, to) in &state.next {
-                for remaining in self.tallies[state_index].after_one_moves() {
+                for remaining in self.tallies[state_index].after_one_less() {
                     let mut moved = grown.clone();
                     moved.tallies[state_index] = *remaining;
                     steps.push((vec![*moment], moved.with(*to, one)));
                 }
             }
         }
-        let all_finished =
-            one.states.iter().zip(&self.tallies).all(|(s, count)| s.accepting || *count == ChoiceTally::Zero);
+        let all_finished = one.states.iter().zip(&self.tallies).all(|(s, count)| s.accepting || *count == Tally::Zero);
         if all_finished {
-            steps.extend(turn_model.endings().into_iter().map(|moments| (moments, self.at(TurnPhase::Ended))));
+            steps.extend(turn_model.endings().map(|moments| (moments, self.at(TurnPhase::Ended))));
         }
         steps
     }
@@ -116,7 +103,7 @@ impl ManyChoices {
     fn at(&self, phase: TurnPhase<()>) -> ManyChoices {
         // After the end the tallies no longer matter; equal states keep the automaton small.
         let tallies =
-            if phase == TurnPhase::Ended { vec![ChoiceTally::Zero; self.tallies.len()] } else { self.tallies.clone() };
+            if phase == TurnPhase::Ended { vec![Tally::Zero; self.tallies.len()] } else { self.tallies.clone() };
         ManyChoices { phase, tallies, can_grow: self.can_grow }
     }
 
@@ -125,22 +112,8 @@ impl ManyChoices {
         let mut many = self.clone();
         let over = one.states[state_index].accepting && one.states[state_index].next.is_empty();
         if !over {
-            many.tallies[state_index] = match many.tallies[state_index] {
-                ChoiceTally::Zero => ChoiceTally::One,
-                ChoiceTally::One | ChoiceTally::Many => ChoiceTally::Many,
-            };
+            many.tallies[state_index] = many.tallies[state_index].after_one_more();
         }
         many
-    }
-}
-
-impl ChoiceTally {
-    /// The possible tallies after one choice moves to another state.
-    fn after_one_moves(self) -> &'static [ChoiceTally] {
-        match self {
-            ChoiceTally::Zero => &[],
-            ChoiceTally::One => &[ChoiceTally::Zero],
-            ChoiceTally::Many => &[ChoiceTally::One, ChoiceTally::Many],
-        }
     }
 }

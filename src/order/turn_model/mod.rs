@@ -51,6 +51,33 @@ enum TurnPhase<T> {
     Ended,
 }
 
+/// How many, as far as it matters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+enum Tally {
+    #[default]
+    Zero,
+    One,
+    Many,
+}
+
+impl Tally {
+    fn after_one_more(self) -> Tally {
+        match self {
+            Tally::Zero => Tally::One,
+            Tally::One | Tally::Many => Tally::Many,
+        }
+    }
+
+    /// The possible tallies after there is one less.
+    fn after_one_less(self) -> &'static [Tally] {
+        match self {
+            Tally::Zero => &[],
+            Tally::One => &[Tally::Zero],
+            Tally::Many => &[Tally::One, Tally::Many],
+        }
+    }
+}
+
 /// The state of one item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum ItemModel {
@@ -109,19 +136,18 @@ impl TurnModel<'_> {
             M::SummaryOpen | M::SummaryDelta | M::SummaryClose => output.summaries,
             M::ThoughtOpen | M::ThoughtDelta | M::ThoughtClose => output.thoughts,
             M::ToolOpen | M::ToolArgs | M::ToolClose => output.tools,
-            M::Usage => self.endings().iter().any(|ending| ending.contains(&M::Usage)),
+            M::Usage => match self.policies.usage {
+                UsagePolicy::Zeros | UsagePolicy::Estimate => true,
+                UsagePolicy::AsReported => output.usage || self.policies.aggregate_usage == AggregateUsage::Zeros,
+            },
         }
     }
 
     fn turn(&self) -> MomentNfa {
         let next = |phase: &TurnPhase<ChoiceModel>| match phase {
-            TurnPhase::NotStarted => {
-                let mut steps = vec![(vec![M::TurnOpen, M::ChoiceOpen], TurnPhase::Running(ChoiceModel::default()))];
-                steps.extend(self.empty_response().map(|moments| (moments, TurnPhase::Ended)));
-                steps
-            }
+            TurnPhase::NotStarted => self.openings(TurnPhase::Running(ChoiceModel::default()), TurnPhase::Ended),
             TurnPhase::Running(choice) if choice.is_finished() => {
-                self.endings().into_iter().map(|moments| (moments, TurnPhase::Ended)).collect()
+                self.endings().map(|moments| (moments, TurnPhase::Ended)).collect()
             }
             TurnPhase::Running(choice) => {
                 choice.steps(self).into_iter().map(|(moments, choice)| (moments, TurnPhase::Running(choice))).collect()
@@ -157,38 +183,31 @@ impl TurnModel<'_> {
     }
 
     fn item(&self) -> MomentNfa {
+        let output = self.output();
         let next = |item: &ItemModel| {
             let mut steps: Vec<(Vec<M>, ItemModel)> = Vec::new();
             match *item {
                 ItemModel::New => {
-                    let empty = self.policies.empty_message_item == EmptyMessageItem::Always;
-                    if empty || self.output().text || self.output().refusal || self.output().annotations {
-                        steps.push((vec![M::MessageOpen], ItemModel::Message(MessageModel::Empty)));
-                    }
-                    if self.output().summaries || self.output().thoughts || self.output().encrypted_reasoning {
-                        steps.push((vec![M::ReasoningOpen], ItemModel::Reasoning(ReasoningModel::Encrypted)));
-                    }
-                    if self.output().tools {
-                        steps.push((vec![M::ToolOpen], ItemModel::Call));
-                    }
+                    let kinds = [
+                        (M::MessageOpen, ItemModel::Message(MessageModel::Empty)),
+                        (M::ReasoningOpen, ItemModel::Reasoning(ReasoningModel::Encrypted)),
+                        (M::ToolOpen, ItemModel::Call),
+                    ];
+                    let possible = kinds.into_iter().filter(|(open, _)| self.can_emit(*open));
+                    steps.extend(possible.map(|(open, item)| (vec![open], item)));
                 }
                 ItemModel::Message(message) => {
-                    steps.extend(
-                        message.receive(self.output()).into_iter().map(|(moments, m)| (moments, ItemModel::Message(m))),
-                    );
+                    let received = message.receive(output).into_iter();
+                    steps.extend(received.map(|(moments, message)| (moments, ItemModel::Message(message))));
                     let empty = self.policies.empty_message_item == EmptyMessageItem::Always;
                     if message != MessageModel::Empty || empty {
                         steps.push((message.close().to_vec(), ItemModel::Closed));
                     }
                 }
                 ItemModel::Reasoning(reasoning) => {
-                    steps.extend(
-                        reasoning
-                            .receive(self.output())
-                            .into_iter()
-                            .map(|(moments, r)| (moments, ItemModel::Reasoning(r))),
-                    );
-                    if reasoning != ReasoningModel::Encrypted || self.output().encrypted_reasoning {
+                    let received = reasoning.receive(output).into_iter();
+                    steps.extend(received.map(|(moments, reasoning)| (moments, ItemModel::Reasoning(reasoning))));
+                    if reasoning != ReasoningModel::Encrypted || output.encrypted_reasoning {
                         steps.push((reasoning.close().to_vec(), ItemModel::Closed));
                     }
                 }
@@ -217,26 +236,21 @@ impl TurnModel<'_> {
         }
     }
 
-    /// The sequences of a completed body without output, if the policy `on_empty` allows one.
-    fn empty_response(&self) -> impl Iterator<Item = Vec<M>> {
+    /// The steps that open a turn: to `running`, or, if the policy `on_empty` allows a completed body without output, to
+    /// `ended`.
+    fn openings<S: Clone>(&self, running: S, ended: S) -> Vec<(Vec<M>, S)> {
         let allowed = self.policies.on_empty == OnEmpty::Completed;
-        let endings = if allowed { self.endings() } else { Vec::new() };
-        endings.into_iter().map(|ending| [&[M::TurnOpen, M::ChoiceOpen, M::ChoiceFinish], ending.as_slice()].concat())
+        let empty = |ending: Vec<M>| [&[M::TurnOpen, M::ChoiceOpen, M::ChoiceFinish], ending.as_slice()].concat();
+        let empty_responses = self.endings().filter(|_| allowed).map(|ending| (empty(ending), ended.clone()));
+        [(vec![M::TurnOpen, M::ChoiceOpen], running)].into_iter().chain(empty_responses).collect()
     }
 
     /// The possible sequences after the last finish, with usage or without.
-    fn endings(&self) -> Vec<Vec<M>> {
-        let counted = vec![M::TurnFinish, M::Usage, M::TurnClose, M::TurnEnd];
+    fn endings(&self) -> impl Iterator<Item = Vec<M>> {
         let uncounted = vec![M::TurnFinish, M::TurnClose, M::TurnEnd];
-        match self.policies.usage {
-            UsagePolicy::Zeros | UsagePolicy::Estimate => vec![counted],
-            UsagePolicy::AsReported
-                if self.output().usage || self.policies.aggregate_usage == AggregateUsage::Zeros =>
-            {
-                vec![uncounted, counted]
-            }
-            UsagePolicy::AsReported => vec![uncounted],
-        }
+        let counted = vec![M::TurnFinish, M::Usage, M::TurnClose, M::TurnEnd];
+        let can_lack_usage = self.policies.usage == UsagePolicy::AsReported;
+        can_lack_usage.then_some(uncounted).into_iter().chain(self.can_emit(M::Usage).then_some(counted))
     }
 }
 

@@ -27,11 +27,7 @@ pub(super) fn model(turn_model: &TurnModel, visible: &dyn Fn(M) -> bool) -> Mome
 impl TwoChoices {
     fn steps(&self, turn_model: &TurnModel) -> Vec<(Vec<M>, TwoChoices)> {
         match self.phase {
-            TurnPhase::NotStarted => {
-                let mut steps = vec![(vec![M::TurnOpen, M::ChoiceOpen], self.with_new_choice())];
-                steps.extend(turn_model.empty_response().map(|moments| (moments, self.ended())));
-                steps
-            }
+            TurnPhase::NotStarted => turn_model.openings(self.with_new_choice(), self.ended()),
             TurnPhase::Running(()) => self.content_steps(turn_model),
             TurnPhase::Ended => Vec::new(),
         }
@@ -53,7 +49,7 @@ impl TwoChoices {
             }
         }
         if self.choices.iter().all(ChoiceModel::is_finished) {
-            steps.extend(turn_model.endings().into_iter().map(|moments| (moments, self.ended())));
+            steps.extend(turn_model.endings().map(|moments| (moments, self.ended())));
         }
         steps
     }
