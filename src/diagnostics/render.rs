@@ -38,8 +38,36 @@ pub fn render_one(diagnostic: &Diagnostic, sources: &Sources, colour: bool) -> S
     renderer.render(&[group]).trim_end_matches('\n').to_owned()
 }
 
+/// A report that a person can read, and that fits in a log.
+const MAX_DIAGNOSTICS_PER_FILE: usize = 20;
+const MAX_ONE_BYTES: usize = 8 << 10;
+const MAX_REPORT_BYTES: usize = 64 << 10;
+
+/// Renders all diagnostics, up to a limit for each file and for the whole report.
 pub fn render_all(diagnostics: &[Diagnostic], sources: &Sources, colour: bool) -> String {
-    diagnostics.iter().map(|d| render_one(d, sources, colour) + "\n").collect::<Vec<_>>().join("\n")
+    let mut reports = Vec::new();
+    let (mut bytes, mut left_out) = (0, 0);
+    for (at, diagnostic) in diagnostics.iter().enumerate() {
+        let earlier =
+            diagnostics[..at].iter().filter(|d| d.span.file == diagnostic.span.file).take(MAX_DIAGNOSTICS_PER_FILE);
+        if earlier.count() == MAX_DIAGNOSTICS_PER_FILE || bytes > MAX_REPORT_BYTES {
+            left_out += 1;
+            continue;
+        }
+        let mut report = render_one(diagnostic, sources, colour);
+        // A line of the file may be very long.
+        if report.len() > MAX_ONE_BYTES {
+            report.truncate(char_start(&report, MAX_ONE_BYTES));
+            report.push_str(if colour { "…\x1b[0m" } else { "…" });
+        }
+        report.push('\n');
+        bytes += report.len();
+        reports.push(report);
+    }
+    if left_out > 0 {
+        reports.push(format!("… and {left_out} more\n"));
+    }
+    reports.join("\n")
 }
 
 /// The span that the carets underline: at most one line, because a span of many lines would hide the message. `None`
@@ -112,3 +140,7 @@ fn char_start(text: &str, at: usize) -> usize {
     }
     at
 }
+
+#[cfg(test)]
+#[path = "../../tests/unit/diagnostics_render.rs"]
+mod tests;

@@ -100,14 +100,26 @@ impl Redactor {
         Redactor(text.into())
     }
 
+    /// Replaces the key where it is a word of its own: a short key that is part of another word is no leak, and
+    /// replacing it would change the message.
     pub fn redact(&self, text: &str) -> String {
-        text.replace(&*self.0, "[redacted]")
+        let in_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+        let mut redacted = String::new();
+        let mut rest = text;
+        while let Some(at) = rest.find(&*self.0) {
+            let (before, after) = (&rest[..at], &rest[at + self.0.len()..]);
+            let is_word = !before.ends_with(in_word) && !after.starts_with(in_word);
+            redacted.push_str(before);
+            redacted.push_str(if is_word { "[redacted]" } else { &self.0 });
+            rest = after;
+        }
+        redacted + rest
     }
 
     pub fn redact_fault(&self, fault: Fault) -> Fault {
         let Fault { kind, message, param, code, status, retry_after } = fault;
-        let code = code.map(|code| self.redact(&code));
-        Fault { kind, message: self.redact(&message), param, code, status, retry_after }
+        let redact = |text: Option<String>| text.map(|text| self.redact(&text));
+        Fault { kind, message: self.redact(&message), param: redact(param), code: redact(code), status, retry_after }
     }
 }
 

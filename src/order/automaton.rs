@@ -33,6 +33,8 @@ pub struct Orders {
 }
 
 const MAX_POSITIONS: usize = 128;
+/// The parser is recursive: without a limit, an expression could exhaust the stack.
+const MAX_NESTING: usize = 32;
 
 /// A parsed subexpression: its first and last positions, and whether it matches the empty sequence.
 struct SubExpression {
@@ -45,14 +47,22 @@ struct Parser<'t> {
     tokens: Vec<(usize, &'t str)>,
     end: usize,
     at: usize,
+    /// The number of open parentheses.
+    nesting: usize,
     symbols: Vec<MomentKind>,
     follow: Vec<u128>,
 }
 
 impl Automaton {
     pub fn parse(text: &str) -> Result<Automaton, OrderError> {
-        let mut parser =
-            Parser { tokens: tokens(text), end: text.len(), at: 0, symbols: Vec::new(), follow: Vec::new() };
+        let mut parser = Parser {
+            tokens: tokens(text),
+            end: text.len(),
+            at: 0,
+            nesting: 0,
+            symbols: Vec::new(),
+            follow: Vec::new(),
+        };
         let expression = parser.alternatives()?;
         match parser.tokens.get(parser.at) {
             None => Ok(Automaton {
@@ -166,7 +176,12 @@ impl<'t> Parser<'t> {
         let token = self.peek().ok_or_else(|| syntax_error(here, "a moment or `(` is missing at the end".into()))?;
         self.at += 1;
         if token == "(" {
+            if self.nesting == MAX_NESTING {
+                return Err(syntax_error(here, format!("parentheses can be nested at most {MAX_NESTING} levels deep")));
+            }
+            self.nesting += 1;
             let inner = self.alternatives()?;
+            self.nesting -= 1;
             if self.peek() != Some(")") {
                 return Err(syntax_error(here, "this `(` is not closed".into()));
             }

@@ -169,9 +169,10 @@ impl Gateway {
         id: &str,
     ) -> Result<Response, Fault> {
         let gateway = &generation.plan.gateway;
-        let slot = ConcurrencySlot::acquire(&self.turns_in_flight, gateway.limits.streams.0, generation)?;
         let keepalive = keepalive_interval(&gateway.keepalive, &request);
         let body = body::read(request.take_body(), gateway.limits.body_bytes.0).await?;
+        // After the body was read: a client that sends it slowly must not keep others out.
+        let slot = ConcurrencySlot::acquire(&self.turns_in_flight, gateway.limits.streams.0, generation)?;
         let (dialect, validation, app_state) = (dialect.clone(), route.validation, &*self.app_state);
         let context = TurnContext { generation, dialect, app_state, keepalive, validation, id };
         turn_response::respond(context, &body, slot).await

@@ -475,6 +475,17 @@ fn a_client_disconnect_during_a_stream_frees_its_slot() {
 }
 
 #[test]
+fn a_client_that_sends_its_body_slowly_takes_no_slot() {
+    let server = single_slot_server();
+    let mut slow = server.client();
+    let head = "POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
+    slow.send_bytes(format!("{head}content-length: 100\r\n\r\n{{").as_bytes());
+    for _ in 0..20 {
+        assert_eq!(server.fetch(chat("Hello!")).status(), 200);
+    }
+}
+
+#[test]
 fn a_client_disconnect_before_the_body_frees_its_slot() {
     let server = single_slot_server();
     let mut client = server.client();

@@ -11,7 +11,7 @@ use crate::domain::variables::VariableType;
 use crate::mapping::source::field_reader::LoadContext;
 use minijinja::value::ValueKind;
 use minijinja::{Environment, Error, ErrorKind, Expression as JinjaExpression, Value};
-use std::cell::RefCell;
+use std::cell::{self, RefCell};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -102,6 +102,8 @@ pub struct ExpressionPoolBuilder {
     /// The policies read since the last `take_policies_read()`. Evaluation at load removes them from the skeleton, so
     /// they are recorded here.
     policies_read: RefCell<Vec<String>>,
+    /// The YAML values that were compiled, with fragments counted at each use.
+    compiled_values: cell::Cell<usize>,
 }
 
 /// Limit on evaluation steps. A frame's expression needs a handful; this stops a runaway one.
@@ -115,6 +117,7 @@ impl ExpressionPoolBuilder {
             policies: Vec::new(),
             texts: RefCell::default(),
             policies_read: RefCell::default(),
+            compiled_values: cell::Cell::default(),
         }
     }
 
@@ -160,6 +163,12 @@ impl ExpressionPoolBuilder {
     }
 
     /// Checks an expression and adds it. `span` is its placeholder or scalar.
+    /// Counts one compiled value. Returns the number so far.
+    pub fn count_value(&self) -> usize {
+        self.compiled_values.set(self.compiled_values.get() + 1);
+        self.compiled_values.get()
+    }
+
     pub fn add(
         &self,
         text: &str,
@@ -170,6 +179,9 @@ impl ExpressionPoolBuilder {
         let text = text.trim();
         let check =
             ExpressionCheck { text, span, tokens: expression_tokens::tokens(text), tables: &self.tables, scope, cx };
+        if check.is_too_long() {
+            return None;
+        }
         if let Some(path) = VariablePath::parse(text) {
             let kind = check.resolve_variable(text)?;
             self.record_policy_read(&path);

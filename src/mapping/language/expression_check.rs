@@ -16,6 +16,10 @@ const FILTERS: &[&str] =
     &["default", "table", "prefix", "lower", "upper", "trim", "length", "json", "join", "first", "last"];
 const TESTS: &[&str] = &["none", "startingwith", "endingwith"];
 
+/// Words and operators of an expression. The template engine parses nested operators recursively, so that a longer
+/// expression could exhaust the stack.
+const MAX_TOKENS: usize = 200;
+
 /// The check of one expression.
 pub(crate) struct ExpressionCheck<'e> {
     pub text: &'e str,
@@ -28,6 +32,19 @@ pub(crate) struct ExpressionCheck<'e> {
 }
 
 impl ExpressionCheck<'_> {
+    /// Reports an expression with too many tokens.
+    pub fn is_too_long(&self) -> bool {
+        // A path such as `a[0][0]`, or `a.b.c`, is one word with many steps.
+        let steps = self.text.bytes().filter(|b| matches!(b, b'.' | b'[')).count();
+        let count = self.tokens.len().max(steps);
+        if count > MAX_TOKENS {
+            let message = format!("an expression can have at most {MAX_TOKENS} words and operators, not {count}");
+            let help = "use a table for a list of cases, or a directive: `$if`, `$switch`";
+            self.cx.add(Diagnostic::new(Code::BadExpression, self.span, message).help(help));
+        }
+        count > MAX_TOKENS
+    }
+
     /// The span of a word of the expression.
     fn span_at(&self, at: usize, word: &str) -> Span {
         // YAML escapes shift offsets. Then search for the word instead.

@@ -98,6 +98,8 @@ pub struct SkeletonCompiler<'c, 'n> {
 
 /// Limit for fragments that use fragments. A cycle is detected before it is reached.
 const MAX_NESTED_FRAGMENTS: usize = 16;
+/// Limit for the values of one file with all fragments inserted. Fragments that use others several times multiply.
+const MAX_VALUES: usize = 50_000;
 
 impl SkeletonCompiler<'_, '_> {
     pub fn compile(&self, node: &Node, scope: &VariableScope) -> Option<Skeleton> {
@@ -113,6 +115,16 @@ impl SkeletonCompiler<'_, '_> {
     }
 
     fn node(&self, node: &Node, scope: &VariableScope, used: &mut Vec<FragmentInUse>) -> Option<Skeleton> {
+        let count = self.pool.count_value();
+        if count > MAX_VALUES {
+            // Reported once, at the outermost `$use`.
+            if let Some(fragment) = used.first().filter(|_| count == MAX_VALUES + 1) {
+                let message = format!("with all fragments inserted, this file has more than {MAX_VALUES} values");
+                let help = "a fragment that is used several times by another one multiplies: use `$each` for lists";
+                self.cx.add(Diagnostic::new(Code::FragmentCycle, fragment.span, message).help(help));
+            }
+            return None;
+        }
         match &node.kind {
             YamlKind::Null | YamlKind::Bool(_) | YamlKind::Int(_) | YamlKind::Float(_) => {
                 Some(Skeleton::Constant(constant(node)))

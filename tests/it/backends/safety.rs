@@ -106,6 +106,7 @@ fn the_backend_key_is_redacted_in_stream_errors() {
         MockResponse::json(200, &in_message),
         hello.half().event(&in_message),
         MockResponse::json(401, &error("bad key", BACKEND_KEY)),
+        MockResponse::json(401, &json!({ "error": { "message": "bad", "param": BACKEND_KEY } }).to_string()),
     ] {
         for (_, text) in visible_output(&fixture, answer) {
             assert!(!text.contains(BACKEND_KEY), "{text}");
