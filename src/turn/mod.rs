@@ -233,7 +233,8 @@ impl Turn {
             }
             Event::Annotation { annotation, .. } => annotation.len(),
             Event::Logprobs { value, .. } => value.to_json().len(),
-            _ => 0,
+            Event::Tool { .. } | Event::Batch { .. } | Event::Close { .. } => 0,
+            Event::Start { .. } | Event::Usage { .. } | Event::Finish { .. } | Event::Fault { .. } | Event::End => 0,
         };
         if self.charge(size, on_moment) {
             self.choices[choice].held_back.push(event);
