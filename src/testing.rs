@@ -111,5 +111,5 @@ pub mod upstream {
     }
 }
 pub mod verify {
-    pub use crate::verify::{TestSuite, run, suites};
+    pub use crate::verify::{TestSuite, run, suites, verify};
 }

@@ -3,6 +3,7 @@
 
 use crate::mapping::config::gateway::{Docs, GatewayPlan};
 use crate::mapping::config::path_template::PathTemplate;
+use crate::mapping::config::route::METHODS;
 use poem::endpoint::make_sync;
 use poem::error::RouteError;
 use poem::http::Uri;
@@ -13,7 +14,9 @@ use std::fmt;
 use std::sync::Arc;
 
 pub struct PathTable {
-    route: Route,
+    /// Paths with their targets for one method: a literal path takes precedence only over paths with that method.
+    by_method: Vec<(&'static str, Route)>,
+    all: Route,
 }
 
 /// One thing that is served at a path; the numbers are indexes into the plan.
@@ -26,6 +29,18 @@ pub enum Target {
     ApiDocs,
 }
 
+impl Target {
+    /// The methods that it allows. GET includes HEAD, but for routes: a turn needs the body of a response.
+    pub fn methods(self, gateway: &GatewayPlan) -> Vec<&str> {
+        let method = match self {
+            Target::Route(at) => return vec![&gateway.routes[at].method],
+            Target::StaticRoute(at) => gateway.static_routes[at].method.as_str(),
+            Target::Metrics | Target::Status | Target::ApiDocs => "GET",
+        };
+        if method == "GET" { vec!["GET", "HEAD"] } else { vec![method] }
+    }
+}
+
 /// The regular expression of a parameter before the end of a path.
 const PARAMETER: &str = "[^/]+";
 
@@ -34,22 +49,48 @@ const API_DOCS: [&str; 4] = ["/openapi.json", "/openapi.yaml", "/docs", "/schema
 
 impl PathTable {
     pub fn new(gateway: &GatewayPlan) -> Result<PathTable, RouteError> {
-        let mut paths = Paths::default();
-        // In order of precedence.
-        gateway.metrics.iter().for_each(|path| paths.add(path, Target::Metrics));
-        gateway.routes.iter().enumerate().for_each(|(at, route)| paths.add(&route.path, Target::Route(at)));
-        let static_routes = gateway.static_routes.iter().enumerate();
-        static_routes.for_each(|(at, route)| paths.add(&route.path, Target::StaticRoute(at)));
-        let docs = API_DOCS.iter().filter(|_| gateway.docs == Docs::Public);
-        docs.for_each(|path| paths.add_if_free(path, Target::ApiDocs));
-        gateway.status_path().iter().for_each(|path| paths.add_if_free(path, Target::Status));
-        paths.build()
+        let paths = |allowed: &dyn Fn(Target) -> bool| PathTable::paths(gateway, allowed);
+        let mut by_method = Vec::new();
+        for method in METHODS {
+            by_method.push((*method, paths(&|target| target.methods(gateway).contains(method)).build()?));
+        }
+        Ok(PathTable { by_method, all: paths(&|_| true).build()? })
     }
 
-    /// What is served at the path of `uri`; empty if the path is unknown.
-    pub async fn find(&self, uri: &Uri) -> Arc<[Target]> {
-        let found = self.route.call(Request::builder().uri(uri.clone()).finish()).await;
-        found.ok().and_then(|found| found.data::<Arc<[Target]>>().cloned()).unwrap_or_default()
+    fn paths(gateway: &GatewayPlan, allowed: &dyn Fn(Target) -> bool) -> Paths {
+        let mut paths = Paths::default();
+        let add = |paths: &mut Paths, path: &str, target| {
+            if allowed(target) {
+                paths.add(path, target);
+            }
+        };
+        // In order of precedence.
+        gateway.metrics.iter().for_each(|path| add(&mut paths, path, Target::Metrics));
+        for (at, route) in gateway.routes.iter().enumerate() {
+            add(&mut paths, &route.path, Target::Route(at));
+        }
+        for (at, route) in gateway.static_routes.iter().enumerate() {
+            add(&mut paths, &route.path, Target::StaticRoute(at));
+        }
+        // The gateway's own endpoints give way to those of the mappings.
+        let docs = API_DOCS.into_iter().filter(|_| gateway.docs == Docs::Public).map(|path| (path, Target::ApiDocs));
+        let status = gateway.status_path().map(|path| (path, Target::Status));
+        for (path, target) in docs.chain(status).filter(|(_, target)| allowed(*target)) {
+            paths.add_if_free(path, target);
+        }
+        paths
+    }
+
+    /// What is served at the path of `uri` with this method, or else with others; empty if the path is unknown.
+    pub async fn find(&self, method: &str, uri: &Uri) -> Arc<[Target]> {
+        let of_method = self.by_method.iter().find(|(name, _)| *name == method).map(|(_, route)| route);
+        for route in of_method.into_iter().chain([&self.all]) {
+            let found = route.call(Request::builder().uri(uri.clone()).finish()).await;
+            if let Some(targets) = found.ok().and_then(|found| found.data::<Arc<[Target]>>().cloned()) {
+                return targets;
+            }
+        }
+        Arc::default()
     }
 }
 
@@ -70,14 +111,13 @@ impl Paths {
         }
     }
 
-    /// The gateway's own endpoints give way to those of the mappings.
     fn add_if_free(&mut self, path: &str, target: Target) {
         if let Some(pattern) = pattern(path) {
             self.0.entry(pattern).or_insert_with(|| vec![target]);
         }
     }
 
-    fn build(self) -> Result<PathTable, RouteError> {
+    fn build(self) -> Result<Route, RouteError> {
         // poem tries literal paths first, then regular expressions in the order in which they were added. The more
         // specific one is longer: `{model}:verb` is tried before `{model}`.
         let mut paths: Vec<_> = self.0.into_iter().collect();
@@ -88,7 +128,7 @@ impl Paths {
             let found = make_sync(move |_| Response::builder().extension(targets.clone()).finish());
             route = route.try_at(pattern, found)?;
         }
-        Ok(PathTable { route })
+        Ok(route)
     }
 }
 

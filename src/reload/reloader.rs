@@ -77,7 +77,6 @@ impl Reloader {
         let started = Instant::now();
         let files = read_set(&layers)?;
         let mut first = generation::build(&files, 1, None, &overrides, None)?;
-        first.cause = Cause::Start;
         first.duration_ms = started.elapsed().as_millis() as u64;
         let first = Arc::new(first);
         let history = Mutex::new(History::new(&first));

@@ -3,6 +3,7 @@
 //! This module decides which files belong to a set; the loader interprets them. A file with the wrong name or in an
 //! unknown folder is returned too, so that the loader can report it: silently ignored files are hard to debug.
 
+use super::watcher::parent_folder;
 use crate::diagnostics::Code;
 use crate::mapping::SourceFile;
 use crate::mapping::source::layout::{EDITOR_SCHEMAS, Folder, ROOT, SCHEMAS, SetFile, tests_of};
@@ -10,7 +11,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
     io::{self, Read},
-    path::{Component, Path, PathBuf},
+    path::{Component, MAIN_SEPARATOR, Path, PathBuf},
     string::FromUtf8Error,
 };
 
@@ -344,11 +345,7 @@ fn schemas_of(root: &Path, sibling: SiblingSchemas) -> Option<PathBuf> {
     if sibling == SiblingSchemas::Ignored {
         return None;
     }
-    // The parent is taken by name where possible: `a/../schemas` would resolve a symlink `a` first.
-    let sibling_folder = match (root.file_name(), root.parent()) {
-        (Some(_), Some(parent)) => parent.join(SCHEMAS),
-        _ => root.join("..").join(SCHEMAS),
-    };
+    let sibling_folder = parent_folder(root).join(SCHEMAS);
     exists_or_is_link(&sibling_folder).then_some(sibling_folder)
 }
 
@@ -363,23 +360,9 @@ fn target_folder(path: &Path) -> Option<PathBuf> {
 
 /// The path as given, without `./` and with `/` as separator.
 fn display_path(path: &Path) -> String {
-    let mut shown = String::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => continue,
-            Component::RootDir => shown.push('/'),
-            Component::Prefix(_) | Component::ParentDir | Component::Normal(_) => {
-                if !shown.is_empty() && !shown.ends_with('/') {
-                    shown.push('/');
-                }
-                shown.push_str(&part.as_os_str().to_string_lossy());
-            }
-        }
-    }
-    if shown.is_empty() {
-        shown.push('.');
-    }
-    shown
+    let path: PathBuf = path.components().filter(|part| *part != Component::CurDir).collect();
+    let shown = path.to_string_lossy().replace(MAIN_SEPARATOR, "/");
+    if shown.is_empty() { ".".to_owned() } else { shown }
 }
 
 #[cfg(test)]

@@ -142,26 +142,22 @@ where
 /// Waits for events until they pause, or for the poll interval. `None` means stop.
 fn next_burst(poll: SafetyPoll, received: &Receiver<Signal>) -> Option<Burst> {
     let mut burst = Burst::default();
-    let first = match poll {
+    let mut next = match poll {
         SafetyPoll::On => received.recv_timeout(POLL_INTERVAL),
         SafetyPoll::Off => received.recv().map_err(RecvTimeoutError::from),
     };
-    match first {
-        Ok(signal) => burst.add(signal)?,
-        Err(RecvTimeoutError::Timeout) => return Some(burst),
-        Err(RecvTimeoutError::Disconnected) => return None,
-    }
-    let end = Instant::now() + MAX_DEBOUNCE;
+    let mut end = None;
     loop {
-        let left = end.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Some(burst);
-        }
-        match received.recv_timeout(DEBOUNCE.min(left)) {
+        match next {
             Ok(signal) => burst.add(signal)?,
             Err(RecvTimeoutError::Timeout) => return Some(burst),
             Err(RecvTimeoutError::Disconnected) => return None,
         }
+        let left = end.get_or_insert_with(|| Instant::now() + MAX_DEBOUNCE).saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Some(burst);
+        }
+        next = received.recv_timeout(DEBOUNCE.min(left));
     }
 }
 
@@ -352,8 +348,8 @@ fn root_folders(folders: &[PathBuf]) -> BTreeSet<PathBuf> {
     folders.iter().filter(is_top).cloned().collect()
 }
 
-/// The parent of a path, by name.
-fn parent_folder(path: &Path) -> PathBuf {
+/// The parent of a path, by name where possible: `a/..` would resolve a symlink `a` first.
+pub(super) fn parent_folder(path: &Path) -> PathBuf {
     match (path.file_name(), path.parent()) {
         (Some(_), Some(parent)) if parent.as_os_str().is_empty() => PathBuf::from("."),
         (Some(_), Some(parent)) => parent.to_owned(),

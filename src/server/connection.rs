@@ -11,14 +11,19 @@ use poem::http::uri::Scheme;
 use poem::web::{LocalAddr, RemoteAddr};
 use std::convert::Infallible;
 use std::future::pending;
+use std::io;
 use std::net::SocketAddr;
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use tokio::io::Interest;
+use tokio::net::TcpStream;
 use tracing::debug;
 
 const HTTP2_PING_INTERVAL: Duration = Duration::from_secs(20);
 const HTTP2_MAX_STREAMS: u32 = 256;
+const DISCONNECT_GRACE: Duration = Duration::from_millis(50);
 
 pub(super) fn http_builder(header_timeout: Duration) -> auto::Builder<TokioExecutor> {
     let mut http = auto::Builder::new(TokioExecutor::new());
@@ -44,6 +49,7 @@ pub(super) async fn serve_connection<E: Endpoint + 'static>(
     header_timeout: Duration,
 ) {
     let Accepted { socket, peer, slot: _slot } = accepted;
+    let disconnected = disconnected(second_handle(&socket));
     let has_request = Arc::new(AtomicBool::new(false));
     let service = service_fn({
         let has_request = Arc::clone(&has_request);
@@ -73,5 +79,30 @@ pub(super) async fn serve_connection<E: Endpoint + 'static>(
             debug!(%peer, %error, "connection ended early");
         },
         () = no_request => debug!(%peer, "no request was received, connection closed"),
+        () = disconnected => debug!(%peer, "the client has disconnected"),
     }
+}
+
+/// Another handle of the socket, to be notified of events while hyper owns the first one.
+fn second_handle(socket: &TcpStream) -> Option<TcpStream> {
+    let handle = std::net::TcpStream::from(socket.as_fd().try_clone_to_owned().ok()?);
+    handle.set_nonblocking(true).ok()?;
+    TcpStream::from_std(handle).ok()
+}
+
+/// Resolves after the client has closed the connection. hyper does not read while a request is being served and bytes
+/// of the next one are buffered, so it does not notice the end of the connection: some clients send a line break after
+/// a body.
+async fn disconnected(socket: Option<TcpStream>) {
+    let Some(socket) = socket else { return pending().await };
+    loop {
+        match socket.ready(Interest::READABLE).await {
+            Ok(ready) if ready.is_read_closed() => break,
+            // Waits for the next event; the bytes are for hyper.
+            Ok(_) => drop(socket.try_io(Interest::READABLE, || Err::<(), _>(io::ErrorKind::WouldBlock.into()))),
+            Err(_) => return pending().await,
+        }
+    }
+    // What is ready is still sent: a client may have closed only its side of the connection.
+    tokio::time::sleep(DISCONNECT_GRACE).await;
 }

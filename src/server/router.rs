@@ -81,7 +81,7 @@ impl Endpoint for Gateway {
 impl Gateway {
     async fn route(&self, generation: &Arc<Generation>, request: Request, id: &str) -> Response {
         let gateway = &generation.plan.gateway;
-        let targets = generation.paths.find(request.uri()).await;
+        let targets = generation.paths.find(request.method().as_str(), request.uri()).await;
         let on_path = targets.iter().find_map(|target| match target {
             Target::Route(at) => gateway.routes.get(*at),
             Target::StaticRoute(_) | Target::Metrics | Target::Status | Target::ApiDocs => None,
@@ -91,7 +91,7 @@ impl Gateway {
             let route = on_path.or(gateway.routes.first());
             let dialect = route.and_then(|route| route.variants.default_dialect());
             let mut response = response::fault(dialect.map(|dialect| &**dialect), &fault);
-            let allowed: Vec<&str> = targets.iter().flat_map(|target| methods(gateway, *target)).collect();
+            let allowed: Vec<&str> = targets.iter().flat_map(|target| target.methods(gateway)).collect();
             if let (FaultKind::WrongMethod, Ok(value)) = (fault.kind, allowed.join(", ").parse()) {
                 response.headers_mut().insert("allow", value);
             }
@@ -110,7 +110,7 @@ impl Gateway {
         self.check_access(gateway, targets, &request)?;
         let (method, path) = (request.method(), request.uri().path());
         let unknown_path = || Fault::new(FaultKind::UnknownPath, format!("unknown endpoint: {path}"));
-        match targets.iter().find(|target| methods(gateway, **target).contains(&method.as_str())) {
+        match targets.iter().find(|target| target.methods(gateway).contains(&method.as_str())) {
             None if targets.is_empty() => Err(unknown_path()),
             None => Err(Fault::new(FaultKind::WrongMethod, format!("{path} does not allow {method}"))),
             Some(Target::Route(at)) => Ok(self.route_turn(generation, &gateway.routes[*at], request, id).await),
@@ -188,14 +188,4 @@ fn joined_header(request: &Request, name: &str) -> Option<String> {
     let mut values = request.headers().get_all(name).iter().map(|v| String::from_utf8_lossy(v.as_bytes()));
     let first = values.next()?.into_owned();
     Some(values.fold(first, |all, value| format!("{all}, {value}")))
-}
-
-/// The methods that a target allows. GET includes HEAD, but for routes: a turn needs the body of a response.
-fn methods(gateway: &GatewayPlan, target: Target) -> Vec<&str> {
-    let method = match target {
-        Target::Route(at) => return vec![&gateway.routes[at].method],
-        Target::StaticRoute(at) => gateway.static_routes[at].method.as_str(),
-        Target::Metrics | Target::Status | Target::ApiDocs => "GET",
-    };
-    if method == "GET" { vec!["GET", "HEAD"] } else { vec![method] }
 }

@@ -1,7 +1,7 @@
 //! The state of one choice: its open items and buffered input.
 
 use super::tool_calls::CallState;
-use crate::domain::{Choice, Event, Tree};
+use crate::domain::{Event, Tree};
 
 #[derive(Debug, Default)]
 pub(super) struct ChoiceState {
@@ -27,8 +27,4 @@ impl ChoiceState {
     pub fn item_of(&self, key: &str) -> Option<usize> {
         self.keys.iter().rev().find(|(k, _)| k == key).map(|(_, item)| *item)
     }
-}
-
-pub(super) fn choice(index: usize) -> Choice {
-    Choice { index, finish: None }
 }

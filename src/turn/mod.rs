@@ -18,7 +18,7 @@ pub use ids::Ids;
 
 use crate::domain::policy::{ChoiceFrames, IdsPolicy, StreamStart};
 use crate::domain::{
-    Delta, Event, Fault, FaultKind, Moment, MomentKind, PartKind, Policies, ToolAliases, Tree, TurnState, Usage,
+    Choice, Delta, Event, Fault, FaultKind, Moment, MomentKind, PartKind, Policies, ToolAliases, Tree, TurnState, Usage,
 };
 use choice_state::ChoiceState;
 
@@ -233,7 +233,8 @@ impl Turn {
             }
             Event::Annotation { annotation, .. } => annotation.len(),
             Event::Logprobs { value, .. } => value.to_json().len(),
-            _ => 0,
+            Event::Tool { .. } | Event::Batch { .. } | Event::Close { .. } => 0,
+            Event::Start { .. } | Event::Usage { .. } | Event::Finish { .. } | Event::Fault { .. } | Event::End => 0,
         };
         if self.charge(size, on_moment) {
             self.choices[choice].held_back.push(event);
@@ -271,7 +272,7 @@ impl Turn {
             let together = self.policies.choice_frames == ChoiceFrames::Together;
             if together {
                 self.choices.resize_with(self.requested_choices.min(self.limits.choices), ChoiceState::default);
-                self.state.choices = (0..self.choices.len()).map(choice_state::choice).collect();
+                self.state.choices = (0..self.choices.len()).map(|index| Choice { index, finish: None }).collect();
             }
             on_moment(&self.state, &Moment::turn(MomentKind::TurnOpen));
             for index in 0..self.choices.len() {
@@ -281,7 +282,7 @@ impl Turn {
         while self.choices.len() <= choice {
             let index = self.choices.len();
             self.choices.push(ChoiceState::default());
-            self.state.choices.push(choice_state::choice(index));
+            self.state.choices.push(Choice { index, finish: None });
             on_moment(&self.state, &Moment::choice(MomentKind::ChoiceOpen, index));
         }
         true

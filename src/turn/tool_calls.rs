@@ -36,10 +36,9 @@ pub(super) struct CallState {
 
 impl Turn {
     pub(super) fn tool(&mut self, choice: usize, ident: CallIdent, delta: Option<Delta>, on_moment: &mut OnMoment) {
-        let blank = |text: &Option<String>| text.as_deref().is_none_or(str::is_empty);
         let ident =
             CallIdent { id: ident.id.filter(|i| !i.is_empty()), name: ident.name.filter(|n| !n.is_empty()), ..ident };
-        if blank(&ident.id) && blank(&ident.name) && delta.is_none() {
+        if ident.id.is_none() && ident.name.is_none() && delta.is_none() {
             return;
         }
         if self.is_late(choice) || !self.ensure_choice(choice, on_moment) {

@@ -167,10 +167,10 @@ impl Matcher {
                 Tree::map(kept)
             }
             (Matcher::List(matchers), Tree::List(items)) => {
-                let pruned = |(i, v): (usize, &Tree)| {
-                    matchers.get(i).filter(|matcher| matcher.matches(v, mode)).map(|m| m.prune(v, mode))
-                };
-                let kept = items.iter().enumerate().map(|(i, v)| pruned((i, v)).unwrap_or_else(|| v.clone()));
+                let kept = items.iter().enumerate().map(|(i, v)| match matchers.get(i) {
+                    Some(matcher) if matcher.matches(v, mode) => matcher.prune(v, mode),
+                    Some(_) | None => v.clone(),
+                });
                 Tree::from(kept.collect::<Vec<_>>())
             }
             _ => got.clone(),

@@ -611,6 +611,32 @@ fn a_log_that_nobody_reads_stops_neither_requests_nor_the_server() {
 }
 
 #[test]
+fn a_literal_path_hides_no_other_method() {
+    let routes = "routes:
+  - { endpoint: POST /v1/models/search, dialect: chat }
+  - { endpoint: \"POST /v1/models/{model}:generate\", dialect: chat }
+";
+    let dir = TestDir::empty().with_edit(
+        "gateway.yaml",
+        "routes:\n  - { endpoint: POST /v1/chat",
+        &format!("{routes}  - {{ endpoint: POST /v1/chat"),
+    );
+    let server = serve_with(dir);
+    for model in ["search", "demo:generate", "demo"] {
+        assert_eq!(
+            server.fetch(Request::get(&format!("/v1/models/{model}"))).status(),
+            if model == "demo" { 200 } else { 404 }
+        );
+    }
+    let reply = server.fetch(Request::new("DELETE", "/v1/models/search"));
+    assert_eq!((reply.status(), reply.header("allow")), (405, Some("POST")));
+    assert_eq!(
+        server.fetch(Request::new("POST", "/v1/models/search").header("content-type", "application/json")).status(),
+        400
+    );
+}
+
+#[test]
 fn a_port_in_use_is_reported_with_help() {
     let demo = demo();
     let addr = demo.addr().to_string();

@@ -8,12 +8,12 @@ impl<'p> TestTable<'p> {
     fn new(paths: &[&'p str]) -> TestTable<'p> {
         let mut all = Paths::default();
         paths.iter().enumerate().for_each(|(at, path)| all.add(path, Target::Route(at)));
-        TestTable(all.build().unwrap(), paths.to_vec())
+        TestTable(PathTable { by_method: Vec::new(), all: all.build().unwrap() }, paths.to_vec())
     }
 
     /// The paths that are found for `requested`.
     async fn find(&self, requested: &str) -> Vec<&'p str> {
-        let found = self.0.find(&requested.parse().unwrap()).await;
+        let found = self.0.find("POST", &requested.parse().unwrap()).await;
         (0..self.1.len()).filter(|at| found.contains(&Target::Route(*at))).map(|at| self.1[at]).collect()
     }
 }

@@ -37,7 +37,8 @@ pub fn explain(
     let mut report = FrameReport::default();
     report.line(format!("frame {wanted} of {}: {} in {}{profile}", frames.len(), one.frame.name, dialect.name));
     match one.raw {
-        Some(raw) => report.section(format!("raw event {}: {}", raw.number, raw.name), raw.data.as_ref().map(pretty)),
+        Some(raw) => report
+            .section(format!("raw event {}: {}", raw.number, raw.name), raw.data.as_ref().map(Tree::to_json_pretty)),
         None => report.section("raw event: none, the backend stream had ended".into(), None),
     }
     if let Some((event, rule)) = one.event {
@@ -51,7 +52,7 @@ pub fn explain(
         report.section("policies:".into(), None);
         report.rows(policies(resolved, plan, one, sources));
     }
-    report.section("frame:".into(), Some(pretty(one.data)));
+    report.section("frame:".into(), Some(one.data.to_json_pretty()));
     report.section(schema(plan, one.data), None);
     let mut bytes = Vec::new();
     sse::write(one.frame, dialect.encoding.format, &mut bytes);
@@ -146,10 +147,6 @@ fn yaml(span: Span, sources: &Sources) -> String {
     }
     let cut = |line: &&str| line.get(own.min(indent(line))..).unwrap_or(line).to_owned();
     lines.iter().map(cut).collect::<Vec<_>>().join("\n")
-}
-
-fn pretty(tree: &Tree) -> String {
-    tree.to_json_pretty()
 }
 
 fn short(tree: &Tree) -> String {

@@ -120,20 +120,13 @@ pub fn describe_target(target: &Target, sources: &Sources) -> String {
 fn find<'p>(endpoint: &str, routes: &'p [RoutePlan]) -> Result<&'p RoutePlan, String> {
     let shown = |r: &RoutePlan| format!("{} {}", r.method, r.path);
     let found: Vec<&RoutePlan> = routes.iter().filter(|r| r.path == endpoint || shown(r) == endpoint).collect();
-    match found.as_slice() {
-        [route] => Ok(route),
-        [] => {
-            let known: Vec<String> = routes.iter().map(shown).collect();
-            Err(format!(
-                "error: no route serves `{endpoint}`; known routes: {}",
-                or_list(known.iter().map(String::as_str))
-            ))
-        }
-        several => {
-            let known: Vec<String> = several.iter().map(|r| shown(r)).collect();
-            Err(format!("error: several routes serve `{endpoint}`: use {}", or_list(known.iter().map(String::as_str))))
-        }
-    }
+    let (problem, candidates) = match found.as_slice() {
+        [route] => return Ok(route),
+        [] => (format!("no route serves `{endpoint}`; known routes:"), routes.iter().collect()),
+        _ => (format!("several routes serve `{endpoint}`: use"), found),
+    };
+    let candidates: Vec<String> = candidates.into_iter().map(shown).collect();
+    Err(format!("error: {problem} {}", or_list(candidates.iter().map(String::as_str))))
 }
 
 /// `chat with the profile openai`

@@ -1,5 +1,6 @@
 //! `status:` and `admin:` of gateway.yaml: the status endpoint and the admin listener.
 
+use super::path_template::PathTemplate;
 use super::secret::SecretSource;
 use crate::diagnostics::{Code, Diagnostic};
 use crate::mapping::grammar::notation::{notation_schema, text_notation};
@@ -25,7 +26,7 @@ impl<'n> FromNode<'n> for StatusEndpoint {
     fn from_node(node: &'n Node, at: At) -> Option<StatusEndpoint> {
         match text_of(node, at.cx)? {
             "off" => Some(StatusEndpoint::Off),
-            path if path.starts_with('/') => Some(StatusEndpoint::Path(path.to_owned())),
+            path if is_literal_path(path) => Some(StatusEndpoint::Path(path.to_owned())),
             other => {
                 let message = format!("`{other}` is not a path: write `/status` or `off`");
                 at.cx.error(Code::UnknownValue, node.span, message);
@@ -33,13 +34,24 @@ impl<'n> FromNode<'n> for StatusEndpoint {
             }
         }
     }
-
-    fn shown(&self) -> Option<serde_json::Value> {
-        Some(DEFAULT_STATUS_PATH.into())
-    }
 }
 
 notation_schema!(StatusEndpoint, { "type": "string", "pattern": "^(/|off$)" });
+
+text_notation! {
+    /// A path without parameters.
+    LiteralPath(String), |text, node, at| {
+        if !is_literal_path(text) {
+            at.cx.error(Code::UnknownValue, node.span, format!("`{text}` is not a path: write `/{}`", at.key));
+        }
+        is_literal_path(text).then(|| text.to_owned())
+    }
+}
+notation_schema!(LiteralPath, { "type": "string", "pattern": "^/[^{}]*$" });
+
+fn is_literal_path(path: &str) -> bool {
+    path.starts_with('/') && PathTemplate::parse(path).is_ok_and(|template| template.parameters.is_empty())
+}
 
 section! {
     /// A listener for administrators.

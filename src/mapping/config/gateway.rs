@@ -1,6 +1,6 @@
 //! gateway.yaml: listen address, backends, models, routes, authentication, limits.
 
-use super::admin::{AdminListener, DEFAULT_STATUS_PATH, StatusEndpoint};
+use super::admin::{AdminListener, DEFAULT_STATUS_PATH, LiteralPath, StatusEndpoint};
 use super::backend::{BackendPlan, Transport};
 use super::backend_address::{BackendAddress, BackendEntry};
 use super::headers::HeaderNames;
@@ -157,11 +157,12 @@ section! {
         /// The names of the gateway's own headers.
         headers: HeaderNames = HeaderNames::default(),
         /// The path of the metrics.
-        metrics: Option<String>,
+        metrics: Option<Spanned<LiteralPath>>,
         /// The path of the status document, or `off`: the current generation, the last rejected set with its
         /// diagnostics, the turns in flight. It requires the same key as a model request. With `auth: none` it is
         /// served only if the path is set explicitly.
-        status: StatusEndpoint = StatusEndpoint::Default,
+        #[extend("default" = DEFAULT_STATUS_PATH)]
+        status: Option<Spanned<StatusEndpoint>>,
         /// A second listener for administrators: `POST /admin/reload`, `GET /status`, `GET /metrics`. Local addresses
         /// only; read at startup only. Default: none.
         admin: Option<AdminListener>,
@@ -235,8 +236,8 @@ fn compile(gateway: Gateway, node: &Node, known: &KnownNames, cx: LoadContext) -
         keepalive: gateway.keepalive,
         api_keys: gateway.api_keys.0,
         auth: gateway.auth.0,
-        metrics: gateway.metrics,
-        status: gateway.status,
+        metrics: gateway.metrics.as_ref().map(|path| path.0.clone()),
+        status: gateway.status.as_ref().map_or(StatusEndpoint::Default, |status| status.value.clone()),
         admin: gateway.admin,
         pinned_spans: PinnedSpans {
             listen: node.get("listen").map(|n| n.span),
@@ -274,6 +275,16 @@ fn compile(gateway: Gateway, node: &Node, known: &KnownNames, cx: LoadContext) -
     {
         let message = format!("no route serves `{}`", path.value);
         cx.unknown(Code::UnknownReference, path.span, message, path, plan.routes.iter().map(|r| r.path.as_str()));
+    }
+    let own_paths = [("metrics", gateway.metrics.map(|m| m.span)), ("status", gateway.status.map(|s| s.span))];
+    for (key, span) in own_paths.into_iter().filter_map(|(key, span)| Some((key, span?))) {
+        let path = node.get(key).and_then(Node::as_text).unwrap_or_default();
+        let is_route = plan.routes.iter().map(|r| &r.path).chain(plan.static_routes.iter().map(|r| &r.path));
+        let other_key = key == "status" && plan.metrics.as_deref() == Some(path);
+        if other_key || is_route.into_iter().any(|other| other == path) {
+            let other = if other_key { "`metrics:`" } else { "a route" };
+            cx.error(Code::DuplicateName, span, format!("{other} has the path `{path}` too"));
+        }
     }
     Some(plan)
 }

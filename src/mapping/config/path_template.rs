@@ -12,6 +12,9 @@ pub struct PathTemplate<'p> {
 impl<'p> PathTemplate<'p> {
     /// Parses a path; the error is what is wrong with it.
     pub fn parse(path: &'p str) -> Result<PathTemplate<'p>, &'static str> {
+        if path.chars().any(|c| !c.is_ascii_graphic() || matches!(c, '?' | '#')) {
+            return Err("a space, `?`, `#` or a character that is not ASCII must be percent-encoded");
+        }
         let mut template = PathTemplate { literals: Vec::new(), parameters: Vec::new() };
         let mut rest = path;
         while let Some((literal, after)) = rest.split_once('{') {

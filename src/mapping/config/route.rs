@@ -208,7 +208,7 @@ pub struct Endpoint {
     pub path: String,
 }
 
-const METHODS: &[&str] = &["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+pub const METHODS: &[&str] = &["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
 impl<'n> FromNode<'n> for Endpoint {
     fn from_node(node: &'n Node, at: At) -> Option<Endpoint> {
@@ -233,7 +233,7 @@ impl<'n> FromNode<'n> for Endpoint {
     }
 }
 
-notation_schema!(Endpoint, { "type": "string", "pattern": format!("^({}) \\s*/([^{{]|\\{{[A-Za-z0-9_]+\\}})*$", METHODS.join("|")) });
+notation_schema!(Endpoint, { "type": "string", "pattern": format!("^({}) \\s*/([!\"$->@-z|}}~]|\\{{[A-Za-z0-9_]+\\}})*$", METHODS.join("|")) });
 
 /// Header to policy.
 #[derive(Clone, Copy, Debug)]

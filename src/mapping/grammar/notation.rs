@@ -312,7 +312,7 @@ text_notation! {
 }
 notation_schema! {
     /// Text without line breaks: a line break would begin another frame.
-    Line, "text", { "type": "string", "pattern": "^[^\\n\\r\\x00]*$" }
+    Line, "line of text", { "type": "string", "pattern": "^[^\\n\\r\\x00]*$" }
 }
 
 /// What would end a line of a stream or a header, and begin another one.

@@ -15,26 +15,29 @@ use std::marker::PhantomData;
 /// What a rule can emit.
 pub trait Emits {
     const NAME: &'static str;
+    /// What the rules emit, in the reference.
+    const PLURAL: &'static str;
     const GRAMMAR: &'static EmitGrammar;
 }
 
 macro_rules! emits {
-    ($($type:ident: $name:literal = $grammar:ident),*) => {$(
+    ($($type:ident: $name:literal, $plural:literal = $grammar:ident),*) => {$(
         #[derive(Clone, Copy, Debug)]
         pub struct $type;
 
         impl Emits for $type {
             const NAME: &'static str = $name;
+            const PLURAL: &'static str = $plural;
             const GRAMMAR: &'static EmitGrammar = &$grammar;
         }
     )*};
 }
 emits!(
-    EventRules: "Event" = EVENTS,
-    ItemRules: "Item" = ITEMS,
-    PartRules: "Part" = PARTS,
-    ToolRules: "Tool" = TOOLS,
-    ObservationRules: "Observation" = OBSERVATIONS
+    EventRules: "Event", "events" = EVENTS,
+    ItemRules: "Item", "items" = ITEMS,
+    PartRules: "Part", "content parts" = PARTS,
+    ToolRules: "Tool", "tools" = TOOLS,
+    ObservationRules: "Observation", "observations" = OBSERVATIONS
 );
 
 /// A rule.
@@ -66,6 +69,7 @@ impl<V: Emits> JsonSchema for NamedRuleOf<V> {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let mut schema = RuleEntry::json_schema(generator);
+        schema.insert("title".to_owned(), format!("rule for {}", V::PLURAL).into());
         let emit = generator.subschema_for::<OneOrMore<Emit<V>>>();
         if let Some(Value::Object(property)) = schema.get_mut("properties").and_then(|p| p.get_mut("emit")) {
             property.extend(emit.as_object().cloned().unwrap_or_default());

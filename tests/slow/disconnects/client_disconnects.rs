@@ -21,6 +21,30 @@ fn wait_for_request(gateway: &TestGateway, n: usize) {
 }
 
 #[test]
+fn a_client_disconnect_is_noticed_behind_bytes_that_follow_the_request() {
+    let gateway = gateway_config().edit("streams: 2000", "streams: 1").start("openai-responses", "openai");
+    gateway.set_response("g-hang", MockResponse::hang());
+    let mut n = 0;
+    for stream in [true, false] {
+        for behind in [&b"\r\n"[..], b"GET /v1/models HTTP/1.1\r\nhost: localhost\r\n\r\n"] {
+            let mut client = gateway.server.client();
+            client.send(&dialect_request("chat", "g-hang", stream));
+            client.send_bytes(behind);
+            wait_for_request(&gateway, n);
+            let closed = Instant::now();
+            drop(client);
+            assert_backend_disconnected(
+                &gateway,
+                n,
+                closed,
+                &format!("stream {stream}, {} bytes behind", behind.len()),
+            );
+            n += 1;
+        }
+    }
+}
+
+#[test]
 fn a_client_disconnect_cancels_the_backend_request() {
     // One slot only: a turn that is not cancelled blocks the next.
     let gateway = gateway_config().edit("streams: 2000", "streams: 1").start("openai-responses", "openai");
