@@ -27,7 +27,7 @@ impl Write for Gated {
 }
 
 #[test]
-fn a_blocked_output_drops_lines_and_says_how_many() {
+fn a_blocked_output_drops_lines_and_reports_how_many() {
     let (open, gate) = channel();
     let written = Arc::new(Mutex::new(Vec::new()));
     let queue = LogQueue::start(Gated { gate, open: false, written: written.clone() });
