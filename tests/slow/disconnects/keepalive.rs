@@ -125,7 +125,9 @@ fn a_fault_after_a_comment_follows_a_valid_stream_start() {
         (
             "k-429",
             MockResponse::raw().wait(&gates[0]).bytes(format!(
-                "HTTP/1.1 429 no\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{error_body}",
+                // Without `connection: close` the next request could use the connection that the backend is closing.
+                "HTTP/1.1 429 no\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n\
+                 {error_body}",
                 error_body.len()
             )),
             "too many",
