@@ -12,6 +12,7 @@ pub mod rule;
 pub mod rule_schema;
 pub mod scope;
 pub mod selector;
+mod selector_limits;
 pub mod skeleton;
 pub mod table;
 pub mod template;

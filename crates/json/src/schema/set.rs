@@ -7,6 +7,7 @@ use std::sync::Arc;
 use jsonschema::{Draft, Registry};
 use serde_json::{Value, json};
 
+use super::evaluations::Evaluations;
 use super::inspect::inspect;
 use super::location::SchemaLocation;
 use super::open_objects;
@@ -20,6 +21,7 @@ pub struct SchemaSet {
     errors: HashMap<String, SchemaError>,
     /// The documents without errors, indexed once for all compilations.
     registry: Result<Registry<'static>, String>,
+    evaluations: Evaluations,
 }
 
 /// Why a schema cannot be compiled.
@@ -55,6 +57,9 @@ impl SchemaSet {
         // A location outside the known keywords has not been checked yet.
         let checker = ReferenceChecker { documents: &self.documents, errors: &self.errors };
         if let Some(error) = checker.first_error(location.clone()) {
+            return Err(error);
+        }
+        if let Some(error) = self.evaluations.first_error(&self.documents, &location) {
             return Err(error);
         }
         let invalid = |message| SchemaError::Invalid {
@@ -102,7 +107,7 @@ impl SchemaSet {
             .collect();
         let sound = documents.iter().filter(|(path, _)| !errors.contains_key(*path));
         let registry = index(sound).map_err(|error| error.to_string());
-        SchemaSet { documents, errors, registry }
+        SchemaSet { documents, errors, registry, evaluations: Evaluations::default() }
     }
 
     fn find(&self, location: &SchemaLocation) -> Option<&Value> {
