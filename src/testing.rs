@@ -15,7 +15,7 @@ pub mod domain {
     pub use crate::domain::{
         Annotation, AnnotationKind, CallKind, Delta, Event, Fault, FaultKind, Finish, Frame, FrameBody, Merge, Moment,
         MomentKind, Policies, ReasoningKind, RoleNames, Scope, StreamEnd, StreamFormat, ToolAliases, Tree, TurnRequest,
-        Usage,
+        Usage, WorkBudget,
     };
     pub mod emit {
         pub use crate::domain::emit::{
@@ -44,7 +44,7 @@ pub mod engine {
     }
 }
 pub mod mapping {
-    pub use crate::mapping::{Overrides, Plan, SourceFile, load, load_with};
+    pub use crate::mapping::{Overrides, Plan, SourceFile, load, load_with, load_within};
     pub mod config {
         pub mod backend {
             pub use crate::mapping::config::backend::{Framing, Transport, Unmatched};
@@ -111,5 +111,5 @@ pub mod upstream {
     }
 }
 pub mod verify {
-    pub use crate::verify::{TestSuite, run, suites, verify};
+    pub use crate::verify::{TestSuite, run, suites, verify, verify_within};
 }

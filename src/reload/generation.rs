@@ -5,7 +5,7 @@ use super::pinned::PinnedSettings;
 use super::{Cause, NeedsRestart, embedded};
 use crate::diagnostics::{Code, Diagnostic, Severity, Sources, Span, render_all, visible_span};
 use crate::mapping::source::layout::SetFile;
-use crate::mapping::{Overrides, Plan, SourceFile, load_with};
+use crate::mapping::{Overrides, Plan, SourceFile, WorkBudget, load_within};
 use crate::verify;
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
@@ -148,12 +148,13 @@ pub fn build(
     earlier: Option<&Plan>,
     overrides: &Overrides,
     pinned: Option<&PinnedSettings>,
+    budget: &WorkBudget,
 ) -> Result<Generation, SetError> {
-    let loaded = load_with(files, earlier, overrides);
+    let loaded = load_within(files, earlier, overrides, budget);
     let Some(mut plan) = loaded.plan else {
         return Err(SetError { diagnostics: loaded.diagnostics, sources: loaded.sources });
     };
-    let failed = verify::verify(&plan).found;
+    let failed = verify::verify_within(&plan, budget).found;
     if !failed.is_empty() {
         return Err(SetError { diagnostics: failed, sources: loaded.sources });
     }

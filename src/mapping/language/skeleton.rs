@@ -115,6 +115,9 @@ impl SkeletonCompiler<'_, '_> {
     }
 
     fn node(&self, node: &Node, scope: &VariableScope, used: &mut Vec<FragmentInUse>) -> Option<Skeleton> {
+        if !self.cx.budget.spend(1) {
+            return None;
+        }
         let count = self.pool.count_value();
         if count > MAX_VALUES {
             // Reported once, at the outermost `$use`.

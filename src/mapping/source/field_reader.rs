@@ -2,14 +2,15 @@
 
 use super::yaml::{Entry, Node, YamlKind};
 use crate::diagnostics::{Code, Diagnostic, Findings, Sources, Span, describe_known, did_you_mean, or_list};
-use crate::domain::Tree;
+use crate::domain::{Tree, WorkBudget};
 use std::cell::RefCell;
 
-/// Context of a load: the source texts, and where diagnostics are collected.
+/// Context of a load: the source texts, where diagnostics are collected, and how much work is left.
 #[derive(Clone, Copy)]
 pub struct LoadContext<'c> {
     pub sources: &'c Sources,
     pub findings: &'c Findings,
+    pub budget: &'c WorkBudget,
 }
 
 /// The expected type of a text value, in messages.
