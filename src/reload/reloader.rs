@@ -105,7 +105,11 @@ impl Reloader {
         let _one_at_a_time = self.reloading.lock().unwrap_or_else(PoisonError::into_inner);
         let started = Instant::now();
         let now = self.current();
-        let read = read_set(&self.layers);
+        // Before the digest: the embedded schemas that would be used instead may have the same texts.
+        let read = read_set(&self.layers).and_then(|files| {
+            generation::check_own_schemas(&files, &now)?;
+            Ok(files)
+        });
         let digest = match &read {
             Ok(files) => generation::digest(files),
             Err(error) => generation::error_digest(error),
@@ -126,7 +130,6 @@ impl Reloader {
         let number = now.number + 1;
         let shown_digest = read.is_ok().then(|| digest.clone());
         let built = read.and_then(|files| {
-            generation::check_own_schemas(&files, &now)?;
             let (earlier, overrides, pinned) = (now.clone(), self.overrides.clone(), self.pinned.clone());
             let build = move |files: &[SourceFile], budget: &WorkBudget| {
                 generation::build(files, number, Some(&earlier.plan), &overrides, Some(&pinned), budget)
