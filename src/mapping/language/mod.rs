@@ -14,6 +14,7 @@ pub mod scope;
 pub mod selector;
 mod selector_limits;
 pub mod skeleton;
+pub mod skeleton_compiler;
 pub mod table;
 pub mod template;
 pub mod variables_read;
