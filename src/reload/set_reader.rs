@@ -16,6 +16,8 @@ use std::{
 };
 
 const MAX_FILES: usize = 2_000;
+/// Limit for all files of a set together. In memory a parsed file is several times as large as its text.
+const MAX_BYTES: usize = 64 * 1024 * 1024;
 
 /// Why a set could not be read.
 #[derive(Clone, Debug, PartialEq)]
@@ -95,9 +97,16 @@ impl Layers {
             errors.push(ReadError::new(Code::LimitExceeded, None, message));
             return Err(errors);
         }
+        let mut bytes = 0;
         for found in walk.files {
             match found.read() {
                 Ok(Some(file)) => {
+                    bytes += file.text.len();
+                    if bytes > MAX_BYTES {
+                        let message = format!("the files of the set have more than {} MiB", MAX_BYTES / 1024 / 1024);
+                        errors.push(ReadError::new(Code::LimitExceeded, None, message));
+                        return Err(errors);
+                    }
                     // Tests belong to the mapping next to them: a layer that replaces a mapping drops its old tests.
                     if let Some(tests) = tests_of(&found.name).filter(|_| set.contains_key(&found.name))
                         && layer_of.get(&tests) != Some(&found.layer)
