@@ -88,6 +88,7 @@ pub mod order {
     }
 }
 pub mod reload {
+    pub use crate::reload::supervisor::Supervisor;
     pub use crate::reload::{Base, Layers, read_set};
     pub mod embedded {
         pub use crate::reload::embedded::files;

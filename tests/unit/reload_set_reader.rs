@@ -154,6 +154,21 @@ fn a_set_with_too_many_files_is_rejected_before_any_is_read() {
 }
 
 #[test]
+fn foreign_files_are_not_looked_at() {
+    let tree = TempTree::new(&["mappings/gateway.yaml", "mappings/dialects/chat.yaml"]);
+    let layers = tree.layers("mappings", &[]);
+    let before = layers.walk().looked_at;
+    for number in 0..500 {
+        tree.write(&format!("mappings/{number}.log"), b"");
+        tree.write(&format!("mappings/dialects/{number}"), b"");
+    }
+    assert_eq!(layers.walk().looked_at, before);
+    assert_eq!(before, 3);
+    tree.write("mappings/shared.yaml", b"");
+    assert_eq!(layers.walk().looked_at, before + 1);
+}
+
+#[test]
 fn a_set_with_too_many_bytes_is_rejected() {
     let tree = TempTree::new(&["mappings/gateway.yaml"]);
     for number in 0..5 {
