@@ -8,6 +8,7 @@ use crate::mapping::source::layout::SetFile;
 use crate::mapping::{Overrides, Plan, SourceFile, WorkBudget, load_within};
 use crate::verify;
 use sha2::{Digest, Sha256};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::SystemTime;
@@ -139,6 +140,17 @@ pub fn check_own_schemas(files: &[SourceFile], now: &Generation) -> Result<(), S
     let help = "restore the folder schemas/, or restart to use the embedded schemas";
     let diagnostic = Diagnostic::new(Code::Unreadable, Span::NOWHERE, message).help(help);
     Err(SetError { diagnostics: vec![diagnostic], sources: Arc::default() })
+}
+
+/// The files, with the texts of the current generation where they are equal: two generations share them in memory.
+pub fn share_texts(mut files: Vec<SourceFile>, now: &Generation) -> Vec<SourceFile> {
+    let known: HashMap<&str, &Arc<str>> = now.plan.sources.iter().map(|(_, s)| (s.name.as_str(), &s.text)).collect();
+    for file in &mut files {
+        if let Some(text) = known.get(file.name.as_str()).filter(|text| ***text == file.text) {
+            file.text = (*text).clone();
+        }
+    }
+    files
 }
 
 /// Loads and checks a set and runs its `*.test.yaml` files. The first generation has no pinned settings.

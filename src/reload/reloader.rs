@@ -108,7 +108,7 @@ impl Reloader {
         // Before the digest: the embedded schemas that would be used instead may have the same texts.
         let read = read_set(&self.layers).and_then(|files| {
             generation::check_own_schemas(&files, &now)?;
-            Ok(files)
+            Ok(generation::share_texts(files, &now))
         });
         let digest = match &read {
             Ok(files) => generation::digest(files),

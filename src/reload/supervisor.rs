@@ -1,5 +1,7 @@
 //! Runs a load on a thread of its own: with a known stack, a limit for its time, and a reason if it does not return.
 //!
+//! All loads run on the same thread, because the allocator keeps memory for each thread: docs/design/0012.
+//!
 //! The budget stops a load at its next step. What a library does between two steps cannot be stopped: then the thread is
 //! left behind, the set is refused, and the process goes on. Two such threads are the most that is left behind.
 
@@ -7,9 +9,10 @@ use super::generation::SetError;
 use crate::diagnostics::{Code, Diagnostic, Sources, Span};
 use crate::mapping::{SourceFile, WorkBudget, exhausted};
 use std::any::Any;
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc;
+use std::sync::mpsc::{self, SendError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -23,12 +26,15 @@ const MAX_LEFT_BEHIND: usize = 2;
 
 /// Runs the loads of a process, one after the other.
 pub struct Supervisor {
-    max_steps: Option<u64>,
     time_limit: Duration,
     grace: Duration,
+    /// The thread, if it was needed before and was not left behind.
+    thread: Mutex<Option<Sender<Job>>>,
     /// Loads that took too long and are still running.
     left_behind: Arc<AtomicUsize>,
 }
+
+type Job = Box<dyn FnOnce() + Send>;
 
 /// Whether somebody still waits for a load. Changed only under its lock, so that a load is counted as left behind
 /// exactly as long as it runs unattended.
@@ -40,8 +46,7 @@ enum Attention {
 
 impl Default for Supervisor {
     fn default() -> Self {
-        let left_behind = Arc::default();
-        Supervisor { max_steps: None, time_limit: TIME_LIMIT, grace: GRACE, left_behind }
+        Supervisor { time_limit: TIME_LIMIT, grace: GRACE, thread: Mutex::default(), left_behind: Arc::default() }
     }
 }
 
@@ -57,13 +62,13 @@ impl Supervisor {
             let diagnostic = Diagnostic::new(Code::TooMuchWork, Span::NOWHERE, message);
             return Err(one_error(diagnostic.help("restart the process to load another set"), Sources::default()));
         }
-        let budget = Arc::new(self.max_steps.map_or_else(WorkBudget::default, WorkBudget::new));
+        let budget = Arc::new(WorkBudget::default());
         let attention = Arc::new(Mutex::new(Attention::Waiting));
         let (sender, result) = mpsc::channel();
-        let started = {
+        let job: Job = {
             let (files, budget, attention) = (files.clone(), budget.clone(), attention.clone());
             let left_behind = self.left_behind.clone();
-            thread::Builder::new().name("load".to_owned()).stack_size(STACK_BYTES).spawn(move || {
+            Box::new(move || {
                 let loaded = catch_unwind(AssertUnwindSafe(|| load(&files, &budget)));
                 let attention = attention.lock().unwrap_or_else(PoisonError::into_inner);
                 match *attention {
@@ -73,7 +78,8 @@ impl Supervisor {
                 }
             })
         };
-        if let Err(error) = started {
+        let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(error) = start(&mut thread, job) {
             let message = format!("cannot start a thread to load the set: {error}");
             return Err(one_error(Diagnostic::new(Code::Unreadable, Span::NOWHERE, message), Sources::default()));
         }
@@ -86,6 +92,8 @@ impl Supervisor {
             // It may have ended just now.
             result.try_recv().inspect_err(|_| {
                 *attention = Attention::Left;
+                // The next load gets a thread of its own.
+                *thread = None;
                 self.left_behind.fetch_add(1, Ordering::Relaxed);
             })
         });
@@ -96,6 +104,27 @@ impl Supervisor {
             Err(_) => Err(one_error(exhausted::timed_out(&budget, &sources()), sources())),
         }
     }
+}
+
+/// Hands the job to the thread, or to a new one. A thread ends when its sender is dropped.
+fn start(thread: &mut Option<Sender<Job>>, job: Job) -> io::Result<()> {
+    let mut job = Some(job);
+    if let Some(sender) = thread
+        && let Some(waiting) = job.take()
+        && let Err(SendError(returned)) = sender.send(waiting)
+    {
+        job = Some(returned);
+    }
+    job.map_or(Ok(()), |job| spawn(thread, job))
+}
+
+fn spawn(thread: &mut Option<Sender<Job>>, job: Job) -> io::Result<()> {
+    let (sender, jobs) = mpsc::channel::<Job>();
+    let work = move || jobs.iter().for_each(|job| job());
+    thread::Builder::new().name("load".to_owned()).stack_size(STACK_BYTES).spawn(work)?;
+    let _ = sender.send(job);
+    *thread = Some(sender);
+    Ok(())
 }
 
 fn sources_of(files: &[SourceFile]) -> Sources {
