@@ -285,6 +285,19 @@ fn recursion_with_one_schema_for_each_part_is_no_multiplication() {
 }
 
 #[test]
+fn a_long_row_of_schemas_is_refused() {
+    let row = |length: usize| {
+        let level = |n: usize| json!({"properties": {"next": {"$ref": format!("#/$defs/level{}", n + 1)}}});
+        let mut all: serde_json::Map<String, Value> = (0..length).map(|n| (format!("level{n}"), level(n))).collect();
+        all.insert(format!("level{length}"), json!(true));
+        set([("it.json", json!({"$ref": "#/$defs/level0", "$defs": all}))]).compile("it.json")
+    };
+    row(100).unwrap();
+    let message = "this schema contains and refers to more than 8000 subschemas";
+    assert_eq!(row(5_000).unwrap_err(), invalid("it.json", "", message));
+}
+
+#[test]
 fn a_schema_that_refers_to_itself_for_the_same_value_is_refused() {
     let definitions = json!({"$defs": {"a": {"anyOf": [{"$ref": "#/$defs/b"}, true]}, "b": {"$ref": "#/$defs/a"}}});
     let error = set([("it.json", definitions)]).compile("it.json#/$defs/a").unwrap_err();

@@ -19,8 +19,6 @@ use super::subschemas::{SubschemaRole, direct_subschemas};
 const MAX_EVALUATIONS: u64 = 2_000;
 /// How many schemas in a row may lead to another one for the same value: the validator calls itself for each.
 const MAX_CHAIN: usize = 32;
-/// Limit for the schemas of a set that are in use: the validator calls itself for each one in a row.
-const MAX_SCHEMAS: usize = 20_000;
 /// Limit for this analysis itself, in schemas that are added to a multiset.
 const MAX_STEPS: usize = 2_000_000;
 
@@ -109,10 +107,6 @@ impl Search<'_> {
             }
             if steps > MAX_STEPS {
                 let message = "this schema combines too many others to be analysed".to_owned();
-                return Err(Refused(start.clone(), message));
-            }
-            if self.known.locations.borrow().len() > MAX_SCHEMAS {
-                let message = format!("the schemas of the set have more than {MAX_SCHEMAS} subschemas in use");
                 return Err(Refused(start.clone(), message));
             }
         }
