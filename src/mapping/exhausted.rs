@@ -3,7 +3,7 @@
 use crate::diagnostics::{Code, Diagnostic, Sources, Span};
 use crate::domain::work_budget::{Exhausted, WorkBudget};
 
-/// Says what the load was doing when its budget was exhausted, at the file that it was doing it for.
+/// Names what the load was doing when its budget was exhausted, at the file that it was doing it for.
 pub fn diagnostic(budget: &WorkBudget, sources: &Sources) -> Option<Diagnostic> {
     budget.exhausted().map(|why| describe(why, budget, sources))
 }

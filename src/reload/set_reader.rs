@@ -322,7 +322,7 @@ impl ReadError {
     }
 }
 
-/// Whether an entry is a file that no folder of a set accepts, as far as its name and kind tell without a lookup. A
+/// Whether an entry is a file that no folder of a set accepts, as far as its name and kind show without a lookup. A
 /// symlink may lead anywhere, and a name that is not UTF-8 is an error.
 pub(super) fn is_foreign(entry: &fs::DirEntry) -> bool {
     let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());

@@ -20,7 +20,7 @@ use std::time::Duration;
 /// Every recursion of a load is over something with a limited depth, and needs a small part of this.
 const STACK_BYTES: usize = 32 * 1024 * 1024;
 const TIME_LIMIT: Duration = Duration::from_secs(30);
-/// How long a load whose time is over may take to notice it.
+/// How long a load may take to notice that its time is over.
 const GRACE: Duration = Duration::from_secs(5);
 const MAX_LEFT_BEHIND: usize = 2;
 

@@ -65,6 +65,7 @@ const COVERAGE: &[(Code, Coverage)] = &[
     (Code::UnsafeText, Coverage::Partial),
     (Code::InlineSecret, Coverage::Full),
     (Code::TooManyVariants, Coverage::Nothing),
+    (Code::TooMuchWork, Coverage::Nothing),
     (Code::FailedTest, Coverage::Nothing),
     (Code::UnsatisfiableFrame, Coverage::Nothing),
     (Code::TranscriptFailed, Coverage::Nothing),

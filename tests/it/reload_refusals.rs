@@ -63,7 +63,7 @@ fn status(server: &Server) -> Value {
     server.fetch(Request::get("/status")).json()
 }
 
-/// An order that allows everything, and whose proof has a state for each set of its last deltas.
+/// An order that allows everything. Its proof has a state for each set of the last deltas.
 fn with_expensive_order() -> String {
     let delta = "(text.delta | refusal.delta | annotation | thought.delta | tool.open | tool.args)";
     let old = format!("    choice: choice.open {delta}* choice.finish\n");

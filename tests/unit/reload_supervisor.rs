@@ -63,7 +63,7 @@ fn a_load_that_panics_is_refused_at_the_file_that_it_was_busy_with() {
         budget.begin("a.yaml", "parsing this file");
         panic!("a defect");
     });
-    let error: SetError = error.map(|()| ()).unwrap_err();
+    let error = error.unwrap_err();
     let (text, span) = message(&error);
     assert_eq!(text, "loading this set failed while parsing this file: a defect");
     assert_eq!(error.sources.show(span), "a.yaml:1:1");

@@ -282,6 +282,13 @@ fn recursion_with_one_schema_for_each_part_is_no_multiplication() {
         "additionalProperties": {"$ref": "#"},
     });
     set([("it.json", filters)]).compile("it.json").unwrap();
+    // Only one of two branches is evaluated.
+    let branches = json!({
+        "if": {"required": ["one"]},
+        "then": {"properties": {"one": {"$ref": "#"}}, "additionalProperties": false},
+        "else": {"additionalProperties": {"$ref": "#"}},
+    });
+    set([("it.json", branches)]).compile("it.json").unwrap();
 }
 
 #[test]

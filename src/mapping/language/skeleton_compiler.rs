@@ -48,7 +48,7 @@ const MAX_NESTED_FRAGMENTS: usize = 16;
 /// Limit for a value with all fragments inserted. Rendering, validating and writing it are recursive, and JSON that is
 /// read has a similar limit.
 const MAX_DEPTH: usize = 96;
-/// Limit for `$each` whose iterations multiply: two over a list of a thousand elements are a million iterations.
+/// Limit for nested `$each` with iterations that multiply: two over a list of a thousand elements are a million iterations.
 const MAX_MULTIPLYING_LOOPS: usize = 2;
 /// Limit for the values of one file with all fragments inserted. Fragments that use others several times multiply.
 const MAX_VALUES: usize = 50_000;

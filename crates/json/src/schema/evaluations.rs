@@ -27,7 +27,7 @@ const MAX_STEPS: usize = 2_000_000;
 pub(super) struct Evaluations {
     numbers: RefCell<HashMap<SchemaLocation, Number>>,
     locations: RefCell<Vec<SchemaLocation>>,
-    expanded: RefCell<HashMap<Number, Rc<Expansion>>>,
+    subschemas: RefCell<HashMap<Number, Rc<Subschemas>>>,
     /// Multisets that were found to be small enough, with everything that follows from them.
     checked: RefCell<HashSet<Applied>>,
 }
@@ -36,17 +36,13 @@ type Number = u32;
 /// Schemas that apply to one value, with how often each.
 type Applied = BTreeMap<Number, u64>;
 
-/// A schema with all that apply to the same value.
+/// The subschemas of a schema, by the value that they apply to.
 #[derive(Default)]
-struct Expansion {
-    evaluations: u64,
-    /// The schemas for members and elements of the value, of each schema that applies to it.
-    parts: Vec<(Rc<Parts>, u64)>,
-}
-
-/// The schemas that a schema has for parts of its value.
-#[derive(Default)]
-struct Parts {
+struct Subschemas {
+    /// For the same value, with how often each is evaluated.
+    same: Vec<(Number, u64)>,
+    /// For the same value, at most one of them: `then` and `else`.
+    branches: Vec<Number>,
     members: HashMap<String, Number>,
     /// For members without a schema of their own.
     other_members: Vec<Number>,
@@ -55,6 +51,16 @@ struct Parts {
     elements: Vec<Number>,
     other_elements: Vec<Number>,
     all_elements: Vec<Number>,
+    /// How often schemas are evaluated for the same value, with this one.
+    evaluations: u64,
+}
+
+/// A part of a value.
+#[derive(Clone, Copy)]
+enum Part<'n> {
+    Member(&'n str),
+    OtherMember,
+    Element(usize),
 }
 
 /// Why a schema is refused, and where.
@@ -116,44 +122,83 @@ impl Search<'_> {
     /// What applies to each member and element of a value, and how many schemas were looked at.
     fn parts(&self, applied: &Applied) -> Result<(Vec<Applied>, usize), Refused> {
         let mut evaluations: u64 = 0;
-        let mut all: Vec<(Rc<Parts>, u64)> = Vec::new();
         for (number, times) in applied {
-            let expansion = self.expand(*number, &mut Vec::new())?;
-            evaluations = evaluations.saturating_add(expansion.evaluations.saturating_mul(*times));
+            let schema = self.expand(*number, &mut Vec::new())?;
+            evaluations = evaluations.saturating_add(schema.evaluations.saturating_mul(*times));
             if evaluations > MAX_EVALUATIONS {
                 return Err(too_many(self.known.location(*number)));
             }
-            all.extend(expansion.parts.iter().map(|(parts, n)| (parts.clone(), n * times)));
         }
-        let mut names: Vec<&String> = all.iter().flat_map(|(parts, _)| parts.members.keys()).collect();
-        names.sort();
+        let all = self.same_value(applied)?;
+        let mut names: Vec<&str> = all.iter().flat_map(|schema| schema.members.keys().map(String::as_str)).collect();
+        names.sort_unstable();
         names.dedup();
-        let longest = all.iter().map(|(parts, _)| parts.elements.len()).max().unwrap_or(0);
+        let longest = all.iter().map(|schema| schema.elements.len()).max().unwrap_or(0);
         let steps = all.len() * (names.len() + longest + 2);
         if steps > MAX_STEPS {
             return Ok((Vec::new(), steps));
         }
+        let members = names.into_iter().map(Part::Member).chain([Part::OtherMember]);
         let mut found = Vec::new();
-        for name in names.into_iter().map(Some).chain([None]) {
-            let of_member = |parts: &Parts| match name.and_then(|name| parts.members.get(name)) {
-                Some(own) => [&[*own], parts.all_members.as_slice()].concat(),
-                None => [parts.other_members.as_slice(), parts.all_members.as_slice()].concat(),
-            };
-            found.push(sum(&all, of_member));
-        }
-        for index in 0..=longest {
-            let of_element = |parts: &Parts| match parts.elements.get(index) {
-                Some(own) => [&[*own], parts.all_elements.as_slice()].concat(),
-                None => [parts.other_elements.as_slice(), parts.all_elements.as_slice()].concat(),
-            };
-            found.push(sum(&all, of_element));
+        for part in members.chain((0..=longest).map(Part::Element)) {
+            let mut sum = Applied::new();
+            let mut known = HashMap::new();
+            for (number, times) in applied {
+                add(&mut sum, &*self.applied_to(part, *number, &mut known)?, *times);
+            }
+            found.push(sum);
         }
         Ok((found, steps))
     }
 
+    /// These schemas and all that apply to the same value, each once.
+    fn same_value(&self, applied: &Applied) -> Result<Vec<Rc<Subschemas>>, Refused> {
+        let mut seen: HashSet<Number> = applied.keys().copied().collect();
+        let mut pending: Vec<Number> = applied.keys().copied().collect();
+        let mut all = Vec::new();
+        while let Some(number) = pending.pop() {
+            let schema = self.expand(number, &mut Vec::new())?;
+            let inner = schema.same.iter().map(|(inner, _)| *inner).chain(schema.branches.iter().copied());
+            pending.extend(inner.filter(|inner| seen.insert(*inner)));
+            all.push(schema);
+        }
+        Ok(all)
+    }
+
+    /// What the schema, and those for the same value, apply to a part of the value.
+    fn applied_to(
+        &self,
+        part: Part,
+        number: Number,
+        known: &mut HashMap<Number, Rc<Applied>>,
+    ) -> Result<Rc<Applied>, Refused> {
+        if let Some(applied) = known.get(&number) {
+            return Ok(applied.clone());
+        }
+        let schema = self.expand(number, &mut Vec::new())?;
+        let mut sum = Applied::new();
+        for own in schema.own(part) {
+            *sum.entry(own).or_default() += 1;
+        }
+        for (inner, times) in &schema.same {
+            add(&mut sum, &*self.applied_to(part, *inner, known)?, *times);
+        }
+        let mut most = Applied::new();
+        for branch in &schema.branches {
+            for (number, times) in &*self.applied_to(part, *branch, known)? {
+                let entry = most.entry(*number).or_default();
+                *entry = (*entry).max(*times);
+            }
+        }
+        add(&mut sum, &most, 1);
+        let sum = Rc::new(sum);
+        known.insert(number, sum.clone());
+        Ok(sum)
+    }
+
     /// `around`: the schemas that apply to the same value and lead here.
-    fn expand(&self, number: Number, around: &mut Vec<Number>) -> Result<Rc<Expansion>, Refused> {
-        if let Some(known) = self.known.expanded.borrow().get(&number) {
+    fn expand(&self, number: Number, around: &mut Vec<Number>) -> Result<Rc<Subschemas>, Refused> {
+        if let Some(known) = self.known.subschemas.borrow().get(&number) {
             return Ok(known.clone());
         }
         let location = self.known.location(number);
@@ -166,46 +211,51 @@ impl Search<'_> {
             return Err(Refused(location, message));
         }
         around.push(number);
-        let (parts, same) = self.read(&location);
-        let mut expansion = Expansion { evaluations: 1, parts: vec![(Rc::new(parts), 1)] };
-        for (inner, times) in same {
-            let inner = self.expand(inner, around)?;
-            expansion.evaluations += inner.evaluations * times;
-            expansion.parts.extend(inner.parts.iter().map(|(parts, n)| (parts.clone(), n * times)));
-            if expansion.evaluations > MAX_EVALUATIONS {
-                return Err(too_many(location));
-            }
+        let mut schema = self.read(&location);
+        let mut evaluations: u64 = 1;
+        for (inner, times) in &schema.same {
+            evaluations = evaluations.saturating_add(self.expand(*inner, around)?.evaluations.saturating_mul(*times));
+        }
+        let mut most = 0;
+        for branch in &schema.branches {
+            most = self.expand(*branch, around)?.evaluations.max(most);
+        }
+        schema.evaluations = evaluations.saturating_add(most);
+        if schema.evaluations > MAX_EVALUATIONS {
+            return Err(too_many(location));
         }
         around.pop();
-        let expansion = Rc::new(expansion);
-        self.known.expanded.borrow_mut().insert(number, expansion.clone());
-        Ok(expansion)
+        let schema = Rc::new(schema);
+        self.known.subschemas.borrow_mut().insert(number, schema.clone());
+        Ok(schema)
     }
 
-    /// The schemas at a location for parts of the value, and those for the same value with how often each is evaluated.
-    fn read(&self, location: &SchemaLocation) -> (Parts, Vec<(Number, u64)>) {
-        let (mut parts, mut same) = (Parts::default(), Vec::new());
+    fn read(&self, location: &SchemaLocation) -> Subschemas {
+        let mut found = Subschemas::default();
         let schema = self.documents.get(&location.document).and_then(|d| d.pointer(&location.pointer));
-        let Some(schema) = schema else { return (parts, same) };
-        // To find out what was not evaluated, the validator evaluates the other subschemas once more.
+        let Some(schema) = schema else { return found };
         let unevaluated = schema.get("unevaluatedProperties").or(schema.get("unevaluatedItems")).is_some();
-        let times = if unevaluated { 2 } else { 1 };
         for inner in direct_subschemas(schema) {
             let pointer = format!("{}{}", location.pointer, inner.pointer);
             let keyword = inner.pointer.split('/').nth(1).unwrap_or_default();
-            let at = SchemaLocation { document: location.document.clone(), pointer };
-            match inner.role {
-                SubschemaRole::Definition => {}
-                SubschemaRole::Same | SubschemaRole::Condition => same.push((self.known.number(at), times)),
-                SubschemaRole::Part => parts.add(keyword, &inner.pointer, self.known.number(at)),
+            let number = self.known.number(SchemaLocation { document: location.document.clone(), pointer });
+            match (inner.role, keyword) {
+                (SubschemaRole::Definition, _) => {}
+                (SubschemaRole::Part, _) => found.add_part(keyword, &inner.pointer, number),
+                (SubschemaRole::Same, "then" | "else") => found.branches.push(number),
+                // To find out what was not evaluated, the validator evaluates the alternatives once more.
+                (SubschemaRole::Same | SubschemaRole::Condition, "anyOf" | "oneOf" | "if") if unevaluated => {
+                    found.same.push((number, 2));
+                }
+                (SubschemaRole::Same | SubschemaRole::Condition, _) => found.same.push((number, 1)),
             }
         }
         for keyword in ["$ref", "$dynamicRef"] {
             let reference = schema.get(keyword).and_then(Value::as_str);
             let target = reference.and_then(|reference| self.target(location, reference));
-            same.extend(target.map(|target| (self.known.number(target), times)));
+            found.same.extend(target.map(|target| (self.known.number(target), 1)));
         }
-        (parts, same)
+        found
     }
 
     fn target(&self, location: &SchemaLocation, reference: &str) -> Option<SchemaLocation> {
@@ -222,8 +272,8 @@ impl Search<'_> {
     }
 }
 
-impl Parts {
-    fn add(&mut self, keyword: &str, pointer: &str, number: Number) {
+impl Subschemas {
+    fn add_part(&mut self, keyword: &str, pointer: &str, number: Number) {
         match keyword {
             "properties" => {
                 let name = pointer.splitn(3, '/').nth(2).unwrap_or_default();
@@ -239,16 +289,23 @@ impl Parts {
             _ => {}
         }
     }
+
+    /// Its own schemas for a part of the value.
+    fn own(&self, part: Part) -> Vec<Number> {
+        let (own, others, all) = match part {
+            Part::Member(name) => (self.members.get(name), &self.other_members, &self.all_members),
+            Part::OtherMember => (None, &self.other_members, &self.all_members),
+            Part::Element(index) => (self.elements.get(index), &self.other_elements, &self.all_elements),
+        };
+        own.map_or(others.as_slice(), std::slice::from_ref).iter().chain(all).copied().collect()
+    }
 }
 
-fn sum(all: &[(Rc<Parts>, u64)], of: impl Fn(&Parts) -> Vec<Number>) -> Applied {
-    let mut applied = Applied::new();
-    for (parts, times) in all {
-        for number in of(parts) {
-            *applied.entry(number).or_default() += times;
-        }
+fn add(sum: &mut Applied, applied: &Applied, times: u64) {
+    for (number, count) in applied {
+        let entry = sum.entry(*number).or_default();
+        *entry = entry.saturating_add(count.saturating_mul(times));
     }
-    applied
 }
 
 fn find_anchor(document: &Value, anchor: &str) -> Option<String> {
