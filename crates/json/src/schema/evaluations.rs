@@ -19,6 +19,10 @@ use super::subschemas::{SubschemaRole, direct_subschemas};
 const MAX_EVALUATIONS: u64 = 2_000;
 /// How many schemas in a row may lead to another one for the same value: the validator calls itself for each.
 const MAX_CHAIN: usize = 32;
+/// How many references in a row are followed at once.
+const MAX_SKIPPED: usize = 2;
+/// How many choices between branches are followed separately.
+const MAX_ALTERNATIVES: usize = 32;
 /// Limit for this analysis itself, in schemas that are added to a multiset.
 const MAX_STEPS: usize = 2_000_000;
 
@@ -141,12 +145,13 @@ impl Search<'_> {
         let members = names.into_iter().map(Part::Member).chain([Part::OtherMember]);
         let mut found = Vec::new();
         for part in members.chain((0..=longest).map(Part::Element)) {
-            let mut sum = Applied::new();
+            let mut alternatives = vec![Applied::new()];
             let mut known = HashMap::new();
             for (number, times) in applied {
-                add(&mut sum, &*self.applied_to(part, *number, &mut known)?, *times);
+                let inner = self.alternatives(part, *number, &mut known)?;
+                alternatives = combined(&alternatives, &inner, *times);
             }
-            found.push(sum);
+            found.extend(alternatives);
         }
         Ok((found, steps))
     }
@@ -165,35 +170,35 @@ impl Search<'_> {
         Ok(all)
     }
 
-    /// What the schema, and those for the same value, apply to a part of the value.
-    fn applied_to(
+    /// What the schema, and those for the same value, apply to a part of the value, for each choice of branches.
+    fn alternatives(
         &self,
         part: Part,
         number: Number,
-        known: &mut HashMap<Number, Rc<Applied>>,
-    ) -> Result<Rc<Applied>, Refused> {
-        if let Some(applied) = known.get(&number) {
-            return Ok(applied.clone());
+        known: &mut HashMap<Number, Rc<Vec<Applied>>>,
+    ) -> Result<Rc<Vec<Applied>>, Refused> {
+        if let Some(alternatives) = known.get(&number) {
+            return Ok(alternatives.clone());
         }
         let schema = self.expand(number, &mut Vec::new())?;
-        let mut sum = Applied::new();
-        for own in schema.own(part) {
-            *sum.entry(own).or_default() += 1;
+        let mut own = Applied::new();
+        for number in schema.own(part) {
+            *own.entry(number).or_default() += 1;
         }
+        let mut alternatives = vec![own];
         for (inner, times) in &schema.same {
-            add(&mut sum, &*self.applied_to(part, *inner, known)?, *times);
+            alternatives = combined(&alternatives, &*self.alternatives(part, *inner, known)?, *times);
         }
-        let mut most = Applied::new();
+        let mut branches = Vec::new();
         for branch in &schema.branches {
-            for (number, times) in &*self.applied_to(part, *branch, known)? {
-                let entry = most.entry(*number).or_default();
-                *entry = (*entry).max(*times);
-            }
+            branches.extend(self.alternatives(part, *branch, known)?.iter().cloned());
         }
-        add(&mut sum, &most, 1);
-        let sum = Rc::new(sum);
-        known.insert(number, sum.clone());
-        Ok(sum)
+        if !branches.is_empty() {
+            alternatives = combined(&alternatives, &branches, 1);
+        }
+        let alternatives = Rc::new(alternatives);
+        known.insert(number, alternatives.clone());
+        Ok(alternatives)
     }
 
     /// `around`: the schemas that apply to the same value and lead here.
@@ -238,7 +243,7 @@ impl Search<'_> {
         for inner in direct_subschemas(schema) {
             let pointer = format!("{}{}", location.pointer, inner.pointer);
             let keyword = inner.pointer.split('/').nth(1).unwrap_or_default();
-            let number = self.known.number(SchemaLocation { document: location.document.clone(), pointer });
+            let number = self.number(SchemaLocation { document: location.document.clone(), pointer });
             match (inner.role, keyword) {
                 (SubschemaRole::Definition, _) => {}
                 (SubschemaRole::Part, _) => found.add_part(keyword, &inner.pointer, number),
@@ -253,9 +258,23 @@ impl Search<'_> {
         for keyword in ["$ref", "$dynamicRef"] {
             let reference = schema.get(keyword).and_then(Value::as_str);
             let target = reference.and_then(|reference| self.target(location, reference));
-            found.same.extend(target.map(|target| (self.known.number(target), 1)));
+            found.same.extend(target.map(|target| (self.number(target), 1)));
         }
         found
+    }
+
+    /// The number of a location; if there is nothing but a reference, the number of its target. So schemas that are
+    /// reached in several ways are recognised.
+    fn number(&self, mut location: SchemaLocation) -> Number {
+        for _ in 0..MAX_SKIPPED {
+            let schema = self.documents.get(&location.document).and_then(|d| d.pointer(&location.pointer));
+            let Some(members) = schema.and_then(Value::as_object) else { break };
+            let is_plain = |name: &String| ["$ref", "title", "description", "examples", "default"].contains(&&**name);
+            let reference = members.get("$ref").and_then(Value::as_str).filter(|_| members.keys().all(is_plain));
+            let Some(target) = reference.and_then(|reference| self.target(&location, reference)) else { break };
+            location = target;
+        }
+        self.known.number(location)
     }
 
     fn target(&self, location: &SchemaLocation, reference: &str) -> Option<SchemaLocation> {
@@ -301,11 +320,29 @@ impl Subschemas {
     }
 }
 
-fn add(sum: &mut Applied, applied: &Applied, times: u64) {
-    for (number, count) in applied {
-        let entry = sum.entry(*number).or_default();
-        *entry = entry.saturating_add(count.saturating_mul(times));
+/// Each of `all` with each of `inner`.
+fn combined(all: &[Applied], inner: &[Applied], times: u64) -> Vec<Applied> {
+    let mut found: Vec<Applied> = Vec::new();
+    for (one, other) in all.iter().flat_map(|one| inner.iter().map(move |other| (one, other))) {
+        let mut sum = one.clone();
+        for (number, count) in other {
+            let entry = sum.entry(*number).or_default();
+            *entry = entry.saturating_add(count.saturating_mul(times));
+        }
+        if !found.contains(&sum) {
+            found.push(sum);
+        }
     }
+    if found.len() <= MAX_ALTERNATIVES {
+        return found;
+    }
+    // Too many to follow: one that is at least as large as each.
+    let mut largest = Applied::new();
+    for (number, count) in found.iter().flatten() {
+        let entry = largest.entry(*number).or_default();
+        *entry = (*entry).max(*count);
+    }
+    vec![largest]
 }
 
 fn find_anchor(document: &Value, anchor: &str) -> Option<String> {
