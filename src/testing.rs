@@ -15,7 +15,7 @@ pub mod domain {
     pub use crate::domain::{
         Annotation, AnnotationKind, CallKind, Delta, Event, Fault, FaultKind, Finish, Frame, FrameBody, Merge, Moment,
         MomentKind, Policies, ReasoningKind, RoleNames, Scope, StreamEnd, StreamFormat, ToolAliases, Tree, TurnRequest,
-        Usage,
+        Usage, WorkBudget,
     };
     pub mod emit {
         pub use crate::domain::emit::{
@@ -44,7 +44,7 @@ pub mod engine {
     }
 }
 pub mod mapping {
-    pub use crate::mapping::{Overrides, Plan, SourceFile, load, load_with};
+    pub use crate::mapping::{Overrides, Plan, SourceFile, load, load_with, load_within};
     pub mod config {
         pub mod backend {
             pub use crate::mapping::config::backend::{Framing, Transport, Unmatched};
@@ -88,6 +88,7 @@ pub mod order {
     }
 }
 pub mod reload {
+    pub use crate::reload::supervisor::Supervisor;
     pub use crate::reload::{Base, Layers, read_set};
     pub mod embedded {
         pub use crate::reload::embedded::files;
@@ -111,5 +112,5 @@ pub mod upstream {
     }
 }
 pub mod verify {
-    pub use crate::verify::{TestSuite, run, suites, verify};
+    pub use crate::verify::{TestSuite, run, suites, verify, verify_within};
 }

@@ -14,6 +14,7 @@ pub mod request_item;
 pub mod turn_state;
 pub mod usage;
 pub mod variables;
+pub mod work_budget;
 
 pub use event::{Annotation, AnnotationKind, CallKind, Delta, Event, EventKind, ReasoningKind, StreamEnd};
 pub use fault::{Fault, FaultKind, Redactor};
@@ -25,6 +26,7 @@ pub use reframe_json::Tree;
 pub use request::{RequestContent, RoleNames, ToolAliases, TurnRequest};
 pub use turn_state::{Choice, Item, ItemKind, ItemState, Part, PartAnnotation, PartKind, TurnState};
 pub use usage::{Merge, Usage};
+pub use work_budget::WorkBudget;
 
 /// An enum with a closed set of names, for readers of YAML and the generated schema and reference.
 pub trait NamedEnum: Copy {

@@ -5,15 +5,22 @@
 mod chat;
 mod completions;
 mod events;
+mod loader;
 mod responses;
 mod turn_model;
 
 use events::Output;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
-use reframe::testing::domain::{Delta, Event, FaultKind, Moment, MomentKind, Policies};
+use reframe::testing::diagnostics::render_all;
+use reframe::testing::domain::{Delta, Event, FaultKind, Moment, MomentKind, Policies, WorkBudget};
+use reframe::testing::mapping::{Overrides, SourceFile, load_within};
+use reframe::testing::reload::{Base, Layers, Supervisor, embedded, read_set};
 use reframe::testing::turn::{Ids, Turn};
+use reframe::testing::verify::verify_within;
 use std::cell::Cell;
+use std::path::Path;
+use std::sync::Arc;
 
 fn cases() -> u32 {
     std::env::var("LAWS_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(400)
@@ -23,7 +30,12 @@ fn cases() -> u32 {
 /// does not apply, for example because the turn failed. A law that hardly ever applies proves nothing, so it must apply
 /// to one value in ten.
 fn holds<S: Strategy>(values: S, check: impl Fn(S::Value) -> usize) {
-    let config = ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() };
+    holds_for(cases(), values, check);
+}
+
+fn holds_for<S: Strategy>(cases: u32, values: S, check: impl Fn(S::Value) -> usize) {
+    // Shrinking a value that takes a while would take very long.
+    let config = ProptestConfig { cases, failure_persistence: None, max_shrink_time: 60_000, ..Default::default() };
     let (applied, compared) = (Cell::new(0), Cell::new(0));
     let checked = TestRunner::new(config).run(&values, |value| {
         let count = check(value);
@@ -32,8 +44,8 @@ fn holds<S: Strategy>(values: S, check: impl Fn(S::Value) -> usize) {
         Ok(())
     });
     checked.unwrap_or_else(|failure| panic!("{failure}"));
-    println!("compared {} parts of {} values, of {}", compared.get(), applied.get(), cases());
-    assert!(applied.get() >= cases() / 10, "the law applied to only {} of {} values", applied.get(), cases());
+    println!("compared {} parts of {} values, of {}", compared.get(), applied.get(), cases);
+    assert!(applied.get() >= cases / 10, "the law applied to only {} of {} values", applied.get(), cases);
 }
 
 #[test]
@@ -134,4 +146,45 @@ fn a_tool_call_without_a_name_fails_a_truncated_response() {
     turn.advance(nameless, &mut record);
     turn.advance(Event::End, &mut record);
     assert_eq!(moments, [MomentKind::TurnOpen, MomentKind::ChoiceOpen, MomentKind::TurnFail]);
+}
+
+/// Whatever a set contains: its load ends, without a panic, and what it reports has a place.
+#[test]
+fn the_load_of_a_small_damaged_set_ends_and_every_finding_has_a_place() {
+    let set = small_set();
+    holds(loader::damages(), |damages| load_of_damaged_set(&set, &damages));
+}
+
+#[test]
+fn the_load_of_the_damaged_embedded_set_ends_and_every_finding_has_a_place() {
+    let set = embedded::files();
+    holds_for(cases() / 16, loader::damages(), |damages| load_of_damaged_set(&set, &damages));
+}
+
+fn load_of_damaged_set(set: &[SourceFile], damages: &[loader::Damage]) -> usize {
+    let files: Arc<[SourceFile]> = loader::damaged(set, damages).into();
+    let load = |files: &[SourceFile], budget: &WorkBudget| {
+        let mut loaded = load_within(files, None, &Overrides::default(), budget);
+        if let Some(plan) = &loaded.plan {
+            loaded.diagnostics.extend(verify_within(plan, budget).found);
+        }
+        (loaded.diagnostics, loaded.sources)
+    };
+    // Refused by the supervisor: it panicked, or it did not stop when its time was over.
+    let (diagnostics, sources) =
+        Supervisor::default().run(&files, load).unwrap_or_else(|e| panic!("{}", e.render(false)));
+    for diagnostic in &diagnostics {
+        assert!(sources.get(diagnostic.span.file).is_some(), "without a place: {diagnostic:?}");
+    }
+    assert!(
+        !render_all(&diagnostics, &sources, false).contains("takes too long"),
+        "the clock, not the steps, ended it"
+    );
+    diagnostics.len()
+}
+
+/// The set that the fixtures of the diagnostics are based on.
+fn small_set() -> Vec<SourceFile> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/diagnostics/mappings");
+    read_set(&Layers { base: Base::Folder(root), add: Vec::new() }).unwrap()
 }

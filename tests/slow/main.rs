@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod disconnects;
+mod reload_memory;
 mod reload_stress;
 // What nobody uses is reported in tests/it.
 #[allow(dead_code, unused_imports)]

@@ -78,7 +78,7 @@ proptest! {
         let findings = Findings::default();
         let node = yaml::parse(file, &text, &findings).unwrap();
         let YamlKind::List(nodes) = &node.kind else { panic!("not a list") };
-        let cx = LoadContext { sources: &sources, findings: &findings };
+        let cx = LoadContext { sources: &sources, findings: &findings, budget: &crate::domain::WorkBudget::default() };
         let event_name = Selector::parse("$.type", node.span, cx);
         let set = RuleSet::parse(&EVENTS, event_name, nodes, &Tables::default(), &NamedRules::default(), cx);
         prop_assert_eq!(set.groups.iter().map(|group| group.rules.len()).sum::<usize>(), nodes.len());

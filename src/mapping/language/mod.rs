@@ -13,6 +13,7 @@ pub mod rule_index;
 pub mod rule_schema;
 pub mod scope;
 pub mod selector;
+mod selector_limits;
 pub mod skeleton;
 pub mod skeleton_compiler;
 pub mod table;

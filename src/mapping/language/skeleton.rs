@@ -47,6 +47,23 @@ pub enum TextSegment {
 }
 
 impl Skeleton {
+    /// How deep lists, maps and directives are nested.
+    pub fn depth(&self) -> usize {
+        match self {
+            Skeleton::Constant(tree) => tree_depth(tree),
+            Skeleton::Placeholder { .. } | Skeleton::Text(_) => 0,
+            Skeleton::List(items) => deepest(items.iter().map(Skeleton::depth)),
+            Skeleton::Map(entries) => deepest(entries.iter().map(|(_, value)| value.depth())),
+            Skeleton::Each { body, .. } | Skeleton::With { body, .. } => 1 + body.depth(),
+            Skeleton::Switch { cases, default, .. } => {
+                deepest(cases.iter().map(|(_, case)| case.depth()).chain(default.iter().map(|case| case.depth())))
+            }
+            Skeleton::If { then, otherwise, .. } => {
+                deepest([then].into_iter().chain(otherwise).map(|branch| branch.depth()))
+            }
+        }
+    }
+
     /// Its fields, if it is a map and not a directive.
     pub fn into_map(self) -> Option<Vec<(Arc<str>, Skeleton)>> {
         match self {
@@ -86,4 +103,16 @@ pub(super) fn fold_constants(skeleton: Skeleton) -> Skeleton {
         }
         other => other,
     }
+}
+
+fn tree_depth(tree: &Tree) -> usize {
+    match tree {
+        Tree::List(items) => deepest(items.iter().map(tree_depth)),
+        Tree::Map(entries) => deepest(entries.iter().map(|(_, value)| tree_depth(value))),
+        _ => 0,
+    }
+}
+
+fn deepest(inner: impl Iterator<Item = usize>) -> usize {
+    1 + inner.max().unwrap_or(0)
 }

@@ -45,12 +45,25 @@ pub struct SkeletonCompiler<'c, 'n> {
 
 /// Limit for fragments that use fragments. A cycle is detected before it is reached.
 const MAX_NESTED_FRAGMENTS: usize = 16;
+/// Limit for a value with all fragments inserted. Rendering, validating and writing it are recursive, and JSON that is
+/// read has a similar limit.
+const MAX_DEPTH: usize = 96;
+/// Limit for `$each` whose iterations multiply: two over a list of a thousand elements are a million iterations.
+const MAX_MULTIPLYING_LOOPS: usize = 2;
 /// Limit for the values of one file with all fragments inserted. Fragments that use others several times multiply.
 const MAX_VALUES: usize = 50_000;
 
 impl SkeletonCompiler<'_, '_> {
     pub fn compile(&self, node: &Node, scope: &VariableScope) -> Option<Skeleton> {
-        self.node(node, scope, &mut Vec::new())
+        let skeleton = self.node(node, scope, &mut Vec::new())?;
+        let depth = skeleton.depth();
+        if depth > MAX_DEPTH {
+            let message =
+                format!("with all fragments inserted, this is nested {depth} levels deep; the limit is {MAX_DEPTH}");
+            self.cx.error(Code::FragmentCycle, node.span, message);
+            return None;
+        }
+        Some(skeleton)
     }
 
     pub fn condition(&self, node: &Node, scope: &VariableScope) -> Option<Expression> {
@@ -62,6 +75,9 @@ impl SkeletonCompiler<'_, '_> {
     }
 
     fn node(&self, node: &Node, scope: &VariableScope, used: &mut Vec<FragmentInUse>) -> Option<Skeleton> {
+        if !self.cx.budget.spend(1) {
+            return None;
+        }
         let count = self.pool.count_value();
         if count > MAX_VALUES {
             // Reported once, at the outermost `$use`.
@@ -157,7 +173,7 @@ impl SkeletonCompiler<'_, '_> {
                 self.cx.error(Code::BadDirective, node.span, "`with:` takes a variable, not an expression");
                 return None;
             }
-            inner = inner.with(key, kind);
+            inner = inner.with_alias(key, kind, text_of(node, self.cx)?);
             bound.push((Arc::from(key.as_str()), value));
         }
         let body = self.fragment(&section.fragment, &inner, used)?;
@@ -233,7 +249,13 @@ impl SkeletonCompiler<'_, '_> {
                 return None;
             }
         };
-        let inner = scope.with(&section.name, element);
+        let inner = scope.with_element(&section.name, element, text);
+        if inner.multiplying_loops() > MAX_MULTIPLYING_LOOPS {
+            let message = format!("more than {MAX_MULTIPLYING_LOOPS} nested `$each` go over lists of their own");
+            let help = "their iterations multiply; an inner `$each` can go over a list of the element around it";
+            self.cx.add(Diagnostic::new(Code::BadDirective, list_node.span, message).help(help));
+            return None;
+        }
         let filter = match section.filter {
             Some(ExpressionNode(node)) => Some(self.condition(node, &inner)?),
             None => None,
