@@ -39,6 +39,9 @@ pub mod engine {
     pub mod request {
         pub use crate::engine::request::{read, read_tree};
     }
+    pub mod script_step {
+        pub use crate::engine::script_step::select_transcript;
+    }
     pub mod sse {
         pub use crate::engine::sse::write;
     }
