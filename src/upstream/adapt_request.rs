@@ -12,6 +12,7 @@ use crate::mapping::config::capabilities::{Capabilities, OPTIONAL_FIELDS, OnUnsu
 use crate::mapping::config::dialect_request::RequestPlan;
 use crate::mapping::grammar::notation::NameOf;
 use crate::mapping::language::field::FieldMapping;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 #[derive(Debug)]
@@ -35,7 +36,7 @@ pub fn adapt(
         capabilities,
         template,
         client,
-        dropped: Vec::new(),
+        dropped: DroppedFields::default(),
         tool_aliases: ToolAliases::default(),
     };
     let mut tools = adapter.tools()?;
@@ -56,7 +57,7 @@ pub fn adapt(
     adapter.scalars(&content)?;
     let forwarded = adapter.members()?;
     adapter.inner_members()?;
-    Ok(AdaptedRequest { content, forwarded, dropped: adapter.dropped, tool_aliases: adapter.tool_aliases })
+    Ok(AdaptedRequest { content, forwarded, dropped: adapter.dropped.names, tool_aliases: adapter.tool_aliases })
 }
 
 struct RequestAdapter<'a> {
@@ -64,8 +65,15 @@ struct RequestAdapter<'a> {
     capabilities: &'a Capabilities,
     template: &'a RequestTemplate,
     client: &'a RequestPlan,
-    dropped: Vec<String>,
+    dropped: DroppedFields,
     tool_aliases: ToolAliases,
+}
+
+/// The fields that were dropped, each once. A client can send many thousands of them.
+#[derive(Default)]
+struct DroppedFields {
+    names: Vec<String>,
+    seen: HashSet<String>,
 }
 
 impl RequestAdapter<'_> {
@@ -75,8 +83,9 @@ impl RequestAdapter<'_> {
             let message = format!("this backend does not support {what}");
             return Err(Fault::new(FaultKind::Unsupported, message).param(param));
         }
-        if !self.dropped.contains(&param) {
-            self.dropped.push(param);
+        if !self.dropped.seen.contains(&param) {
+            self.dropped.seen.insert(param.clone());
+            self.dropped.names.push(param);
         }
         Ok(())
     }

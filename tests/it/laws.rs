@@ -130,7 +130,12 @@ fn no_request_of_a_client_breaks_the_gateway() {
 fn the_full_requests_are_answered() {
     for (dialect, body) in &full_requests::SEEDS[..3] {
         let outcomes = mutated_requests::assert_never_our_fault(dialect, body);
-        assert!(outcomes.answered >= 4, "{dialect}: {} of {}", outcomes.answered, outcomes.answered + outcomes.rejected);
+        assert!(
+            outcomes.answered >= 4,
+            "{dialect}: {} of {}",
+            outcomes.answered,
+            outcomes.answered + outcomes.rejected
+        );
     }
 }
 
