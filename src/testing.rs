@@ -36,8 +36,11 @@ pub mod engine {
     pub mod pipeline {
         pub use crate::engine::pipeline::{Observer, Pipeline, RenderMode, ResponseMode, TraceEvent, TurnSpec};
     }
+    pub mod emission_budget {
+        pub use crate::engine::emission_budget::{Cancelled, EmissionBudget};
+    }
     pub mod request {
-        pub use crate::engine::request::{read, read_tree};
+        pub use crate::engine::request::{RequestLimits, read, read_tree, read_within};
     }
     pub mod script_step {
         pub use crate::engine::script_step::select_transcript;

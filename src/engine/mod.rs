@@ -2,6 +2,7 @@
 
 mod body;
 pub mod decode;
+pub mod emission_budget;
 pub mod encode;
 pub mod fields;
 pub mod frame_validation;

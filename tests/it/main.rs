@@ -19,6 +19,7 @@ mod openapi;
 mod policies;
 mod precedence;
 mod reload;
+mod request_limits;
 mod requests;
 mod responses_v2;
 mod schema_violations;

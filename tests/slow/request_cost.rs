@@ -1,10 +1,10 @@
 //! What a large request costs: ten times the items cost at most twelve times the processor time, whatever the items
-//! are, and the memory of a body at the size limit is bounded.
+//! are; the memory of a body at the size limit is bounded; and other clients are answered meanwhile.
 //!
 //! The time is that of the thread on a processor, which other processes do not change much; noise only adds to it, so the
 //! least of several measurements counts.
 
-use crate::support::{Request, TestDir, TestGateway, edited, repo};
+use crate::support::{MockBackend, MockResponse, Request, Server, backend_events, serve};
 use reframe::testing::engine::request;
 use reframe::testing::mapping::{Plan, SourceFile, load};
 use reframe::testing::reload::embedded;
@@ -13,7 +13,9 @@ use std::fmt::Write;
 use std::fs;
 use std::hint::black_box;
 use std::sync::LazyLock;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 const BACKENDS: &[&str] = &["openai-chat", "openai-responses", "anthropic-messages", "gemini-generate"];
 
@@ -162,4 +164,100 @@ fn ten_times_the_items_cost_at_most_twelve_times() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:?}");
+}
+
+/// How much of something a request has.
+enum Amount {
+    Count(usize),
+    /// As many as fit in a body of the maximum size.
+    Fill,
+}
+
+/// The worst of each kind: as many as the limits allow, and many more.
+const LARGE: &[(Shape, Amount, u16)] = &[
+    (("messages", "chat", MESSAGES, |_| r#"{"role":"user","content":""}"#.into(), "]}"), Amount::Fill, 413),
+    (("messages", "chat", MESSAGES, message, "]}"), Amount::Count(60_000), 400),
+    (
+        ("messages", "chat", MESSAGES, |i| format!(r#"{{"role":"user","content":"{i:0600}"}}"#), "]}"),
+        Amount::Count(24_990),
+        200,
+    ),
+    (
+        ("parts", "chat", PARTS, |i| format!(r#"{{"type":"text","text":"{i:0300}"}}"#), "]}]}"),
+        Amount::Count(19_998),
+        200,
+    ),
+    (("calls", "chat", MESSAGES, call_and_result, "]}"), Amount::Count(16_600), 200),
+    (("tools", "chat", TOOLS, tool, "]}"), Amount::Count(30_000), 200),
+    (("values", "chat", UNKNOWN, |_| "{\"a\":0}".into(), "]}"), Amount::Count(120_000), 200),
+    (("values", "chat", UNKNOWN, |_| "[]".into(), "]}"), Amount::Fill, 413),
+];
+
+const MESSAGES: &str = r#"{"model":"m","messages":["#;
+const PARTS: &str = r#"{"model":"m","messages":[{"role":"user","content":["#;
+const TOOLS: &str = r#"{"model":"m","messages":[{"role":"user","content":"a"}],"tools":["#;
+const UNKNOWN: &str = r#"{"model":"m","messages":[{"role":"user","content":"a"}],"x":["#;
+
+/// The peak of the memory of the process, in bytes.
+fn peak(server: &Server) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() * 1024
+}
+
+/// A request of the maximum size takes at most ten times that in memory, in all of its forms together, whether it is
+/// accepted or not. It did take a hundred and fifty times.
+#[test]
+fn a_large_request_takes_a_bounded_amount_of_memory() {
+    const BODY_LIMIT: usize = 16 << 20;
+    let message = serde_json::json!({ "role": "assistant", "content": "Hello." });
+    let response = MockResponse::json(200, &backend_events::completion(&message, "stop").to_string());
+    let backend = MockBackend::start(move |_| response.clone());
+    for ((name, dialect, before, element, after), amount, expected) in LARGE {
+        let shape = (*name, *dialect, *before, *element, *after);
+        let count = match amount {
+            Amount::Count(count) => *count,
+            Amount::Fill => (BODY_LIMIT - before.len() - after.len()) / (element(0).len() + 1),
+        };
+        let body = body(&shape, count);
+        let server = serve().arg("--backend").arg(format!("openai-chat={}", backend.url())).start();
+        let idle = peak(&server);
+        let size = body.len();
+        let reply =
+            server.fetch(Request::post(body).at("/v1/chat/completions").header("content-type", "application/json"));
+        let (status, grown) = (reply.head.status, peak(&server) - idle);
+        let text = reply.text();
+        println!("{count} {name}, {} KiB: {status}, {} MiB; {}", size >> 10, grown >> 20, &text[..text.len().min(160)]);
+        assert_eq!(status, *expected, "{count} {name}: {}", &text[..text.len().min(300)]);
+        assert!(grown < 10 * BODY_LIMIT as u64, "{count} {name} of {size} bytes take {grown} bytes");
+    }
+}
+
+/// With one worker thread, another client is answered while a large request is read: no answer takes as long as half of
+/// the large request does.
+#[test]
+fn a_large_request_does_not_block_the_others() {
+    let server = serve().env("TOKIO_WORKER_THREADS", "1").start();
+    let messages = vec![format!(r#"{{"role":"user","content":"{}"}}"#, "a".repeat(600)); 24_000].join(",");
+    let body = format!(r#"{{"model":"demo","messages":[{messages}]}}"#);
+    let is_answered = AtomicBool::new(false);
+    let (large, slowest) = thread::scope(|scope| {
+        let large = scope.spawn(|| {
+            let started = Instant::now();
+            let reply = server.fetch(Request::post(body).header("content-type", "application/json"));
+            is_answered.store(true, Ordering::Relaxed);
+            assert_eq!(reply.head.status, 200, "{}", reply.text());
+            started.elapsed()
+        });
+        let mut slowest = Duration::ZERO;
+        let mut client = server.client();
+        while !is_answered.load(Ordering::Relaxed) {
+            let started = Instant::now();
+            assert_eq!(client.fetch(Request::get("/v1/models")).head.status, 200);
+            slowest = slowest.max(started.elapsed());
+        }
+        (large.join().unwrap(), slowest)
+    });
+    println!("the large request took {large:.1?}, the slowest of the others {slowest:.1?}");
+    assert!(slowest < large / 2, "{slowest:?} of {large:?}");
 }
