@@ -1,5 +1,7 @@
 //! What the integration tests and benches use of the library, by module. Not a public API: it changes without notice.
 
+pub mod fuzz;
+
 pub mod capture {
     pub use crate::capture::{ValidationReport, fit, read, validate};
 }

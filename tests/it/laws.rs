@@ -20,8 +20,13 @@ use reframe::testing::domain::{Delta, Event, FaultKind, Moment, MomentKind, Poli
 use reframe::testing::turn::{Ids, Turn};
 use std::cell::Cell;
 
-fn cases() -> u32 {
+pub fn cases() -> u32 {
     std::env::var("LAWS_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(400)
+}
+
+/// Valid requests of every dialect.
+pub fn requests() -> impl Iterator<Item = Tree> {
+    full_requests::SEEDS.iter().map(|(_, body)| body.clone())
 }
 
 /// Checks a law with random values. The check returns how much of the value it compared; nothing was compared if the law

@@ -10,6 +10,7 @@ mod decoder_splits;
 mod diagnostics;
 mod examples;
 mod finished_turns;
+mod fuzz_targets;
 mod golden;
 mod http;
 mod laws;
