@@ -19,4 +19,5 @@ pub mod script_step;
 pub mod selector;
 pub mod sse;
 pub mod sse_parser;
+mod unknown_values;
 pub mod variant;

@@ -9,7 +9,8 @@ use crate::engine::fields::Mismatch;
 use crate::engine::request_items;
 use crate::engine::rules::{Emission, RuleOutput, UNMATCHED_ELEMENT};
 use crate::engine::selector::Cursor;
-use crate::mapping::config::dialect_request::{RequestPlan, RequiredType};
+use crate::engine::unknown_values;
+use crate::mapping::config::dialect_request::{RequestPlan, RequiredMember, RequiredType};
 use crate::mapping::language::field::FieldMapping;
 use crate::mapping::language::rule::RuleSet;
 use reframe_json::{Limits, ParseErrorKind, pointer_to_path};
@@ -71,15 +72,18 @@ pub fn read_tree(plan: &RequestPlan, body: Tree) -> Result<TurnRequest, Fault> {
 fn read_tree_within(plan: &RequestPlan, body: Tree, limits: &RequestLimits) -> Result<TurnRequest, Fault> {
     limits.check_cancelled()?;
     let mut cursor = Cursor::new(&body);
-    for (selector, need) in &plan.required {
+    for (selector, RequiredMember { required_type, unless }) in &plan.required {
         let fault = |kind, message: String| {
             let param = selector.param(&cursor);
             Fault::new(kind, format!("`{param}` {message}")).param(param)
         };
         let Some(node) = selector.one(&cursor).filter(|n| !n.is_null()) else {
+            if unless.as_ref().and_then(|other| other.one(&cursor)).is_some_and(|other| !other.is_null()) {
+                continue;
+            }
             return Err(fault(FaultKind::Missing, "is required".to_owned()));
         };
-        if let Some(expected) = need.unmet(node) {
+        if let Some(expected) = required_type.unmet(node) {
             return Err(fault(FaultKind::Invalid, format!("must be {expected}")));
         }
     }
@@ -91,8 +95,15 @@ fn read_tree_within(plan: &RequestPlan, body: Tree, limits: &RequestLimits) -> R
         }
     }
     let scalars = read_fields(&plan.scalars, &mut cursor)?;
-    let tool_choice = read_group(&plan.tool_choice, &mut cursor)?;
-    let format = read_group(&plan.format, &mut cursor)?;
+    let unknown = unknown_values::find(plan, &cursor);
+    let tool_choice = match unknown_values::of_group(&plan.tool_choice, &unknown, &cursor) {
+        Some(unknown) => Some(unknown_values::tool_choice(unknown, &body)),
+        None => read_group(&plan.tool_choice, &mut cursor)?,
+    };
+    let format = match unknown_values::of_group(&plan.format, &unknown, &cursor) {
+        Some(unknown) => Some(unknown_values::format(unknown, &body)),
+        None => read_group(&plan.format, &mut cursor)?,
+    };
     let n = scalars.iter().find(|(name, _)| *name == "n").and_then(|(_, n)| n.as_i64()).unwrap_or(1);
     if !(1..=MAX_CHOICES).contains(&n) {
         let message = format!("`n` must be between 1 and {MAX_CHOICES}, not {n}");
@@ -113,6 +124,7 @@ fn read_tree_within(plan: &RequestPlan, body: Tree, limits: &RequestLimits) -> R
     request.content = RequestContent::new(items, tools, tool_choice, format);
     let members = body.as_map().unwrap_or(&[]);
     let extra = members.iter().filter(|(key, _)| !plan.known_members.iter().any(|k| **k == **key)).cloned();
+    request.unknown_values = unknown;
     request.extra = Tree::Map(extra.collect());
     request.raw = body;
     Ok(request)

@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// A body of this size is read in a few milliseconds, which is no reason to change the thread.
 const LARGE_BODY: usize = 256 * 1024;
 
-/// A turn whose request was read and given to a backend.
+/// A turn after its request was read and given to a backend.
 pub struct StartedTurn {
     pub request: Arc<TurnRequest>,
     /// Its index in `backends:` of the gateway.

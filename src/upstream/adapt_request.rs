@@ -5,10 +5,12 @@ use crate::domain::request_item::{
     ChoiceMode, Content, ContentPart, ContentPartType, Derived, FormatKind, RequestItem, Tool, ToolChoice, ToolKind,
     WRAPPED_INPUT,
 };
-use crate::domain::{CallKind, Fault, FaultKind, RequestContent, ToolAliases, Tree, TurnRequest};
+use crate::domain::{CallKind, Fault, FaultKind, RequestContent, ToolAliases, Tree, TurnRequest, UnknownValue};
 use crate::engine::selector::Cursor;
 use crate::mapping::config::backend_request::RequestTemplate;
-use crate::mapping::config::capabilities::{Capabilities, OPTIONAL_FIELDS, OnUnsupported, SystemMessages};
+use crate::mapping::config::capabilities::{
+    Capabilities, OPTIONAL_FIELDS, OnUnknownValue, OnUnsupported, SystemMessages,
+};
 use crate::mapping::config::dialect_request::RequestPlan;
 use crate::mapping::grammar::notation::NameOf;
 use crate::mapping::language::field::FieldMapping;
@@ -39,12 +41,13 @@ pub fn adapt(
         dropped: DroppedFields::default(),
         tool_aliases: ToolAliases::default(),
     };
+    adapter.unknown_values()?;
     let mut tools = adapter.tools()?;
     let mut tool_choice = adapter.tool_choice(&tools)?;
     let mut format = request.content.format.clone();
     if let Some(answer_tool) = adapter.answer_tool(&tools)? {
         let name = answer_tool.name.clone();
-        tool_choice = Some(ToolChoice { mode: Some(ChoiceMode::Named), name: name.clone() });
+        tool_choice = Some(ToolChoice { mode: Some(ChoiceMode::Named), name: name.clone(), unknown: Derived(None) });
         tools.push(Arc::new(answer_tool));
         format = None;
         adapter.tool_aliases.answer = name;
@@ -88,6 +91,35 @@ impl RequestAdapter<'_> {
             self.dropped.names.push(param);
         }
         Ok(())
+    }
+
+    /// Words that the client's dialect does not define: forwarded if the backend may know them and the template reads
+    /// them.
+    fn unknown_values(&self) -> Result<(), Fault> {
+        let action = self.capabilities.on_unknown_value();
+        let rejected = |unknown: &&UnknownValue| match action {
+            OnUnknownValue::Reject => true,
+            OnUnknownValue::Forward => !self.reads_param(&unknown.param),
+        };
+        self.request.unknown_values.iter().find(rejected).map_or(Ok(()), |unknown| Err(unknown.fault()))
+    }
+
+    /// Whether the template reads the field as the client sent it.
+    fn reads_param(&self, param: &str) -> bool {
+        let cursor = Cursor::new(&self.request.raw);
+        let sets = |read: &FieldMapping| read.selectors().iter().any(|selector| selector.param(&cursor) == param);
+        let reads = &self.template.reads;
+        if self.client.format.iter().any(sets) {
+            return reads.unknown("format");
+        }
+        if self.client.tool_choice.iter().any(sets) {
+            return reads.unknown("tool_choice");
+        }
+        if let Some(scalar) = self.client.scalars.iter().find(|read| sets(read)) {
+            return reads.scalar(scalar.field.name);
+        }
+        let (member, name) = param.split_once('.').unwrap_or((param, ""));
+        reads.nested(member, name)
     }
 
     fn tools(&mut self) -> Result<Vec<Arc<Tool>>, Fault> {
@@ -145,6 +177,9 @@ impl RequestAdapter<'_> {
     /// too, unless the backend reads it from the raw request.
     fn tool_choice(&mut self, kept: &[Arc<Tool>]) -> Result<Option<ToolChoice>, Fault> {
         let choice = self.request.content.tool_choice.as_ref();
+        if choice.is_some_and(|choice| choice.unknown.0.is_some()) {
+            return Ok(choice.cloned());
+        }
         let Some(mode) = choice.and_then(|choice| choice.mode) else {
             if let Some(param) = self.client.param_in("tool_choice", &self.request.raw) {
                 let sent = self.request.raw.get(&param).and_then(Tree::as_map).unwrap_or(&[]);
@@ -287,7 +322,10 @@ impl RequestAdapter<'_> {
         let objects = self.request.raw.as_map().unwrap_or(&[]).iter();
         for (member, inner) in objects.filter_map(|(member, value)| Some((member, value.as_map()?))) {
             let read = self.paths_read_in(member);
-            if read.is_empty() || read.iter().any(|path| path.is_empty()) {
+            // A format that the dialect does not define is forwarded with all of its members.
+            let is_forwarded = self.request.content.format.as_ref().is_some_and(|format| format.unknown.0.is_some())
+                && self.format_param() == **member;
+            if is_forwarded || read.is_empty() || read.iter().any(|path| path.is_empty()) {
                 continue;
             }
             for (name, value) in inner {

@@ -101,6 +101,10 @@ pub fn start(
 ) -> Result<UpstreamTurn, Fault> {
     match backend.plan.transport {
         Transport::Replay => {
+            // There is no backend that could know them.
+            if let Some(unknown) = request.unknown_values.first() {
+                return Err(unknown.fault());
+            }
             let script = backend
                 .script
                 .as_ref()
