@@ -1,11 +1,12 @@
 //! Adapts a request to the capabilities of a backend: maps roles, converts tools and content parts. Unsupported fields
 //! are rejected, or dropped and listed: nothing is lost silently.
 
+use super::unknown_values;
 use crate::domain::request_item::{
     ChoiceMode, Content, ContentPart, ContentPartType, Derived, FormatKind, RequestItem, Tool, ToolChoice, ToolKind,
     WRAPPED_INPUT,
 };
-use crate::domain::{CallKind, Fault, FaultKind, RequestContent, ToolAliases, Tree, TurnRequest, UnknownValue};
+use crate::domain::{CallKind, Fault, FaultKind, RequestContent, ToolAliases, Tree, TurnRequest};
 use crate::engine::selector::Cursor;
 use crate::mapping::config::backend_request::RequestTemplate;
 use crate::mapping::config::capabilities::{
@@ -33,6 +34,7 @@ pub fn adapt(
     capabilities: &Capabilities,
     client: &RequestPlan,
 ) -> Result<AdaptedRequest, Fault> {
+    unknown_values::check(request, template, capabilities, client)?;
     let mut adapter = RequestAdapter {
         request,
         capabilities,
@@ -41,7 +43,6 @@ pub fn adapt(
         dropped: DroppedFields::default(),
         tool_aliases: ToolAliases::default(),
     };
-    adapter.unknown_values()?;
     let mut tools = adapter.tools()?;
     let mut tool_choice = adapter.tool_choice(&tools)?;
     let mut format = request.content.format.clone();
@@ -91,35 +92,6 @@ impl RequestAdapter<'_> {
             self.dropped.names.push(param);
         }
         Ok(())
-    }
-
-    /// Words that the client's dialect does not define: forwarded if the backend may know them and the template reads
-    /// them.
-    fn unknown_values(&self) -> Result<(), Fault> {
-        let action = self.capabilities.on_unknown_value();
-        let rejected = |unknown: &&UnknownValue| match action {
-            OnUnknownValue::Reject => true,
-            OnUnknownValue::Forward => !self.reads_param(&unknown.param),
-        };
-        self.request.unknown_values.iter().find(rejected).map_or(Ok(()), |unknown| Err(unknown.fault()))
-    }
-
-    /// Whether the template reads the field as the client sent it.
-    fn reads_param(&self, param: &str) -> bool {
-        let cursor = Cursor::new(&self.request.raw);
-        let sets = |read: &FieldMapping| read.selectors().iter().any(|selector| selector.param(&cursor) == param);
-        let reads = &self.template.reads;
-        if self.client.format.iter().any(sets) {
-            return reads.unknown("format");
-        }
-        if self.client.tool_choice.iter().any(sets) {
-            return reads.unknown("tool_choice");
-        }
-        if let Some(scalar) = self.client.scalars.iter().find(|read| sets(read)) {
-            return reads.scalar(scalar.field.name);
-        }
-        let (member, name) = param.split_once('.').unwrap_or((param, ""));
-        reads.nested(member, name)
     }
 
     fn tools(&mut self) -> Result<Vec<Arc<Tool>>, Fault> {

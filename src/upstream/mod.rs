@@ -8,6 +8,7 @@ mod http;
 pub mod models;
 mod replay;
 pub mod secrets;
+mod unknown_values;
 
 pub use client::ClientPool;
 

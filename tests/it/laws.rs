@@ -144,6 +144,23 @@ fn the_full_requests_are_answered() {
     }
 }
 
+/// A member that may be absent may be null. Free-form objects keep their nulls, and metadata has only texts.
+#[test]
+fn null_is_the_same_as_absent() {
+    let mut compared = 0;
+    for (dialect, body) in full_requests::SEEDS.iter() {
+        for (path, removed, null) in mutations::members_removed_and_null(body) {
+            if path.starts_with("metadata.") || mutated_requests::is_accepted(dialect, &removed).is_err() {
+                continue;
+            }
+            compared += 1;
+            assert_eq!(mutated_requests::is_accepted(dialect, &null), Ok(()), "{dialect}: {path} in {body}");
+        }
+    }
+    println!("{compared} members compared");
+    assert!(compared > 500, "only {compared}");
+}
+
 /// The response repeats settings of the request: members that nobody knows do not break it, and what it cannot repeat
 /// is rejected.
 #[test]

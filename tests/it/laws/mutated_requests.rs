@@ -103,6 +103,12 @@ pub fn assert_never_our_fault(dialect: &str, body: &Tree) -> Outcomes {
     outcomes
 }
 
+/// Reads a request as the route of the gateway does.
+pub fn is_accepted(dialect: &str, body: &Tree) -> Result<(), String> {
+    let plan = FIXTURE.set.plan.dialect(dialect, Some("openai")).unwrap();
+    request::read_tree(&plan.request, body.clone()).map(drop).map_err(|fault| fault.message)
+}
+
 /// The response of a backend to the request, or the rejection before it was sent.
 fn response(dialect: &Arc<DialectPlan>, request: &Arc<TurnRequest>, backend: &str) -> Result<(), Fault> {
     let plan = &FIXTURE.set.plan;

@@ -130,6 +130,51 @@ impl Mutation {
     }
 }
 
+/// For every member of every object: its path, the tree without it, and the tree with null in its place.
+pub fn members_removed_and_null(tree: &Tree) -> Vec<(String, Tree, Tree)> {
+    let nodes = count(tree);
+    let mut found = Vec::new();
+    for at in 1..nodes {
+        let changed = |change: &Change| {
+            let (mut copy, mut at) = (tree.clone(), at);
+            change_at(&mut copy, &mut at, change);
+            copy
+        };
+        let (removed, null) = (changed(&Change::Remove), changed(&Change::Replace(Tree::Null)));
+        if let Some(path) = member_path(tree, &mut { at }) {
+            found.push((path, removed, null));
+        }
+    }
+    found
+}
+
+/// The path of the node that is `at` steps ahead in document order, if it is a member of an object.
+fn member_path(tree: &Tree, at: &mut usize) -> Option<String> {
+    *at -= 1;
+    match tree {
+        Tree::List(items) => items.iter().enumerate().find_map(|(index, item)| {
+            let size = count(item);
+            if *at >= size {
+                *at -= size;
+                return None;
+            }
+            Some((*at > 0).then(|| member_path(item, at)).flatten().map(|path| format!("[{index}].{path}")))
+        })?,
+        Tree::Map(members) => members.iter().find_map(|(name, value)| {
+            let size = count(value);
+            if *at >= size {
+                *at -= size;
+                return None;
+            }
+            Some(match *at {
+                0 => Some(name.to_string()),
+                _ => member_path(value, at).map(|path| format!("{name}.{path}")),
+            })
+        })?,
+        _ => None,
+    }
+}
+
 fn count(tree: &Tree) -> usize {
     match tree {
         Tree::List(items) => 1 + items.iter().map(count).sum::<usize>(),

@@ -97,7 +97,7 @@ fn a_number_that_does_not_fit_is_named() {
 }
 
 #[test]
-fn null_beside_another_type_is_absent() {
+fn null_next_to_another_type_is_absent() {
     let (body, _) = with("openai-chat", r#","response_format":{"type":"json_object","json_schema":null}"#);
     assert_eq!(body, format!(r#"{HI},"response_format":{{"type":"json_object"}}}}"#));
 }
