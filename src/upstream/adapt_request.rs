@@ -9,9 +9,7 @@ use crate::domain::request_item::{
 use crate::domain::{CallKind, Fault, FaultKind, RequestContent, ToolAliases, Tree, TurnRequest};
 use crate::engine::selector::Cursor;
 use crate::mapping::config::backend_request::RequestTemplate;
-use crate::mapping::config::capabilities::{
-    Capabilities, OPTIONAL_FIELDS, OnUnknownValue, OnUnsupported, SystemMessages,
-};
+use crate::mapping::config::capabilities::{Capabilities, OPTIONAL_FIELDS, OnUnsupported, SystemMessages};
 use crate::mapping::config::dialect_request::RequestPlan;
 use crate::mapping::grammar::notation::NameOf;
 use crate::mapping::language::field::FieldMapping;

@@ -58,7 +58,7 @@ const SHAPES: &[Shape] = &[
 ];
 
 fn message(i: usize) -> String {
-    let role = if i % 2 == 0 { "user" } else { "assistant" };
+    let role = if i.is_multiple_of(2) { "user" } else { "assistant" };
     format!(r#"{{"role":"{role}","content":"line {i}"}}"#)
 }
 
