@@ -23,7 +23,7 @@ pub use frame::{Frame, FrameBody, StreamFormat};
 pub use moment::{Moment, MomentKind, Scope};
 pub use policy::Policies;
 pub use reframe_json::Tree;
-pub use request::{RequestContent, RoleNames, ToolAliases, TurnRequest};
+pub use request::{RequestContent, RoleNames, ToolAliases, TurnRequest, UnknownValue};
 pub use turn_state::{Choice, Item, ItemKind, ItemState, Part, PartAnnotation, PartKind, TurnState};
 pub use usage::{Merge, Usage};
 pub use work_budget::WorkBudget;

@@ -1,5 +1,6 @@
 //! Applies rules to a JSON document: which rules match, and what they emit.
 
+use super::emission_budget::EmissionBudget;
 use super::fields::Mismatch;
 use super::selector::Cursor;
 use crate::diagnostics::Span;
@@ -40,6 +41,7 @@ pub struct RuleOutput {
     pub mismatches: Vec<Mismatch>,
     /// Paths of list elements that no rule of their group matched.
     pub unknown: Vec<String>,
+    pub budget: EmissionBudget,
 }
 
 impl RuleSet {
@@ -49,7 +51,11 @@ impl RuleSet {
     }
 
     pub fn apply(&self, raw: &Tree) -> RuleOutput {
-        let mut output = RuleOutput::default();
+        self.apply_within(raw, EmissionBudget::default())
+    }
+
+    pub fn apply_within(&self, raw: &Tree, budget: EmissionBudget) -> RuleOutput {
+        let mut output = RuleOutput { budget, ..RuleOutput::default() };
         self.run(&mut Cursor::new(raw), &mut output);
         output
     }
@@ -63,6 +69,9 @@ impl RuleSet {
                 }
                 Some(each) => {
                     for (node, path) in each.many(cursor) {
+                        if output.budget.is_stopped() {
+                            return;
+                        }
                         cursor.enter(node, path.clone());
                         if !group.run(self.grammar, key.as_deref(), cursor, output) {
                             output.unknown.push(path);
@@ -88,13 +97,19 @@ impl RuleSet {
     }
 
     /// The content parts of the selected node; `None` if it is absent.
-    fn parts(&self, from: &Selector, cursor: &mut Cursor) -> Result<Option<Vec<ContentPart>>, Mismatch> {
+    fn parts(
+        &self,
+        from: &Selector,
+        cursor: &mut Cursor,
+        budget: &mut EmissionBudget,
+    ) -> Result<Option<Vec<ContentPart>>, Mismatch> {
         let Some(node) = from.one(cursor).filter(|n| !n.is_null()) else { return Ok(None) };
         let path = from.param(cursor);
-        let mut output = RuleOutput::default();
+        let mut output = RuleOutput { budget: std::mem::take(budget), ..RuleOutput::default() };
         cursor.enter(node, path.clone());
         self.run(cursor, &mut output);
         cursor.leave();
+        *budget = output.budget;
         if let Some(mismatch) = output.mismatches.into_iter().next() {
             return Err(mismatch);
         }
@@ -199,6 +214,9 @@ impl Emit {
             None => self.emit(grammar, rule, cursor, output),
             Some(each) => {
                 for (node, path) in each.many(cursor) {
+                    if output.budget.is_stopped() {
+                        return;
+                    }
                     cursor.enter(node, path);
                     self.emit(grammar, rule, cursor, output);
                     cursor.leave();
@@ -215,7 +233,7 @@ impl Emit {
         let mut parts = None;
         for read in &self.fields {
             if let FieldSource::ContentParts { from, rules } = &read.source {
-                match rules.parts(from, cursor) {
+                match rules.parts(from, cursor, &mut output.budget) {
                     Ok(found) => parts = found,
                     Err(mismatch) => output.mismatches.push(mismatch),
                 }
@@ -233,7 +251,8 @@ impl Emit {
                     .iter()
                     .any(|(n, v)| n == name && !(grammar.skip_empty && v.as_str().is_some_and(str::is_empty)))
         };
-        if self.kind.payload.is_empty() || self.kind.payload.iter().any(has_payload) {
+        let has_effect = self.kind.payload.is_empty() || self.kind.payload.iter().any(has_payload);
+        if has_effect && output.budget.take_one(|| cursor.path()) {
             output.emissions.push(Emission { name: self.kind.name, fields, parts, rule });
         }
     }

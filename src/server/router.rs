@@ -14,9 +14,12 @@ use crate::telemetry::Metrics;
 use crate::upstream::ClientPool;
 use poem::http::HeaderName;
 use poem::{Endpoint, Request, Response};
+use std::num::NonZero;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
+use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use tokio::sync::Semaphore;
 
 /// The gateway as an endpoint: routes live in the generation, so that a reload can change them.
 pub struct Gateway {
@@ -29,18 +32,31 @@ pub struct Gateway {
 }
 
 /// State that outlives generations.
-#[derive(Default)]
 pub struct AppState {
     pub client_pool: ClientPool,
     pub metrics: Arc<Metrics>,
     models: ModelCache,
+    /// How many large requests may be read at the same time.
+    pub large_requests: Arc<Semaphore>,
+}
+
+impl Default for AppState {
+    fn default() -> AppState {
+        let processors = thread::available_parallelism().map_or(1, NonZero::get);
+        AppState {
+            client_pool: ClientPool::default(),
+            metrics: Arc::default(),
+            models: ModelCache::default(),
+            large_requests: Arc::new(Semaphore::new(processors)),
+        }
+    }
 }
 
 /// The context of one turn.
 pub struct TurnContext<'c> {
     pub generation: &'c Arc<Generation>,
     pub dialect: Arc<DialectPlan>,
-    pub app_state: &'c AppState,
+    pub app_state: &'c Arc<AppState>,
     /// How long a stream may be silent before a keepalive is sent.
     pub keepalive: Option<Duration>,
     pub validation: Validation,
@@ -173,9 +189,9 @@ impl Gateway {
         let body = body::read(request.take_body(), gateway.limits.body_bytes.0).await?;
         // After the body was read: a client that sends it slowly must not keep others out.
         let slot = ConcurrencySlot::acquire(&self.turns_in_flight, gateway.limits.streams.0, generation)?;
-        let (dialect, validation, app_state) = (dialect.clone(), route.validation, &*self.app_state);
+        let (dialect, validation, app_state) = (dialect.clone(), route.validation, &self.app_state);
         let context = TurnContext { generation, dialect, app_state, keepalive, validation, id };
-        turn_response::respond(context, &body, slot).await
+        turn_response::respond(context, body, slot).await
     }
 }
 

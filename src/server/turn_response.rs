@@ -5,16 +5,14 @@ use super::deadlines::{Deadlines, Expired, Progress};
 use super::limits::ConcurrencySlot;
 use super::response;
 use super::router::TurnContext;
-use crate::domain::{Fault, FaultKind, StreamFormat, TurnRequest};
+use super::start_turn::{self, StartedTurn, no_backend};
+use crate::domain::{Fault, FaultKind, StreamFormat};
 use crate::engine::pipeline::{Pipeline, PipelineOutput, ResponseMode, TurnSpec, Violation};
-use crate::engine::request;
 use crate::engine::sse;
 use crate::mapping::config::dialect::DialectPlan;
-use crate::mapping::config::gateway::Backend;
 use crate::reload::Generation;
 use crate::telemetry::{Direction, Metrics};
 use crate::turn::Ids;
-use crate::upstream;
 use crate::upstream::{ErrorResponse, UpstreamEvent, UpstreamSource, UpstreamTurn};
 use bytes::Bytes;
 use futures_util::Stream;
@@ -27,13 +25,12 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-pub async fn respond(context: TurnContext<'_>, body: &[u8], slot: ConcurrencySlot) -> Result<Response, Fault> {
+pub async fn respond(context: TurnContext<'_>, body: Vec<u8>, slot: ConcurrencySlot) -> Result<Response, Fault> {
     let TurnContext { generation, dialect, app_state, keepalive, validation, id } = context;
-    let request = Arc::new(request::read(&dialect.request, body)?);
+    let StartedTurn { request, backend, upstream } = start_turn::start(generation, &dialect, app_state, body).await?;
     let gateway = &generation.plan.gateway;
-    let backend = backend_for(generation, &dialect, &request)?;
-    let turn = upstream::start(&app_state.client_pool, &generation.plan, backend, &request, &dialect.request)?;
-    let UpstreamTurn { source, rules, dropped, tool_aliases, redactor } = turn;
+    let backend = gateway.backends.get(backend).ok_or_else(no_backend)?;
+    let UpstreamTurn { source, rules, dropped, tool_aliases, redactor } = upstream;
     for field in &dropped {
         app_state.metrics.count_dropped_field(&backend.name, field_label(&dialect, field));
     }
@@ -75,19 +72,6 @@ pub async fn respond(context: TurnContext<'_>, body: &[u8], slot: ConcurrencySlo
         response.headers_mut().insert(name, value);
     }
     Ok(response)
-}
-
-fn backend_for<'g>(
-    generation: &'g Generation,
-    dialect: &DialectPlan,
-    request: &TurnRequest,
-) -> Result<&'g Backend, Fault> {
-    let gateway = &generation.plan.gateway;
-    let model = gateway.model(&request.model).ok_or_else(|| {
-        let param = dialect.request.param_of("model").unwrap_or_else(|| "model".to_owned());
-        super::static_routes::unknown_model(&request.model).param(param)
-    })?;
-    gateway.backends.get(model.backend).ok_or_else(|| Fault::new(FaultKind::Internal, "the model has no backend"))
 }
 
 /// A metric label: fields that the dialect knows by their name, all others as `unknown`, so that clients cannot create

@@ -8,6 +8,7 @@ mod http;
 pub mod models;
 mod replay;
 pub mod secrets;
+mod unknown_values;
 
 pub use client::ClientPool;
 
@@ -101,6 +102,10 @@ pub fn start(
 ) -> Result<UpstreamTurn, Fault> {
     match backend.plan.transport {
         Transport::Replay => {
+            // There is no backend that could know them.
+            if let Some(unknown) = request.unknown_values.first() {
+                return Err(unknown.fault());
+            }
             let script = backend
                 .script
                 .as_ref()

@@ -6,6 +6,7 @@
 mod disconnects;
 mod reload_memory;
 mod reload_stress;
+mod request_cost;
 // What nobody uses is reported in tests/it.
 #[allow(dead_code, unused_imports)]
 #[path = "../support/mod.rs"]

@@ -20,7 +20,7 @@ mod surrogates;
 mod tree;
 mod write;
 
-pub use error::ParseError;
+pub use error::{ParseError, ParseErrorKind};
 pub use limits::Limits;
 pub use number::{NotFinite, Num};
 pub use pointer::{escape_pointer_token, pointer_to_path, pointer_tokens};

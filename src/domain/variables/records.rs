@@ -201,6 +201,7 @@ records! {
         metadata: T::Json => request.scalar("metadata");
         user: T::Text => request.scalar("user");
         previous_response_id: T::Text => request.scalar("previous_response_id");
+        stored_prompt: T::Json => request.scalar("stored_prompt");
         tool_choice: T::Record(R::ToolChoice) => content.tool_choice.as_ref().map(Record::ToolChoice);
         format: T::Record(R::Format) => content.format.as_ref().map(Record::Format);
         tools: T::List(R::Tool) => Value::list(content.tools.iter().map(|tool| Record::Tool(tool)));
@@ -290,6 +291,7 @@ records! {
     ToolChoice(choice: ToolChoice) {
         mode: T::Text => choice.mode.map(ChoiceMode::name);
         name: T::Text => choice.name.as_ref();
+        unknown: T::Json => choice.unknown.0.as_ref();
     }
     Format(format: Format) {
         kind: T::Text => format.kind.map(FormatKind::name);
@@ -297,6 +299,7 @@ records! {
         schema: T::Json => format.schema.as_ref();
         strict: T::Bool => format.strict;
         description: T::Text => format.description.as_ref();
+        unknown: T::Json => format.unknown.0.as_ref();
     }
 }
 
