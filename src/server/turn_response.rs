@@ -5,6 +5,7 @@ use super::deadlines::{Deadlines, Expired, Progress};
 use super::limits::ConcurrencySlot;
 use super::response;
 use super::router::TurnContext;
+use super::write_stall::StallWatch;
 use crate::domain::{Fault, FaultKind, StreamFormat, TurnRequest};
 use crate::engine::pipeline::{Pipeline, PipelineOutput, ResponseMode, TurnSpec, Violation};
 use crate::engine::request;
@@ -28,7 +29,7 @@ use std::task::{Context, Poll, ready};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 pub async fn respond(context: TurnContext<'_>, body: &[u8], slot: ConcurrencySlot) -> Result<Response, Fault> {
-    let TurnContext { generation, dialect, app_state, keepalive, validation, id } = context;
+    let TurnContext { generation, dialect, app_state, keepalive, validation, id, stall_watch } = context;
     let request = Arc::new(request::read(&dialect.request, body)?);
     let gateway = &generation.plan.gateway;
     let backend = backend_for(generation, &dialect, &request)?;
@@ -65,6 +66,7 @@ pub async fn respond(context: TurnContext<'_>, body: &[u8], slot: ConcurrencySlo
         id: id.to_owned(),
         metrics: app_state.metrics.clone(),
         generation: generation.clone(),
+        stall_watch,
         _slot: slot,
     };
     let mut response = if stream { turn.into_stream().await? } else { turn.into_body().await? };
@@ -134,6 +136,7 @@ struct TurnStream {
     metrics: Arc<Metrics>,
     /// Keeps the plan in memory until the turn is over.
     generation: Arc<Generation>,
+    stall_watch: Option<Arc<StallWatch>>,
     _slot: ConcurrencySlot,
 }
 
@@ -309,15 +312,15 @@ impl Drop for TurnStream {
             tracing::warn!(id = self.id, backend = self.backend, kind, status, reason = fault.message, "{event}");
         }
         if !self.is_over && self.pipeline.fault().is_none() {
-            self.metrics.count_disconnect();
+            let (id, backend, stream) = (&self.id, &self.backend, self.stream);
             let duration_ms = duration.as_millis() as u64;
-            tracing::info!(
-                id = self.id,
-                backend = self.backend,
-                stream = self.stream,
-                duration_ms,
-                "client disconnected"
-            );
+            // A client that stopped reading is counted where that was noticed.
+            if self.stall_watch.as_ref().is_some_and(|watch| watch.has_expired()) {
+                tracing::warn!(id, backend, stream, duration_ms, "client stopped reading");
+            } else {
+                self.metrics.count_disconnect();
+                tracing::info!(id, backend, stream, duration_ms, "client disconnected");
+            }
         }
         for violation in self.pipeline.violations() {
             let (pointer, keyword) = (violation.pointer(), violation.keyword());

@@ -18,6 +18,7 @@ mod openai_schemas;
 mod openapi;
 mod policies;
 mod precedence;
+mod refused_uploads;
 mod reload;
 mod requests;
 mod responses_v2;

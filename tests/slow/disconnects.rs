@@ -7,6 +7,7 @@
 mod backpressure;
 mod client_disconnects;
 mod keepalive;
+mod slow_clients;
 mod stream_start;
 mod timeouts;
 

@@ -14,10 +14,10 @@ pub struct Client {
 
 #[derive(Clone, Debug)]
 pub struct Request {
-    method: String,
-    path: String,
-    headers: Vec<(String, String)>,
-    body: Vec<u8>,
+    pub(super) method: String,
+    pub(super) path: String,
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) body: Vec<u8>,
 }
 
 /// Builder of a chat request: `chat("Hello!").streamed().with("n", 2)`.
@@ -137,6 +137,10 @@ impl Client {
         Client { socket: BufReader::new(socket) }
     }
 
+    pub fn into_inner(self) -> impl Read {
+        self.socket
+    }
+
     pub fn fetch(&mut self, request: impl Into<Request>) -> Reply {
         let request = request.into();
         self.send(&request);
@@ -220,7 +224,7 @@ impl Client {
         BodyChunk { at: Instant::now(), bytes }
     }
 
-    fn line(&mut self) -> String {
+    pub fn line(&mut self) -> String {
         let mut line = String::new();
         self.socket.read_line(&mut line).unwrap();
         line.strip_suffix("\r\n").unwrap_or_else(|| panic!("the connection was closed after {line:?}")).to_owned()
