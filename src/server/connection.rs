@@ -1,15 +1,13 @@
 //! Serves one connection: HTTP/1 and HTTP/2, with a poem endpoint as the service.
 
 use super::acceptor::Accepted;
-use super::watched_body::WatchedBody;
-use super::write_stall::{StallWatch, Stalled, StreamExecutor, WriteTimeout};
+use super::write_stall::{ResponseWatch, StallWatch, Stalled, StreamExecutor, WriteTimeout};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioTimer;
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::Watcher;
 use poem::Endpoint;
-use poem::http::Version;
 use poem::http::uri::Scheme;
 use poem::web::{LocalAddr, RemoteAddr};
 use std::convert::Infallible;
@@ -55,30 +53,24 @@ pub(super) async fn serve_connection<E: Endpoint + 'static>(
     let Accepted { socket, peer, slot: _slot } = accepted;
     let second_handle = second_handle(&socket);
     let disconnected = disconnected(second_handle.as_ref());
+    let watch = StallWatch::start();
     let has_request = Arc::new(AtomicBool::new(false));
     let service = service_fn({
-        let has_request = Arc::clone(&has_request);
+        let (has_request, watch) = (Arc::clone(&has_request), Arc::clone(&watch));
         move |mut request: hyper::Request<Incoming>| {
             has_request.store(true, Ordering::Relaxed);
-            let endpoint = Arc::clone(&endpoint);
+            let (endpoint, watch) = (Arc::clone(&endpoint), Arc::clone(&watch));
             async move {
-                let watch = StallWatch::current();
-                let stream_watch = watch.clone().filter(|_| request.version() == Version::HTTP_2);
-                if let Some(watch) = watch {
-                    request.extensions_mut().insert(watch);
-                }
+                let watch = ResponseWatch::of_request(watch);
+                request.extensions_mut().insert(watch.clone());
                 let local = LocalAddr(local.into());
                 let remote = RemoteAddr(peer.into());
                 let request = poem::Request::from((request, local, remote, Scheme::HTTP));
                 let response = endpoint.get_response(request).await;
-                Ok::<_, Infallible>(hyper::Response::from(response).map(|body| match stream_watch {
-                    Some(watch) => watch.body(body),
-                    None => WatchedBody::unwatched(body),
-                }))
+                Ok::<_, Infallible>(hyper::Response::from(response).map(|body| watch.body(body)))
             }
         }
     });
-    let watch = StallWatch::start();
     let connection = watcher.watch(http.serve_connection_with_upgrades(watch.socket(socket), service));
     // hyper's header timeout starts once the HTTP version is known: a client that sends nothing, or half of the HTTP/2
     // preface, would keep its slot forever.

@@ -5,7 +5,7 @@ use super::body::RequestBody;
 use super::keepalive::keepalive_interval;
 use super::limits::{ClientId, ConcurrencySlot, TurnSlots};
 use super::models::ModelCache;
-use super::write_stall::{StallWatch, WriteTimeout};
+use super::write_stall::{ResponseWatch, WriteTimeout};
 use super::{auth, origin, response, static_routes, status, turn_response};
 use crate::domain::{Fault, FaultKind};
 use crate::mapping::config::dialect::DialectPlan;
@@ -54,7 +54,7 @@ pub struct TurnContext<'c> {
     pub validation: Validation,
     pub id: &'c str,
     /// Whether the client still reads.
-    pub stall_watch: Option<Arc<StallWatch>>,
+    pub response_watch: Option<ResponseWatch>,
 }
 
 /// A request after the checks that need only its headers.
@@ -214,8 +214,8 @@ impl Gateway {
             reached.fault()
         })?;
         let (dialect, validation) = (dialect.clone(), route.validation);
-        let stall_watch = request.extensions().get::<Arc<StallWatch>>().cloned();
-        let context = TurnContext { generation, dialect, app_state, keepalive, validation, id, stall_watch };
+        let response_watch = request.extensions().get::<ResponseWatch>().cloned();
+        let context = TurnContext { generation, dialect, app_state, keepalive, validation, id, response_watch };
         turn_response::respond(context, &body, slot).await
     }
 }

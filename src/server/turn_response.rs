@@ -5,7 +5,7 @@ use super::deadlines::{Deadlines, Expired, Progress};
 use super::limits::ConcurrencySlot;
 use super::response;
 use super::router::TurnContext;
-use super::write_stall::StallWatch;
+use super::write_stall::ResponseWatch;
 use crate::domain::{Fault, FaultKind, StreamFormat, TurnRequest};
 use crate::engine::pipeline::{Pipeline, PipelineOutput, ResponseMode, TurnSpec, Violation};
 use crate::engine::request;
@@ -29,7 +29,7 @@ use std::task::{Context, Poll, ready};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 pub async fn respond(context: TurnContext<'_>, body: &[u8], slot: ConcurrencySlot) -> Result<Response, Fault> {
-    let TurnContext { generation, dialect, app_state, keepalive, validation, id, stall_watch } = context;
+    let TurnContext { generation, dialect, app_state, keepalive, validation, id, response_watch } = context;
     let request = Arc::new(request::read(&dialect.request, body)?);
     let gateway = &generation.plan.gateway;
     let backend = backend_for(generation, &dialect, &request)?;
@@ -66,7 +66,7 @@ pub async fn respond(context: TurnContext<'_>, body: &[u8], slot: ConcurrencySlo
         id: id.to_owned(),
         metrics: app_state.metrics.clone(),
         generation: generation.clone(),
-        stall_watch,
+        response_watch,
         _slot: slot,
     };
     let mut response = if stream { turn.into_stream().await? } else { turn.into_body().await? };
@@ -136,7 +136,7 @@ struct TurnStream {
     metrics: Arc<Metrics>,
     /// Keeps the plan in memory until the turn is over.
     generation: Arc<Generation>,
-    stall_watch: Option<Arc<StallWatch>>,
+    response_watch: Option<ResponseWatch>,
     _slot: ConcurrencySlot,
 }
 
@@ -315,7 +315,7 @@ impl Drop for TurnStream {
             let (id, backend, stream) = (&self.id, &self.backend, self.stream);
             let duration_ms = duration.as_millis() as u64;
             // A client that stopped reading is counted where that was noticed.
-            if self.stall_watch.as_ref().is_some_and(|watch| watch.has_expired()) {
+            if self.response_watch.as_ref().is_some_and(|watch| watch.has_expired()) {
                 tracing::warn!(id, backend, stream, duration_ms, "client stopped reading");
             } else {
                 self.metrics.count_disconnect();

@@ -20,12 +20,8 @@ pub struct WatchedBody<B> {
 }
 
 impl<B> WatchedBody<B> {
-    pub fn new(body: B, watch: Arc<StallWatch>) -> WatchedBody<B> {
-        WatchedBody { body, rest: Bytes::new(), watch: Some(watch) }
-    }
-
-    pub fn unwatched(body: B) -> WatchedBody<B> {
-        WatchedBody { body, rest: Bytes::new(), watch: None }
+    pub fn new(body: B, watch: Option<Arc<StallWatch>>) -> WatchedBody<B> {
+        WatchedBody { body, rest: Bytes::new(), watch }
     }
 }
 

@@ -38,12 +38,36 @@ pub struct StreamExecutor {
     pub timeout: Arc<WriteTimeout>,
 }
 
-/// How often a limit that was changed is noticed.
+/// Until a limit that was changed by a reload is noticed.
 const MAX_SLEEP: Duration = Duration::from_secs(60);
 
 tokio::task_local! {
-    /// The watch of the connection, or of the HTTP/2 stream.
-    static WATCH: Arc<StallWatch>;
+    /// The watch of the HTTP/2 stream.
+    static STREAM_WATCH: Arc<StallWatch>;
+}
+
+/// Whether the client of a request still reads its response.
+#[derive(Clone)]
+pub struct ResponseWatch {
+    connection: Arc<StallWatch>,
+    /// Only over HTTP/2.
+    stream: Option<Arc<StallWatch>>,
+}
+
+impl ResponseWatch {
+    /// For a request that the current task serves.
+    pub fn of_request(connection: Arc<StallWatch>) -> ResponseWatch {
+        ResponseWatch { connection, stream: STREAM_WATCH.try_with(Arc::clone).ok() }
+    }
+
+    pub fn has_expired(&self) -> bool {
+        self.connection.has_expired() || self.stream.as_ref().is_some_and(|stream| stream.has_expired())
+    }
+
+    /// Watches the body of the response. Over HTTP/1 its socket is watched.
+    pub fn body<B>(self, body: B) -> WatchedBody<B> {
+        WatchedBody::new(body, self.stream)
+    }
 }
 
 impl WriteTimeout {
@@ -66,11 +90,6 @@ impl StallWatch {
         Arc::new(StallWatch { created: Instant::now(), waiting_since, expired })
     }
 
-    /// The watch of the current task.
-    pub fn current() -> Option<Arc<StallWatch>> {
-        WATCH.try_with(Arc::clone).ok()
-    }
-
     /// A write waits for the client. The first call since the last progress starts the clock.
     pub fn wait(&self) {
         let now = self.created.elapsed().as_millis() as u64 + 1;
@@ -85,7 +104,7 @@ impl StallWatch {
     }
 
     /// Whether the client was given up.
-    pub fn has_expired(&self) -> bool {
+    fn has_expired(&self) -> bool {
         self.expired.load(Ordering::Relaxed)
     }
 
@@ -108,20 +127,16 @@ impl StallWatch {
         timeout.metrics.count_client_timeout(ClientTimeout::Write);
     }
 
-    /// Runs a connection or a stream with this watch. `Err`: it was dropped, because the client stopped reading.
-    pub async fn guard<F: Future>(self: Arc<Self>, future: F, timeout: &WriteTimeout) -> Result<F::Output, Stalled> {
+    /// Runs a connection or a stream. `Err`: it was dropped, because the client stopped reading.
+    pub async fn guard<F: Future>(&self, future: F, timeout: &WriteTimeout) -> Result<F::Output, Stalled> {
         tokio::select! {
-            output = WATCH.scope(Arc::clone(&self), future) => Ok(output),
+            output = future => Ok(output),
             () = self.expire(timeout) => Err(Stalled),
         }
     }
 
     pub fn socket(self: &Arc<Self>, socket: TcpStream) -> ClientSocket {
         ClientSocket::new(socket, Arc::clone(self))
-    }
-
-    pub fn body<B>(self: &Arc<Self>, body: B) -> WatchedBody<B> {
-        WatchedBody::new(body, Arc::clone(self))
     }
 }
 
@@ -132,8 +147,10 @@ impl<F: Future<Output: Send> + Send + 'static> Executor<F> for StreamExecutor {
     fn execute(&self, stream: F) {
         let timeout = Arc::clone(&self.timeout);
         tokio::spawn(async move {
+            let watch = StallWatch::start();
+            let stream = STREAM_WATCH.scope(Arc::clone(&watch), stream);
             // Dropping the stream resets it; the others of its connection go on.
-            if let Err(Stalled) = StallWatch::start().guard(stream, &timeout).await {
+            if let Err(Stalled) = watch.guard(stream, &timeout).await {
                 tracing::info!("a client stopped reading, its stream was reset");
             }
         });

@@ -5,6 +5,7 @@
 mod admin;
 mod aggregation;
 mod backends;
+mod client_limits;
 mod commands;
 mod decoder_splits;
 mod diagnostics;

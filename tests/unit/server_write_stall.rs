@@ -26,7 +26,7 @@ async fn a_write_that_waits_for_too_long_expires_exactly_then() {
         // The clock goes on.
         waits.wait();
     });
-    assert!(Arc::clone(&watch).guard(pending::<()>(), &timeout).await.is_err());
+    assert!(watch.guard(pending::<()>(), &timeout).await.is_err());
     assert_eq!(began.elapsed().as_secs(), 40 + 59 + 1 + 60);
     assert!(watch.has_expired());
     assert!(timeout.metrics.encode().contains("reframe_client_timeouts_total{timeout=\"write\"} 1"));
@@ -41,7 +41,7 @@ async fn silence_is_no_stall_and_without_a_limit_nothing_expires() {
         }
         let timeout = timeout(limit);
         let silence = sleep(Duration::from_secs(3600));
-        assert!(Arc::clone(&watch).guard(silence, &timeout).await.is_ok());
+        assert!(watch.guard(silence, &timeout).await.is_ok());
         assert!(!watch.has_expired());
     }
 }
@@ -60,9 +60,13 @@ async fn a_limit_that_is_set_later_applies() {
 }
 
 #[tokio::test]
-async fn the_watch_of_a_task_is_found_in_it() {
-    let (watch, timeout) = (StallWatch::start(), timeout(None));
-    let found = Arc::clone(&watch).guard(async { StallWatch::current() }, &timeout).await;
-    assert!(Arc::ptr_eq(&found.ok().flatten().unwrap(), &watch));
-    assert!(StallWatch::current().is_none());
+async fn the_watch_of_a_stream_is_found_by_its_request() {
+    let (connection, stream) = (StallWatch::start(), StallWatch::start());
+    let of_request = async { ResponseWatch::of_request(Arc::clone(&connection)) };
+    let http2 = STREAM_WATCH.scope(Arc::clone(&stream), of_request).await;
+    let http1 = ResponseWatch::of_request(Arc::clone(&connection));
+    stream.expired.store(true, Ordering::Relaxed);
+    assert_eq!((http1.has_expired(), http2.has_expired()), (false, true));
+    connection.expired.store(true, Ordering::Relaxed);
+    assert!(http1.has_expired());
 }

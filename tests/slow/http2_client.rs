@@ -1,8 +1,7 @@
 //! A small HTTP/2 client on `std::net`, without TLS. It never opens a window unless a test does, so a test decides how
 //! much of a response is accepted.
 
-use super::TIMEOUT;
-use super::client::Request;
+use crate::support::{Request, TIMEOUT};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
