@@ -7,8 +7,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-/// hyper queues a frame as soon as the window admits one byte of it. The queue of a stream whose body is complete is
-/// not watched any more, so frames are small.
+/// hyper queues a frame as soon as the window admits one byte of it. When the body is complete, that queue is not
+/// watched any more, so frames are small.
 const MAX_FRAME: usize = 16 * 1024;
 
 pub struct WatchedBody<B> {

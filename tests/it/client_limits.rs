@@ -7,7 +7,7 @@ use crate::support::{
 use socket2::{Domain, Socket, Type};
 use std::net::{IpAddr, SocketAddr};
 
-/// A gateway with this edit of gateway.yaml, whose backend holds every stream back until the gate is opened.
+/// A gateway with these edits of gateway.yaml; its backend holds every stream back until the gate is opened.
 fn gateway(edits: &[(&str, &str)]) -> (Server, MockBackend, Gate) {
     let gate = Gate::default();
     let held = gate.clone();

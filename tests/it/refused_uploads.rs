@@ -41,12 +41,12 @@ fn a_client_that_sends_everything_before_it_reads_gets_the_error() {
                 false => format!("content-length: {size}\r\n"),
             };
             client.write_all(format!("{target} HTTP/1.1\r\nhost: a\r\n{headers}{length}\r\n").as_bytes()).unwrap();
-            let piece = vec![b' '; 64 * 1024];
-            for _ in 0..size / piece.len() {
+            let block = vec![b' '; 64 * 1024];
+            for _ in 0..size / block.len() {
                 if chunked {
                     client.write_all(b"10000\r\n").unwrap();
                 }
-                client.write_all(&piece).unwrap_or_else(|error| panic!("{name}, chunked {chunked}: {error}"));
+                client.write_all(&block).unwrap_or_else(|error| panic!("{name}, chunked {chunked}: {error}"));
                 if chunked {
                     client.write_all(b"\r\n").unwrap();
                 }
@@ -62,7 +62,7 @@ fn a_client_that_sends_everything_before_it_reads_gets_the_error() {
 }
 
 #[test]
-fn a_refused_upload_that_was_read_to_its_end_leaves_the_connection_open() {
+fn a_refused_upload_that_was_read_to_its_end_keeps_the_connection_open() {
     let mut client = guarded().client();
     for _ in 0..3 {
         assert_eq!(client.fetch(Request::post(vec![b' '; MIB])).status(), 401);
@@ -100,10 +100,10 @@ fn a_refused_upload_without_end_is_closed() {
     let mut client = TcpStream::connect(guarded().addr()).unwrap();
     client.set_write_timeout(Some(Duration::from_secs(60))).unwrap();
     client.write_all(b"POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\ncontent-length: 999999999999\r\n\r\n").unwrap();
-    let piece = vec![b' '; 256 * 1024];
+    let block = vec![b' '; 256 * 1024];
     let mut sent = 0;
     let error = loop {
-        match client.write(&piece) {
+        match client.write(&block) {
             Ok(n) => sent += n,
             Err(error) => break error,
         }

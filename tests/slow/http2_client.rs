@@ -72,11 +72,11 @@ impl Http2Client {
     }
 
     pub fn send_data(&mut self, stream: u32, bytes: &[u8], ends: bool) {
-        let pieces: Vec<&[u8]> = if bytes.is_empty() { vec![b""] } else { bytes.chunks(MAX_PAYLOAD).collect() };
-        let last = pieces.len() - 1;
-        for (n, piece) in pieces.into_iter().enumerate() {
+        let blocks: Vec<&[u8]> = if bytes.is_empty() { vec![b""] } else { bytes.chunks(MAX_PAYLOAD).collect() };
+        let last = blocks.len() - 1;
+        for (n, block) in blocks.into_iter().enumerate() {
             let flags = if ends && n == last { END_STREAM } else { 0 };
-            self.socket.write_all(&frame(DATA, flags, stream, piece)).unwrap();
+            self.socket.write_all(&frame(DATA, flags, stream, block)).unwrap();
         }
     }
 

@@ -97,8 +97,8 @@ pub struct Backend {
 }
 
 impl GatewayPlan {
-    /// How many turns of one client may be in flight. By default a client cannot take every slot if clients can be told
-    /// apart. With a single key, or without one, everybody behind a proxy would share the limit.
+    /// How many turns of one client may be in flight. By default a client cannot take every slot if several
+    /// clients can be distinguished. With a single key, or without one, everybody behind a proxy would share the limit.
     pub fn streams_per_client(&self) -> usize {
         let streams = self.limits.streams.0;
         let default = if self.api_keys.len() > 1 { streams.div_ceil(2) } else { streams };
