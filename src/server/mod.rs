@@ -5,6 +5,7 @@ pub mod admin;
 mod api_docs;
 pub mod auth;
 mod body;
+mod client_socket;
 mod connection;
 mod deadlines;
 mod keepalive;
@@ -18,5 +19,7 @@ mod start_turn;
 mod static_routes;
 mod status;
 mod turn_response;
+mod watched_body;
+mod write_stall;
 
 pub use router::{AppState, Gateway};

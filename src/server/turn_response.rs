@@ -6,6 +6,7 @@ use super::limits::ConcurrencySlot;
 use super::response;
 use super::router::TurnContext;
 use super::start_turn::{self, StartedTurn, no_backend};
+use super::write_stall::ResponseWatch;
 use crate::domain::{Fault, FaultKind, StreamFormat};
 use crate::engine::pipeline::{Pipeline, PipelineOutput, ResponseMode, TurnSpec, Violation};
 use crate::engine::sse;
@@ -26,7 +27,7 @@ use std::task::{Context, Poll, ready};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 pub async fn respond(context: TurnContext<'_>, body: Vec<u8>, slot: ConcurrencySlot) -> Result<Response, Fault> {
-    let TurnContext { generation, dialect, app_state, keepalive, validation, id } = context;
+    let TurnContext { generation, dialect, app_state, keepalive, validation, id, response_watch } = context;
     let StartedTurn { request, backend, upstream } = start_turn::start(generation, &dialect, app_state, body).await?;
     let gateway = &generation.plan.gateway;
     let backend = gateway.backends.get(backend).ok_or_else(no_backend)?;
@@ -62,6 +63,7 @@ pub async fn respond(context: TurnContext<'_>, body: Vec<u8>, slot: ConcurrencyS
         id: id.to_owned(),
         metrics: app_state.metrics.clone(),
         generation: generation.clone(),
+        response_watch,
         _slot: slot,
     };
     let mut response = if stream { turn.into_stream().await? } else { turn.into_body().await? };
@@ -118,6 +120,7 @@ struct TurnStream {
     metrics: Arc<Metrics>,
     /// Keeps the plan in memory until the turn is over.
     generation: Arc<Generation>,
+    response_watch: Option<ResponseWatch>,
     _slot: ConcurrencySlot,
 }
 
@@ -293,15 +296,15 @@ impl Drop for TurnStream {
             tracing::warn!(id = self.id, backend = self.backend, kind, status, reason = fault.message, "{event}");
         }
         if !self.is_over && self.pipeline.fault().is_none() {
-            self.metrics.count_disconnect();
+            let (id, backend, stream) = (&self.id, &self.backend, self.stream);
             let duration_ms = duration.as_millis() as u64;
-            tracing::info!(
-                id = self.id,
-                backend = self.backend,
-                stream = self.stream,
-                duration_ms,
-                "client disconnected"
-            );
+            // A client that stopped reading is counted where that was noticed.
+            if self.response_watch.as_ref().is_some_and(|watch| watch.has_expired()) {
+                tracing::warn!(id, backend, stream, duration_ms, "client stopped reading");
+            } else {
+                self.metrics.count_disconnect();
+                tracing::info!(id, backend, stream, duration_ms, "client disconnected");
+            }
         }
         for violation in self.pipeline.violations() {
             let (pointer, keyword) = (violation.pointer(), violation.keyword());

@@ -25,6 +25,8 @@ pub struct Metrics {
     faults: Family<Labels<2>, Counter>,
     late_events: Counter,
     disconnects: Counter,
+    client_timeouts: Family<Labels<1>, Counter>,
+    limits_reached: Family<Labels<1>, Counter>,
     violations: Family<Labels<3>, Counter>,
     reloads: Family<Labels<1>, Counter>,
     rejected_config: Family<RejectedConfigLabels, Gauge>,
@@ -61,6 +63,25 @@ impl Direction {
     }
 }
 
+/// A time limit that a client exceeded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientTimeout {
+    /// It sent its body too slowly.
+    Body,
+    /// It stopped reading.
+    Write,
+}
+
+impl ClientTimeout {
+    /// Its key in `timeouts:`.
+    fn name(self) -> &'static str {
+        match self {
+            ClientTimeout::Body => "body",
+            ClientTimeout::Write => "write",
+        }
+    }
+}
+
 /// From 5 ms to two minutes.
 fn duration_histogram() -> Histogram {
     Histogram::new(exponential_buckets(0.005, 2.5, 12))
@@ -75,6 +96,12 @@ impl Default for Metrics {
             turns_in_flight: add(all, "turns_in_flight", "Turns in flight"),
             faults: add(all, "turn_faults", "Turns that failed or were truncated, by backend and kind of fault"),
             disconnects: add(all, "client_disconnects", "Clients that disconnected before their turn was complete"),
+            client_timeouts: add(
+                all,
+                "client_timeouts",
+                "Clients that sent their body too slowly or stopped reading, by the timeout that they exceeded",
+            ),
+            limits_reached: add(all, "limits_reached", "Requests rejected by a limit on turns in flight, by limit"),
             violations: add(all, "frame_violations", "Frames and bodies that violated their schema or their order"),
             malformed_events: add(
                 all,
@@ -160,6 +187,14 @@ impl Metrics {
 
     pub fn count_disconnect(&self) {
         self.disconnects.inc();
+    }
+
+    pub fn count_client_timeout(&self, timeout: ClientTimeout) {
+        self.client_timeouts.get_or_create(&[("timeout", timeout.name().to_owned())]).inc();
+    }
+
+    pub fn count_limit_reached(&self, limit: &str) {
+        self.limits_reached.get_or_create(&[("limit", limit.to_owned())]).inc();
     }
 
     pub fn count_late_events(&self, events: u64) {

@@ -3,7 +3,7 @@
 
 use crate::diagnostics::{Findings, Sources, Span, render_all};
 use crate::domain::variables;
-use crate::domain::{StreamEnd, Tree, TurnRequest};
+use crate::domain::{StreamEnd, Tree, TurnRequest, WorkBudget};
 use crate::engine::pipeline::{Pipeline, ResponseMode, TurnSpec};
 use crate::engine::render::{self, Scope};
 use crate::engine::selector::Cursor;
@@ -187,6 +187,9 @@ fn with_context(text: &str, check: impl FnOnce(Span, LoadContext)) {
     let file = sources.add("fuzz", "fuzz", Arc::from(text));
     let findings = Findings::default();
     let end = u32::try_from(text.len()).unwrap_or(u32::MAX);
-    check(Span { file, start: 0, end }, LoadContext { sources: &sources, findings: &findings });
+    check(
+        Span { file, start: 0, end },
+        LoadContext { sources: &sources, findings: &findings, budget: &WorkBudget::default() },
+    );
     render_all(&findings.into_sorted(), &sources, false);
 }

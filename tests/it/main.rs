@@ -5,6 +5,7 @@
 mod admin;
 mod aggregation;
 mod backends;
+mod client_limits;
 mod commands;
 mod decoder_splits;
 mod diagnostics;
@@ -19,6 +20,7 @@ mod openai_schemas;
 mod openapi;
 mod policies;
 mod precedence;
+mod refused_uploads;
 mod reload;
 mod reload_refusals;
 mod request_limits;

@@ -7,6 +7,42 @@ use std::time::Duration;
 
 section! {
     /// Time limits.
+    #[derive(Copy)]
+    #[subject = "`timeouts:`"]
+    pub struct GatewayTimeouts {
+        ..client: ClientTimeouts,
+        ..backend: Timeouts,
+    }
+}
+
+impl GatewayTimeouts {
+    pub const DEFAULT: GatewayTimeouts =
+        GatewayTimeouts { client: ClientTimeouts::DEFAULT, backend: Timeouts::DEFAULT };
+}
+
+section! {
+    /// Time limits for clients.
+    #[derive(Copy)]
+    #[subject = "`timeouts:`"]
+    pub struct ClientTimeouts {
+        /// The time that a client may send nothing of its request body. A body may take this long, and one second more
+        /// for every 8 KiB of it. Exceeding it is a 408.
+        body: TimeLimit = ClientTimeouts::DEFAULT.body,
+        /// The time that a client may accept no byte of its response. Then its connection is closed, or its stream over
+        /// HTTP/2.
+        write: TimeLimit = ClientTimeouts::DEFAULT.write,
+    }
+}
+
+impl ClientTimeouts {
+    pub const DEFAULT: ClientTimeouts = ClientTimeouts {
+        body: TimeLimit(Some(Duration::from_secs(30))),
+        write: TimeLimit(Some(Duration::from_secs(60))),
+    };
+}
+
+section! {
+    /// Time limits for a backend.
     #[derive(Copy, PartialEq, Eq)]
     #[subject = "`timeouts:`"]
     pub struct Timeouts {
