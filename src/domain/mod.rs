@@ -7,6 +7,7 @@ pub mod event;
 pub mod fault;
 pub mod finish;
 pub mod frame;
+pub mod logprobs;
 pub mod moment;
 pub mod policy;
 pub mod request;
@@ -19,6 +20,7 @@ pub use event::{Annotation, AnnotationKind, CallKind, Delta, Event, EventKind, R
 pub use fault::{Fault, FaultKind, Redactor};
 pub use finish::Finish;
 pub use frame::{Frame, FrameBody, StreamFormat};
+pub use logprobs::{Logprobs, TokenLogprob};
 pub use moment::{Moment, MomentKind, Scope};
 pub use policy::Policies;
 pub use reframe_json::Tree;

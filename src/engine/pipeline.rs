@@ -79,8 +79,13 @@ impl Pipeline {
         let policies = spec.dialect.resolved.policies.clone();
         let request = &spec.request;
         let created = (spec.now_ms / 1000) as i64;
+        let reads = match spec.response_mode {
+            ResponseMode::Stream => spec.dialect.stream_reads,
+            ResponseMode::Body => spec.dialect.body_reads,
+        };
         let turn = Turn::new(policies, spec.ids, &request.model, request.n, created)
             .request_chars(request_chars(request))
+            .keep_logprobs(reads.logprobs)
             .tool_aliases(spec.tool_aliases)
             .single_body(spec.response_mode == ResponseMode::Body);
         let producer = FrameProducer {
@@ -107,6 +112,12 @@ impl Pipeline {
             redactor: spec.redactor,
             began_ms: spec.now_ms,
         }
+    }
+
+    /// Limits the memory of what the turn keeps, in bytes.
+    pub fn with_memory_limit(mut self, bytes: usize) -> Pipeline {
+        self.turn.set_memory_limit(bytes);
+        self
     }
 
     /// Writes frames as bytes, to be taken with [`Pipeline::drain`]; outputs then contain no frames.

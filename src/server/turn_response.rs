@@ -49,7 +49,7 @@ pub async fn respond(context: TurnContext<'_>, body: &[u8], slot: ConcurrencySlo
         ids: Ids::Seeded(uuid::Uuid::new_v4().as_u128()),
         now_ms: now_ms(),
     });
-    let pipeline = pipeline.with_byte_output();
+    let pipeline = pipeline.with_byte_output().with_memory_limit(gateway.limits.turn_bytes.0);
     let timeouts = backend.address.as_ref().map_or(gateway.timeouts, |r| r.timeouts);
     // NDJSON has no comments.
     let has_comments = stream && dialect.encoding.format == StreamFormat::Sse;

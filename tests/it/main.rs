@@ -29,4 +29,5 @@ mod support;
 mod test_watch;
 mod tidy;
 mod tool_aliases;
+mod turn_memory;
 mod validate;

@@ -13,6 +13,7 @@ pub mod rule_schema;
 pub mod scope;
 pub mod selector;
 pub mod skeleton;
+pub mod state_read;
 pub mod table;
 pub mod template;
 pub mod variables_read;
