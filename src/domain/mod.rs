@@ -4,6 +4,7 @@
 
 pub mod emit;
 pub mod event;
+pub mod extras;
 pub mod fault;
 pub mod finish;
 pub mod frame;
@@ -17,6 +18,7 @@ pub mod usage;
 pub mod variables;
 
 pub use event::{Annotation, AnnotationKind, CallKind, Delta, Event, EventKind, ReasoningKind, StreamEnd};
+pub use extras::{ExtraKind, MalformedExtra};
 pub use fault::{Fault, FaultKind, Redactor};
 pub use finish::Finish;
 pub use frame::{Frame, FrameBody, StreamFormat};

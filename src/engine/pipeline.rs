@@ -5,11 +5,12 @@
 pub use super::frame_validation::{SchemaMismatch, Violation, ViolationCause};
 pub use super::observer::{Observer, TraceEvent, lock};
 
-use super::decode;
+use super::decode::{self, DecodedEvent};
 use super::frames::{FrameOutput, FrameProducer};
-use crate::domain::policy::{OnIdle, OnMalformed, StreamStart};
+use crate::domain::policy::{MalformedExtras, OnIdle, OnMalformed, StreamStart};
 use crate::domain::{
-    Event, Fault, FaultKind, Frame, Policies, Redactor, StreamEnd, ToolAliases, Tree, TurnRequest, TurnState,
+    Event, Fault, FaultKind, Frame, MalformedExtra, Policies, Redactor, StreamEnd, ToolAliases, Tree, TurnRequest,
+    TurnState,
 };
 use crate::mapping::config::backend::BackendPlan;
 use crate::mapping::config::dialect::DialectPlan;
@@ -57,6 +58,8 @@ pub struct PipelineOutput {
     pub is_over: bool,
     /// What the rules could not read of the raw event, for the log: the core itself writes none.
     pub not_understood: Option<String>,
+    /// Extras that were dropped, for metrics and the log.
+    pub malformed_extras: Vec<MalformedExtra>,
 }
 
 /// The inputs of a pipeline.
@@ -160,11 +163,21 @@ impl Pipeline {
         if let Some(what) = &decoded.not_understood {
             self.producer.trace(TraceEvent::NotUnderstood(what));
         }
-        for (event, rule) in decoded.events {
+        for extra in &decoded.malformed_extras {
+            self.producer.trace(TraceEvent::NotUnderstood(&extra.detail));
+        }
+        if self.policies().malformed_extras == MalformedExtras::Fail
+            && let Some(extra) = decoded.malformed_extras.first()
+        {
+            let message = format!("the backend sent malformed {}: {}", extra.kind.name(), extra.detail);
+            return self.fail(Fault::new(FaultKind::Malformed, message), now_ms);
+        }
+        let DecodedEvent { events, not_understood, malformed_extras, .. } = decoded;
+        for (event, rule) in events {
             self.producer.trace(TraceEvent::Event(&event, rule));
             self.advance(event, now_ms);
         }
-        PipelineOutput { not_understood: decoded.not_understood, ..self.take_output() }
+        PipelineOutput { not_understood, malformed_extras, ..self.take_output() }
     }
 
     /// Call at the end of the upstream response. Emits the end of the turn, or the fault.
@@ -364,7 +377,7 @@ impl Pipeline {
             FrameOutput::Frames(frames) => std::mem::take(frames),
             FrameOutput::Bytes(_) => Vec::new(),
         };
-        PipelineOutput { frames, is_over: self.turn.is_over(), not_understood: None }
+        PipelineOutput { frames, is_over: self.turn.is_over(), ..PipelineOutput::default() }
     }
 }
 

@@ -5,7 +5,7 @@ use super::deadlines::{Deadlines, Expired, Progress};
 use super::limits::ConcurrencySlot;
 use super::response;
 use super::router::TurnContext;
-use crate::domain::{Fault, FaultKind, StreamFormat, TurnRequest};
+use crate::domain::{Fault, FaultKind, MalformedExtra, StreamFormat, TurnRequest};
 use crate::engine::pipeline::{Pipeline, PipelineOutput, ResponseMode, TurnSpec, Violation};
 use crate::engine::request;
 use crate::engine::sse;
@@ -178,6 +178,9 @@ impl TurnStream {
                         "upstream event matched no rule, or a field of it could not be read"
                     );
                 }
+                for extra in &output.malformed_extras {
+                    self.report_malformed_extra(extra);
+                }
                 output
             }
             UpstreamEvent::Malformed(why) => {
@@ -194,6 +197,15 @@ impl TurnStream {
                 let output = self.pipeline.finish(end, now_ms());
                 PipelineOutput { is_over: true, ..output }
             }
+        }
+    }
+
+    /// Counted each time, logged once per backend and kind: a backend that sends one sends it in every event.
+    fn report_malformed_extra(&self, extra: &MalformedExtra) {
+        let kind = extra.kind.name();
+        if self.metrics.count_malformed_extra(&self.backend, kind) == 0 {
+            let (id, backend, detail) = (&self.id, &self.backend, &extra.detail);
+            tracing::warn!(id, backend, kind, detail, "malformed extra dropped; more of this kind are only counted");
         }
     }
 

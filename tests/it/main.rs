@@ -13,6 +13,7 @@ mod finished_turns;
 mod golden;
 mod http;
 mod laws;
+mod malformed_extras;
 mod mapping_schemas;
 mod openai_schemas;
 mod openapi;
