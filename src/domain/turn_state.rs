@@ -125,6 +125,16 @@ impl Item {
     }
 }
 
+impl PartKind {
+    /// Whether it is part of the answer itself, not of the reasoning.
+    pub fn is_output(self) -> bool {
+        match self {
+            PartKind::Text | PartKind::Refusal => true,
+            PartKind::Summary | PartKind::Thought => false,
+        }
+    }
+}
+
 impl Part {
     pub fn new(index: usize, kind: PartKind) -> Part {
         Part {

@@ -89,6 +89,7 @@ impl Pipeline {
         let turn = Turn::new(policies, spec.ids, &request.model, request.n, created)
             .request_chars(request_chars(request))
             .keep_logprobs(reads.logprobs)
+            .represents_calls(reads.calls)
             .tool_aliases(spec.tool_aliases)
             .single_body(spec.response_mode == ResponseMode::Body);
         let producer = FrameProducer {

@@ -43,6 +43,8 @@ pub struct Turn {
     /// The dialect reads log-probabilities after the frame of their text.
     keep_logprobs: bool,
     tool_aliases: ToolAliases,
+    /// Whether the client's dialect can represent tool calls.
+    represents_calls: bool,
     /// The client gets one JSON body, so the outcome can still change its content.
     single_body: bool,
     /// The body is aggregated from a stream of the backend.
@@ -72,6 +74,7 @@ impl Turn {
             first_logprobs: PendingLogprobs::default(),
             keep_logprobs: true,
             tool_aliases: ToolAliases::default(),
+            represents_calls: true,
             single_body: false,
             aggregated: false,
             headers_sent: false,
@@ -93,6 +96,12 @@ impl Turn {
     /// Sets whether log-probabilities are kept after the frame of their text.
     pub fn keep_logprobs(mut self, keep: bool) -> Turn {
         self.keep_logprobs = keep;
+        self
+    }
+
+    /// Sets whether the client's dialect can represent tool calls.
+    pub fn represents_calls(mut self, represents_calls: bool) -> Turn {
+        self.represents_calls = represents_calls;
         self
     }
 

@@ -282,6 +282,12 @@ impl Turn {
         self.choices.get(choice).is_some_and(|c| c.calls.iter().any(|call| !self.is_answer_call(call)))
     }
 
+    /// The names of the first calls, for a message.
+    pub(super) fn call_names(&self, choice: usize) -> Vec<&str> {
+        let calls = self.choices.get(choice).map_or(&[][..], |c| &c.calls);
+        calls.iter().filter_map(|call| call.ident.name.as_deref()).take(5).collect()
+    }
+
     /// True for a call of the tool that replaces the requested response format.
     fn is_answer_call(&self, call: &CallState) -> bool {
         call.ident.name.is_some() && call.ident.name == self.tool_aliases.answer

@@ -8,6 +8,7 @@ mod backends;
 mod commands;
 mod decoder_splits;
 mod diagnostics;
+mod empty_success;
 mod examples;
 mod finished_turns;
 mod golden;
