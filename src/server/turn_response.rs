@@ -15,7 +15,7 @@ use crate::reload::Generation;
 use crate::telemetry::{Direction, Metrics};
 use crate::turn::Ids;
 use crate::upstream;
-use crate::upstream::{ErrorResponse, UpstreamEvent, UpstreamSource, UpstreamTurn};
+use crate::upstream::{ErrorResponse, UpstreamEvent, UpstreamSource, UpstreamStats, UpstreamTurn};
 use bytes::Bytes;
 use futures_util::Stream;
 use poem::http::HeaderValue;
@@ -152,9 +152,9 @@ impl TurnStream {
                 self.on_upstream_event(event)
             }
             Poll::Pending => {
-                let bytes = self.source.stats().map_or(0, |t| t.bytes);
+                let UpstreamStats { bytes, data_bytes, .. } = self.source.stats().unwrap_or_default();
                 let has_output = self.pipeline.has_output();
-                let progress = Progress { has_output, is_finished: self.pipeline.is_finished(), bytes };
+                let progress = Progress { has_output, is_finished: self.pipeline.is_finished(), bytes, data_bytes };
                 match ready!(self.deadlines.poll(cx, progress)) {
                     Expired::Keepalive => return Poll::Ready(None),
                     Expired::Idle(fault) => self.pipeline.idle_timeout(fault, now_ms()),
