@@ -9,7 +9,9 @@ use crate::domain::request_item::ContentPart;
 use crate::mapping::language::condition::{Condition, ConditionTest};
 use crate::mapping::language::field::{FieldSource, scalar_text};
 use crate::mapping::language::rule::{Emit, Rule, RuleAction, RuleGroup, RuleSet};
+use crate::mapping::language::rule_index::{Candidates, MemberTree};
 use crate::mapping::language::selector::Selector;
+use std::borrow::Cow;
 
 /// An event or request item that a rule emitted, with its fields; absent fields are left out.
 #[derive(Clone, Debug, PartialEq)]
@@ -91,8 +93,12 @@ impl RuleSet {
 
     /// `drop:` and `fail:` rules, which apply only if no other rule matched.
     fn run_fallback_rules(&self, key: Option<&str>, cursor: &mut Cursor, output: &mut RuleOutput) {
-        let mut rules = self.groups.iter().filter(|g| g.each.is_none()).flat_map(|g| &g.rules);
-        rules.any(|rule| rule.matches(key, cursor) && rule.fall_back(output));
+        let mut groups = self.groups.iter().filter(|g| g.each.is_none());
+        groups.any(|group| {
+            let candidates = group.index.of_event(key).of_node(cursor);
+            let mut rules = candidates.iter().map(|position| &group.rules[*position]);
+            rules.any(|rule| rule.matches(cursor) && rule.fall_back(output))
+        });
     }
 
     /// The content parts of the selected node; `None` if it is absent.
@@ -124,10 +130,12 @@ impl RuleSet {
 impl RuleGroup {
     /// True if a rule matched the current node.
     fn run(&self, grammar: &EmitGrammar, key: Option<&str>, cursor: &mut Cursor, output: &mut RuleOutput) -> bool {
+        let candidates = self.index.of_event(key);
         // No rule of the group is for events of this name: the elements are not unknown.
-        let mut matched = !self.rules.iter().any(|r| r.applies_to(key));
-        for rule in &self.rules {
-            if (rule.otherwise && matched) || !rule.matches(key, cursor) {
+        let mut matched = candidates.rules.is_empty();
+        for position in candidates.of_node(cursor).iter() {
+            let rule = &self.rules[*position];
+            if (rule.otherwise && matched) || !rule.matches(cursor) {
                 continue;
             }
             match &rule.action {
@@ -148,13 +156,43 @@ impl RuleGroup {
     }
 }
 
-impl Rule {
-    fn applies_to(&self, key: Option<&str>) -> bool {
-        self.event_names.is_empty() || key.is_some_and(|k| self.event_names.iter().any(|n| n == k))
+impl Candidates {
+    /// The rules to try for the current node, in file order.
+    fn of_node(&self, cursor: &Cursor) -> Cow<'_, [usize]> {
+        let Some(index) = &self.by_member else { return Cow::Borrowed(&self.rules) };
+        let mut found = index.always.clone();
+        index.current.collect(cursor.current(), &mut found);
+        index.root.collect(cursor.root, &mut found);
+        found.sort_unstable();
+        // A text may be listed twice in a condition.
+        found.dedup();
+        Cow::Owned(found)
     }
+}
 
-    fn matches(&self, key: Option<&str>, cursor: &Cursor) -> bool {
-        self.applies_to(key) && self.conditions.iter().all(|c| c.is_met(cursor))
+impl MemberTree {
+    fn collect(&self, node: &Tree, found: &mut Vec<usize>) {
+        if node.is_null() {
+            return;
+        }
+        found.extend_from_slice(&self.rules);
+        if let Some(rules) = node.as_str().and_then(|text| self.by_text.get(text)) {
+            found.extend_from_slice(rules);
+        }
+        if self.members.is_empty() {
+            return;
+        }
+        for (name, member) in node.as_map().into_iter().flatten() {
+            if let Some(tree) = self.members.get(&**name) {
+                tree.collect(member, found);
+            }
+        }
+    }
+}
+
+impl Rule {
+    fn matches(&self, cursor: &Cursor) -> bool {
+        self.conditions.iter().all(|c| c.is_met(cursor))
     }
 
     /// `drop:` or `fail:`; false if the rule emits.
@@ -231,3 +269,8 @@ impl Condition {
         }
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#[path = "../../tests/unit/engine_rules.rs"]
+mod tests;

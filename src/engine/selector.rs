@@ -30,6 +30,11 @@ impl<'t> Cursor<'t> {
         path.strip_suffix(']')?.rsplit('[').next()?.parse().ok()
     }
 
+    /// The element of the innermost `each`, or the whole document.
+    pub fn current(&self) -> &'t Tree {
+        self.at(1).0
+    }
+
     fn at(&self, depth: usize) -> (&'t Tree, &str) {
         match self.stack.len().checked_sub(depth).and_then(|i| self.stack.get(i)) {
             Some((node, path)) => (node, path),

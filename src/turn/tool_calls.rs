@@ -29,6 +29,7 @@ pub(super) struct CallState {
     ident: CallIdent,
     /// All arguments so far, emitted or not.
     received: String,
+    progress: deltas::JsonProgress,
     /// Arguments that are not emitted yet.
     pending: String,
     /// A high surrogate at the end of the last delta.
@@ -71,6 +72,7 @@ impl Turn {
         call.ident.name = call.ident.name.take().or(ident.name);
         call.ident.kind = call.ident.kind.take().or(ident.kind);
         call.received.push_str(&text);
+        call.progress.add(&text);
         // The call and its item both keep them.
         let size = 2 * (call.ident.heap_bytes() - idents + text.len());
         if !self.charge(size, on_moment) {
@@ -122,15 +124,13 @@ impl Turn {
             if call.closed || self.is_answer_call(call) {
                 continue;
             }
-            if call.ident.name.is_none() || (self.is_wrapped(call) && !deltas::is_complete_json(&call.received)) {
+            if call.ident.name.is_none() || (self.is_wrapped(call) && !call.progress.is_complete()) {
                 if serial { return } else { continue }
             }
             self.emit_call(choice, call_index, on_moment);
             let another = call_index + 1 < self.choices[choice].calls.len();
             let call = &self.choices[choice].calls[call_index];
-            if self.policies.closes_when_complete()
-                && (call.complete || (another && deltas::is_complete_json(&call.received)))
-            {
+            if self.policies.closes_when_complete() && (call.complete || (another && call.progress.is_complete())) {
                 self.close_call(choice, call_index, ItemState::Done, on_moment);
             } else if serial {
                 return;
@@ -265,7 +265,7 @@ impl Turn {
             return false;
         }
         if let Some(open) = self.open_call_index(choice)
-            && deltas::is_complete_json(&self.choices[choice].calls[open].received)
+            && self.choices[choice].calls[open].progress.is_complete()
         {
             self.choices[choice].calls[open].complete = true;
             self.flush_calls(choice, on_moment);

@@ -7,9 +7,8 @@ use crate::diagnostics::{Code, Diagnostic, Span};
 use crate::domain::variables::{self, variables_at};
 use crate::domain::{MomentKind, NamedEnum, Scope, StreamFormat, Tree, named_enum};
 use crate::mapping::grammar::collections::Entries;
-use crate::mapping::grammar::notation::{
-    ExpressionNode, LINE_BREAKS, NameOf, Spanned, closed, exactly_one, notation_schema, or_null,
-};
+use crate::mapping::grammar::notation::{LINE_BREAKS, NameOf, Spanned, closed, exactly_one, notation_schema, or_null};
+use crate::mapping::grammar::unparsed::ExpressionNode;
 use crate::mapping::grammar::{Named, Required, Section, section};
 use crate::mapping::language::cacheable::is_cacheable;
 use crate::mapping::language::directives::SkeletonNode;
