@@ -42,7 +42,8 @@ impl Event {
     pub fn malformed_extra(&self) -> Option<MalformedExtra> {
         let detail = match self {
             Event::Logprobs { logprobs, .. } if logprobs.malformed > 0 => {
-                format!("{} malformed values", logprobs.malformed)
+                let values = if logprobs.malformed == 1 { "value" } else { "values" };
+                format!("{} malformed {values}", logprobs.malformed)
             }
             Event::Annotation { annotation, .. } => annotation.mistake()?.to_owned(),
             _ => return None,
@@ -52,7 +53,7 @@ impl Event {
 }
 
 impl Annotation {
-    /// Why clients cannot use the citation: it must say what is cited, and where in the text.
+    /// Why clients cannot use the citation: it needs what is cited, and where in the text.
     fn mistake(&self) -> Option<&'static str> {
         let is_position = |position: &Option<i64>| position.is_none_or(|at| u32::try_from(at).is_ok());
         if ![self.start, self.end, self.index].iter().all(is_position) || self.start > self.end {

@@ -33,8 +33,8 @@ fn message(reply: &Reply, stream: bool) -> String {
         return reply.json()["error"]["message"].as_str().unwrap_or_default().to_owned();
     }
     let text = reply.text();
-    let events = text.lines().filter_map(|line| serde_json::from_str::<Value>(line.strip_prefix("data: ")?).ok());
-    let error = events.last().map(|event| match &event["response"]["error"] {
+    let mut events = text.lines().filter_map(|line| serde_json::from_str::<Value>(line.strip_prefix("data: ")?).ok());
+    let error = events.next_back().map(|event| match &event["response"]["error"] {
         Value::Null => event["error"].clone(),
         error => error.clone(),
     });

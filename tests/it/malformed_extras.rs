@@ -103,11 +103,11 @@ fn a_malformed_extra_is_dropped_and_the_answer_survives() {
 }
 
 #[test]
-fn what_is_well_formed_beside_it_is_kept() {
+fn what_is_well_formed_next_to_it_is_kept() {
     let good = json!({ "token": "Hello", "logprob": -0.25, "bytes": [72], "top_logprobs": [] });
     let bad = json!({ "token": "!", "logprob": null, "bytes": null, "top_logprobs": [] });
     let choice = json!({ "logprobs": { "content": [bad, good] } });
-    let reply = DROP.fetch("beside", answer(&choice, &json!({})), dialect_request("chat", "beside", false));
+    let reply = DROP.fetch("next-to-it", answer(&choice, &json!({})), dialect_request("chat", "next-to-it", false));
     assert_eq!(reply.json()["choices"][0]["logprobs"]["content"], json!([good]));
     assert_eq!(reply.json()["choices"][0]["message"]["content"], "Hello");
 }

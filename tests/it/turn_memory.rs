@@ -54,11 +54,11 @@ fn error_message(dialect: &str, reply: &Reply, stream: bool) -> String {
     let error = match (dialect, stream) {
         (_, false) => reply.json()["error"].clone(),
         ("responses", true) => {
-            let events = reply.sse_messages().into_iter().filter_map(|message| match message.content {
+            let mut events = reply.sse_messages().into_iter().filter_map(|message| match message.content {
                 SseContent::Event { data, .. } => serde_json::from_str::<Value>(&data).ok(),
                 SseContent::Comment(_) => None,
             });
-            let last = events.last().expect("a frame");
+            let last = events.next_back().expect("a frame");
             assert_eq!(last["type"], "response.failed", "{last}");
             last["response"]["error"].clone()
         }

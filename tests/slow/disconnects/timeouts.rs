@@ -140,7 +140,7 @@ fn comments_before_the_first_event_are_no_idle_stream() {
 }
 
 #[test]
-fn comments_count_as_a_sign_of_life_if_the_gateway_says_so() {
+fn comments_count_as_a_sign_of_life_by_setting() {
     let gateway =
         gateway_config().idle(ms(500)).edit("comments: ignore", "comments: count").start("openai-chat", "openai");
     // Longer than the limit, and then the rest.
