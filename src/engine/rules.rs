@@ -25,6 +25,18 @@ pub struct Emission {
     pub rule: Span,
 }
 
+/// Fields of an emission that could not be read.
+#[derive(Debug)]
+pub struct Unread {
+    /// The name of the emission.
+    pub name: &'static str,
+    /// Nothing was emitted: the fields that carry the content are among them.
+    pub is_lost: bool,
+    pub rule: Span,
+    /// The first of them, in [`RuleOutput::mismatches`].
+    pub mismatch: usize,
+}
+
 /// For clients: the end of the message about a list element that no rule of its group matches.
 pub const UNMATCHED_ELEMENT: &str = "is not supported: check its role or type, and its required fields";
 
@@ -39,6 +51,8 @@ pub struct RuleOutput {
     pub failed: Option<(String, Span)>,
     /// Fields with a value that does not fit.
     pub mismatches: Vec<Mismatch>,
+    /// The same, by emission.
+    pub unread: Vec<Unread>,
     /// Paths of list elements that no rule of their group matched.
     pub unknown: Vec<String>,
     pub budget: EmissionBudget,
@@ -229,6 +243,7 @@ impl Emit {
         if !self.conditions.iter().all(|c| c.is_met(cursor)) {
             return;
         }
+        let mismatch = output.mismatches.len();
         let mut fields = Vec::with_capacity(self.fields.len());
         let mut parts = None;
         for read in &self.fields {
@@ -252,6 +267,9 @@ impl Emit {
                     .any(|(n, v)| n == name && !(grammar.skip_empty && v.as_str().is_some_and(str::is_empty)))
         };
         let has_effect = self.kind.payload.is_empty() || self.kind.payload.iter().any(has_payload);
+        if output.mismatches.len() > mismatch {
+            output.unread.push(Unread { name: self.kind.name, is_lost: !has_effect, rule, mismatch });
+        }
         if has_effect && output.budget.take_one(|| cursor.path()) {
             output.emissions.push(Emission { name: self.kind.name, fields, parts, rule });
         }

@@ -7,14 +7,14 @@ use super::response;
 use super::router::TurnContext;
 use super::start_turn::{self, StartedTurn, no_backend};
 use super::write_stall::ResponseWatch;
-use crate::domain::{Fault, FaultKind, StreamFormat};
+use crate::domain::{Fault, FaultKind, MalformedExtra, StreamFormat};
 use crate::engine::pipeline::{Pipeline, PipelineOutput, ResponseMode, TurnSpec, Violation};
 use crate::engine::sse;
 use crate::mapping::config::dialect::DialectPlan;
 use crate::reload::Generation;
 use crate::telemetry::{Direction, Metrics};
 use crate::turn::Ids;
-use crate::upstream::{ErrorResponse, UpstreamEvent, UpstreamSource, UpstreamTurn};
+use crate::upstream::{ErrorResponse, UpstreamEvent, UpstreamSource, UpstreamStats, UpstreamTurn};
 use bytes::Bytes;
 use futures_util::Stream;
 use poem::http::HeaderValue;
@@ -47,7 +47,7 @@ pub async fn respond(context: TurnContext<'_>, body: Vec<u8>, slot: ConcurrencyS
         ids: Ids::Seeded(uuid::Uuid::new_v4().as_u128()),
         now_ms: now_ms(),
     });
-    let pipeline = pipeline.with_byte_output();
+    let pipeline = pipeline.with_byte_output().with_memory_limit(gateway.limits.turn_bytes.0);
     let timeouts = backend.address.as_ref().map_or(gateway.timeouts, |r| r.timeouts);
     // NDJSON has no comments.
     let has_comments = stream && dialect.encoding.format == StreamFormat::Sse;
@@ -139,9 +139,9 @@ impl TurnStream {
                 self.on_upstream_event(event)
             }
             Poll::Pending => {
-                let bytes = self.source.stats().map_or(0, |t| t.bytes);
+                let UpstreamStats { bytes, data_bytes, .. } = self.source.stats().unwrap_or_default();
                 let has_output = self.pipeline.has_output();
-                let progress = Progress { has_output, is_finished: self.pipeline.is_finished(), bytes };
+                let progress = Progress { has_output, is_finished: self.pipeline.is_finished(), bytes, data_bytes };
                 match ready!(self.deadlines.poll(cx, progress)) {
                     Expired::Keepalive => return Poll::Ready(None),
                     Expired::Idle(fault) => self.pipeline.idle_timeout(fault, now_ms()),
@@ -165,6 +165,9 @@ impl TurnStream {
                         "upstream event matched no rule, or a field of it could not be read"
                     );
                 }
+                for extra in &output.malformed_extras {
+                    self.report_malformed_extra(extra);
+                }
                 output
             }
             UpstreamEvent::Malformed(why) => {
@@ -181,6 +184,15 @@ impl TurnStream {
                 let output = self.pipeline.finish(end, now_ms());
                 PipelineOutput { is_over: true, ..output }
             }
+        }
+    }
+
+    /// Counted each time, logged once per backend and kind: a backend that sends one sends it in every event.
+    fn report_malformed_extra(&self, extra: &MalformedExtra) {
+        let kind = extra.kind.name();
+        if self.metrics.count_malformed_extra(&self.backend, kind) == 0 {
+            let (id, backend, detail) = (&self.id, &self.backend, &extra.detail);
+            tracing::warn!(id, backend, kind, detail, "malformed extra dropped; more of this kind are only counted");
         }
     }
 

@@ -52,6 +52,8 @@ pub struct UpstreamStats {
     pub events: u64,
     pub skipped: u64,
     pub bytes: u64,
+    /// Bytes of events, also of those that are not complete: without comments and white space.
+    pub data_bytes: u64,
     /// The response is a stream of events, not one JSON document.
     pub streamed: bool,
 }

@@ -11,6 +11,7 @@ mod error;
 mod jsonpath_adapter;
 mod limits;
 mod members;
+mod memory;
 mod number;
 mod parse;
 mod pointer;

@@ -205,6 +205,9 @@ section! {
         event_bytes: Bytes = Bytes(16 << 20),
         /// The size of a backend's response that becomes one JSON body.
         answer_bytes: Bytes = Bytes(16 << 20),
+        /// The memory of what a turn keeps of a backend's response: text, arguments, reasoning, citations,
+        /// log-probabilities. A turn that needs more fails.
+        turn_bytes: Bytes = Bytes(64 << 20),
     }
 }
 
