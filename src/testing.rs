@@ -1,5 +1,7 @@
 //! What the integration tests and benches use of the library, by module. Not a public API: it changes without notice.
 
+pub mod fuzz;
+
 pub mod capture {
     pub use crate::capture::{ValidationReport, fit, read, validate};
 }
@@ -36,8 +38,14 @@ pub mod engine {
     pub mod pipeline {
         pub use crate::engine::pipeline::{Observer, Pipeline, RenderMode, ResponseMode, TraceEvent, TurnSpec};
     }
+    pub mod emission_budget {
+        pub use crate::engine::emission_budget::{Cancelled, EmissionBudget};
+    }
     pub mod request {
-        pub use crate::engine::request::{read, read_tree};
+        pub use crate::engine::request::{RequestLimits, read, read_tree, read_within};
+    }
+    pub mod script_step {
+        pub use crate::engine::script_step::select_transcript;
     }
     pub mod sse {
         pub use crate::engine::sse::write;

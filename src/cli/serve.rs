@@ -116,9 +116,11 @@ async fn serve(reloader: Arc<Reloader>, poll: SafetyPoll, hangups: HangupSignals
         format!("{why}\nhelp: choose another address with --listen 127.0.0.1:0 or PORT=0, which picks a free port")
     })?;
     let app_state = Arc::new(AppState::default());
+    let listener = listener.with_write_timeout(app_state.write_timeout.clone());
     let first = reloader.current();
     first.log_warnings();
     let gateway = &first.plan.gateway;
+    app_state.write_timeout.set(gateway.client_timeouts.write.0);
     app_state.client_pool.keys.seal(secret_sources(gateway));
     let remote_allowed = gateway.auth == Auth::None || auth::has_api_key(gateway, &app_state.client_pool.keys);
     if !remote_allowed && !listener.local_addr().ip().is_loopback() {

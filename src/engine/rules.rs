@@ -1,5 +1,6 @@
 //! Applies rules to a JSON document: which rules match, and what they emit.
 
+use super::emission_budget::EmissionBudget;
 use super::fields::Mismatch;
 use super::selector::Cursor;
 use crate::diagnostics::Span;
@@ -24,6 +25,18 @@ pub struct Emission {
     pub rule: Span,
 }
 
+/// Fields of an emission that could not be read.
+#[derive(Debug)]
+pub struct Unread {
+    /// The name of the emission.
+    pub name: &'static str,
+    /// Nothing was emitted: the fields that carry the content are among them.
+    pub is_lost: bool,
+    pub rule: Span,
+    /// The first of them, in [`RuleOutput::mismatches`].
+    pub mismatch: usize,
+}
+
 /// For clients: the end of the message about a list element that no rule of its group matches.
 pub const UNMATCHED_ELEMENT: &str = "is not supported: check its role or type, and its required fields";
 
@@ -38,8 +51,11 @@ pub struct RuleOutput {
     pub failed: Option<(String, Span)>,
     /// Fields with a value that does not fit.
     pub mismatches: Vec<Mismatch>,
+    /// The same, by emission.
+    pub unread: Vec<Unread>,
     /// Paths of list elements that no rule of their group matched.
     pub unknown: Vec<String>,
+    pub budget: EmissionBudget,
 }
 
 impl RuleSet {
@@ -49,7 +65,11 @@ impl RuleSet {
     }
 
     pub fn apply(&self, raw: &Tree) -> RuleOutput {
-        let mut output = RuleOutput::default();
+        self.apply_within(raw, EmissionBudget::default())
+    }
+
+    pub fn apply_within(&self, raw: &Tree, budget: EmissionBudget) -> RuleOutput {
+        let mut output = RuleOutput { budget, ..RuleOutput::default() };
         self.run(&mut Cursor::new(raw), &mut output);
         output
     }
@@ -63,6 +83,9 @@ impl RuleSet {
                 }
                 Some(each) => {
                     for (node, path) in each.many(cursor) {
+                        if output.budget.is_stopped() {
+                            return;
+                        }
                         cursor.enter(node, path.clone());
                         if !group.run(self.grammar, key.as_deref(), cursor, output) {
                             output.unknown.push(path);
@@ -88,13 +111,19 @@ impl RuleSet {
     }
 
     /// The content parts of the selected node; `None` if it is absent.
-    fn parts(&self, from: &Selector, cursor: &mut Cursor) -> Result<Option<Vec<ContentPart>>, Mismatch> {
+    fn parts(
+        &self,
+        from: &Selector,
+        cursor: &mut Cursor,
+        budget: &mut EmissionBudget,
+    ) -> Result<Option<Vec<ContentPart>>, Mismatch> {
         let Some(node) = from.one(cursor).filter(|n| !n.is_null()) else { return Ok(None) };
         let path = from.param(cursor);
-        let mut output = RuleOutput::default();
+        let mut output = RuleOutput { budget: std::mem::take(budget), ..RuleOutput::default() };
         cursor.enter(node, path.clone());
         self.run(cursor, &mut output);
         cursor.leave();
+        *budget = output.budget;
         if let Some(mismatch) = output.mismatches.into_iter().next() {
             return Err(mismatch);
         }
@@ -199,6 +228,9 @@ impl Emit {
             None => self.emit(grammar, rule, cursor, output),
             Some(each) => {
                 for (node, path) in each.many(cursor) {
+                    if output.budget.is_stopped() {
+                        return;
+                    }
                     cursor.enter(node, path);
                     self.emit(grammar, rule, cursor, output);
                     cursor.leave();
@@ -211,11 +243,12 @@ impl Emit {
         if !self.conditions.iter().all(|c| c.is_met(cursor)) {
             return;
         }
+        let mismatch = output.mismatches.len();
         let mut fields = Vec::with_capacity(self.fields.len());
         let mut parts = None;
         for read in &self.fields {
             if let FieldSource::ContentParts { from, rules } = &read.source {
-                match rules.parts(from, cursor) {
+                match rules.parts(from, cursor, &mut output.budget) {
                     Ok(found) => parts = found,
                     Err(mismatch) => output.mismatches.push(mismatch),
                 }
@@ -233,7 +266,11 @@ impl Emit {
                     .iter()
                     .any(|(n, v)| n == name && !(grammar.skip_empty && v.as_str().is_some_and(str::is_empty)))
         };
-        if self.kind.payload.is_empty() || self.kind.payload.iter().any(has_payload) {
+        let has_effect = self.kind.payload.is_empty() || self.kind.payload.iter().any(has_payload);
+        if output.mismatches.len() > mismatch {
+            output.unread.push(Unread { name: self.kind.name, is_lost: !has_effect, rule, mismatch });
+        }
+        if has_effect && output.budget.take_one(|| cursor.path()) {
             output.emissions.push(Emission { name: self.kind.name, fields, parts, rule });
         }
     }

@@ -24,6 +24,11 @@ impl<'t> Cursor<'t> {
         self.stack.pop();
     }
 
+    /// The path of the current node in the client's body.
+    pub fn path(&self) -> String {
+        self.stack.last().map_or(String::new(), |(_, path)| path.clone())
+    }
+
     /// The position of the current node in its list.
     pub fn position(&self) -> Option<usize> {
         let (_, path) = self.stack.last()?;

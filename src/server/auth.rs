@@ -2,27 +2,28 @@
 
 use super::origin;
 use crate::domain::{Fault, FaultKind};
-use crate::mapping::config::gateway::{Auth, GatewayPlan};
+use crate::mapping::config::gateway::{Auth, ClientKey, GatewayPlan};
 use crate::mapping::config::secret::SecretSource;
-use crate::upstream::secrets::Keyring;
+use crate::upstream::secrets::{Keyring, Secret};
 use poem::http::HeaderMap;
 use poem::http::header::AUTHORIZATION;
 
-/// Checks the client's API key; without configured keys, only the origin. Every key is compared, so that timing does
-/// not reveal which one matches.
-pub fn check(gateway: &GatewayPlan, keys: &Keyring, headers: &HeaderMap) -> Result<(), Fault> {
+/// Checks the client's API key and returns its name; without configured keys, only the origin. Every key is compared,
+/// so that timing does not reveal which one matches.
+pub fn check<'g>(gateway: &'g GatewayPlan, keys: &Keyring, headers: &HeaderMap) -> Result<Option<&'g str>, Fault> {
     if gateway.auth == Auth::None {
-        return Ok(());
+        return Ok(None);
     }
-    let secrets: Vec<_> = gateway.api_keys.iter().filter_map(|key| keys.get(&key.secret)).collect();
+    let secrets: Vec<_> = gateway.api_keys.iter().filter_map(|key| Some((key, keys.get(&key.secret)?))).collect();
     // An unset variable means that no key is required. A configured file that cannot be read does not.
     let has_files = gateway.api_keys.iter().any(|key| matches!(key.secret, SecretSource::File(_)));
     if secrets.is_empty() && !has_files {
-        return origin::check_origin(headers);
+        return origin::check_origin(headers).map(|()| None);
     }
     let token = bearer_token(headers);
-    if secrets.iter().fold(false, |matches, secret| matches | secret.matches(token.unwrap_or_default())) {
-        return Ok(());
+    let matches = |(key, secret): &(&'g ClientKey, Secret)| secret.matches(token.unwrap_or_default()).then_some(*key);
+    if let Some(key) = secrets.iter().map(matches).fold(None, Option::or) {
+        return Ok(Some(&key.name));
     }
     let message = match headers.get(AUTHORIZATION) {
         Some(value) if !value.is_empty() && token.is_none() => "expected `Authorization: Bearer KEY`",

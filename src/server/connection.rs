@@ -1,9 +1,10 @@
 //! Serves one connection: HTTP/1 and HTTP/2, with a poem endpoint as the service.
 
 use super::acceptor::Accepted;
+use super::write_stall::{ResponseWatch, StallWatch, Stalled, StreamExecutor, WriteTimeout};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::TokioTimer;
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::Watcher;
 use poem::Endpoint;
@@ -19,14 +20,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
-use tracing::debug;
+use tracing::{debug, info};
 
 const HTTP2_PING_INTERVAL: Duration = Duration::from_secs(20);
 const HTTP2_MAX_STREAMS: u32 = 256;
 const DISCONNECT_GRACE: Duration = Duration::from_millis(50);
 
-pub(super) fn http_builder(header_timeout: Duration) -> auto::Builder<TokioExecutor> {
-    let mut http = auto::Builder::new(TokioExecutor::new());
+pub(super) fn http_builder(header_timeout: Duration, timeout: Arc<WriteTimeout>) -> auto::Builder<StreamExecutor> {
+    let mut http = auto::Builder::new(StreamExecutor { timeout });
     http.http1()
         .timer(TokioTimer::new())
         .header_read_timeout(header_timeout)
@@ -44,28 +45,33 @@ pub(super) async fn serve_connection<E: Endpoint + 'static>(
     accepted: Accepted,
     local: SocketAddr,
     endpoint: Arc<E>,
-    http: Arc<auto::Builder<TokioExecutor>>,
+    http: Arc<auto::Builder<StreamExecutor>>,
     watcher: Watcher,
     header_timeout: Duration,
+    write_timeout: Arc<WriteTimeout>,
 ) {
     let Accepted { socket, peer, slot: _slot } = accepted;
-    let disconnected = disconnected(second_handle(&socket));
+    let second_handle = second_handle(&socket);
+    let disconnected = disconnected(second_handle.as_ref());
+    let watch = StallWatch::start();
     let has_request = Arc::new(AtomicBool::new(false));
     let service = service_fn({
-        let has_request = Arc::clone(&has_request);
-        move |request: hyper::Request<Incoming>| {
+        let (has_request, watch) = (Arc::clone(&has_request), Arc::clone(&watch));
+        move |mut request: hyper::Request<Incoming>| {
             has_request.store(true, Ordering::Relaxed);
-            let endpoint = Arc::clone(&endpoint);
+            let (endpoint, watch) = (Arc::clone(&endpoint), Arc::clone(&watch));
             async move {
+                let watch = ResponseWatch::of_request(watch);
+                request.extensions_mut().insert(watch.clone());
                 let local = LocalAddr(local.into());
                 let remote = RemoteAddr(peer.into());
                 let request = poem::Request::from((request, local, remote, Scheme::HTTP));
                 let response = endpoint.get_response(request).await;
-                Ok::<_, Infallible>(hyper::Response::from(response))
+                Ok::<_, Infallible>(hyper::Response::from(response).map(|body| watch.body(body)))
             }
         }
     });
-    let connection = watcher.watch(http.serve_connection_with_upgrades(TokioIo::new(socket), service));
+    let connection = watcher.watch(http.serve_connection_with_upgrades(watch.socket(socket), service));
     // hyper's header timeout starts once the HTTP version is known: a client that sends nothing, or half of the HTTP/2
     // preface, would keep its slot forever.
     let no_request = async {
@@ -75,8 +81,14 @@ pub(super) async fn serve_connection<E: Endpoint + 'static>(
         }
     };
     tokio::select! {
-        ended = connection => if let Err(error) = ended {
-            debug!(%peer, %error, "connection ended early");
+        ended = watch.guard(connection, &write_timeout) => match ended {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => debug!(%peer, %error, "connection ended early"),
+            Err(Stalled) => {
+                info!(%peer, "a client stopped reading, its connection was closed");
+                // What it does not read would stay in the kernel's buffers.
+                let _ = second_handle.as_ref().map(TcpStream::set_zero_linger);
+            }
         },
         () = no_request => debug!(%peer, "no request was received, connection closed"),
         () = disconnected => debug!(%peer, "the client has disconnected"),
@@ -93,7 +105,7 @@ fn second_handle(socket: &TcpStream) -> Option<TcpStream> {
 /// Resolves after the client has closed the connection. hyper does not read while a request is being served and bytes
 /// of the next one are buffered, so it does not notice the end of the connection: some clients send a line break after
 /// a body.
-async fn disconnected(socket: Option<TcpStream>) {
+async fn disconnected(socket: Option<&TcpStream>) {
     let Some(socket) = socket else { return pending().await };
     loop {
         match socket.ready(Interest::READABLE).await {

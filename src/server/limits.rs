@@ -1,34 +1,132 @@
-//! The limit on concurrent turns.
+//! The limits on concurrent turns: of all clients, and of one client.
 
 use crate::domain::{Fault, FaultKind};
+use crate::mapping::config::gateway::GatewayPlan;
 use crate::reload::{Generation, InFlight};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Who sends a request.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum ClientId {
+    /// The name of the API key.
+    Key(String),
+    Address(IpAddr),
+    /// The address is not known.
+    Unknown,
+}
+
+impl ClientId {
+    /// A client with IPv6 usually has a whole /64.
+    pub fn of_address(address: IpAddr) -> ClientId {
+        ClientId::Address(match address.to_canonical() {
+            IpAddr::V4(address) => address.into(),
+            IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & !(u128::from(u64::MAX))).into(),
+        })
+    }
+}
+
+/// Turns in flight, over all generations.
+#[derive(Default)]
+pub struct TurnSlots {
+    taken: Mutex<TakenSlots>,
+}
+
+#[derive(Default)]
+struct TakenSlots {
+    all: usize,
+    /// Clients without a turn in flight have no entry.
+    by_client: HashMap<ClientId, usize>,
+}
+
+/// Why no slot is free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LimitReached {
+    Streams(usize),
+    StreamsPerClient(usize),
+}
 
 /// One of the turns that may be in flight at once. Dropping it releases the slot.
 pub struct ConcurrencySlot {
-    turns_in_flight: Arc<AtomicUsize>,
+    slots: Arc<TurnSlots>,
+    client: ClientId,
     _in_flight: InFlight,
 }
 
 impl ConcurrencySlot {
     pub fn acquire(
-        turns_in_flight: &Arc<AtomicUsize>,
-        limit: usize,
+        slots: &Arc<TurnSlots>,
+        gateway: &GatewayPlan,
+        client: ClientId,
         generation: &Arc<Generation>,
-    ) -> Result<ConcurrencySlot, Fault> {
-        let slot = ConcurrencySlot { turns_in_flight: turns_in_flight.clone(), _in_flight: generation.begin_turn() };
-        if turns_in_flight.fetch_add(1, Ordering::Relaxed) < limit {
-            return Ok(slot);
+    ) -> Result<ConcurrencySlot, LimitReached> {
+        slots.take(&client, gateway.limits.streams.0, gateway.streams_per_client())?;
+        Ok(ConcurrencySlot { slots: slots.clone(), client, _in_flight: generation.begin_turn() })
+    }
+}
+
+impl TurnSlots {
+    fn take(&self, client: &ClientId, limit: usize, limit_per_client: usize) -> Result<(), LimitReached> {
+        let mut taken = self.taken();
+        if taken.all >= limit {
+            return Err(LimitReached::Streams(limit));
         }
-        let requests = if limit == 1 { "request" } else { "requests" };
-        let message = format!("concurrency limit reached ({limit} {requests} in flight)");
-        Err(Fault { retry_after: Some(1), ..Fault::new(FaultKind::Overloaded, message) })
+        let own = taken.by_client.get(client).copied().unwrap_or_default();
+        if own >= limit_per_client {
+            return Err(LimitReached::StreamsPerClient(limit_per_client));
+        }
+        taken.all += 1;
+        taken.by_client.insert(client.clone(), own + 1);
+        Ok(())
+    }
+
+    fn release(&self, client: &ClientId) {
+        let mut taken = self.taken();
+        taken.all -= 1;
+        if let Some(own) = taken.by_client.get_mut(client) {
+            *own -= 1;
+            if *own == 0 {
+                taken.by_client.remove(client);
+            }
+        }
+    }
+
+    fn taken(&self) -> MutexGuard<'_, TakenSlots> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for ConcurrencySlot {
     fn drop(&mut self) {
-        self.turns_in_flight.fetch_sub(1, Ordering::Relaxed);
+        self.slots.release(&self.client);
     }
 }
+
+impl LimitReached {
+    /// The key of the limit in gateway.yaml.
+    pub fn name(self) -> &'static str {
+        match self {
+            LimitReached::Streams(_) => "streams",
+            LimitReached::StreamsPerClient(_) => "streams_per_client",
+        }
+    }
+
+    pub fn fault(self) -> Fault {
+        let requests = |limit: usize| if limit == 1 { "1 request".to_owned() } else { format!("{limit} requests") };
+        let (message, status) = match self {
+            LimitReached::Streams(limit) => {
+                (format!("concurrency limit reached ({} in flight)", requests(limit)), None)
+            }
+            LimitReached::StreamsPerClient(limit) => {
+                let message = format!("concurrency limit of this client reached ({} in flight)", requests(limit));
+                (message, Some(429))
+            }
+        };
+        Fault { status, retry_after: Some(1), ..Fault::new(FaultKind::Overloaded, message) }
+    }
+}
+
+#[cfg(test)]
+#[path = "../../tests/unit/server_limits.rs"]
+mod tests;

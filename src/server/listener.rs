@@ -6,6 +6,7 @@
 
 use super::acceptor::Acceptor;
 use super::connection::{http_builder, serve_connection};
+use super::write_stall::WriteTimeout;
 use hyper_util::server::graceful::GracefulShutdown;
 use poem::IntoEndpoint;
 use std::future::Future;
@@ -26,6 +27,7 @@ const HEADER_TIMEOUT: Duration = Duration::from_secs(75);
 pub struct Listener {
     socket: TcpListener,
     addr: SocketAddr,
+    write_timeout: Arc<WriteTimeout>,
     pub(super) limits: ConnectionLimits,
 }
 
@@ -40,7 +42,12 @@ impl Listener {
         let socket = TcpListener::bind(addr).await?;
         let addr = socket.local_addr()?;
         let limits = ConnectionLimits { header_timeout: HEADER_TIMEOUT, max_connections: MAX_CONNECTIONS };
-        Ok(Listener { socket, addr, limits })
+        Ok(Listener { socket, addr, write_timeout: Arc::default(), limits })
+    }
+
+    /// Closes the connections of clients that stop reading. Without this they may wait for ever.
+    pub fn with_write_timeout(self, write_timeout: Arc<WriteTimeout>) -> Listener {
+        Listener { write_timeout, ..self }
     }
 
     /// The bound address, with the port that was selected.
@@ -56,7 +63,8 @@ impl Listener {
         E::Endpoint: 'static,
     {
         let endpoint = Arc::new(endpoint.into_endpoint());
-        let http = Arc::new(http_builder(self.limits.header_timeout));
+        let write_timeout = self.write_timeout.clone();
+        let http = Arc::new(http_builder(self.limits.header_timeout, write_timeout.clone()));
         let (local, header_timeout) = (self.addr, self.limits.header_timeout);
         let graceful = GracefulShutdown::new();
         let mut running = JoinSet::new();
@@ -76,6 +84,7 @@ impl Listener {
                         Arc::clone(&http),
                         graceful.watcher(),
                         header_timeout,
+                        Arc::clone(&write_timeout),
                     );
                     running.spawn(connection);
                 }

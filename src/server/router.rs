@@ -1,69 +1,102 @@
 //! Routes a request: to a turn, a static route, the API documentation, `/status` or `/metrics`.
 
 use super::api_docs::ApiDocs;
+use super::body::RequestBody;
 use super::keepalive::keepalive_interval;
-use super::limits::ConcurrencySlot;
+use super::limits::{ClientId, ConcurrencySlot, TurnSlots};
 use super::models::ModelCache;
-use super::{auth, body, origin, response, static_routes, status, turn_response};
+use super::write_stall::{ResponseWatch, WriteTimeout};
+use super::{auth, origin, response, static_routes, status, turn_response};
 use crate::domain::{Fault, FaultKind};
 use crate::mapping::config::dialect::DialectPlan;
 use crate::mapping::config::gateway::{GatewayPlan, Validation};
 use crate::mapping::config::route::RoutePlan;
 use crate::reload::{Generation, Reloader, Target};
-use crate::telemetry::Metrics;
+use crate::telemetry::{ClientTimeout, Metrics};
 use crate::upstream::ClientPool;
 use poem::http::HeaderName;
 use poem::{Endpoint, Request, Response};
+use std::num::NonZero;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
+use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use tokio::sync::Semaphore;
 
 /// The gateway as an endpoint: routes live in the generation, so that a reload can change them.
 pub struct Gateway {
     reloader: Arc<Reloader>,
-    /// Turns in flight, over all generations.
-    turns_in_flight: Arc<AtomicUsize>,
+    turn_slots: Arc<TurnSlots>,
     app_state: Arc<AppState>,
     api_docs: ApiDocs,
     started_at: i64,
 }
 
 /// State that outlives generations.
-#[derive(Default)]
 pub struct AppState {
     pub client_pool: ClientPool,
     pub metrics: Arc<Metrics>,
+    pub write_timeout: Arc<WriteTimeout>,
     models: ModelCache,
+    /// How many large requests may be read at the same time.
+    pub large_requests: Arc<Semaphore>,
+}
+
+impl Default for AppState {
+    fn default() -> AppState {
+        let metrics = Arc::<Metrics>::default();
+        let write_timeout = Arc::new(WriteTimeout::new(metrics.clone()));
+        let processors = thread::available_parallelism().map_or(1, NonZero::get);
+        AppState {
+            client_pool: ClientPool::default(),
+            metrics,
+            write_timeout,
+            models: ModelCache::default(),
+            large_requests: Arc::new(Semaphore::new(processors)),
+        }
+    }
 }
 
 /// The context of one turn.
 pub struct TurnContext<'c> {
     pub generation: &'c Arc<Generation>,
     pub dialect: Arc<DialectPlan>,
-    pub app_state: &'c AppState,
+    pub app_state: &'c Arc<AppState>,
     /// How long a stream may be silent before a keepalive is sent.
     pub keepalive: Option<Duration>,
     pub validation: Validation,
     pub id: &'c str,
+    /// Whether the client still reads.
+    pub response_watch: Option<ResponseWatch>,
+}
+
+/// A request after the checks that need only its headers.
+struct Admitted<'r> {
+    request: Request,
+    body: &'r mut RequestBody,
+    client: ClientId,
+    id: &'r str,
 }
 
 impl Gateway {
     pub fn new(reloader: Arc<Reloader>, app_state: Arc<AppState>) -> Gateway {
         let started_at = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs() as i64);
-        Gateway { reloader, turns_in_flight: Arc::default(), app_state, api_docs: ApiDocs::default(), started_at }
+        Gateway { reloader, turn_slots: Arc::default(), app_state, api_docs: ApiDocs::default(), started_at }
     }
 }
 
 impl Endpoint for Gateway {
     type Output = Response;
 
-    async fn call(&self, request: Request) -> poem::Result<Response> {
+    async fn call(&self, mut request: Request) -> poem::Result<Response> {
         let began = Instant::now();
         let id = uuid::Uuid::now_v7().simple().to_string();
         // Read once: this generation serves the whole request.
         let generation = self.reloader.current();
+        self.app_state.write_timeout.set(generation.plan.gateway.client_timeouts.write.0);
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-        let mut response = self.route(&generation, request, &id).await;
+        let mut body = RequestBody::take(&mut request);
+        let mut response = self.route(&generation, request, &mut body, &id).await;
+        body.finish(&mut response);
         let elapsed_ms = began.elapsed().as_millis() as u64;
         let names = &generation.plan.gateway.headers;
         let headers = [(Some(&names.request_id), id.clone()), (names.elapsed_ms.as_ref(), elapsed_ms.to_string())];
@@ -79,14 +112,20 @@ impl Endpoint for Gateway {
 }
 
 impl Gateway {
-    async fn route(&self, generation: &Arc<Generation>, request: Request, id: &str) -> Response {
+    async fn route(
+        &self,
+        generation: &Arc<Generation>,
+        request: Request,
+        body: &mut RequestBody,
+        id: &str,
+    ) -> Response {
         let gateway = &generation.plan.gateway;
         let targets = generation.paths.find(request.method().as_str(), request.uri()).await;
         let on_path = targets.iter().find_map(|target| match target {
             Target::Route(at) => gateway.routes.get(*at),
             Target::StaticRoute(_) | Target::Metrics | Target::Status | Target::ApiDocs => None,
         });
-        self.serve(generation, &targets, request, id).await.unwrap_or_else(|fault| {
+        self.serve(generation, &targets, request, body, id).await.unwrap_or_else(|fault| {
             // Errors of a path without a route have the format of the first route.
             let route = on_path.or(gateway.routes.first());
             let dialect = route.and_then(|route| route.variants.default_dialect());
@@ -104,16 +143,20 @@ impl Gateway {
         generation: &Arc<Generation>,
         targets: &[Target],
         request: Request,
+        body: &mut RequestBody,
         id: &str,
     ) -> Result<Response, Fault> {
         let gateway = &generation.plan.gateway;
-        self.check_access(gateway, targets, &request)?;
+        let client = self.check_access(gateway, targets, &request)?;
         let (method, path) = (request.method(), request.uri().path());
         let unknown_path = || Fault::new(FaultKind::UnknownPath, format!("unknown endpoint: {path}"));
         match targets.iter().find(|target| target.methods(gateway).contains(&method.as_str())) {
             None if targets.is_empty() => Err(unknown_path()),
             None => Err(Fault::new(FaultKind::WrongMethod, format!("{path} does not allow {method}"))),
-            Some(Target::Route(at)) => Ok(self.route_turn(generation, &gateway.routes[*at], request, id).await),
+            Some(Target::Route(at)) => {
+                let admitted = Admitted { request, body, client, id };
+                Ok(self.route_turn(generation, &gateway.routes[*at], admitted).await)
+            }
             Some(Target::StaticRoute(at)) => {
                 let static_route = &gateway.static_routes[*at];
                 let models = match static_route.prefix() {
@@ -129,28 +172,28 @@ impl Gateway {
     }
 
     /// The API documentation is public, and an unknown path has nothing to protect.
-    fn check_access(&self, gateway: &GatewayPlan, targets: &[Target], request: &Request) -> Result<(), Fault> {
+    fn check_access(&self, gateway: &GatewayPlan, targets: &[Target], request: &Request) -> Result<ClientId, Fault> {
         let keys = &self.app_state.client_pool.keys;
-        if targets.iter().any(|target| *target != Target::ApiDocs) {
-            auth::check(gateway, keys, request.headers())?;
-        }
+        let key = match targets.iter().any(|target| *target != Target::ApiDocs) {
+            true => auth::check(gateway, keys, request.headers())?,
+            false => None,
+        };
         if targets.iter().any(|target| matches!(target, Target::Metrics | Target::Status)) {
             let host = request.uri().authority().map(|a| a.as_str()).or_else(|| header(request, "host"));
             origin::check_host(gateway, keys, host)?;
         }
-        Ok(())
+        let address = request.remote_addr().as_socket_addr();
+        Ok(match (key, address) {
+            (Some(name), _) => ClientId::Key(name.to_owned()),
+            (None, Some(address)) => ClientId::of_address(address.ip()),
+            (None, None) => ClientId::Unknown,
+        })
     }
 
-    async fn route_turn(
-        &self,
-        generation: &Arc<Generation>,
-        route: &RoutePlan,
-        request: Request,
-        id: &str,
-    ) -> Response {
-        let response = match route.variants.select(|name| joined_header(&request, name)) {
+    async fn route_turn(&self, generation: &Arc<Generation>, route: &RoutePlan, admitted: Admitted<'_>) -> Response {
+        let response = match route.variants.select(|name| joined_header(&admitted.request, name)) {
             Some(Ok(variant)) => {
-                let turn = self.turn(generation, &variant.plan, route, request, id).await;
+                let turn = self.turn(generation, &variant.plan, route, admitted).await;
                 turn.unwrap_or_else(|fault| response::fault(Some(&variant.plan), &fault))
             }
             Some(Err(rejected)) => response::fault(Some(rejected.plan), &rejected.fault),
@@ -165,17 +208,27 @@ impl Gateway {
         generation: &Arc<Generation>,
         dialect: &Arc<DialectPlan>,
         route: &RoutePlan,
-        mut request: Request,
-        id: &str,
+        admitted: Admitted<'_>,
     ) -> Result<Response, Fault> {
         let gateway = &generation.plan.gateway;
+        let (app_state, metrics) = (&self.app_state, &self.app_state.metrics);
+        let Admitted { request, body, client, id } = admitted;
         let keepalive = keepalive_interval(&gateway.keepalive, &request);
-        let body = body::read(request.take_body(), gateway.limits.body_bytes.0).await?;
+        let body =
+            body.read(gateway.limits.body_bytes.0, gateway.client_timeouts.body.0).await.inspect_err(|fault| {
+                if fault.kind == FaultKind::Timeout {
+                    metrics.count_client_timeout(ClientTimeout::Body);
+                }
+            })?;
         // After the body was read: a client that sends it slowly must not keep others out.
-        let slot = ConcurrencySlot::acquire(&self.turns_in_flight, gateway.limits.streams.0, generation)?;
-        let (dialect, validation, app_state) = (dialect.clone(), route.validation, &*self.app_state);
-        let context = TurnContext { generation, dialect, app_state, keepalive, validation, id };
-        turn_response::respond(context, &body, slot).await
+        let slot = ConcurrencySlot::acquire(&self.turn_slots, gateway, client, generation).map_err(|reached| {
+            metrics.count_limit_reached(reached.name());
+            reached.fault()
+        })?;
+        let (dialect, validation) = (dialect.clone(), route.validation);
+        let response_watch = request.extensions().get::<ResponseWatch>().cloned();
+        let context = TurnContext { generation, dialect, app_state, keepalive, validation, id, response_watch };
+        turn_response::respond(context, body, slot).await
     }
 }
 

@@ -22,9 +22,12 @@ pub struct Metrics {
     conversion_duration: Family<Labels<1>, Histogram, fn() -> Histogram>,
     dropped_fields: Family<Labels<2>, Counter>,
     malformed_events: Family<Labels<1>, Counter>,
+    malformed_extras: Family<Labels<2>, Counter>,
     faults: Family<Labels<2>, Counter>,
     late_events: Counter,
     disconnects: Counter,
+    client_timeouts: Family<Labels<1>, Counter>,
+    limits_reached: Family<Labels<1>, Counter>,
     violations: Family<Labels<3>, Counter>,
     reloads: Family<Labels<1>, Counter>,
     rejected_config: Family<RejectedConfigLabels, Gauge>,
@@ -61,6 +64,25 @@ impl Direction {
     }
 }
 
+/// A time limit that a client exceeded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientTimeout {
+    /// It sent its body too slowly.
+    Body,
+    /// It stopped reading.
+    Write,
+}
+
+impl ClientTimeout {
+    /// Its key in `timeouts:`.
+    fn name(self) -> &'static str {
+        match self {
+            ClientTimeout::Body => "body",
+            ClientTimeout::Write => "write",
+        }
+    }
+}
+
 /// From 5 ms to two minutes.
 fn duration_histogram() -> Histogram {
     Histogram::new(exponential_buckets(0.005, 2.5, 12))
@@ -75,11 +97,22 @@ impl Default for Metrics {
             turns_in_flight: add(all, "turns_in_flight", "Turns in flight"),
             faults: add(all, "turn_faults", "Turns that failed or were truncated, by backend and kind of fault"),
             disconnects: add(all, "client_disconnects", "Clients that disconnected before their turn was complete"),
+            client_timeouts: add(
+                all,
+                "client_timeouts",
+                "Clients that sent their body too slowly or stopped reading, by the timeout that they exceeded",
+            ),
+            limits_reached: add(all, "limits_reached", "Requests rejected by a limit on turns in flight, by limit"),
             violations: add(all, "frame_violations", "Frames and bodies that violated their schema or their order"),
             malformed_events: add(
                 all,
                 "upstream_malformed_events",
                 "Upstream events that could not be parsed and were skipped",
+            ),
+            malformed_extras: add(
+                all,
+                "upstream_malformed_extras",
+                "Upstream events with a malformed extra that was dropped, by backend and kind",
             ),
             late_events: add(all, "upstream_late_events", "Upstream events that arrived after the end of their turn"),
             conversions: add(
@@ -149,6 +182,12 @@ impl Metrics {
         self.malformed_events.get_or_create(&[("backend", backend.to_owned())]).inc();
     }
 
+    /// Returns how many of this kind were counted before.
+    pub fn count_malformed_extra(&self, backend: &str, kind: &str) -> u64 {
+        let labels = [("backend", backend.to_owned()), ("kind", kind.to_owned())];
+        self.malformed_extras.get_or_create(&labels).inc()
+    }
+
     pub fn count_fault(&self, backend: &str, kind: &str) {
         self.faults.get_or_create(&[("backend", backend.to_owned()), ("kind", kind.to_owned())]).inc();
     }
@@ -160,6 +199,14 @@ impl Metrics {
 
     pub fn count_disconnect(&self) {
         self.disconnects.inc();
+    }
+
+    pub fn count_client_timeout(&self, timeout: ClientTimeout) {
+        self.client_timeouts.get_or_create(&[("timeout", timeout.name().to_owned())]).inc();
+    }
+
+    pub fn count_limit_reached(&self, limit: &str) {
+        self.limits_reached.get_or_create(&[("limit", limit.to_owned())]).inc();
     }
 
     pub fn count_late_events(&self, events: u64) {

@@ -4,7 +4,7 @@ mod log_queue;
 mod metrics;
 
 pub use log_queue::LogQueue;
-pub use metrics::{Direction, Metrics, RejectedConfigLabels};
+pub use metrics::{ClientTimeout, Direction, Metrics, RejectedConfigLabels};
 
 use std::io::IsTerminal;
 use tracing_subscriber::EnvFilter;

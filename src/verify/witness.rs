@@ -5,8 +5,8 @@ use super::runner;
 use super::violation::locate_mismatch;
 use crate::diagnostics::{Code, Diagnostic, Sources, Span};
 use crate::domain::{
-    Annotation, AnnotationKind, CallKind, Delta, Event, Fault, FaultKind, Finish, Merge, ReasoningKind, StreamEnd,
-    Tree, TurnRequest, Usage, WorkBudget,
+    Annotation, AnnotationKind, CallKind, Delta, Event, Fault, FaultKind, Finish, Logprobs, Merge, ReasoningKind,
+    StreamEnd, Tree, TurnRequest, Usage, WorkBudget,
 };
 use crate::engine::encode;
 use crate::engine::pipeline::{
@@ -327,7 +327,7 @@ fn logprobs() -> Event {
         ])
     };
     let value = Tree::from(vec![token(Tree::from(vec![token(Tree::Null)]))]);
-    Event::Logprobs { choice: 0, item: None, value }
+    Event::Logprobs { choice: 0, item: None, logprobs: Logprobs::read(value) }
 }
 
 fn tool_call(id: &str, kind: CallKind, arguments: &str) -> Event {

@@ -5,15 +5,20 @@
 mod chat;
 mod completions;
 mod events;
+mod full_requests;
 mod loader;
+mod mutated_requests;
+mod mutations;
 mod responses;
 mod turn_model;
 
 use events::Output;
+use mutated_requests::Outcomes;
+use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use reframe::testing::diagnostics::render_all;
-use reframe::testing::domain::{Delta, Event, FaultKind, Moment, MomentKind, Policies, WorkBudget};
+use reframe::testing::domain::{Delta, Event, FaultKind, Moment, MomentKind, Policies, Tree, WorkBudget};
 use reframe::testing::mapping::{Overrides, SourceFile, load_within};
 use reframe::testing::reload::{Base, Layers, Supervisor, embedded, read_set};
 use reframe::testing::turn::{Ids, Turn};
@@ -22,8 +27,13 @@ use std::cell::Cell;
 use std::path::Path;
 use std::sync::Arc;
 
-fn cases() -> u32 {
+pub fn cases() -> u32 {
     std::env::var("LAWS_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(400)
+}
+
+/// Valid requests of every dialect.
+pub fn requests() -> impl Iterator<Item = Tree> {
+    full_requests::SEEDS.iter().map(|(_, body)| body.clone())
 }
 
 /// Checks a law with random values. The check returns how much of the value it compared; nothing was compared if the law
@@ -115,6 +125,69 @@ fn serial_items_never_overlap_and_dropped_reasoning_has_no_moments() {
     holds((events::script(), turn_model::conditions()), |(script, conditions)| {
         turn_model::assert_policies_apply(&turn_model::PlayedTurn::of(&script, &conditions), &conditions)
     });
+}
+
+/// Whatever a client sends is answered, or rejected with the member at fault: never an error of the gateway.
+#[test]
+fn no_request_of_a_client_breaks_the_gateway() {
+    let (rejected, answered) = (Cell::new(0), Cell::new(0));
+    holds(vec(mutated_requests::mutated_request(), 4), |mutants| {
+        let outcomes = mutants.iter().map(|(dialect, body)| mutated_requests::assert_never_our_fault(dialect, body));
+        let outcomes = outcomes.reduce(|all, one| all + one).unwrap_or_default();
+        rejected.set(rejected.get() + outcomes.rejected);
+        answered.set(answered.get() + outcomes.answered);
+        outcomes.rejected + outcomes.answered
+    });
+    println!("{} rejected, {} answered", rejected.get(), answered.get());
+    assert!(rejected.get() > 0 && answered.get() > 0);
+}
+
+/// Otherwise all mutants of it would be rejected, which proves little.
+#[test]
+fn the_full_requests_are_answered() {
+    for (dialect, body) in &full_requests::SEEDS[..3] {
+        let outcomes = mutated_requests::assert_never_our_fault(dialect, body);
+        assert!(
+            outcomes.answered >= 4,
+            "{dialect}: {} of {}",
+            outcomes.answered,
+            outcomes.answered + outcomes.rejected
+        );
+    }
+}
+
+/// A member that may be absent may be null. Free-form objects keep their nulls, and metadata has only texts.
+#[test]
+fn null_is_the_same_as_absent() {
+    let mut compared = 0;
+    for (dialect, body) in full_requests::SEEDS.iter() {
+        for (path, removed, null) in mutations::members_removed_and_null(body) {
+            if path.starts_with("metadata.") || mutated_requests::is_accepted(dialect, &removed).is_err() {
+                continue;
+            }
+            compared += 1;
+            assert_eq!(mutated_requests::is_accepted(dialect, &null), Ok(()), "{dialect}: {path} in {body}");
+        }
+    }
+    println!("{compared} members compared");
+    assert!(compared > 500, "only {compared}");
+}
+
+/// The response repeats settings of the request: members that nobody knows do not break it, and what it cannot repeat
+/// is rejected.
+#[test]
+fn what_a_client_sent_is_repeated_or_rejected() {
+    let outcomes = |member: &str| {
+        let body = Tree::parse(format!(r#"{{ "model": "m", "input": "hi", {member} }}"#).as_bytes()).unwrap();
+        let Outcomes { rejected, answered } = mutated_requests::assert_never_our_fault("responses", &body);
+        (rejected > 0, answered > 0)
+    };
+    let (repeated, rejected) = ((false, true), (true, false));
+    assert_eq!(outcomes(r#""text": { "format": { "type": "text", "extra": 1 } }"#), repeated);
+    assert_eq!(outcomes(r#""tool_choice": { "type": "web_search_preview", "extra": 1 }"#), repeated);
+    assert_eq!(outcomes(r#""tool_choice": { "type": "" }"#), rejected);
+    assert_eq!(outcomes(r#""tool_choice": { "type": "mcp" }"#), rejected);
+    assert_eq!(outcomes(r#""tool_choice": { "type": "allowed_tools", "mode": "x", "tools": [] }"#), rejected);
 }
 
 #[test]

@@ -7,6 +7,7 @@
 mod backpressure;
 mod client_disconnects;
 mod keepalive;
+mod slow_clients;
 mod stream_start;
 mod timeouts;
 
@@ -17,18 +18,18 @@ use crate::support::{
 use std::time::Duration;
 
 /// A layer with an edited gateway.yaml.
-struct GatewayConfig {
+pub struct GatewayConfig {
     gateway: String,
     dir: TestDir,
 }
 
-fn gateway_config() -> GatewayConfig {
+pub fn gateway_config() -> GatewayConfig {
     GatewayConfig { gateway: repo("mappings/gateway.yaml"), dir: TestDir::empty() }
 }
 
 impl GatewayConfig {
     /// `edit("first_event: 300s", "first_event: 400ms")`
-    fn edit(self, old: &str, new: &str) -> GatewayConfig {
+    pub fn edit(self, old: &str, new: &str) -> GatewayConfig {
         GatewayConfig { gateway: edited(&self.gateway, old, new), ..self }
     }
 
@@ -36,11 +37,11 @@ impl GatewayConfig {
         self.edit("every: 15s", &format!("every: {}ms", time.as_millis()))
     }
 
-    fn first_event(self, time: Duration) -> GatewayConfig {
+    pub fn first_event(self, time: Duration) -> GatewayConfig {
         self.edit("first_event: 300s", &format!("first_event: {}ms", time.as_millis()))
     }
 
-    fn idle(self, time: Duration) -> GatewayConfig {
+    pub fn idle(self, time: Duration) -> GatewayConfig {
         self.edit("idle: 300s", &format!("idle: {}ms", time.as_millis()))
     }
 
@@ -55,7 +56,7 @@ impl GatewayConfig {
         self
     }
 
-    fn start(self, kind: &str, profile: &str) -> TestGateway {
+    pub fn start(self, kind: &str, profile: &str) -> TestGateway {
         self.dir.write("layer/gateway.yaml", &self.gateway);
         TestGateway::start(kind, profile, self.dir)
     }

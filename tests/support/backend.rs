@@ -97,6 +97,10 @@ impl MockBackend {
         self.state.record().requests.clone()
     }
 
+    pub fn request_count(&self) -> usize {
+        self.state.record().requests.len()
+    }
+
     /// The number of connections opened so far.
     pub fn connections(&self) -> usize {
         self.state.record().sockets.len()

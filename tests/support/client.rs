@@ -14,10 +14,10 @@ pub struct Client {
 
 #[derive(Clone, Debug)]
 pub struct Request {
-    method: String,
-    path: String,
-    headers: Vec<(String, String)>,
-    body: Vec<u8>,
+    pub method: String,
+    pub path: String,
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
 }
 
 /// Builder of a chat request: `chat("Hello!").streamed().with("n", 2)`.
@@ -124,6 +124,19 @@ impl Request {
     pub fn post(body: impl Into<Vec<u8>>) -> Request {
         Request { body: body.into(), ..Request::new("POST", "/v1/chat/completions") }
     }
+
+    /// The request as it is sent over HTTP/1.1.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut head = format!("{} {} HTTP/1.1\r\n", self.method, self.path);
+        if !self.headers.iter().any(|(name, _)| name == "host") {
+            head.push_str("host: localhost\r\n");
+        }
+        for (name, value) in &self.headers {
+            head += &format!("{name}: {value}\r\n");
+        }
+        head += &format!("content-length: {}\r\n\r\n", self.body.len());
+        [head.as_bytes(), &self.body].concat()
+    }
 }
 
 impl Client {
@@ -135,6 +148,10 @@ impl Client {
         socket.set_nodelay(true).unwrap();
         socket.set_read_timeout(Some(TIMEOUT)).unwrap();
         Client { socket: BufReader::new(socket) }
+    }
+
+    pub fn into_inner(self) -> impl Read {
+        self.socket
     }
 
     pub fn fetch(&mut self, request: impl Into<Request>) -> Reply {
@@ -161,16 +178,7 @@ impl Client {
     }
 
     pub fn send(&mut self, request: &Request) {
-        let mut bytes = format!("{} {} HTTP/1.1\r\n", request.method, request.path);
-        if !request.headers.iter().any(|(name, _)| name == "host") {
-            bytes.push_str("host: localhost\r\n");
-        }
-        for (name, value) in &request.headers {
-            bytes += &format!("{name}: {value}\r\n");
-        }
-        let mut bytes = format!("{bytes}content-length: {}\r\n\r\n", request.body.len()).into_bytes();
-        bytes.extend_from_slice(&request.body);
-        self.send_bytes(&bytes);
+        self.send_bytes(&request.to_bytes());
     }
 
     pub fn send_bytes(&mut self, bytes: &[u8]) {
@@ -186,7 +194,7 @@ impl Client {
         Reply { head, chunks }
     }
 
-    fn head(&mut self) -> ResponseHead {
+    pub fn head(&mut self) -> ResponseHead {
         let status = self.line();
         let status = status.strip_prefix("HTTP/1.1 ").and_then(|rest| rest.get(..3)).unwrap_or_else(|| {
             panic!("not the first line of a reply: {status:?}");
@@ -220,7 +228,7 @@ impl Client {
         BodyChunk { at: Instant::now(), bytes }
     }
 
-    fn line(&mut self) -> String {
+    pub fn line(&mut self) -> String {
         let mut line = String::new();
         self.socket.read_line(&mut line).unwrap();
         line.strip_suffix("\r\n").unwrap_or_else(|| panic!("the connection was closed after {line:?}")).to_owned()

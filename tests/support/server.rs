@@ -63,7 +63,9 @@ pub fn serve_with(dir: TestDir) -> Server {
 
 impl Launch {
     pub fn new() -> Launch {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_reframe"));
+        // `./test soak` tests the release binary.
+        let binary = std::env::var_os("REFRAME_BINARY").unwrap_or_else(|| env!("CARGO_BIN_EXE_reframe").into());
+        let mut command = Command::new(binary);
         let home = TestDir::empty();
         command.current_dir(home.path("")).stdin(Stdio::null());
         for name in ["PORT", "REFRAME_LOG", "REFRAME_API_KEY", "REFRAME_BACKEND_KEY", "REFRAME_ADMIN_TOKEN"] {

@@ -115,6 +115,8 @@ pub struct RequestFieldsRead {
     all_members: bool,
     /// `request.raw.NAME.INNER`
     nested: Vec<(String, String)>,
+    /// `request.tool_choice.unknown`, `request.format.unknown`: the field.
+    unknown: Vec<String>,
     /// Fields of list elements, by their last name: `detail` for `p.detail`.
     element_fields: Vec<String>,
 }
@@ -141,6 +143,11 @@ impl RequestFieldsRead {
         self.member(member) || self.nested.iter().any(|(m, n)| m == member && n == name)
     }
 
+    /// Whether a tool choice or format that the client's dialect does not define is read as the client sent it.
+    pub fn unknown(&self, field: &str) -> bool {
+        self.unknown.iter().any(|f| f == field)
+    }
+
     pub fn element_field(&self, name: &str) -> bool {
         self.element_fields.iter().any(|l| l == name)
     }
@@ -165,6 +172,7 @@ impl RequestFieldsRead {
             (Some("raw"), Some(member), Some(name)) => self.nested.push((member.to_owned(), name.to_owned())),
             (Some("extra" | "raw"), Some(member), _) => self.members.push(member.to_owned()),
             (Some("extra" | "raw"), None, _) | (None, ..) => self.all_members = true,
+            (Some(field), Some("unknown"), _) => self.unknown.push(field.to_owned()),
             (Some(scalar), ..) => self.scalars.push(scalar.to_owned()),
         }
     }

@@ -9,7 +9,7 @@ use super::route::{RouteEntry, RoutePlan, UserAgentEntry, UserAgentRule};
 use super::script::ScriptPlan;
 use super::secret::SecretSource;
 use super::static_routes::{StaticRoute, StaticRouteEntry};
-use super::timeouts::{Keepalive, Timeouts};
+use super::timeouts::{ClientTimeouts, GatewayTimeouts, Keepalive, Timeouts};
 use crate::diagnostics::{Code, Diagnostic, Span};
 use crate::domain::named_enum;
 use crate::mapping::grammar::collections::{Elements, Entries, List, Map, NonEmptyList};
@@ -38,6 +38,7 @@ pub struct GatewayPlan {
     pub keepalive: Keepalive,
     /// Defaults for backends without their own.
     pub timeouts: Timeouts,
+    pub client_timeouts: ClientTimeouts,
     /// The API keys that clients may use.
     pub api_keys: Vec<ClientKey>,
     pub auth: Auth,
@@ -96,6 +97,14 @@ pub struct Backend {
 }
 
 impl GatewayPlan {
+    /// How many turns of one client may be in flight. By default a client cannot take every slot if several
+    /// clients can be distinguished. With a single key, or without one, everybody behind a proxy would share the limit.
+    pub fn streams_per_client(&self) -> usize {
+        let streams = self.limits.streams.0;
+        let default = if self.api_keys.len() > 1 { streams.div_ceil(2) } else { streams };
+        self.limits.streams_per_client.map_or(default, |limit| limit.0)
+    }
+
     /// Path of the status endpoint. With `auth: none` there is no default path: the status would expose the file names
     /// of the set to every client.
     pub fn status_path(&self) -> Option<&str> {
@@ -145,8 +154,8 @@ section! {
         static_routes: List<StaticRouteEntry<'n>> = List::default(),
         /// Limits on sizes and concurrency.
         limits: Limits = Limits::default(),
-        /// Time limits. Exceeding one is a fault of the kind `timeout`.
-        timeouts: Timeouts = Timeouts::DEFAULT,
+        /// Time limits. Exceeding one of a backend is a fault of the kind `timeout`.
+        timeouts: GatewayTimeouts = GatewayTimeouts::DEFAULT,
         /// SSE comments in silent streams.
         keepalive: Keepalive = Keepalive::default(),
         /// The API keys that clients may send as `Authorization: Bearer KEY`. A key from an unset variable is ignored;
@@ -181,12 +190,24 @@ section! {
     pub struct Limits: Default {
         /// The size of a request body.
         body_bytes: Bytes = Bytes(16 << 20),
+        /// The number of JSON values in a request body, at most a million; more are rejected with 413. Many small values
+        /// take much more memory than their text.
+        request_values: PositiveCount = PositiveCount(250_000),
+        /// The number of messages, content parts, tool calls, results and tools in a request; more are rejected with
+        /// 400.
+        request_items: PositiveCount = PositiveCount(50_000),
         /// The number of turns in flight, streamed or not; more are rejected with 503.
         streams: PositiveCount = PositiveCount(2000),
+        /// The number of turns in flight of one client: of one API key, or of one address if clients send no key. More
+        /// are rejected with 429. Default: half of `streams` if there are several `api_keys`, else `streams`.
+        streams_per_client: Option<PositiveCount>,
         /// The size of one event of a backend.
         event_bytes: Bytes = Bytes(16 << 20),
         /// The size of a backend's response that becomes one JSON body.
         answer_bytes: Bytes = Bytes(16 << 20),
+        /// The memory of what a turn keeps of a backend's response: text, arguments, reasoning, citations,
+        /// log-probabilities. A turn that needs more fails.
+        turn_bytes: Bytes = Bytes(64 << 20),
     }
 }
 
@@ -222,7 +243,7 @@ pub fn parse(node: &Node, known: &KnownNames, cx: LoadContext) -> Option<Gateway
 }
 
 fn compile(gateway: Gateway, node: &Node, known: &KnownNames, cx: LoadContext) -> Option<GatewayPlan> {
-    let timeouts = gateway.timeouts.or(Timeouts::DEFAULT);
+    let timeouts = gateway.timeouts.backend.or(Timeouts::DEFAULT);
     let mut plan = GatewayPlan {
         listen: gateway.listen.map(|address| address.0),
         validation: gateway.validation.0,
@@ -248,6 +269,7 @@ fn compile(gateway: Gateway, node: &Node, known: &KnownNames, cx: LoadContext) -
         headers: gateway.headers,
         docs: gateway.docs.0,
         timeouts,
+        client_timeouts: gateway.timeouts.client,
     };
     let named: Vec<&str> = gateway.backends.iter().map(|e| e.key.as_str()).collect();
     for entry in gateway.models.0 {

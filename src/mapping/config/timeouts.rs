@@ -1,12 +1,57 @@
 //! `timeouts:` and `keepalive:` of gateway.yaml.
 
+use crate::domain::named_enum;
 use crate::mapping::grammar::collections::List;
-use crate::mapping::grammar::notation::{Line, LowerCase, TimeLimit};
+use crate::mapping::grammar::notation::{Line, LowerCase, NameOf, TimeLimit};
 use crate::mapping::grammar::section;
 use std::time::Duration;
 
+named_enum! {
+    /// Whether SSE comments of a backend count as a sign of life.
+    pub enum Comments {
+        Ignore = "ignore",
+        Count = "count",
+    }
+}
+
 section! {
     /// Time limits.
+    #[derive(Copy)]
+    #[subject = "`timeouts:`"]
+    pub struct GatewayTimeouts {
+        ..client: ClientTimeouts,
+        ..backend: Timeouts,
+    }
+}
+
+impl GatewayTimeouts {
+    pub const DEFAULT: GatewayTimeouts =
+        GatewayTimeouts { client: ClientTimeouts::DEFAULT, backend: Timeouts::DEFAULT };
+}
+
+section! {
+    /// Time limits for clients.
+    #[derive(Copy)]
+    #[subject = "`timeouts:`"]
+    pub struct ClientTimeouts {
+        /// The time that a client may send nothing of its request body. A body may take this long, and one second more
+        /// for every 8 KiB of it. Exceeding it is a 408.
+        body: TimeLimit = ClientTimeouts::DEFAULT.body,
+        /// The time that a client may accept no byte of its response. Then its connection is closed, or its stream over
+        /// HTTP/2.
+        write: TimeLimit = ClientTimeouts::DEFAULT.write,
+    }
+}
+
+impl ClientTimeouts {
+    pub const DEFAULT: ClientTimeouts = ClientTimeouts {
+        body: TimeLimit(Some(Duration::from_secs(30))),
+        write: TimeLimit(Some(Duration::from_secs(60))),
+    };
+}
+
+section! {
+    /// Time limits for a backend.
     #[derive(Copy, PartialEq, Eq)]
     #[subject = "`timeouts:`"]
     pub struct Timeouts {
@@ -16,9 +61,13 @@ section! {
         /// The time until the turn begins.
         #[extend("default" = Timeouts::DEFAULT.first_event.map(|t| t.to_string()))]
         first_event: Option<TimeLimit>,
-        /// The time between two chunks of the backend's response.
+        /// The time between two chunks of data of the backend's response, once it has begun.
         #[extend("default" = Timeouts::DEFAULT.idle.map(|t| t.to_string()))]
         idle: Option<TimeLimit>,
+        /// Whether SSE comments of the backend count as a sign of life for `idle`: `ignore`, only data does; `count`,
+        /// comments do too, until the finish. They never extend `first_event`.
+        #[extend("default" = Timeouts::DEFAULT.comments.map(|comments| comments.0.name()))]
+        comments: Option<NameOf<Comments>>,
         /// A whole JSON response.
         #[extend("default" = Timeouts::DEFAULT.overall.map(|t| t.to_string()))]
         overall: Option<TimeLimit>,
@@ -33,6 +82,7 @@ impl Timeouts {
         connect: TimeLimit::seconds(10),
         first_event: TimeLimit::seconds(300),
         idle: TimeLimit::seconds(300),
+        comments: Some(NameOf(Comments::Ignore)),
         overall: TimeLimit::seconds(600),
         stream: Some(TimeLimit(None)),
     };
@@ -43,6 +93,7 @@ impl Timeouts {
             connect: self.connect.or(others.connect),
             first_event: self.first_event.or(others.first_event),
             idle: self.idle.or(others.idle),
+            comments: self.comments.or(others.comments),
             overall: self.overall.or(others.overall),
             stream: self.stream.or(others.stream),
         }

@@ -306,10 +306,11 @@ macro_rules! section {
             }
 
             fn required() -> Vec<&'static str> {
-                let keys = [$((section!(@key $field $($key)?), section!(@required $ty $(, $default)?))),*];
+                let keys: &[(&'static str, bool)] =
+                    &[$((section!(@key $field $($key)?), section!(@required $ty $(, $default)?))),*];
                 #[allow(unused_mut, reason = "only some sections contain others")]
                 let mut required: Vec<&'static str> =
-                    keys.into_iter().filter_map(|(key, required)| required.then_some(key)).collect();
+                    keys.iter().filter_map(|(key, required)| required.then_some(*key)).collect();
                 $(required.extend(<$flat_ty as $crate::mapping::grammar::Section>::required());)*
                 required
             }

@@ -16,6 +16,7 @@ pub mod selector;
 mod selector_limits;
 pub mod skeleton;
 pub mod skeleton_compiler;
+pub mod state_read;
 pub mod table;
 pub mod template;
 pub mod variables_read;

@@ -74,7 +74,7 @@ impl MemberIndex {
     fn new(rules: &[Rule], positions: &[usize]) -> MemberIndex {
         let mut index = MemberIndex::default();
         for &position in positions {
-            // A text tells rules apart better than the presence of a member.
+            // A text separates rules better than the presence of a member.
             let conditions = &rules[position].conditions;
             let indexed = |condition: &&Condition| requires_member(condition);
             let best = conditions.iter().filter(indexed).max_by_key(|condition| texts(condition).is_some());

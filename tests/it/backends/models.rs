@@ -40,7 +40,7 @@ fn the_models_are_those_of_the_backend() {
         // The list is cached for a while.
         fixture.set_response(MockResponse::new(500));
         assert_eq!(list_models(&fixture.server), ["large", "small/2:b"]);
-        assert_eq!(fixture.backend.requests().len(), 1);
+        assert_eq!(fixture.backend.request_count(), 1);
     }
 }
 

@@ -136,7 +136,7 @@ fn two_hundred_slow_streams_run_concurrently() {
 }
 
 /// A client with a small receive buffer, so that the sender is blocked soon.
-fn narrow_client(gateway: &TestGateway) -> Client {
+pub fn narrow_client(gateway: &TestGateway) -> Client {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
     socket.set_recv_buffer_size(256 * 1024).unwrap();
     socket.connect(&gateway.server.addr().into()).unwrap();

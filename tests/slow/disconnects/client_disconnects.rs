@@ -17,7 +17,7 @@ fn assert_backend_disconnected(gateway: &TestGateway, n: usize, closed: Instant,
 }
 
 fn wait_for_request(gateway: &TestGateway, n: usize) {
-    eventually("the backend receives the request", || (gateway.backend.requests().len() == n + 1).then_some(()));
+    eventually("the backend receives the request", || (gateway.backend.request_count() == n + 1).then_some(()));
 }
 
 #[test]

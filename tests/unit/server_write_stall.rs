@@ -1,0 +1,72 @@
+//! Unit tests of `server::write_stall`. Time is simulated.
+
+use super::*;
+use std::future::pending;
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+fn timeout(limit: Option<Duration>) -> WriteTimeout {
+    let timeout = WriteTimeout::default();
+    timeout.set(limit);
+    timeout
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_that_waits_for_too_long_expires_exactly_then() {
+    let (watch, timeout, began) = (StallWatch::start(), timeout(Some(LIMIT)), Instant::now());
+    let waits = Arc::clone(&watch);
+    tokio::spawn(async move {
+        sleep(Duration::from_secs(40)).await;
+        waits.wait();
+        sleep(Duration::from_secs(59)).await;
+        waits.progress();
+        sleep(Duration::from_secs(1)).await;
+        waits.wait();
+        sleep(Duration::from_secs(30)).await;
+        // The clock goes on.
+        waits.wait();
+    });
+    assert!(watch.guard(pending::<()>(), &timeout).await.is_err());
+    assert_eq!(began.elapsed().as_secs(), 40 + 59 + 1 + 60);
+    assert!(watch.has_expired());
+    assert!(timeout.metrics.encode().contains("reframe_client_timeouts_total{timeout=\"write\"} 1"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn silence_is_no_stall_and_without_a_limit_nothing_expires() {
+    for (limit, waits) in [(Some(LIMIT), false), (None, true)] {
+        let watch = StallWatch::start();
+        if waits {
+            watch.wait();
+        }
+        let timeout = timeout(limit);
+        let silence = sleep(Duration::from_secs(3600));
+        assert!(watch.guard(silence, &timeout).await.is_ok());
+        assert!(!watch.has_expired());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_limit_that_is_set_later_applies() {
+    let (watch, timeout, began) = (StallWatch::start(), Arc::new(timeout(None)), Instant::now());
+    watch.wait();
+    let later = Arc::clone(&timeout);
+    tokio::spawn(async move {
+        sleep(Duration::from_secs(90)).await;
+        later.set(Some(LIMIT));
+    });
+    assert!(watch.guard(pending::<()>(), &timeout).await.is_err());
+    assert_eq!(began.elapsed().as_secs(), 120);
+}
+
+#[tokio::test]
+async fn the_watch_of_a_stream_is_found_by_its_request() {
+    let (connection, stream) = (StallWatch::start(), StallWatch::start());
+    let of_request = async { ResponseWatch::of_request(Arc::clone(&connection)) };
+    let http2 = STREAM_WATCH.scope(Arc::clone(&stream), of_request).await;
+    let http1 = ResponseWatch::of_request(Arc::clone(&connection));
+    stream.expired.store(true, Ordering::Relaxed);
+    assert_eq!((http1.has_expired(), http2.has_expired()), (false, true));
+    connection.expired.store(true, Ordering::Relaxed);
+    assert!(http1.has_expired());
+}
