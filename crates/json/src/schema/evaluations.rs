@@ -187,7 +187,7 @@ impl Search<'_> {
         }
         let mut alternatives = vec![own];
         for (inner, times) in &schema.same {
-            alternatives = combined(&alternatives, &*self.alternatives(part, *inner, known)?, *times);
+            alternatives = combined(&alternatives, &self.alternatives(part, *inner, known)?, *times);
         }
         let mut branches = Vec::new();
         for branch in &schema.branches {
