@@ -1,5 +1,7 @@
 //! What the integration tests and benches use of the library, by module. Not a public API: it changes without notice.
 
+pub mod fuzz;
+
 pub mod capture {
     pub use crate::capture::{ValidationReport, fit, read, validate};
 }
@@ -15,7 +17,7 @@ pub mod domain {
     pub use crate::domain::{
         Annotation, AnnotationKind, CallKind, Delta, Event, Fault, FaultKind, Finish, Frame, FrameBody, Merge, Moment,
         MomentKind, Policies, ReasoningKind, RoleNames, Scope, StreamEnd, StreamFormat, ToolAliases, Tree, TurnRequest,
-        Usage,
+        Usage, WorkBudget,
     };
     pub mod emit {
         pub use crate::domain::emit::{
@@ -36,15 +38,21 @@ pub mod engine {
     pub mod pipeline {
         pub use crate::engine::pipeline::{Observer, Pipeline, RenderMode, ResponseMode, TraceEvent, TurnSpec};
     }
+    pub mod emission_budget {
+        pub use crate::engine::emission_budget::{Cancelled, EmissionBudget};
+    }
     pub mod request {
-        pub use crate::engine::request::{read, read_tree};
+        pub use crate::engine::request::{RequestLimits, read, read_tree, read_within};
+    }
+    pub mod script_step {
+        pub use crate::engine::script_step::select_transcript;
     }
     pub mod sse {
         pub use crate::engine::sse::write;
     }
 }
 pub mod mapping {
-    pub use crate::mapping::{Overrides, Plan, SourceFile, load, load_with};
+    pub use crate::mapping::{Overrides, Plan, SourceFile, load, load_with, load_within};
     pub mod config {
         pub mod backend {
             pub use crate::mapping::config::backend::{Framing, Transport, Unmatched};
@@ -88,6 +96,7 @@ pub mod order {
     }
 }
 pub mod reload {
+    pub use crate::reload::supervisor::Supervisor;
     pub use crate::reload::{Base, Layers, read_set};
     pub mod embedded {
         pub use crate::reload::embedded::files;
@@ -111,5 +120,5 @@ pub mod upstream {
     }
 }
 pub mod verify {
-    pub use crate::verify::{TestSuite, run, suites, verify};
+    pub use crate::verify::{TestSuite, run, suites, verify, verify_within};
 }

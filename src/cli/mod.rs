@@ -9,7 +9,8 @@ mod test;
 mod validate;
 
 use crate::diagnostics::render_all;
-use crate::mapping::{Overrides, Plan, load_with};
+use crate::mapping::{Overrides, Plan, SourceFile, WorkBudget, load_within};
+use crate::reload::supervisor::Supervisor;
 use crate::reload::{Base, Layers, read_set};
 use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::fmt::Display;
@@ -118,7 +119,9 @@ fn layers(mappings: Option<PathBuf>, add: Vec<PathBuf>) -> Result<Layers, String
 /// Loads a set to run something with it; the error has all diagnostics.
 fn load_plan(layers: &Layers, overrides: &Overrides) -> Result<Plan, String> {
     let files = read_set(layers).map_err(|error| error.render(use_colour()))?;
-    let loaded = load_with(&files, None, overrides);
+    let overrides = overrides.clone();
+    let load = move |files: &[SourceFile], budget: &WorkBudget| load_within(files, None, &overrides, budget);
+    let loaded = Supervisor::default().run(&files.into(), load).map_err(|error| error.render(use_colour()))?;
     loaded.plan.ok_or_else(|| render_all(&loaded.diagnostics, &loaded.sources, use_colour()))
 }
 

@@ -82,6 +82,7 @@ codes! {
     OpenSchema = "RF131", Warning, Compile, "an output schema with an object that allows undeclared members";
     InlineSecret = "RF132", Error, Compile, "a secret that is written into a mapping";
     TooManyVariants = "RF133", Error, Compile, "a route with too many variants";
+    TooMuchWork = "RF134", Error, Compile, "a set whose load does not come to an end";
     FailedTest = "RF140", Error, Test, "a test that fails";
     TranscriptFailed = "RF141", Error, Replay, "a transcript that violates a schema or an order of a route";
     UnsatisfiableFrame = "RF142", Error, Verify, "a frame, body or error that no values can make satisfy its schema";

@@ -21,6 +21,8 @@ pub use span::{FileId, Source, Sources, Span};
 pub use suggest::{count_noun, describe_known, did_you_mean, likely_typo, or_list};
 
 use std::cell::RefCell;
+use std::collections::HashSet;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
@@ -85,7 +87,15 @@ pub struct Findings {
     /// Reported only if there is no other error: see [`suppress`](Findings::suppress).
     suppressed: RefCell<Vec<Diagnostic>>,
     suppressed_codes: RefCell<Vec<Code>>,
+    /// Hashes of what was added, to find duplicates among thousands.
+    known: RefCell<HashSet<u64, BuildHasherDefault<DefaultHasher>>>,
+    /// How many were added of each severity.
+    counts: RefCell<[usize; 3]>,
 }
+
+/// Limit for the diagnostics of a load, for each severity: nobody reads more, and a set that is wrong everywhere must
+/// not exhaust the memory.
+const MAX_OF_SEVERITY: usize = 10_000;
 
 impl Findings {
     /// Drops duplicates: a dialect is compiled once per profile and a fragment once per use, so the same mistake is
@@ -95,8 +105,12 @@ impl Findings {
         let mut list = if suppressed_codes { self.suppressed.borrow_mut() } else { self.found.borrow_mut() };
         // These messages also contain the frame, or the schema folder that a profile selects; the mistake is the same.
         let same_mistake = matches!(diagnostic.code, Code::UnknownVariable | Code::BadSchema);
-        let same = |d: &Diagnostic| d.message == diagnostic.message || same_mistake;
-        if !list.iter().any(|d| d.code == diagnostic.code && d.span == diagnostic.span && same(d)) {
+        let message = Some(&diagnostic.message).filter(|_| !same_mistake);
+        let mut known = self.known.borrow_mut();
+        let hash = known.hasher().hash_one((suppressed_codes, diagnostic.code, diagnostic.span, message));
+        let count = &mut self.counts.borrow_mut()[diagnostic.severity() as usize];
+        if *count < MAX_OF_SEVERITY && known.insert(hash) {
+            *count += 1;
             list.push(diagnostic);
         }
     }

@@ -17,7 +17,13 @@ pub fn describe(violation: &SchemaViolation, tree: &Tree) -> String {
             format!("{} is not allowed{}", names.join(", "), if path.is_empty() { " here" } else { &location })
         }
         ViolationKind::WrongType(types) => {
-            let found = found.map_or("absent".to_owned(), |value| with_article(value.type_name()));
+            let found = match found {
+                Some(number @ Tree::Num(_)) if types.iter().any(|name| name == "integer") => {
+                    truncate(&number.to_json())
+                }
+                Some(value) => with_article(value.type_name()),
+                None => "absent".to_owned(),
+            };
             let types: Vec<String> = types.iter().map(|name| with_article(name)).collect();
             format!("{subject} must be {}, not {found}", or_list(without_null(&types)))
         }
@@ -88,7 +94,7 @@ fn without_null<T: AsRef<str>>(allowed: &[T]) -> Vec<&str> {
     if others.is_empty() { allowed.iter().map(AsRef::as_ref).collect() } else { others }
 }
 
-fn truncate(json: &str) -> String {
+pub fn truncate(json: &str) -> String {
     const MAX_CHARS: usize = 40;
     if json.chars().count() <= MAX_CHARS {
         json.to_owned()

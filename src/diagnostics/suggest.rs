@@ -67,6 +67,12 @@ const FOREIGN_NAMES: &[(&str, &[&str])] = &[
     ("integer", &["number"]),
 ];
 
+/// Longer texts, in bytes, are no misspelled names; comparing them takes time.
+const MAX_WORD: usize = 128;
+
+/// How many existing names a help line lists.
+const MAX_LISTED: usize = 60;
+
 /// What a foreign name is called here.
 fn own_names(word: &str) -> &'static [&'static str] {
     FOREIGN_NAMES.iter().find(|(foreign, _)| *foreign == word).map_or(&[], |(_, own)| own)
@@ -74,8 +80,11 @@ fn own_names(word: &str) -> &'static [&'static str] {
 
 /// The name of `known` that was probably meant: our name for a foreign one, or else the nearest by edit distance.
 pub fn did_you_mean<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+    if word.len() > MAX_WORD {
+        return None;
+    }
     let word_lower = word.to_lowercase();
-    let known: Vec<&str> = known.into_iter().collect();
+    let known: Vec<&str> = known.into_iter().filter(|name| name.len() <= MAX_WORD).collect();
     if let Some(own) = own_names(&word_lower).iter().find_map(|own| known.iter().find(|k| *k == own)) {
         return Some(own);
     }
@@ -100,7 +109,8 @@ pub fn did_you_mean<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) ->
 
 /// The name of `known` that is one edit away, so that `word` is probably a typo of it.
 pub fn likely_typo<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
-    known.into_iter().find(|k| k.len() > 4 && strsim::damerau_levenshtein(word, k) == 1)
+    let mut known = known.into_iter().filter(|name| word.len().max(name.len()) <= MAX_WORD);
+    known.find(|k| k.len() > 4 && strsim::damerau_levenshtein(word, k) == 1)
 }
 
 /// The existing names, for the help line of an unknown name.
@@ -109,6 +119,9 @@ pub fn describe_known<'k>(known: impl IntoIterator<Item = &'k str>) -> String {
     match known.as_slice() {
         [] => "none is defined".to_owned(),
         [one] => format!("the only one is `{one}`"),
+        many if many.len() > MAX_LISTED => {
+            format!("one of {} and {} more", many[..MAX_LISTED].join(", "), many.len() - MAX_LISTED)
+        }
         many => format!("one of {}", or_list(many.iter().copied())),
     }
 }

@@ -1,7 +1,7 @@
 //! Events: what a backend did, in the gateway's own closed vocabulary.
 
 use super::emit::{EmitField, EmitSpec, EmittedFields, emissions, emit_group, into_text, specs, take};
-use super::{Fault, Finish, Merge, Tree, Usage, named_enum};
+use super::{Fault, Finish, Logprobs, Merge, Tree, Usage, named_enum};
 use reframe_json::SurrogateString;
 
 emissions! {
@@ -37,8 +37,9 @@ emissions! {
             choice: usize = 0, item: Option<String>, annotation: Annotation,
         } if url | file | value;
 
-        /// The log-probabilities of the next text delta.
-        Logprobs = "logprobs" { choice: usize = 0, item: Option<String>, value: Tree } if value;
+        /// The log-probabilities of the next text delta: a list of objects with `token`, `logprob`, `bytes` and
+        /// `top_logprobs`.
+        Logprobs = "logprobs" { choice: usize = 0, item: Option<String>, logprobs as "value": Logprobs } if value;
 
         /// A delta of a tool call. `key` is the backend's identifier of the call, such as an index.
         Tool = "tool" {
@@ -132,11 +133,10 @@ emit_group! {
 }
 
 impl Annotation {
-    /// The length of its texts and its JSON, in bytes.
-    #[allow(clippy::len_without_is_empty)]
-    pub fn len(&self) -> usize {
-        let texts = [&self.url, &self.title, &self.file, &self.name].into_iter().flatten().map(String::len);
-        texts.sum::<usize>() + self.value.as_ref().map_or(0, |value| value.to_json().len())
+    /// The memory of its texts and its JSON, in bytes.
+    pub fn heap_bytes(&self) -> usize {
+        let texts = [&self.url, &self.title, &self.file, &self.name];
+        texts.map(text_bytes).iter().sum::<usize>() + self.value.as_ref().map_or(0, Tree::heap_bytes)
     }
 }
 
@@ -155,6 +155,20 @@ named_enum! {
 }
 
 impl Event {
+    /// The memory of its content, in bytes, besides the event itself: of the events that a turn may hold back.
+    pub fn heap_bytes(&self) -> usize {
+        match self {
+            Event::Text { item, delta, .. } | Event::Refusal { item, delta, .. } => text_bytes(item) + delta.len(),
+            Event::Reasoning { item, delta, encrypted, .. } => {
+                text_bytes(item) + text_bytes(encrypted) + delta.as_ref().map_or(0, Delta::len)
+            }
+            Event::Annotation { item, annotation, .. } => text_bytes(item) + annotation.heap_bytes(),
+            Event::Logprobs { item, logprobs, .. } => text_bytes(item) + logprobs.heap_bytes(),
+            Event::Tool { .. } | Event::Batch { .. } | Event::Close { .. } => 0,
+            Event::Start { .. } | Event::Usage { .. } | Event::Finish { .. } | Event::Fault { .. } | Event::End => 0,
+        }
+    }
+
     /// One line for `explain` and test reports.
     pub fn summary(&self) -> String {
         let delta = |p: &Delta| match p {
@@ -192,6 +206,10 @@ impl Event {
         .trim_end()
         .to_owned()
     }
+}
+
+fn text_bytes(text: &Option<String>) -> usize {
+    text.as_ref().map_or(0, |text| text.len() + Tree::ALLOCATION_BYTES)
 }
 
 /// At most 16 characters, for a column in a table.

@@ -4,9 +4,11 @@
 
 pub mod emit;
 pub mod event;
+pub mod extras;
 pub mod fault;
 pub mod finish;
 pub mod frame;
+pub mod logprobs;
 pub mod moment;
 pub mod policy;
 pub mod request;
@@ -14,17 +16,21 @@ pub mod request_item;
 pub mod turn_state;
 pub mod usage;
 pub mod variables;
+pub mod work_budget;
 
 pub use event::{Annotation, AnnotationKind, CallKind, Delta, Event, EventKind, ReasoningKind, StreamEnd};
+pub use extras::{ExtraKind, MalformedExtra};
 pub use fault::{Fault, FaultKind, Redactor};
 pub use finish::Finish;
 pub use frame::{Frame, FrameBody, StreamFormat};
+pub use logprobs::{Logprobs, TokenLogprob};
 pub use moment::{Moment, MomentKind, Scope};
 pub use policy::Policies;
 pub use reframe_json::Tree;
-pub use request::{RequestContent, RoleNames, ToolAliases, TurnRequest};
+pub use request::{RequestContent, RoleNames, ToolAliases, TurnRequest, UnknownValue};
 pub use turn_state::{Choice, Item, ItemKind, ItemState, Part, PartAnnotation, PartKind, TurnState};
 pub use usage::{Merge, Usage};
+pub use work_budget::WorkBudget;
 
 /// An enum with a closed set of names, for readers of YAML and the generated schema and reference.
 pub trait NamedEnum: Copy {

@@ -1,6 +1,7 @@
 //! Moments: the points in the lifecycle of a turn at which a client may need a frame.
 
-use super::{Tree, named_enum};
+use super::{TokenLogprob, named_enum};
+use std::sync::Arc;
 
 named_enum! {
     /// A point in a turn at which frames can be sent to the client.
@@ -110,13 +111,13 @@ pub struct Moment {
     pub part: Option<usize>,
     /// The new text or arguments; by the policy `tool_arguments`, all arguments so far.
     pub text: String,
-    /// The log-probabilities of the text.
-    pub logprobs: Tree,
+    /// The log-probabilities of the text, if there are any.
+    pub logprobs: Option<Arc<[TokenLogprob]>>,
 }
 
 impl Moment {
     pub fn turn(kind: MomentKind) -> Moment {
-        Moment { kind, choice: None, item: None, part: None, text: String::new(), logprobs: Tree::Null }
+        Moment { kind, choice: None, item: None, part: None, text: String::new(), logprobs: None }
     }
 
     pub fn choice(kind: MomentKind, choice: usize) -> Moment {

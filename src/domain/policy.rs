@@ -81,6 +81,16 @@ named_enum! {
     pub enum OnMalformed { Skip = "skip", Fail = "fail" }
 }
 named_enum! {
+    /// Whether a malformed extra of the backend's response (log-probabilities, a citation, usage, reasoning, metadata) is
+    /// dropped, or fails the turn.
+    pub enum MalformedExtras { Drop = "drop", Fail = "fail" }
+}
+named_enum! {
+    /// The finish of a choice with text for which the backend reports tool calls, and made none. Without text it always
+    /// fails.
+    pub enum FinishWithoutCalls { Stop = "stop", Fail = "fail" }
+}
+named_enum! {
     /// The usage of an aggregated response if the backend reports none.
     pub enum AggregateUsage { AsStream = "as_stream", Zeros = "zeros" }
 }
@@ -197,6 +207,8 @@ built_in_policies! {
     "stream_start" in stream_start: StreamStart, Anywhere;
     "ids" in ids: IdsPolicy, Variables(&["turn.id", "turn.created", "item.id"]);
     "on_idle" in on_idle: OnIdle, Anywhere;
+    "finish_without_calls" in finish_without_calls: FinishWithoutCalls, Anywhere;
+    "malformed_extras" in malformed_extras: MalformedExtras, Anywhere;
     "aggregate.on_empty" in on_empty: OnEmpty, Anywhere;
     "aggregate.on_partial" in on_partial: OnPartial, Anywhere;
     "aggregate.on_malformed" in on_malformed: OnMalformed, Anywhere;

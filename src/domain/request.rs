@@ -1,8 +1,8 @@
 //! The client's request in normalized form: its scalar fields, and the content that is sent to a backend.
 
-use super::Tree;
 use super::emit::EmittedFields;
 use super::request_item::{Content, ContentPart, Format, RequestItem, Tool, ToolChoice};
+use super::{Fault, FaultKind, Tree};
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -16,10 +16,20 @@ pub struct TurnRequest {
     /// All scalar fields that have a value (`emit::SCALARS`), those above included.
     scalars: EmittedFields,
     pub content: RequestContent,
+    /// Words that the dialect does not define. The backend may know them.
+    pub unknown_values: Vec<UnknownValue>,
     /// The top-level members that the dialect does not know.
     pub extra: Tree,
     /// The client's body as sent.
     pub raw: Tree,
+}
+
+/// A word that the client's dialect does not define.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownValue {
+    pub param: String,
+    /// The error, if the backend does not know it either.
+    pub message: String,
 }
 
 /// What is adapted to a backend's capabilities. Items and tools that stay the same are shared.
@@ -81,6 +91,12 @@ impl TurnRequest {
 
     pub fn scalar(&self, name: &str) -> Option<&Tree> {
         self.scalars.iter().find(|(scalar, _)| *scalar == name).map(|(_, value)| value)
+    }
+}
+
+impl UnknownValue {
+    pub fn fault(&self) -> Fault {
+        Fault::new(FaultKind::Invalid, self.message.as_str()).param(self.param.as_str())
     }
 }
 

@@ -125,6 +125,8 @@ emit_group! {
     pub struct ToolChoice {
         mode: Option<ChoiceMode>,
         name: Option<String>,
+        // The choice as the client sent it, if its dialect does not define it.
+        unknown: Derived<Option<Tree>>,
     }
 }
 
@@ -145,6 +147,8 @@ emit_group! {
         schema: Option<Tree>,
         strict: Option<bool>,
         description: Option<String>,
+        // The format as the client sent it, if its dialect does not define its kind.
+        unknown: Derived<Option<Tree>>,
     }
 }
 

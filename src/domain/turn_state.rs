@@ -1,6 +1,7 @@
 //! The state of a turn. `turn/` writes it; dialects read it through the variables of `variables/`.
 
-use super::{Annotation, CallKind, Fault, Finish, Tree, Usage, named_enum};
+use super::{Annotation, CallKind, Fault, Finish, TokenLogprob, Usage, named_enum};
+use std::sync::Arc;
 
 #[derive(Clone, Debug, Default)]
 pub struct TurnState {
@@ -51,7 +52,8 @@ pub struct Part {
     pub kind: PartKind,
     pub text: String,
     pub annotations: Vec<PartAnnotation>,
-    pub logprobs: Vec<Tree>,
+    /// One list per text delta; empty unless the dialect reads them.
+    pub logprobs: Vec<Arc<[TokenLogprob]>>,
     pub open: bool,
     /// The backend's index of the part, if it sends one.
     pub backend_index: Option<usize>,
@@ -119,6 +121,16 @@ impl Item {
         match kind {
             CallKind::Function => ItemKind::Function,
             CallKind::Custom => ItemKind::Custom,
+        }
+    }
+}
+
+impl PartKind {
+    /// Whether it is part of the answer itself, not of the reasoning.
+    pub fn is_output(self) -> bool {
+        match self {
+            PartKind::Text | PartKind::Refusal => true,
+            PartKind::Summary | PartKind::Thought => false,
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Raw event → Event, by the rules of a backend. No state.
 
 use crate::diagnostics::Span;
-use crate::domain::{Event, Fault, FaultKind, Tree};
-use crate::engine::rules::Emission;
+use crate::domain::{Event, EventKind, ExtraKind, Fault, FaultKind, MalformedExtra, Tree};
+use crate::engine::rules::{Emission, RuleOutput};
 use crate::mapping::config::backend::{BackendPlan, Unmatched};
 
 /// A raw event, decoded.
@@ -14,22 +14,60 @@ pub struct DecodedEvent {
     pub dropped: Option<(String, Span)>,
     /// A part of the event that no rule understands: logged as a warning.
     pub not_understood: Option<String>,
+    /// Extras that were dropped because they are malformed, the first of each kind.
+    pub malformed_extras: Vec<MalformedExtra>,
+}
+
+impl DecodedEvent {
+    fn add_malformed(&mut self, extra: MalformedExtra) {
+        if self.malformed_extras.iter().all(|known| known.kind != extra.kind) {
+            self.malformed_extras.push(extra);
+        }
+    }
+
+    /// A field that could not be read costs an extra, if it belongs to one. Text, a call or a finish that is lost fails
+    /// the turn: the client was promised it.
+    fn read_unread(&mut self, output: &RuleOutput) {
+        for unread in &output.unread {
+            let Some(event) = EventKind::from_name(unread.name) else { continue };
+            let mismatch = output.mismatches.get(unread.mismatch);
+            let detail = mismatch.map_or(String::new(), |m| format!("`{}` {}", m.param, m.message));
+            match (ExtraKind::of(event), event) {
+                (Some(kind), _) => self.add_malformed(MalformedExtra { kind, detail }),
+                (None, EventKind::Text | EventKind::Refusal | EventKind::Tool | EventKind::Finish)
+                    if unread.is_lost =>
+                {
+                    let message = format!("the backend sent a {} that cannot be read: {detail}", event.name());
+                    self.events.push((fault(message), unread.rule));
+                }
+                (None, _) => self.not_understood = self.not_understood.take().or(Some(detail)),
+            }
+        }
+    }
 }
 
 pub fn decode_event(backend: &BackendPlan, raw: &Tree) -> DecodedEvent {
-    let output = backend.rules.apply(raw);
-    let mut decoded = DecodedEvent { dropped: output.dropped, ..DecodedEvent::default() };
-    if let Some((message, rule)) = output.failed {
+    let mut output = backend.rules.apply(raw);
+    let mut decoded = DecodedEvent { dropped: output.dropped.take(), ..DecodedEvent::default() };
+    if let Some((message, rule)) = output.failed.take() {
         decoded.events.push((fault(message), rule));
         return decoded;
     }
+    decoded.read_unread(&output);
     for emission in output.emissions {
         let Emission { name, fields, rule, .. } = emission;
-        decoded.events.extend(Event::from_emission(name, fields).map(|event| (event, rule)));
+        let Some(event) = Event::from_emission(name, fields) else { continue };
+        let malformed = event.malformed_extra();
+        // Log-probabilities are left out one by one, a citation as a whole.
+        if malformed.is_none() || !matches!(event, Event::Annotation { .. }) {
+            decoded.events.push((event, rule));
+        }
+        malformed.into_iter().for_each(|extra| decoded.add_malformed(extra));
     }
-    if let Some(mismatch) = output.mismatches.first() {
-        decoded.not_understood = Some(format!("`{}` {}", mismatch.param, mismatch.message));
-    } else if let Some(unknown) = output.unknown.first() {
+    if decoded.not_understood.is_some() {
+        return decoded;
+    }
+    if let Some(unknown) = output.unknown.first() {
         decoded.not_understood = Some(format!("no rule matches `{unknown}`"));
     } else if !output.matched {
         match backend.unmatched {

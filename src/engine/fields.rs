@@ -1,7 +1,7 @@
 //! Reads the fields of an emitted event or request item from a JSON document.
 
 use super::selector::Cursor;
-use crate::diagnostics::schema_message::{one_of, quoted_value, with_article};
+use crate::diagnostics::schema_message::{one_of, quoted_value, truncate, with_article};
 use crate::domain::Tree;
 use crate::domain::emit::FieldType;
 use crate::mapping::language::field::{Conversion, FieldMapping, FieldSource, coerce, scalar_text};
@@ -64,8 +64,9 @@ impl FieldMapping {
                     return Err(mismatch(format!("must be a string, not {}", with_article(node.type_name()))));
                 }
                 coerce(self.field, looked_up).map_err(|expected| {
-                    let found = match self.field.field_type {
-                        FieldType::Enum(_) => quoted_value(node),
+                    let found = match (self.field.field_type, node) {
+                        (FieldType::Enum(_), _) => quoted_value(node),
+                        (_, Tree::Num(_)) => truncate(&node.to_json()),
                         _ => with_article(node.type_name()),
                     };
                     mismatch(format!("must be {expected}, not {found}"))

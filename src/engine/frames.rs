@@ -66,7 +66,7 @@ impl FrameProducer {
         }
         let dialect = self.dialect.clone();
         for plan in dialect.frames(moment.kind) {
-            let cacheable = plan.cacheable && self.render_mode == RenderMode::Cached && moment.logprobs.is_null();
+            let cacheable = plan.cacheable && self.render_mode == RenderMode::Cached && moment.logprobs.is_none();
             if cacheable && self.send_cached(&dialect, plan, state, moment).is_some() {
                 continue;
             }

@@ -59,6 +59,11 @@ impl LineSplitter {
         Ok(())
     }
 
+    /// The bytes of a line that is not complete.
+    pub fn partial(&self) -> &[u8] {
+        &self.partial
+    }
+
     /// The bytes after the last line end.
     pub fn into_remainder(self) -> Vec<u8> {
         self.partial

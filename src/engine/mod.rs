@@ -2,6 +2,7 @@
 
 mod body;
 pub mod decode;
+pub mod emission_budget;
 pub mod encode;
 pub mod fields;
 pub mod frame_validation;
@@ -18,4 +19,5 @@ pub mod script_step;
 pub mod selector;
 pub mod sse;
 pub mod sse_parser;
+mod unknown_values;
 pub mod variant;

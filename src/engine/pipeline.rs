@@ -5,11 +5,12 @@
 pub use super::frame_validation::{SchemaMismatch, Violation, ViolationCause};
 pub use super::observer::{Observer, TraceEvent, lock};
 
-use super::decode;
+use super::decode::{self, DecodedEvent};
 use super::frames::{FrameOutput, FrameProducer};
-use crate::domain::policy::{OnIdle, OnMalformed, StreamStart};
+use crate::domain::policy::{MalformedExtras, OnIdle, OnMalformed, StreamStart};
 use crate::domain::{
-    Event, Fault, FaultKind, Frame, Policies, Redactor, StreamEnd, ToolAliases, Tree, TurnRequest, TurnState,
+    Event, Fault, FaultKind, Frame, MalformedExtra, Policies, Redactor, StreamEnd, ToolAliases, Tree, TurnRequest,
+    TurnState,
 };
 use crate::mapping::config::backend::BackendPlan;
 use crate::mapping::config::dialect::DialectPlan;
@@ -57,6 +58,8 @@ pub struct PipelineOutput {
     pub is_over: bool,
     /// What the rules could not read of the raw event, for the log: the core itself writes none.
     pub not_understood: Option<String>,
+    /// Extras that were dropped, for metrics and the log.
+    pub malformed_extras: Vec<MalformedExtra>,
 }
 
 /// The inputs of a pipeline.
@@ -79,8 +82,14 @@ impl Pipeline {
         let policies = spec.dialect.resolved.policies.clone();
         let request = &spec.request;
         let created = (spec.now_ms / 1000) as i64;
+        let reads = match spec.response_mode {
+            ResponseMode::Stream => spec.dialect.stream_reads,
+            ResponseMode::Body => spec.dialect.body_reads,
+        };
         let turn = Turn::new(policies, spec.ids, &request.model, request.n, created)
             .request_chars(request_chars(request))
+            .keep_logprobs(reads.logprobs)
+            .represents_calls(reads.calls)
             .tool_aliases(spec.tool_aliases)
             .single_body(spec.response_mode == ResponseMode::Body);
         let producer = FrameProducer {
@@ -107,6 +116,12 @@ impl Pipeline {
             redactor: spec.redactor,
             began_ms: spec.now_ms,
         }
+    }
+
+    /// Limits the memory of what the turn keeps, in bytes.
+    pub fn with_memory_limit(mut self, bytes: usize) -> Pipeline {
+        self.turn.set_memory_limit(bytes);
+        self
     }
 
     /// Writes frames as bytes, to be taken with [`Pipeline::drain`]; outputs then contain no frames.
@@ -149,11 +164,21 @@ impl Pipeline {
         if let Some(what) = &decoded.not_understood {
             self.producer.trace(TraceEvent::NotUnderstood(what));
         }
-        for (event, rule) in decoded.events {
+        for extra in &decoded.malformed_extras {
+            self.producer.trace(TraceEvent::NotUnderstood(&extra.detail));
+        }
+        if self.policies().malformed_extras == MalformedExtras::Fail
+            && let Some(extra) = decoded.malformed_extras.first()
+        {
+            let message = format!("the backend sent malformed {}: {}", extra.kind.name(), extra.detail);
+            return self.fail(Fault::new(FaultKind::Malformed, message), now_ms);
+        }
+        let DecodedEvent { events, not_understood, malformed_extras, .. } = decoded;
+        for (event, rule) in events {
             self.producer.trace(TraceEvent::Event(&event, rule));
             self.advance(event, now_ms);
         }
-        PipelineOutput { not_understood: decoded.not_understood, ..self.take_output() }
+        PipelineOutput { not_understood, malformed_extras, ..self.take_output() }
     }
 
     /// Call at the end of the upstream response. Emits the end of the turn, or the fault.
@@ -353,7 +378,7 @@ impl Pipeline {
             FrameOutput::Frames(frames) => std::mem::take(frames),
             FrameOutput::Bytes(_) => Vec::new(),
         };
-        PipelineOutput { frames, is_over: self.turn.is_over(), not_understood: None }
+        PipelineOutput { frames, is_over: self.turn.is_over(), ..PipelineOutput::default() }
     }
 }
 

@@ -4,39 +4,86 @@ use crate::diagnostics::schema_message;
 use crate::domain::emit::{EmitField, EmittedFields};
 use crate::domain::request_item::Tool;
 use crate::domain::{Fault, FaultKind, RequestContent, Tree, TurnRequest};
+use crate::engine::emission_budget::{Cancelled, EmissionBudget};
 use crate::engine::fields::Mismatch;
 use crate::engine::request_items;
 use crate::engine::rules::{Emission, RuleOutput, UNMATCHED_ELEMENT};
 use crate::engine::selector::Cursor;
-use crate::mapping::config::dialect_request::{RequestPlan, RequiredType};
+use crate::engine::unknown_values;
+use crate::mapping::config::dialect_request::{RequestPlan, RequiredMember, RequiredType};
 use crate::mapping::language::field::FieldMapping;
 use crate::mapping::language::rule::RuleSet;
-use reframe_json::pointer_to_path;
+use reframe_json::{Limits, ParseErrorKind, pointer_to_path};
 use std::sync::Arc;
 
 /// Each choice costs memory for the whole turn.
 const MAX_CHOICES: i64 = 128;
 
+/// What a request may cost. A body of many small values takes far more memory than its text, in each of its forms:
+/// JSON, items, the backend's request.
+#[derive(Clone, Debug)]
+pub struct RequestLimits {
+    /// The number of JSON values.
+    pub values: usize,
+    /// The number of messages, content parts, calls, results and tools.
+    pub items: usize,
+    /// Set if the client disconnects.
+    pub cancelled: Option<Cancelled>,
+}
+
+impl RequestLimits {
+    /// For requests that do not come from a client.
+    pub const NONE: RequestLimits = RequestLimits { values: usize::MAX, items: usize::MAX, cancelled: None };
+
+    /// Call between the steps of a large request.
+    pub fn check_cancelled(&self) -> Result<(), Fault> {
+        match &self.cancelled {
+            // Nobody receives it.
+            Some(cancelled) if cancelled.is_set() => Err(Fault::new(FaultKind::Internal, "the client disconnected")),
+            Some(_) | None => Ok(()),
+        }
+    }
+}
+
 pub fn read(plan: &RequestPlan, body: &[u8]) -> Result<TurnRequest, Fault> {
-    let body =
-        Tree::parse(body).map_err(|e| Fault::new(FaultKind::NotJson, format!("the body is not valid JSON: {e}")))?;
+    read_within(plan, body, &RequestLimits::NONE)
+}
+
+pub fn read_within(plan: &RequestPlan, body: &[u8], limits: &RequestLimits) -> Result<TurnRequest, Fault> {
+    let json_limits = Limits { max_nodes: limits.values.min(Limits::default().max_nodes), ..Limits::default() };
+    let body = Tree::parse_with(body, &json_limits).map_err(|error| match error.kind {
+        ParseErrorKind::TooManyValues => {
+            Fault::new(FaultKind::TooLarge, format!("the body has more than {} values", json_limits.max_nodes))
+        }
+        ParseErrorKind::Syntax | ParseErrorKind::TooLong | ParseErrorKind::TooDeep => {
+            Fault::new(FaultKind::NotJson, format!("the body is not valid JSON: {error}"))
+        }
+    })?;
     if body.as_map().is_none() {
         return Err(Fault::new(FaultKind::NotJson, "the body must be a JSON object"));
     }
-    read_tree(plan, body)
+    read_tree_within(plan, body, limits)
 }
 
 pub fn read_tree(plan: &RequestPlan, body: Tree) -> Result<TurnRequest, Fault> {
+    read_tree_within(plan, body, &RequestLimits::NONE)
+}
+
+fn read_tree_within(plan: &RequestPlan, body: Tree, limits: &RequestLimits) -> Result<TurnRequest, Fault> {
+    limits.check_cancelled()?;
     let mut cursor = Cursor::new(&body);
-    for (selector, need) in &plan.required {
+    for (selector, RequiredMember { required_type, unless }) in &plan.required {
         let fault = |kind, message: String| {
             let param = selector.param(&cursor);
             Fault::new(kind, format!("`{param}` {message}")).param(param)
         };
         let Some(node) = selector.one(&cursor).filter(|n| !n.is_null()) else {
+            if unless.as_ref().and_then(|other| other.one(&cursor)).is_some_and(|other| !other.is_null()) {
+                continue;
+            }
             return Err(fault(FaultKind::Missing, "is required".to_owned()));
         };
-        if let Some(expected) = need.unmet(node) {
+        if let Some(expected) = required_type.unmet(node) {
             return Err(fault(FaultKind::Invalid, format!("must be {expected}")));
         }
     }
@@ -48,8 +95,15 @@ pub fn read_tree(plan: &RequestPlan, body: Tree) -> Result<TurnRequest, Fault> {
         }
     }
     let scalars = read_fields(&plan.scalars, &mut cursor)?;
-    let tool_choice = read_group(&plan.tool_choice, &mut cursor)?;
-    let format = read_group(&plan.format, &mut cursor)?;
+    let unknown = unknown_values::find(plan, &cursor);
+    let tool_choice = match unknown_values::of_group(&plan.tool_choice, &unknown, &cursor) {
+        Some(unknown) => Some(unknown_values::tool_choice(unknown, &body)),
+        None => read_group(&plan.tool_choice, &mut cursor)?,
+    };
+    let format = match unknown_values::of_group(&plan.format, &unknown, &cursor) {
+        Some(unknown) => Some(unknown_values::format(unknown, &body)),
+        None => read_group(&plan.format, &mut cursor)?,
+    };
     let n = scalars.iter().find(|(name, _)| *name == "n").and_then(|(_, n)| n.as_i64()).unwrap_or(1);
     if !(1..=MAX_CHOICES).contains(&n) {
         let message = format!("`n` must be between 1 and {MAX_CHOICES}, not {n}");
@@ -61,13 +115,16 @@ pub fn read_tree(plan: &RequestPlan, body: Tree) -> Result<TurnRequest, Fault> {
         let param = Some(pointer_to_path(&violation.pointer)).filter(|p| !p.is_empty());
         return Err(Fault { param, ..fault });
     }
-    let items = request_items::items(emissions(&plan.items, &body)?);
-    let tools = emissions(&plan.tools, &body)?.into_iter();
+    limits.check_cancelled()?;
+    let mut budget = EmissionBudget::new(limits.items, limits.cancelled.clone());
+    let items = request_items::items(emissions(&plan.items, &body, &mut budget, limits)?);
+    let tools = emissions(&plan.tools, &body, &mut budget, limits)?.into_iter();
     let tools = tools.filter_map(|mut tool| Tool::take(tool.name, &mut tool.fields)).map(Arc::new).collect();
     let mut request = TurnRequest::new(scalars);
     request.content = RequestContent::new(items, tools, tool_choice, format);
     let members = body.as_map().unwrap_or(&[]);
     let extra = members.iter().filter(|(key, _)| !plan.known_members.iter().any(|k| **k == **key)).cloned();
+    request.unknown_values = unknown;
     request.extra = Tree::Map(extra.collect());
     request.raw = body;
     Ok(request)
@@ -91,8 +148,23 @@ fn read_group<T: EmitField>(reads: &[FieldMapping], cursor: &mut Cursor) -> Resu
     Ok(if fields.is_empty() { None } else { T::take("", &mut fields) })
 }
 
-fn emissions(rules: &RuleSet, body: &Tree) -> Result<Vec<Emission>, Fault> {
-    let RuleOutput { emissions, mismatches, unknown, failed, .. } = rules.apply(body);
+fn emissions(
+    rules: &RuleSet,
+    body: &Tree,
+    budget: &mut EmissionBudget,
+    limits: &RequestLimits,
+) -> Result<Vec<Emission>, Fault> {
+    let output = rules.apply_within(body, std::mem::take(budget));
+    limits.check_cancelled()?;
+    if let Some(param) = output.budget.exceeded_at() {
+        let message = format!(
+            "`{param}` exceeds the limit of {} messages, content parts, tool calls and tools in a request",
+            limits.items
+        );
+        return Err(Fault::new(FaultKind::Invalid, message).param(param));
+    }
+    *budget = output.budget;
+    let RuleOutput { emissions, mismatches, unknown, failed, .. } = output;
     if let Some(mismatch) = mismatches.into_iter().next() {
         return Err(invalid(mismatch));
     }

@@ -1,5 +1,6 @@
 //! Applies rules to a JSON document: which rules match, and what they emit.
 
+use super::emission_budget::EmissionBudget;
 use super::fields::Mismatch;
 use super::selector::Cursor;
 use crate::diagnostics::Span;
@@ -9,7 +10,9 @@ use crate::domain::request_item::ContentPart;
 use crate::mapping::language::condition::{Condition, ConditionTest};
 use crate::mapping::language::field::{FieldSource, scalar_text};
 use crate::mapping::language::rule::{Emit, Rule, RuleAction, RuleGroup, RuleSet};
+use crate::mapping::language::rule_index::{Candidates, MemberTree};
 use crate::mapping::language::selector::Selector;
+use std::borrow::Cow;
 
 /// An event or request item that a rule emitted, with its fields; absent fields are left out.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,6 +23,18 @@ pub struct Emission {
     pub parts: Option<Vec<ContentPart>>,
     /// The rule that emitted it.
     pub rule: Span,
+}
+
+/// Fields of an emission that could not be read.
+#[derive(Debug)]
+pub struct Unread {
+    /// The name of the emission.
+    pub name: &'static str,
+    /// Nothing was emitted: the fields that carry the content are among them.
+    pub is_lost: bool,
+    pub rule: Span,
+    /// The first of them, in [`RuleOutput::mismatches`].
+    pub mismatch: usize,
 }
 
 /// For clients: the end of the message about a list element that no rule of its group matches.
@@ -36,8 +51,11 @@ pub struct RuleOutput {
     pub failed: Option<(String, Span)>,
     /// Fields with a value that does not fit.
     pub mismatches: Vec<Mismatch>,
+    /// The same, by emission.
+    pub unread: Vec<Unread>,
     /// Paths of list elements that no rule of their group matched.
     pub unknown: Vec<String>,
+    pub budget: EmissionBudget,
 }
 
 impl RuleSet {
@@ -47,7 +65,11 @@ impl RuleSet {
     }
 
     pub fn apply(&self, raw: &Tree) -> RuleOutput {
-        let mut output = RuleOutput::default();
+        self.apply_within(raw, EmissionBudget::default())
+    }
+
+    pub fn apply_within(&self, raw: &Tree, budget: EmissionBudget) -> RuleOutput {
+        let mut output = RuleOutput { budget, ..RuleOutput::default() };
         self.run(&mut Cursor::new(raw), &mut output);
         output
     }
@@ -61,6 +83,9 @@ impl RuleSet {
                 }
                 Some(each) => {
                     for (node, path) in each.many(cursor) {
+                        if output.budget.is_stopped() {
+                            return;
+                        }
                         cursor.enter(node, path.clone());
                         if !group.run(self.grammar, key.as_deref(), cursor, output) {
                             output.unknown.push(path);
@@ -77,18 +102,28 @@ impl RuleSet {
 
     /// `drop:` and `fail:` rules, which apply only if no other rule matched.
     fn run_fallback_rules(&self, key: Option<&str>, cursor: &mut Cursor, output: &mut RuleOutput) {
-        let mut rules = self.groups.iter().filter(|g| g.each.is_none()).flat_map(|g| &g.rules);
-        rules.any(|rule| rule.matches(key, cursor) && rule.fall_back(output));
+        let mut groups = self.groups.iter().filter(|g| g.each.is_none());
+        groups.any(|group| {
+            let candidates = group.index.of_event(key).of_node(cursor);
+            let mut rules = candidates.iter().map(|position| &group.rules[*position]);
+            rules.any(|rule| rule.matches(cursor) && rule.fall_back(output))
+        });
     }
 
     /// The content parts of the selected node; `None` if it is absent.
-    fn parts(&self, from: &Selector, cursor: &mut Cursor) -> Result<Option<Vec<ContentPart>>, Mismatch> {
+    fn parts(
+        &self,
+        from: &Selector,
+        cursor: &mut Cursor,
+        budget: &mut EmissionBudget,
+    ) -> Result<Option<Vec<ContentPart>>, Mismatch> {
         let Some(node) = from.one(cursor).filter(|n| !n.is_null()) else { return Ok(None) };
         let path = from.param(cursor);
-        let mut output = RuleOutput::default();
+        let mut output = RuleOutput { budget: std::mem::take(budget), ..RuleOutput::default() };
         cursor.enter(node, path.clone());
         self.run(cursor, &mut output);
         cursor.leave();
+        *budget = output.budget;
         if let Some(mismatch) = output.mismatches.into_iter().next() {
             return Err(mismatch);
         }
@@ -110,10 +145,12 @@ impl RuleSet {
 impl RuleGroup {
     /// True if a rule matched the current node.
     fn run(&self, grammar: &EmitGrammar, key: Option<&str>, cursor: &mut Cursor, output: &mut RuleOutput) -> bool {
+        let candidates = self.index.of_event(key);
         // No rule of the group is for events of this name: the elements are not unknown.
-        let mut matched = !self.rules.iter().any(|r| r.applies_to(key));
-        for rule in &self.rules {
-            if (rule.otherwise && matched) || !rule.matches(key, cursor) {
+        let mut matched = candidates.rules.is_empty();
+        for position in candidates.of_node(cursor).iter() {
+            let rule = &self.rules[*position];
+            if (rule.otherwise && matched) || !rule.matches(cursor) {
                 continue;
             }
             match &rule.action {
@@ -134,13 +171,43 @@ impl RuleGroup {
     }
 }
 
-impl Rule {
-    fn applies_to(&self, key: Option<&str>) -> bool {
-        self.event_names.is_empty() || key.is_some_and(|k| self.event_names.iter().any(|n| n == k))
+impl Candidates {
+    /// The rules to try for the current node, in file order.
+    fn of_node(&self, cursor: &Cursor) -> Cow<'_, [usize]> {
+        let Some(index) = &self.by_member else { return Cow::Borrowed(&self.rules) };
+        let mut found = index.always.clone();
+        index.current.collect(cursor.current(), &mut found);
+        index.root.collect(cursor.root, &mut found);
+        found.sort_unstable();
+        // A text may be listed twice in a condition.
+        found.dedup();
+        Cow::Owned(found)
     }
+}
 
-    fn matches(&self, key: Option<&str>, cursor: &Cursor) -> bool {
-        self.applies_to(key) && self.conditions.iter().all(|c| c.is_met(cursor))
+impl MemberTree {
+    fn collect(&self, node: &Tree, found: &mut Vec<usize>) {
+        if node.is_null() {
+            return;
+        }
+        found.extend_from_slice(&self.rules);
+        if let Some(rules) = node.as_str().and_then(|text| self.by_text.get(text)) {
+            found.extend_from_slice(rules);
+        }
+        if self.members.is_empty() {
+            return;
+        }
+        for (name, member) in node.as_map().into_iter().flatten() {
+            if let Some(tree) = self.members.get(&**name) {
+                tree.collect(member, found);
+            }
+        }
+    }
+}
+
+impl Rule {
+    fn matches(&self, cursor: &Cursor) -> bool {
+        self.conditions.iter().all(|c| c.is_met(cursor))
     }
 
     /// `drop:` or `fail:`; false if the rule emits.
@@ -161,6 +228,9 @@ impl Emit {
             None => self.emit(grammar, rule, cursor, output),
             Some(each) => {
                 for (node, path) in each.many(cursor) {
+                    if output.budget.is_stopped() {
+                        return;
+                    }
                     cursor.enter(node, path);
                     self.emit(grammar, rule, cursor, output);
                     cursor.leave();
@@ -173,11 +243,12 @@ impl Emit {
         if !self.conditions.iter().all(|c| c.is_met(cursor)) {
             return;
         }
+        let mismatch = output.mismatches.len();
         let mut fields = Vec::with_capacity(self.fields.len());
         let mut parts = None;
         for read in &self.fields {
             if let FieldSource::ContentParts { from, rules } = &read.source {
-                match rules.parts(from, cursor) {
+                match rules.parts(from, cursor, &mut output.budget) {
                     Ok(found) => parts = found,
                     Err(mismatch) => output.mismatches.push(mismatch),
                 }
@@ -195,7 +266,11 @@ impl Emit {
                     .iter()
                     .any(|(n, v)| n == name && !(grammar.skip_empty && v.as_str().is_some_and(str::is_empty)))
         };
-        if self.kind.payload.is_empty() || self.kind.payload.iter().any(has_payload) {
+        let has_effect = self.kind.payload.is_empty() || self.kind.payload.iter().any(has_payload);
+        if output.mismatches.len() > mismatch {
+            output.unread.push(Unread { name: self.kind.name, is_lost: !has_effect, rule, mismatch });
+        }
+        if has_effect && output.budget.take_one(|| cursor.path()) {
             output.emissions.push(Emission { name: self.kind.name, fields, parts, rule });
         }
     }
@@ -212,3 +287,8 @@ impl Condition {
         }
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#[path = "../../tests/unit/engine_rules.rs"]
+mod tests;

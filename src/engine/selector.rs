@@ -24,10 +24,20 @@ impl<'t> Cursor<'t> {
         self.stack.pop();
     }
 
+    /// The path of the current node in the client's body.
+    pub fn path(&self) -> String {
+        self.stack.last().map_or(String::new(), |(_, path)| path.clone())
+    }
+
     /// The position of the current node in its list.
     pub fn position(&self) -> Option<usize> {
         let (_, path) = self.stack.last()?;
         path.strip_suffix(']')?.rsplit('[').next()?.parse().ok()
+    }
+
+    /// The element of the innermost `each`, or the whole document.
+    pub fn current(&self) -> &'t Tree {
+        self.at(1).0
     }
 
     fn at(&self, depth: usize) -> (&'t Tree, &str) {

@@ -14,6 +14,7 @@ use super::config::script;
 use super::config::script::ScriptPlan;
 use super::config::shared::Shared;
 use super::config::transcript::Transcript;
+use super::exhausted;
 use super::grammar::FromNode;
 use super::language::table::Tables;
 use super::lint;
@@ -26,6 +27,7 @@ use super::source::files::MappingFiles;
 use super::source::layout::SetFile;
 use super::source::yaml::{Entry, Node};
 use crate::diagnostics::{Code, Diagnostic, FileId, Findings, Severity, Sources, Span, dedupe};
+use crate::domain::WorkBudget;
 use reframe_json::SchemaSet;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -42,6 +44,9 @@ pub struct SourceFile {
     pub layer: usize,
     pub text: Arc<str>,
 }
+
+/// How many bytes of a file are parsed in one step of the budget.
+const BYTES_PER_STEP: u64 = 8;
 
 /// The checked and compiled set: everything that a turn needs at run time. Immutable.
 #[derive(Debug)]
@@ -95,18 +100,34 @@ pub fn load(files: &[SourceFile]) -> LoadOutcome {
 
 /// Loads with overrides. Reuses the compiled schemas of the `previous` plan if their files have not changed.
 pub fn load_with(files: &[SourceFile], previous: Option<&Plan>, overrides: &Overrides) -> LoadOutcome {
+    load_within(files, previous, overrides, &WorkBudget::default())
+}
+
+/// Loads with a limit for the work. A load that exceeds it reports only that.
+pub fn load_within(
+    files: &[SourceFile],
+    previous: Option<&Plan>,
+    overrides: &Overrides,
+    budget: &WorkBudget,
+) -> LoadOutcome {
     let mut sources = Sources::default();
     let ids: Vec<FileId> =
         files.iter().map(|f| sources.add(f.name.as_str(), f.shown.as_str(), f.text.clone())).collect();
     let sources = Arc::new(sources);
     let findings = Findings::default();
-    let cx = LoadContext { sources: &sources, findings: &findings };
+    let cx = LoadContext { sources: &sources, findings: &findings, budget };
     let mut parsed = MappingFiles::default();
     for (file, id) in files.iter().zip(ids) {
-        parsed.add(file, id, cx);
+        budget.begin(&file.name, "parsing this file");
+        if budget.spend(file.text.len() as u64 / BYTES_PER_STEP) {
+            parsed.add(file, id, cx);
+        }
     }
     parsed.suppress_consequences(cx);
     let plan = compile(parsed, &sources, previous.map(|p| &p.schemas), overrides, cx);
+    if let Some(diagnostic) = exhausted::diagnostic(budget, &sources) {
+        return LoadOutcome { plan: None, diagnostics: vec![diagnostic], sources };
+    }
     let mut diagnostics = dedupe(findings.into_sorted(), &sources);
     let failed = diagnostics.iter().any(|d| d.severity() == Severity::Error);
     // Suppress lint warnings while there are errors.
@@ -136,8 +157,13 @@ fn compile(
     for kind in [SetFile::Dialect, SetFile::Backend, SetFile::Profile, SetFile::Script] {
         check_unique_names(files.of(kind), kind.name(), cx);
     }
+    let begin = |node: &Node| {
+        let file = sources.get(node.span.file).map_or("", |source| source.name.as_str());
+        cx.budget.begin(file, "compiling this file");
+    };
     let backends: Vec<_> = files
         .of(SetFile::Backend)
+        .inspect(|node| begin(node))
         .filter_map(|n| BackendPlan::parse(n, &shared_tables, shared_fragments, cx))
         .map(Arc::new)
         .collect();
@@ -168,6 +194,7 @@ fn compile(
         profiles.iter().find(|p| p.name == name)
     };
     for source in &patched_dialects {
+        begin(&source.node);
         dialects.extend(dialect::compile(source, profile_of(source), None, &context).map(Arc::new));
     }
     let environment =
@@ -191,10 +218,12 @@ fn compile(
         tables: &shared_tables,
         fragments: shared_fragments,
     };
+    begin(gateway);
     let mut gateway = gateway::parse(gateway, &known, cx)?;
     overrides.apply(&mut gateway, &known, cx);
     let compile = |base: &DialectPlan, policies: &ResolvedPolicies| {
         let source = patched_dialects.iter().find(|p| p.dialect == base.name && p.profile == base.profile)?;
+        begin(&source.node);
         dialect::compile(source, profile_of(source), Some(policies), &context)
     };
     precedence::PolicyLayers {

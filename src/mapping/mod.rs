@@ -2,6 +2,7 @@
 //! with its source span.
 
 pub mod config;
+pub mod exhausted;
 pub mod grammar;
 pub mod language;
 pub mod lint;
@@ -11,5 +12,6 @@ pub mod provenance;
 pub mod source;
 pub mod spec;
 
+pub use crate::domain::WorkBudget;
 pub use config::overrides::Overrides;
-pub use load::{LoadOutcome, Plan, SourceFile, load, load_with};
+pub use load::{LoadOutcome, Plan, SourceFile, load, load_with, load_within};

@@ -4,7 +4,7 @@
 //! order of path length. Both are finite, so it terminates, and the first violation found is a shortest counterexample.
 
 use super::automaton::Automaton;
-use crate::domain::MomentKind;
+use crate::domain::{MomentKind, WorkBudget};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet};
 use std::hash::Hash;
@@ -43,6 +43,9 @@ pub enum Unexpected {
     /// The end of the sequence, where the order requires more moments.
     End,
 }
+
+/// Steps of the budget for each transition that the search follows: it keeps what it has seen.
+const STEPS_PER_TRANSITION: u64 = 100;
 
 /// A node of the search: the states of both automata and the previous node.
 struct SearchNode {
@@ -93,8 +96,9 @@ impl MomentNfa {
         self.states.iter().flat_map(|s| &s.transitions).flat_map(|s| s.moments.iter().copied()).collect()
     }
 
-    /// A shortest sequence that the order does not accept; `None` if it accepts all of them.
-    pub fn counterexample(&self, order: &Automaton) -> Option<Counterexample> {
+    /// A shortest sequence that the order does not accept; `None` if it accepts all of them, or if the budget does not
+    /// suffice to find out: the states of an order can be as many as the sets of its moments.
+    pub fn counterexample(&self, order: &Automaton, budget: &WorkBudget) -> Option<Counterexample> {
         let mut nodes = vec![SearchNode { state: 0, order: None, from: None, moments: Vec::new() }];
         let mut seen = HashSet::from([(0, None)]);
         let mut open = BinaryHeap::from([Reverse((0, 0))]);
@@ -104,6 +108,10 @@ impl MomentNfa {
                 break;
             }
             let (state, before) = (nodes[at].state, nodes[at].order);
+            let transitions = &self.states[state].transitions;
+            if !budget.spend(STEPS_PER_TRANSITION * (1 + transitions.len() as u64)) {
+                return None;
+            }
             // A scope without any moment need not be accepted.
             if self.states[state].accepting && before.is_some() && !order.accepts(before) {
                 keep_shortest(&mut best, length + 1, || Counterexample {

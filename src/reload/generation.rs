@@ -5,9 +5,10 @@ use super::pinned::PinnedSettings;
 use super::{Cause, NeedsRestart, embedded};
 use crate::diagnostics::{Code, Diagnostic, Severity, Sources, Span, render_all, visible_span};
 use crate::mapping::source::layout::SetFile;
-use crate::mapping::{Overrides, Plan, SourceFile, load_with};
+use crate::mapping::{Overrides, Plan, SourceFile, WorkBudget, load_within};
 use crate::verify;
 use sha2::{Digest, Sha256};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::SystemTime;
@@ -141,6 +142,17 @@ pub fn check_own_schemas(files: &[SourceFile], now: &Generation) -> Result<(), S
     Err(SetError { diagnostics: vec![diagnostic], sources: Arc::default() })
 }
 
+/// The files, with the texts of the current generation where they are equal: two generations share them in memory.
+pub fn share_texts(mut files: Vec<SourceFile>, now: &Generation) -> Vec<SourceFile> {
+    let known: HashMap<&str, &Arc<str>> = now.plan.sources.iter().map(|(_, s)| (s.name.as_str(), &s.text)).collect();
+    for file in &mut files {
+        if let Some(text) = known.get(file.name.as_str()).filter(|text| ***text == file.text) {
+            file.text = (*text).clone();
+        }
+    }
+    files
+}
+
 /// Loads and checks a set and runs its `*.test.yaml` files. The first generation has no pinned settings.
 pub fn build(
     files: &[SourceFile],
@@ -148,12 +160,13 @@ pub fn build(
     earlier: Option<&Plan>,
     overrides: &Overrides,
     pinned: Option<&PinnedSettings>,
+    budget: &WorkBudget,
 ) -> Result<Generation, SetError> {
-    let loaded = load_with(files, earlier, overrides);
+    let loaded = load_within(files, earlier, overrides, budget);
     let Some(mut plan) = loaded.plan else {
         return Err(SetError { diagnostics: loaded.diagnostics, sources: loaded.sources });
     };
-    let failed = verify::verify(&plan).found;
+    let failed = verify::verify_within(&plan, budget).found;
     if !failed.is_empty() {
         return Err(SetError { diagnostics: failed, sources: loaded.sources });
     }

@@ -7,6 +7,7 @@ mod pinned;
 mod reloader;
 pub mod set_reader;
 mod status;
+pub mod supervisor;
 pub mod watcher;
 
 pub use generation::{Generation, InFlight};

@@ -6,8 +6,9 @@ use super::generation::{self, Generation, SetError};
 use super::pinned::PinnedSettings;
 use super::set_reader::{Layers, ReadError};
 use super::status::History;
+use super::supervisor::Supervisor;
 use crate::diagnostics::{Code, Diagnostic, Sources, Span};
-use crate::mapping::{Overrides, SourceFile};
+use crate::mapping::{Overrides, SourceFile, WorkBudget};
 use arc_swap::ArcSwap;
 use std::fmt;
 use std::io::{self, Write};
@@ -17,9 +18,10 @@ use std::time::{Instant, SystemTime};
 /// Holds the current generation and replaces it on reload.
 pub struct Reloader {
     layers: Layers,
-    overrides: Overrides,
+    overrides: Arc<Overrides>,
     current: ArcSwap<Generation>,
-    pinned: PinnedSettings,
+    pinned: Arc<PinnedSettings>,
+    supervisor: Supervisor,
     /// One reload at a time.
     reloading: Mutex<()>,
     history: Mutex<History>,
@@ -76,13 +78,17 @@ impl Reloader {
     pub fn open(layers: Layers, overrides: Overrides) -> Result<Arc<Reloader>, SetError> {
         let started = Instant::now();
         let files = read_set(&layers)?;
-        let mut first = generation::build(&files, 1, None, &overrides, None)?;
+        let (supervisor, overrides) = (Supervisor::default(), Arc::new(overrides));
+        let settings = overrides.clone();
+        let build =
+            move |files: &[SourceFile], budget: &WorkBudget| generation::build(files, 1, None, &settings, None, budget);
+        let mut first = supervisor.run(&files.into(), build)??;
         first.duration_ms = started.elapsed().as_millis() as u64;
         let first = Arc::new(first);
         let history = Mutex::new(History::new(&first));
-        let pinned = PinnedSettings::of(&first.plan.gateway);
-        let current = ArcSwap::from(first);
-        Ok(Arc::new(Reloader { layers, overrides, current, pinned, reloading: Mutex::default(), history }))
+        let pinned = Arc::new(PinnedSettings::of(&first.plan.gateway));
+        let (current, reloading) = (ArcSwap::from(first), Mutex::default());
+        Ok(Arc::new(Reloader { layers, overrides, current, pinned, supervisor, reloading, history }))
     }
 
     pub fn current(&self) -> Arc<Generation> {
@@ -99,7 +105,11 @@ impl Reloader {
         let _one_at_a_time = self.reloading.lock().unwrap_or_else(PoisonError::into_inner);
         let started = Instant::now();
         let now = self.current();
-        let read = read_set(&self.layers);
+        // Before the digest: the embedded schemas that would be used instead may have the same texts.
+        let read = read_set(&self.layers).and_then(|files| {
+            generation::check_own_schemas(&files, &now)?;
+            Ok(generation::share_texts(files, &now))
+        });
         let digest = match &read {
             Ok(files) => generation::digest(files),
             Err(error) => generation::error_digest(error),
@@ -120,8 +130,11 @@ impl Reloader {
         let number = now.number + 1;
         let shown_digest = read.is_ok().then(|| digest.clone());
         let built = read.and_then(|files| {
-            generation::check_own_schemas(&files, &now)?;
-            generation::build(&files, number, Some(&now.plan), &self.overrides, Some(&self.pinned))
+            let (earlier, overrides, pinned) = (now.clone(), self.overrides.clone(), self.pinned.clone());
+            let build = move |files: &[SourceFile], budget: &WorkBudget| {
+                generation::build(files, number, Some(&earlier.plan), &overrides, Some(&pinned), budget)
+            };
+            self.supervisor.run(&files.into(), build)?
         });
         let mut next = match built {
             Ok(next) => next,

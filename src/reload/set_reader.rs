@@ -6,7 +6,7 @@
 use super::watcher::parent_folder;
 use crate::diagnostics::Code;
 use crate::mapping::SourceFile;
-use crate::mapping::source::layout::{EDITOR_SCHEMAS, Folder, ROOT, SCHEMAS, SetFile, tests_of};
+use crate::mapping::source::layout::{EDITOR_SCHEMAS, Folder, ROOT, SCHEMAS, SetFile, may_belong, tests_of};
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
@@ -16,6 +16,8 @@ use std::{
 };
 
 const MAX_FILES: usize = 2_000;
+/// Limit for all files of a set together. In memory a parsed file is several times as large as its text.
+const MAX_BYTES: usize = 64 * 1024 * 1024;
 
 /// Why a set could not be read.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,6 +51,8 @@ struct Walk {
     files: Vec<FoundFile>,
     folders: Vec<PathBuf>,
     errors: Vec<ReadError>,
+    /// How many entries of folders were looked at: the work of a walk.
+    looked_at: usize,
 }
 
 struct FoundFile {
@@ -95,9 +99,16 @@ impl Layers {
             errors.push(ReadError::new(Code::LimitExceeded, None, message));
             return Err(errors);
         }
+        let mut bytes = 0;
         for found in walk.files {
             match found.read() {
                 Ok(Some(file)) => {
+                    bytes += file.text.len();
+                    if bytes > MAX_BYTES {
+                        let message = format!("the files of the set have more than {} MiB", MAX_BYTES / 1024 / 1024);
+                        errors.push(ReadError::new(Code::LimitExceeded, None, message));
+                        return Err(errors);
+                    }
                     // Tests belong to the mapping next to them: a layer that replaces a mapping drops its old tests.
                     if let Some(tests) = tests_of(&found.name).filter(|_| set.contains_key(&found.name))
                         && layer_of.get(&tests) != Some(&found.layer)
@@ -225,6 +236,8 @@ impl Walk {
         let mut listed = Vec::new();
         for entry in entries {
             match entry {
+                // Thousands of foreign files next to the mappings must cost nothing: the watcher walks all the time.
+                Ok(entry) if is_foreign(&entry) => {}
                 Ok(entry) => match entry.file_name().into_string() {
                     Ok(name) if is_scratch(&name) => {}
                     Ok(name) => listed.push((name, entry.path())),
@@ -233,6 +246,7 @@ impl Walk {
                 Err(error) => self.errors.push(ReadError::io(folder, &error)),
             }
         }
+        self.looked_at += listed.len();
         listed.sort();
         listed
     }
@@ -306,6 +320,13 @@ impl ReadError {
         let message = format!("{path} is not UTF-8 text: see line {line}");
         ReadError { excerpt: (text, at), ..ReadError::new(Code::Unreadable, Some(path), message) }
     }
+}
+
+/// Whether an entry is a file that no folder of a set accepts, as far as its name and kind tell without a lookup. A
+/// symlink may lead anywhere, and a name that is not UTF-8 is an error.
+pub(super) fn is_foreign(entry: &fs::DirEntry) -> bool {
+    let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+    is_file && entry.file_name().to_str().is_some_and(|name| !may_belong(name))
 }
 
 /// Follows symlinks: a mounted ConfigMap consists of symlinks.

@@ -21,6 +21,9 @@ use notify::{
 };
 use tracing::{error, warn};
 
+use super::set_reader::is_foreign;
+use crate::mapping::source::layout::may_belong;
+
 /// A save causes several events. It is over when none arrived for this long.
 const DEBOUNCE: Duration = Duration::from_millis(15);
 /// Upper bound of the debounce, for folders that are written to all the time.
@@ -280,27 +283,39 @@ fn classify(event: notify::Result<Event>, listed: &HashSet<PathBuf>, watched: &H
     if !contents && event.paths.iter().any(|path| watched.contains(path)) {
         return Some(Signal::Folder);
     }
-    let in_listed = |path: &PathBuf| path.parent().is_some_and(|folder| listed.contains(folder));
+    let in_listed = |path: &PathBuf| path.parent().is_some_and(|folder| listed.contains(folder)) && is_relevant(path);
     if event.paths.is_empty() || event.paths.iter().any(in_listed) {
         return Some(Signal::Contents);
     }
-    // A log file that grows next to the mappings is no reason to scan.
+    // A log file that grows next to the mappings is no reason to scan, and a new one none to read them.
     (!contents).then_some(Signal::Sibling)
+}
+
+/// Whether a name may be that of a mapping or of a folder.
+fn is_relevant(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    name.is_none_or(|name| may_belong(name) || !name.contains('.'))
 }
 
 /// A cheap hash of the metadata in the folders. Equal fingerprints almost certainly mean equal contents.
 fn fingerprint(folders: &[PathBuf]) -> u64 {
-    let mut entries = Vec::new();
-    for folder in folders {
-        entries.push(entry_stamp(folder));
-        if let Ok(listed) = fs::read_dir(folder) {
-            entries.extend(listed.flatten().map(|one| entry_stamp(&one.path())));
-        }
-    }
+    let mut entries: Vec<EntryStamp> = relevant_entries(folders).iter().map(|path| entry_stamp(path)).collect();
     entries.sort();
     let mut hasher = DefaultHasher::new();
     entries.hash(&mut hasher);
     hasher.finish()
+}
+
+/// The folders and what is in them, but for foreign files.
+fn relevant_entries(folders: &[PathBuf]) -> Vec<PathBuf> {
+    let mut entries = Vec::new();
+    for folder in folders {
+        entries.push(folder.clone());
+        if let Ok(listed) = fs::read_dir(folder) {
+            entries.extend(listed.flatten().filter(|entry| !is_foreign(entry)).map(|entry| entry.path()));
+        }
+    }
+    entries
 }
 
 type EntryStamp = (PathBuf, Option<(Identity, u64, i128)>);

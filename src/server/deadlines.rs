@@ -1,7 +1,7 @@
 //! The timer of a turn: keepalives for the client, and the timeouts of the backend.
 
 use crate::domain::{Fault, FaultKind};
-use crate::mapping::config::timeouts::Timeouts;
+use crate::mapping::config::timeouts::{Comments, Timeouts};
 use crate::mapping::grammar::notation::TimeLimit;
 use std::future::Future;
 use std::pin::Pin;
@@ -13,8 +13,9 @@ pub struct Deadlines {
     started: Instant,
     /// When the backend sent something last.
     last_received: Instant,
-    /// Bytes received by then.
+    /// Bytes received by then, of those that count.
     bytes: u64,
+    comments: Comments,
     /// When something was sent to the client last.
     last_sent: Instant,
     keepalive: Option<Duration>,
@@ -42,6 +43,8 @@ pub struct Progress {
     pub is_finished: bool,
     /// Bytes that the backend has sent so far.
     pub bytes: u64,
+    /// Those of its data, without comments.
+    pub data_bytes: u64,
 }
 
 /// How long a backend may keep a finished response open before its end is assumed.
@@ -54,6 +57,7 @@ impl Deadlines {
             started: now,
             last_received: now,
             bytes: 0,
+            comments: timeouts.comments.map_or(Comments::Ignore, |comments| comments.0),
             last_sent: now,
             keepalive,
             first_event: TimeLimit::of(timeouts.first_event),
@@ -77,8 +81,13 @@ impl Deadlines {
 
     /// Ready when a deadline has expired.
     pub fn poll(&mut self, cx: &mut Context<'_>, progress: Progress) -> Poll<Expired> {
-        if progress.bytes > self.bytes {
-            self.bytes = progress.bytes;
+        // Nothing but data keeps a finished response open.
+        let bytes = match self.comments {
+            Comments::Count if !progress.is_finished => progress.bytes,
+            Comments::Count | Comments::Ignore => progress.data_bytes,
+        };
+        if bytes > self.bytes {
+            self.bytes = bytes;
             self.record_received();
         }
         loop {
@@ -127,7 +136,7 @@ impl Deadlines {
             return Some(Expired::Idle(fault("the backend did not start its response within", self.first_event)));
         }
         if idle {
-            return Some(Expired::Idle(fault("the backend sent nothing for", self.idle)));
+            return Some(Expired::Idle(fault("the backend sent no data for", self.idle)));
         }
         if keepalive {
             self.last_sent = now;

@@ -15,6 +15,7 @@ mod models;
 mod origin;
 mod response;
 mod router;
+mod start_turn;
 mod static_routes;
 mod status;
 mod turn_response;

@@ -16,8 +16,11 @@ use crate::telemetry::{ClientTimeout, Metrics};
 use crate::upstream::ClientPool;
 use poem::http::HeaderName;
 use poem::{Endpoint, Request, Response};
+use std::num::NonZero;
 use std::sync::Arc;
+use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use tokio::sync::Semaphore;
 
 /// The gateway as an endpoint: routes live in the generation, so that a reload can change them.
 pub struct Gateway {
@@ -34,13 +37,22 @@ pub struct AppState {
     pub metrics: Arc<Metrics>,
     pub write_timeout: Arc<WriteTimeout>,
     models: ModelCache,
+    /// How many large requests may be read at the same time.
+    pub large_requests: Arc<Semaphore>,
 }
 
 impl Default for AppState {
     fn default() -> AppState {
         let metrics = Arc::<Metrics>::default();
         let write_timeout = Arc::new(WriteTimeout::new(metrics.clone()));
-        AppState { client_pool: ClientPool::default(), metrics, write_timeout, models: ModelCache::default() }
+        let processors = thread::available_parallelism().map_or(1, NonZero::get);
+        AppState {
+            client_pool: ClientPool::default(),
+            metrics,
+            write_timeout,
+            models: ModelCache::default(),
+            large_requests: Arc::new(Semaphore::new(processors)),
+        }
     }
 }
 
@@ -48,7 +60,7 @@ impl Default for AppState {
 pub struct TurnContext<'c> {
     pub generation: &'c Arc<Generation>,
     pub dialect: Arc<DialectPlan>,
-    pub app_state: &'c AppState,
+    pub app_state: &'c Arc<AppState>,
     /// How long a stream may be silent before a keepalive is sent.
     pub keepalive: Option<Duration>,
     pub validation: Validation,
@@ -199,7 +211,7 @@ impl Gateway {
         admitted: Admitted<'_>,
     ) -> Result<Response, Fault> {
         let gateway = &generation.plan.gateway;
-        let (app_state, metrics) = (&*self.app_state, &self.app_state.metrics);
+        let (app_state, metrics) = (&self.app_state, &self.app_state.metrics);
         let Admitted { request, body, client, id } = admitted;
         let keepalive = keepalive_interval(&gateway.keepalive, &request);
         let body =
@@ -216,7 +228,7 @@ impl Gateway {
         let (dialect, validation) = (dialect.clone(), route.validation);
         let response_watch = request.extensions().get::<ResponseWatch>().cloned();
         let context = TurnContext { generation, dialect, app_state, keepalive, validation, id, response_watch };
-        turn_response::respond(context, &body, slot).await
+        turn_response::respond(context, body, slot).await
     }
 }
 

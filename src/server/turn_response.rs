@@ -5,18 +5,16 @@ use super::deadlines::{Deadlines, Expired, Progress};
 use super::limits::ConcurrencySlot;
 use super::response;
 use super::router::TurnContext;
+use super::start_turn::{self, StartedTurn, no_backend};
 use super::write_stall::ResponseWatch;
-use crate::domain::{Fault, FaultKind, StreamFormat, TurnRequest};
+use crate::domain::{Fault, FaultKind, MalformedExtra, StreamFormat};
 use crate::engine::pipeline::{Pipeline, PipelineOutput, ResponseMode, TurnSpec, Violation};
-use crate::engine::request;
 use crate::engine::sse;
 use crate::mapping::config::dialect::DialectPlan;
-use crate::mapping::config::gateway::Backend;
 use crate::reload::Generation;
 use crate::telemetry::{Direction, Metrics};
 use crate::turn::Ids;
-use crate::upstream;
-use crate::upstream::{ErrorResponse, UpstreamEvent, UpstreamSource, UpstreamTurn};
+use crate::upstream::{ErrorResponse, UpstreamEvent, UpstreamSource, UpstreamStats, UpstreamTurn};
 use bytes::Bytes;
 use futures_util::Stream;
 use poem::http::HeaderValue;
@@ -28,13 +26,12 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-pub async fn respond(context: TurnContext<'_>, body: &[u8], slot: ConcurrencySlot) -> Result<Response, Fault> {
+pub async fn respond(context: TurnContext<'_>, body: Vec<u8>, slot: ConcurrencySlot) -> Result<Response, Fault> {
     let TurnContext { generation, dialect, app_state, keepalive, validation, id, response_watch } = context;
-    let request = Arc::new(request::read(&dialect.request, body)?);
+    let StartedTurn { request, backend, upstream } = start_turn::start(generation, &dialect, app_state, body).await?;
     let gateway = &generation.plan.gateway;
-    let backend = backend_for(generation, &dialect, &request)?;
-    let turn = upstream::start(&app_state.client_pool, &generation.plan, backend, &request, &dialect.request)?;
-    let UpstreamTurn { source, rules, dropped, tool_aliases, redactor } = turn;
+    let backend = gateway.backends.get(backend).ok_or_else(no_backend)?;
+    let UpstreamTurn { source, rules, dropped, tool_aliases, redactor } = upstream;
     for field in &dropped {
         app_state.metrics.count_dropped_field(&backend.name, field_label(&dialect, field));
     }
@@ -50,7 +47,7 @@ pub async fn respond(context: TurnContext<'_>, body: &[u8], slot: ConcurrencySlo
         ids: Ids::Seeded(uuid::Uuid::new_v4().as_u128()),
         now_ms: now_ms(),
     });
-    let pipeline = pipeline.with_byte_output();
+    let pipeline = pipeline.with_byte_output().with_memory_limit(gateway.limits.turn_bytes.0);
     let timeouts = backend.address.as_ref().map_or(gateway.timeouts, |r| r.timeouts);
     // NDJSON has no comments.
     let has_comments = stream && dialect.encoding.format == StreamFormat::Sse;
@@ -77,19 +74,6 @@ pub async fn respond(context: TurnContext<'_>, body: &[u8], slot: ConcurrencySlo
         response.headers_mut().insert(name, value);
     }
     Ok(response)
-}
-
-fn backend_for<'g>(
-    generation: &'g Generation,
-    dialect: &DialectPlan,
-    request: &TurnRequest,
-) -> Result<&'g Backend, Fault> {
-    let gateway = &generation.plan.gateway;
-    let model = gateway.model(&request.model).ok_or_else(|| {
-        let param = dialect.request.param_of("model").unwrap_or_else(|| "model".to_owned());
-        super::static_routes::unknown_model(&request.model).param(param)
-    })?;
-    gateway.backends.get(model.backend).ok_or_else(|| Fault::new(FaultKind::Internal, "the model has no backend"))
 }
 
 /// A metric label: fields that the dialect knows by their name, all others as `unknown`, so that clients cannot create
@@ -155,9 +139,9 @@ impl TurnStream {
                 self.on_upstream_event(event)
             }
             Poll::Pending => {
-                let bytes = self.source.stats().map_or(0, |t| t.bytes);
+                let UpstreamStats { bytes, data_bytes, .. } = self.source.stats().unwrap_or_default();
                 let has_output = self.pipeline.has_output();
-                let progress = Progress { has_output, is_finished: self.pipeline.is_finished(), bytes };
+                let progress = Progress { has_output, is_finished: self.pipeline.is_finished(), bytes, data_bytes };
                 match ready!(self.deadlines.poll(cx, progress)) {
                     Expired::Keepalive => return Poll::Ready(None),
                     Expired::Idle(fault) => self.pipeline.idle_timeout(fault, now_ms()),
@@ -181,6 +165,9 @@ impl TurnStream {
                         "upstream event matched no rule, or a field of it could not be read"
                     );
                 }
+                for extra in &output.malformed_extras {
+                    self.report_malformed_extra(extra);
+                }
                 output
             }
             UpstreamEvent::Malformed(why) => {
@@ -197,6 +184,15 @@ impl TurnStream {
                 let output = self.pipeline.finish(end, now_ms());
                 PipelineOutput { is_over: true, ..output }
             }
+        }
+    }
+
+    /// Counted each time, logged once per backend and kind: a backend that sends one sends it in every event.
+    fn report_malformed_extra(&self, extra: &MalformedExtra) {
+        let kind = extra.kind.name();
+        if self.metrics.count_malformed_extra(&self.backend, kind) == 0 {
+            let (id, backend, detail) = (&self.id, &self.backend, &extra.detail);
+            tracing::warn!(id, backend, kind, detail, "malformed extra dropped; more of this kind are only counted");
         }
     }
 

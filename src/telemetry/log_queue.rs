@@ -2,6 +2,7 @@
 //! that nobody reads can stop the log, never the server: lines that do not fit are dropped and counted.
 
 use std::io::{self, Write};
+use std::mem;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
 use std::sync::{Arc, OnceLock};
@@ -56,10 +57,11 @@ impl LogQueue {
         }
     }
 
-    fn push(&self, line: &[u8]) {
-        let queued = self.counters.queued_bytes.fetch_add(line.len(), Ordering::AcqRel);
-        if queued + line.len() > MAX_BYTES || self.lines.send(line.to_vec()).is_err() {
-            self.counters.queued_bytes.fetch_sub(line.len(), Ordering::AcqRel);
+    fn push(&self, line: Vec<u8>) {
+        let length = line.len();
+        let queued = self.counters.queued_bytes.fetch_add(length, Ordering::AcqRel);
+        if queued + length > MAX_BYTES || self.lines.send(line).is_err() {
+            self.counters.queued_bytes.fetch_sub(length, Ordering::AcqRel);
             self.counters.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -107,7 +109,7 @@ impl Write for QueuedLine {
 
 impl Drop for QueuedLine {
     fn drop(&mut self) {
-        self.queue.push(&self.line);
+        self.queue.push(mem::take(&mut self.line));
     }
 }
 

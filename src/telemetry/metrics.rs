@@ -22,6 +22,7 @@ pub struct Metrics {
     conversion_duration: Family<Labels<1>, Histogram, fn() -> Histogram>,
     dropped_fields: Family<Labels<2>, Counter>,
     malformed_events: Family<Labels<1>, Counter>,
+    malformed_extras: Family<Labels<2>, Counter>,
     faults: Family<Labels<2>, Counter>,
     late_events: Counter,
     disconnects: Counter,
@@ -108,6 +109,11 @@ impl Default for Metrics {
                 "upstream_malformed_events",
                 "Upstream events that could not be parsed and were skipped",
             ),
+            malformed_extras: add(
+                all,
+                "upstream_malformed_extras",
+                "Upstream events with a malformed extra that was dropped, by backend and kind",
+            ),
             late_events: add(all, "upstream_late_events", "Upstream events that arrived after the end of their turn"),
             conversions: add(
                 all,
@@ -174,6 +180,12 @@ impl Metrics {
 
     pub fn count_malformed_event(&self, backend: &str) {
         self.malformed_events.get_or_create(&[("backend", backend.to_owned())]).inc();
+    }
+
+    /// Returns how many of this kind were counted before.
+    pub fn count_malformed_extra(&self, backend: &str, kind: &str) -> u64 {
+        let labels = [("backend", backend.to_owned()), ("kind", kind.to_owned())];
+        self.malformed_extras.get_or_create(&labels).inc()
     }
 
     pub fn count_fault(&self, backend: &str, kind: &str) {

@@ -1,7 +1,8 @@
 //! The state of one choice: its open items and buffered input.
 
 use super::tool_calls::CallState;
-use crate::domain::{Event, Tree};
+use crate::domain::{Event, TokenLogprob};
+use std::sync::Arc;
 
 #[derive(Debug, Default)]
 pub(super) struct ChoiceState {
@@ -20,7 +21,14 @@ pub(super) struct ChoiceState {
     pub text_surrogate: Option<u16>,
     pub reasoning_surrogate: Option<u16>,
     /// Log-probabilities of the next text delta.
-    pub logprobs: Tree,
+    pub logprobs: PendingLogprobs,
+}
+
+/// Log-probabilities that wait for their text, and what they are charged.
+#[derive(Debug, Default)]
+pub(super) struct PendingLogprobs {
+    pub tokens: Option<Arc<[TokenLogprob]>>,
+    pub bytes: usize,
 }
 
 impl ChoiceState {

@@ -51,30 +51,44 @@ pub(super) fn unwrap_custom_input(arguments: &str) -> String {
     input.unwrap_or(arguments).to_owned()
 }
 
-/// True if this is one complete JSON object or array, so that only white space can follow.
-pub(super) fn is_complete_json(arguments: &str) -> bool {
-    let mut depth = 0i64;
-    let mut in_text = false;
-    let mut escaped = false;
-    let mut began = false;
-    for byte in arguments.trim().bytes() {
-        if began && depth == 0 {
-            return false;
-        }
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if in_text => escaped = true,
-            b'"' => in_text = !in_text,
-            b'{' | b'[' if !in_text => {
-                depth += 1;
-                began = true;
+/// Whether arguments that arrive as deltas are one complete JSON object or array, so that only white space can follow.
+/// Every byte is looked at once, however many deltas there are.
+#[derive(Debug, Default)]
+pub(super) struct JsonProgress {
+    depth: u32,
+    in_text: bool,
+    escaped: bool,
+    began: bool,
+    /// It does not begin with an object or array, or something follows it.
+    is_other: bool,
+}
+
+impl JsonProgress {
+    pub fn add(&mut self, delta: &str) {
+        for byte in delta.bytes() {
+            match byte {
+                _ if self.escaped => self.escaped = false,
+                b'\\' if self.in_text => self.escaped = true,
+                b'"' if self.in_text => self.in_text = false,
+                _ if self.in_text => {}
+                b'{' | b'[' if self.depth > 0 || !self.began => {
+                    self.depth += 1;
+                    self.began = true;
+                }
+                b' ' | b'\t' | b'\n' | b'\r' => {}
+                _ if self.depth == 0 => self.is_other = true,
+                b'"' => self.in_text = true,
+                b'}' | b']' => self.depth -= 1,
+                _ => {}
             }
-            b'}' | b']' if !in_text => depth -= 1,
-            _ => {}
-        }
-        if !began && byte != b'{' && byte != b'[' {
-            return false;
         }
     }
-    began && depth == 0 && !in_text
+
+    pub fn is_complete(&self) -> bool {
+        self.began && self.depth == 0 && !self.is_other
+    }
 }
+
+#[cfg(test)]
+#[path = "../../tests/unit/turn_deltas.rs"]
+mod tests;

@@ -1,7 +1,7 @@
 //! How a turn ends: the finish of each choice, the end of the stream, or a fault. No moment follows.
 
 use super::{OnMoment, Turn};
-use crate::domain::policy::OnEmpty;
+use crate::domain::policy::{FinishWithoutCalls, OnEmpty};
 use crate::domain::{Fault, FaultKind, Finish, ItemState, Moment, MomentKind};
 
 impl Turn {
@@ -22,7 +22,13 @@ impl Turn {
     }
 
     fn finish_choice(&mut self, choice: usize, reason: Finish, on_moment: &mut OnMoment) {
-        let finish = self.resolve_finish(choice, reason);
+        let finish = match self.check_calls(choice, reason) {
+            Ok(reason) => self.resolve_finish(choice, reason),
+            Err(fault) => {
+                self.fail(fault, on_moment);
+                return;
+            }
+        };
         // Clients have no finish reason for these, so the turn fails.
         if matches!(finish, Finish::Cancelled | Finish::Error) {
             let message = match finish {
@@ -54,6 +60,29 @@ impl Turn {
         self.choices[choice].finished = true;
         self.state.choices[choice].finish = Some(finish);
         on_moment(&self.state, &Moment::choice(MomentKind::ChoiceFinish, choice));
+    }
+
+    /// The finish reason, if calls and finish fit together. What a client would see as an empty success is a fault: a
+    /// finish for calls that were not made, or calls that the dialect cannot represent.
+    fn check_calls(&self, choice: usize, reason: Finish) -> Result<Finish, Fault> {
+        let has_text = || self.state.items_of(choice).flat_map(|i| &i.parts).any(|p| p.kind.is_output());
+        if !self.has_calls(choice) {
+            let is_for_calls = matches!(reason, Finish::ToolCalls | Finish::FunctionCall);
+            return match self.policies.finish_without_calls {
+                _ if !is_for_calls || self.has_only_answer_calls(choice) => Ok(reason),
+                FinishWithoutCalls::Stop if has_text() => Ok(Finish::Stop),
+                FinishWithoutCalls::Stop | FinishWithoutCalls::Fail => {
+                    let message = format!("the backend finished with `{}` but made no call", reason.name());
+                    Err(Fault::new(FaultKind::Malformed, message))
+                }
+            };
+        }
+        if self.represents_calls || has_text() {
+            return Ok(reason);
+        }
+        let names = self.call_names(choice).join("`, `");
+        let message = format!("the model called `{names}` instead of answering with text; this API has no tool calls");
+        Err(Fault { code: Some("unsupported_tool_call".into()), ..Fault::new(FaultKind::Backend, message) })
     }
 
     /// The finish reason by the policy `finish_precedence`. Some backends report "stop" after tool calls, so calls

@@ -1,5 +1,6 @@
 //! The items of a turn: their ids, their output index (policy `output_index`), their ordinal, and the end of a part.
 
+use super::budget::ITEM_BYTES;
 use super::{OnMoment, Turn, ids};
 use crate::domain::policy::{IdsPolicy, OutputIndex};
 use crate::domain::{Item, ItemKind, ItemState, Moment, MomentKind};
@@ -46,6 +47,8 @@ impl Turn {
         let backend_id = backend_id.filter(|n| !self.state.items.iter().any(|i| i.id == **n)).map(str::to_owned);
         let own_id = self.ids.next();
         self.choices[choice].dropped_reasoning = None;
+        // A key is kept twice: as the id of the item, and to find the item again.
+        self.count(ITEM_BYTES + 2 * backend_key.map_or(0, str::len));
         self.state.items.push(Item {
             id: backend_id.unwrap_or(own_id),
             choice,

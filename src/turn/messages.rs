@@ -1,8 +1,13 @@
 //! Message items: text, refusals, annotations and log-probabilities.
 
+use super::budget::PART_BYTES;
+use super::choice_state::PendingLogprobs;
 use super::{OnMoment, TextTarget, Turn, deltas};
 use crate::domain::policy::EmptyMessageItem;
-use crate::domain::{Annotation, Delta, ItemKind, ItemState, Moment, MomentKind, Part, PartAnnotation, PartKind, Tree};
+use crate::domain::{
+    Annotation, Delta, ItemKind, ItemState, Logprobs, Moment, MomentKind, Part, PartAnnotation, PartKind, TokenLogprob,
+};
+use std::sync::Arc;
 
 impl Turn {
     pub(super) fn text(&mut self, choice: usize, target: TextTarget, delta: Delta, on_moment: &mut OnMoment) {
@@ -26,14 +31,23 @@ impl Turn {
         self.state.items[item].parts[part].text.push_str(&text);
         let moment = if target.kind == PartKind::Refusal { MomentKind::RefusalDelta } else { MomentKind::TextDelta };
         let mut moment = Moment::part(moment, choice, item, part, text);
-        moment.logprobs = std::mem::take(&mut self.choices[choice].logprobs);
-        if moment.logprobs.is_null() {
-            moment.logprobs = std::mem::take(&mut self.first_logprobs);
-        }
-        if let Tree::List(tokens) = &moment.logprobs {
-            self.state.items[item].parts[part].logprobs.extend(tokens.iter().cloned());
-        }
+        moment.logprobs = self.take_logprobs(choice, item, part);
         on_moment(&self.state, &moment);
+    }
+
+    /// The log-probabilities of this text. The part keeps them only if the dialect reads them later.
+    fn take_logprobs(&mut self, choice: usize, item: usize, part: usize) -> Option<Arc<[TokenLogprob]>> {
+        let of_choice = std::mem::take(&mut self.choices[choice].logprobs);
+        let PendingLogprobs { tokens, bytes } = match of_choice.tokens {
+            Some(_) => of_choice,
+            None => std::mem::take(&mut self.first_logprobs),
+        };
+        match &tokens {
+            Some(tokens) if self.keep_logprobs => self.state.items[item].parts[part].logprobs.push(tokens.clone()),
+            Some(_) => self.release(bytes),
+            None => {}
+        }
+        tokens
     }
 
     /// The text so far of the target item (by default the last message), for comparison with a snapshot.
@@ -102,6 +116,7 @@ impl Turn {
         }
         self.close_part(choice, item, MomentKind::PartClose, on_moment);
         let part = self.state.items[item].parts.len();
+        self.count(PART_BYTES);
         self.state.items[item].parts.push(Part { backend_index, ..Part::new(part, kind) });
         on_moment(&self.state, &Moment::part(MomentKind::PartOpen, choice, item, part, String::new()));
         part
@@ -122,12 +137,15 @@ impl Turn {
     }
 
     pub(super) fn annotation(&mut self, choice: usize, annotation: Annotation, on_moment: &mut OnMoment) {
-        if self.is_late(choice) || !self.charge(64, on_moment) || !self.ensure_choice(choice, on_moment) {
+        let size = size_of::<PartAnnotation>() + annotation.heap_bytes();
+        if self.is_late(choice) || !self.charge(size, on_moment) || !self.ensure_choice(choice, on_moment) {
             return;
         }
         let item = self.message_for(choice, None, on_moment);
         let part = self.part_for(choice, item, None, PartKind::Text, on_moment);
-        let shift = self.chars_before(choice, item, part);
+        // All annotations of a part have the same shift: earlier parts are complete.
+        let earlier = self.state.items[item].parts[part].annotations.last().map(|last| last.shift);
+        let shift = earlier.unwrap_or_else(|| self.chars_before(choice, item, part));
         self.state.items[item].parts[part].annotations.push(PartAnnotation { annotation, shift });
         on_moment(&self.state, &Moment::part(MomentKind::Annotation, choice, item, part, String::new()));
     }
@@ -139,11 +157,18 @@ impl Turn {
         earlier.chain(same).filter(|p| p.kind == PartKind::Text).map(|p| p.text.chars().count()).sum()
     }
 
-    pub(super) fn logprobs(&mut self, choice: usize, value: Tree) {
+    /// Log-probabilities wait for the text that follows, and replace those that still wait.
+    pub(super) fn logprobs(&mut self, choice: usize, logprobs: Logprobs, on_moment: &mut OnMoment) {
+        if logprobs.is_empty() || self.choices.get(choice).is_some_and(|c| c.finished) {
+            return;
+        }
+        let bytes = logprobs.heap_bytes();
         let pending = match self.choices.get_mut(choice) {
             Some(choice_state) => &mut choice_state.logprobs,
             None => &mut self.first_logprobs,
         };
-        *pending = value;
+        let replaced = std::mem::replace(pending, PendingLogprobs { tokens: Some(logprobs.tokens), bytes });
+        self.release(replaced.bytes);
+        self.charge(bytes, on_moment);
     }
 }

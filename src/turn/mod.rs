@@ -3,6 +3,7 @@
 //!
 //! Each moment is emitted with the state that the client must see at that point: when an item opens, it is still empty.
 
+mod budget;
 mod choice_state;
 mod deltas;
 mod failure;
@@ -14,13 +15,14 @@ mod reasoning;
 mod tool_calls;
 mod usage;
 
+pub use budget::Limits;
 pub use ids::Ids;
 
 use crate::domain::policy::{ChoiceFrames, IdsPolicy, StreamStart};
 use crate::domain::{
-    Choice, Delta, Event, Fault, FaultKind, Moment, MomentKind, PartKind, Policies, ToolAliases, Tree, TurnState, Usage,
+    Choice, Event, Fault, FaultKind, Moment, MomentKind, PartKind, Policies, ToolAliases, TurnState, Usage,
 };
-use choice_state::ChoiceState;
+use choice_state::{ChoiceState, PendingLogprobs};
 
 /// Callback for every moment, with the state at that moment.
 pub type OnMoment<'t> = dyn FnMut(&TurnState, &Moment) + 't;
@@ -37,8 +39,12 @@ pub struct Turn {
     /// Kept out of the state until the end, because the envelope that opens a stream must not contain usage yet.
     usage: Usage,
     /// Log-probabilities that arrived before their choice was opened.
-    first_logprobs: Tree,
+    first_logprobs: PendingLogprobs,
+    /// The dialect reads log-probabilities after the frame of their text.
+    keep_logprobs: bool,
     tool_aliases: ToolAliases,
+    /// Whether the client's dialect can represent tool calls.
+    represents_calls: bool,
     /// The client gets one JSON body, so the outcome can still change its content.
     single_body: bool,
     /// The body is aggregated from a stream of the backend.
@@ -49,23 +55,9 @@ pub struct Turn {
     truncating: bool,
     ended: bool,
     late_events: u64,
+    /// The memory that is kept, by [`Limits::bytes`].
     bytes: usize,
     limits: Limits,
-}
-
-/// Memory limits of one turn, because backends are not trusted.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// Bytes of text and arguments in total.
-    pub bytes: usize,
-    pub choices: usize,
-    pub items: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Limits { bytes: 64 << 20, choices: 128, items: 10_000 }
-    }
 }
 
 impl Turn {
@@ -79,8 +71,10 @@ impl Turn {
             requested_choices,
             request_chars: 0,
             usage: Usage::default(),
-            first_logprobs: Tree::Null,
+            first_logprobs: PendingLogprobs::default(),
+            keep_logprobs: true,
             tool_aliases: ToolAliases::default(),
+            represents_calls: true,
             single_body: false,
             aggregated: false,
             headers_sent: false,
@@ -97,6 +91,22 @@ impl Turn {
     pub fn request_chars(mut self, chars: usize) -> Turn {
         self.request_chars = chars;
         self
+    }
+
+    /// Sets whether log-probabilities are kept after the frame of their text.
+    pub fn keep_logprobs(mut self, keep: bool) -> Turn {
+        self.keep_logprobs = keep;
+        self
+    }
+
+    /// Sets whether the client's dialect can represent tool calls.
+    pub fn represents_calls(mut self, represents_calls: bool) -> Turn {
+        self.represents_calls = represents_calls;
+        self
+    }
+
+    pub fn set_memory_limit(&mut self, bytes: usize) {
+        self.limits.bytes = bytes;
     }
 
     /// Sets the tools that were sent to the backend in another form; their calls are converted back.
@@ -171,6 +181,7 @@ impl Turn {
         match event {
             Event::Start { .. } if self.opened => {}
             Event::Start { id, model, created } => {
+                self.count(model.as_ref().map_or(0, String::len) + id.as_ref().map_or(0, String::len));
                 self.state.model = model.unwrap_or_else(|| std::mem::take(&mut self.state.model));
                 if self.policies.ids == IdsPolicy::Backend {
                     self.state.id =
@@ -188,7 +199,7 @@ impl Turn {
                 self.reasoning(choice, item, kind, part, delta, encrypted, on_moment);
             }
             Event::Annotation { choice, annotation, .. } => self.annotation(choice, annotation, on_moment),
-            Event::Logprobs { choice, value, .. } => self.logprobs(choice, value),
+            Event::Logprobs { choice, logprobs, .. } => self.logprobs(choice, logprobs, on_moment),
             Event::Tool { choice, key, id, name, kind, delta } => {
                 self.tool(choice, tool_calls::CallIdent { key, id, name, kind }, delta, on_moment);
             }
@@ -225,17 +236,7 @@ impl Turn {
             self.release_held_back(choice, on_moment);
             return (!self.ended).then_some(event);
         }
-        // Charged here and once more when it is processed: buffered input must be limited, too.
-        let size = match &event {
-            Event::Text { delta, .. } | Event::Refusal { delta, .. } => delta.len(),
-            Event::Reasoning { delta, encrypted, .. } => {
-                delta.as_ref().map_or(0, Delta::len) + encrypted.as_ref().map_or(0, String::len)
-            }
-            Event::Annotation { annotation, .. } => annotation.len(),
-            Event::Logprobs { value, .. } => value.to_json().len(),
-            Event::Tool { .. } | Event::Batch { .. } | Event::Close { .. } => 0,
-            Event::Start { .. } | Event::Usage { .. } | Event::Finish { .. } | Event::Fault { .. } | Event::End => 0,
-        };
+        let size = size_of::<Event>() + event.heap_bytes();
         if self.charge(size, on_moment) {
             self.choices[choice].held_back.push(event);
         }
@@ -253,6 +254,8 @@ impl Turn {
         }
         let held_back = std::mem::take(&mut self.choices[choice].held_back);
         for event in held_back {
+            // It is charged again for what the turn keeps of it.
+            self.release(size_of::<Event>() + event.heap_bytes());
             self.advance(event, on_moment);
         }
     }
@@ -293,17 +296,6 @@ impl Turn {
         let late = self.choices.get(choice).is_some_and(|c| c.finished);
         self.late_events += u64::from(late);
         late
-    }
-
-    /// Counts stored bytes against the limits. Returns false if a limit is exceeded; the turn has then failed.
-    fn charge(&mut self, bytes: usize, on_moment: &mut OnMoment) -> bool {
-        self.bytes += bytes;
-        if self.bytes > self.limits.bytes || self.state.items.len() >= self.limits.items {
-            let message = "the backend's response exceeds the size limit of this gateway";
-            self.fail(Fault::new(FaultKind::Malformed, message), on_moment);
-            return false;
-        }
-        true
     }
 }
 

@@ -1,5 +1,6 @@
 //! Reasoning items, which contain summaries, raw reasoning text, or both.
 
+use super::budget::PART_BYTES;
 use super::{OnMoment, Turn, deltas};
 use crate::domain::policy::ReasoningPolicy;
 use crate::domain::{Delta, ItemKind, ItemState, Moment, MomentKind, Part, PartKind, ReasoningKind};
@@ -113,6 +114,7 @@ impl Turn {
         if !open || next {
             self.close_part(choice, item, MomentKind::SummaryClose, on_moment);
             self.close_part(choice, item, MomentKind::ThoughtClose, on_moment);
+            self.count(PART_BYTES);
             self.state.items[item].summaries.push(Part::new(count, PartKind::Summary));
             on_moment(&self.state, &Moment::part(MomentKind::SummaryOpen, choice, item, count, String::new()));
         }
@@ -125,6 +127,7 @@ impl Turn {
         self.close_part(choice, item, MomentKind::SummaryClose, on_moment);
         if !self.state.items[item].parts.last().is_some_and(|p| p.open) {
             let part = self.state.items[item].parts.len();
+            self.count(PART_BYTES);
             self.state.items[item].parts.push(Part::new(part, PartKind::Thought));
             on_moment(&self.state, &Moment::part(MomentKind::ThoughtOpen, choice, item, part, String::new()));
         }

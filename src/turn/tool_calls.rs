@@ -18,11 +18,18 @@ pub(super) struct CallIdent {
     pub kind: Option<CallKind>,
 }
 
+impl CallIdent {
+    fn heap_bytes(&self) -> usize {
+        [&self.key, &self.id, &self.name].into_iter().flatten().map(String::len).sum()
+    }
+}
+
 #[derive(Debug, Default)]
 pub(super) struct CallState {
     ident: CallIdent,
     /// All arguments so far, emitted or not.
     received: String,
+    progress: deltas::JsonProgress,
     /// Arguments that are not emitted yet.
     pending: String,
     /// A high surrogate at the end of the last delta.
@@ -47,6 +54,7 @@ impl Turn {
         let call_index = match self.find_call(choice, &ident) {
             Some(call_index) => call_index,
             None => {
+                self.count(size_of::<CallState>());
                 self.choices[choice].calls.push(CallState::default());
                 self.choices[choice].calls.len() - 1
             }
@@ -58,11 +66,19 @@ impl Turn {
             self.late_events += u64::from(!text.trim().is_empty());
             return;
         }
+        let idents = call.ident.heap_bytes();
         call.ident.key = call.ident.key.take().or(ident.key);
         call.ident.id = call.ident.id.take().or(ident.id);
         call.ident.name = call.ident.name.take().or(ident.name);
         call.ident.kind = call.ident.kind.take().or(ident.kind);
         call.received.push_str(&text);
+        call.progress.add(&text);
+        // The call and its item both keep them.
+        let size = 2 * (call.ident.heap_bytes() - idents + text.len());
+        if !self.charge(size, on_moment) {
+            return;
+        }
+        let call = &mut self.choices[choice].calls[call_index];
         if call.ident.name.is_some() && call.ident.name == self.tool_aliases.answer {
             // The arguments of this tool are the content that the client requested.
             call.complete = true;
@@ -72,9 +88,7 @@ impl Turn {
             return;
         }
         call.pending.push_str(&text);
-        if self.charge(text.len() + 16, on_moment) {
-            self.flush_calls(choice, on_moment);
-        }
+        self.flush_calls(choice, on_moment);
     }
 
     fn find_call(&self, choice: usize, ident: &CallIdent) -> Option<usize> {
@@ -110,15 +124,13 @@ impl Turn {
             if call.closed || self.is_answer_call(call) {
                 continue;
             }
-            if call.ident.name.is_none() || (self.is_wrapped(call) && !deltas::is_complete_json(&call.received)) {
+            if call.ident.name.is_none() || (self.is_wrapped(call) && !call.progress.is_complete()) {
                 if serial { return } else { continue }
             }
             self.emit_call(choice, call_index, on_moment);
             let another = call_index + 1 < self.choices[choice].calls.len();
             let call = &self.choices[choice].calls[call_index];
-            if self.policies.closes_when_complete()
-                && (call.complete || (another && deltas::is_complete_json(&call.received)))
-            {
+            if self.policies.closes_when_complete() && (call.complete || (another && call.progress.is_complete())) {
                 self.close_call(choice, call_index, ItemState::Done, on_moment);
             } else if serial {
                 return;
@@ -253,7 +265,7 @@ impl Turn {
             return false;
         }
         if let Some(open) = self.open_call_index(choice)
-            && deltas::is_complete_json(&self.choices[choice].calls[open].received)
+            && self.choices[choice].calls[open].progress.is_complete()
         {
             self.choices[choice].calls[open].complete = true;
             self.flush_calls(choice, on_moment);
@@ -268,6 +280,12 @@ impl Turn {
 
     pub(super) fn has_calls(&self, choice: usize) -> bool {
         self.choices.get(choice).is_some_and(|c| c.calls.iter().any(|call| !self.is_answer_call(call)))
+    }
+
+    /// The names of the first calls, for a message.
+    pub(super) fn call_names(&self, choice: usize) -> Vec<&str> {
+        let calls = self.choices.get(choice).map_or(&[][..], |c| &c.calls);
+        calls.iter().filter_map(|call| call.ident.name.as_deref()).take(5).collect()
     }
 
     /// True for a call of the tool that replaces the requested response format.

@@ -1,6 +1,7 @@
 //! Adapts a request to the capabilities of a backend: maps roles, converts tools and content parts. Unsupported fields
 //! are rejected, or dropped and listed: nothing is lost silently.
 
+use super::unknown_values;
 use crate::domain::request_item::{
     ChoiceMode, Content, ContentPart, ContentPartType, Derived, FormatKind, RequestItem, Tool, ToolChoice, ToolKind,
     WRAPPED_INPUT,
@@ -12,6 +13,7 @@ use crate::mapping::config::capabilities::{Capabilities, OPTIONAL_FIELDS, OnUnsu
 use crate::mapping::config::dialect_request::RequestPlan;
 use crate::mapping::grammar::notation::NameOf;
 use crate::mapping::language::field::FieldMapping;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 #[derive(Debug)]
@@ -30,12 +32,13 @@ pub fn adapt(
     capabilities: &Capabilities,
     client: &RequestPlan,
 ) -> Result<AdaptedRequest, Fault> {
+    unknown_values::check(request, template, capabilities, client)?;
     let mut adapter = RequestAdapter {
         request,
         capabilities,
         template,
         client,
-        dropped: Vec::new(),
+        dropped: DroppedFields::default(),
         tool_aliases: ToolAliases::default(),
     };
     let mut tools = adapter.tools()?;
@@ -43,7 +46,7 @@ pub fn adapt(
     let mut format = request.content.format.clone();
     if let Some(answer_tool) = adapter.answer_tool(&tools)? {
         let name = answer_tool.name.clone();
-        tool_choice = Some(ToolChoice { mode: Some(ChoiceMode::Named), name: name.clone() });
+        tool_choice = Some(ToolChoice { mode: Some(ChoiceMode::Named), name: name.clone(), unknown: Derived(None) });
         tools.push(Arc::new(answer_tool));
         format = None;
         adapter.tool_aliases.answer = name;
@@ -56,7 +59,7 @@ pub fn adapt(
     adapter.scalars(&content)?;
     let forwarded = adapter.members()?;
     adapter.inner_members()?;
-    Ok(AdaptedRequest { content, forwarded, dropped: adapter.dropped, tool_aliases: adapter.tool_aliases })
+    Ok(AdaptedRequest { content, forwarded, dropped: adapter.dropped.names, tool_aliases: adapter.tool_aliases })
 }
 
 struct RequestAdapter<'a> {
@@ -64,8 +67,15 @@ struct RequestAdapter<'a> {
     capabilities: &'a Capabilities,
     template: &'a RequestTemplate,
     client: &'a RequestPlan,
-    dropped: Vec<String>,
+    dropped: DroppedFields,
     tool_aliases: ToolAliases,
+}
+
+/// The fields that were dropped, each once. A client can send many thousands of them.
+#[derive(Default)]
+struct DroppedFields {
+    names: Vec<String>,
+    seen: HashSet<String>,
 }
 
 impl RequestAdapter<'_> {
@@ -75,8 +85,9 @@ impl RequestAdapter<'_> {
             let message = format!("this backend does not support {what}");
             return Err(Fault::new(FaultKind::Unsupported, message).param(param));
         }
-        if !self.dropped.contains(&param) {
-            self.dropped.push(param);
+        if !self.dropped.seen.contains(&param) {
+            self.dropped.seen.insert(param.clone());
+            self.dropped.names.push(param);
         }
         Ok(())
     }
@@ -136,6 +147,9 @@ impl RequestAdapter<'_> {
     /// too, unless the backend reads it from the raw request.
     fn tool_choice(&mut self, kept: &[Arc<Tool>]) -> Result<Option<ToolChoice>, Fault> {
         let choice = self.request.content.tool_choice.as_ref();
+        if choice.is_some_and(|choice| choice.unknown.0.is_some()) {
+            return Ok(choice.cloned());
+        }
         let Some(mode) = choice.and_then(|choice| choice.mode) else {
             if let Some(param) = self.client.param_in("tool_choice", &self.request.raw) {
                 let sent = self.request.raw.get(&param).and_then(Tree::as_map).unwrap_or(&[]);
@@ -278,7 +292,10 @@ impl RequestAdapter<'_> {
         let objects = self.request.raw.as_map().unwrap_or(&[]).iter();
         for (member, inner) in objects.filter_map(|(member, value)| Some((member, value.as_map()?))) {
             let read = self.paths_read_in(member);
-            if read.is_empty() || read.iter().any(|path| path.is_empty()) {
+            // A format that the dialect does not define is forwarded with all of its members.
+            let is_forwarded = self.request.content.format.as_ref().is_some_and(|format| format.unknown.0.is_some())
+                && self.format_param() == **member;
+            if is_forwarded || read.is_empty() || read.iter().any(|path| path.is_empty()) {
                 continue;
             }
             for (name, value) in inner {

@@ -13,6 +13,7 @@ use crate::mapping::config::dialect_request::RequestPlan;
 use crate::mapping::grammar::notation::AnyValue;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// The HTTP request, and what is needed to decode its response.
@@ -156,10 +157,10 @@ fn apply_field_edits(
     edits: &FieldEdits,
     dropped: &mut Vec<String>,
 ) -> Result<Tree, Fault> {
-    for (name, value) in forwarded {
-        if body.get(&name).is_none() {
-            body.insert(name, value);
-        }
+    if let Tree::Map(members) = &mut body {
+        // The names that the client chose are distinct; a set, because there can be many thousands of them.
+        let rendered: HashSet<Arc<str>> = members.iter().map(|(name, _)| name.clone()).collect();
+        members.extend(forwarded.into_iter().filter(|(name, _)| !rendered.contains(name)));
     }
     if let Some(name) = edits.reject.iter().find(|name| body.get(name).is_some()) {
         let message = format!("this backend does not support `{name}`");

@@ -18,9 +18,17 @@ pub enum DecoderOutput {
 
 pub enum Decoder {
     Sse(SseDecoder),
-    Ndjson(LineSplitter),
+    Ndjson(NdjsonDecoder),
     /// One JSON document, read to its end.
     Json(WholeBody),
+}
+
+/// JSON lines.
+#[derive(Debug)]
+pub struct NdjsonDecoder {
+    lines: LineSplitter,
+    /// Bytes of complete lines, without white space.
+    data_bytes: u64,
 }
 
 /// Server-sent events. An event without its final empty line counts, because some servers omit it at the end of the
@@ -31,6 +39,8 @@ pub struct SseDecoder {
     parser: SseParser,
     max_bytes: usize,
     settings: SseSettings,
+    /// Bytes of complete `data:` lines.
+    data_bytes: u64,
 }
 
 /// The stream settings of the backend's mapping.
@@ -53,7 +63,9 @@ impl Decoder {
     pub fn new(backend: &BackendPlan, framing: Framing, max_bytes: usize) -> Decoder {
         match framing {
             Framing::Sse => Decoder::Sse(SseDecoder::new(backend, max_bytes)),
-            Framing::Ndjson | Framing::Jsonrpc => Decoder::Ndjson(LineSplitter::new(max_bytes)),
+            Framing::Ndjson | Framing::Jsonrpc => {
+                Decoder::Ndjson(NdjsonDecoder { lines: LineSplitter::new(max_bytes), data_bytes: 0 })
+            }
             Framing::Json => Decoder::Json(WholeBody { bytes: Vec::new(), max_bytes }),
         }
     }
@@ -62,8 +74,9 @@ impl Decoder {
     pub fn push(&mut self, bytes: &[u8], out: &mut Vec<DecoderOutput>) -> Result<(), EventTooLarge> {
         match self {
             Decoder::Sse(sse) => sse.push(bytes, out),
-            Decoder::Ndjson(lines) => lines.push(bytes, &mut |line| {
+            Decoder::Ndjson(NdjsonDecoder { lines, data_bytes }) => lines.push(bytes, &mut |line| {
                 if !line.trim_ascii().is_empty() {
+                    *data_bytes += line.len() as u64;
                     out.push(parse(line));
                 }
                 Ok(())
@@ -75,11 +88,26 @@ impl Decoder {
         }
     }
 
+    /// How many bytes of data were received: without comments, other fields and white space, by which a backend shows
+    /// only that its connection is open.
+    pub fn data_bytes(&self) -> u64 {
+        match self {
+            Decoder::Sse(sse) => {
+                let partial = sse.lines.partial();
+                sse.data_bytes + if is_data(partial) { partial.len() as u64 } else { 0 }
+            }
+            Decoder::Ndjson(NdjsonDecoder { lines, data_bytes }) => {
+                data_bytes + lines.partial().trim_ascii().len() as u64
+            }
+            Decoder::Json(whole) => whole.bytes.len() as u64,
+        }
+    }
+
     /// Decodes what is left at the end of the bytes.
     pub fn finish(self, out: &mut Vec<DecoderOutput>) {
         match self {
             Decoder::Sse(sse) => sse.finish(out),
-            Decoder::Ndjson(lines) => {
+            Decoder::Ndjson(NdjsonDecoder { lines, .. }) => {
                 let rest = lines.into_remainder();
                 if !rest.trim_ascii().is_empty() {
                     out.push(parse(&rest));
@@ -94,12 +122,19 @@ impl Decoder {
 impl SseDecoder {
     fn new(backend: &BackendPlan, max_bytes: usize) -> SseDecoder {
         let settings = SseSettings { end_marker: backend.end.clone(), event_member: backend.event.clone() };
-        SseDecoder { lines: LineSplitter::new(max_bytes), parser: SseParser::default(), max_bytes, settings }
+        SseDecoder {
+            lines: LineSplitter::new(max_bytes),
+            parser: SseParser::default(),
+            max_bytes,
+            settings,
+            data_bytes: 0,
+        }
     }
 
     fn push(&mut self, bytes: &[u8], out: &mut Vec<DecoderOutput>) -> Result<(), EventTooLarge> {
-        let SseDecoder { lines, parser, max_bytes, settings } = self;
+        let SseDecoder { lines, parser, max_bytes, settings, data_bytes } = self;
         lines.push(bytes, &mut |line| {
+            *data_bytes += if is_data(line) { line.len() as u64 } else { 0 };
             out.extend(parser.line(line).and_then(|event| settings.decode(&event)));
             if parser.data_len() > *max_bytes { Err(EventTooLarge) } else { Ok(()) }
         })
@@ -130,6 +165,11 @@ impl SseSettings {
         }
         Some(decoded)
     }
+}
+
+/// Whether a line, or the part of it that was received, is a `data:` field with a value.
+fn is_data(line: &[u8]) -> bool {
+    line.strip_prefix(b"data:").is_some_and(|value| !value.trim_ascii().is_empty())
 }
 
 fn parse(bytes: &[u8]) -> DecoderOutput {

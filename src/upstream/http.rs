@@ -175,6 +175,9 @@ impl HttpSource {
                 pushed
             }
         };
+        if let Reader::Known(decoder) = reader {
+            self.stats.data_bytes = decoder.data_bytes();
+        }
         self.ready.extend(out);
         if pushed.is_err() {
             self.state = SourceState::Failing(too_large(self.size_limits.event_bytes, "an event of the backend"));

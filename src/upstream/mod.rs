@@ -8,6 +8,7 @@ mod http;
 pub mod models;
 mod replay;
 pub mod secrets;
+mod unknown_values;
 
 pub use client::ClientPool;
 
@@ -51,6 +52,8 @@ pub struct UpstreamStats {
     pub events: u64,
     pub skipped: u64,
     pub bytes: u64,
+    /// Bytes of events, also of those that are not complete: without comments and white space.
+    pub data_bytes: u64,
     /// The response is a stream of events, not one JSON document.
     pub streamed: bool,
 }
@@ -101,6 +104,10 @@ pub fn start(
 ) -> Result<UpstreamTurn, Fault> {
     match backend.plan.transport {
         Transport::Replay => {
+            // There is no backend that could know them.
+            if let Some(unknown) = request.unknown_values.first() {
+                return Err(unknown.fault());
+            }
             let script = backend
                 .script
                 .as_ref()

@@ -21,26 +21,51 @@ pub use test_case::TestCase;
 pub use trace::{FrameTrace, TraceDetail, TraceEntry, data_frames};
 
 use crate::diagnostics::{Code, Diagnostic, Sources, Span};
+use crate::domain::WorkBudget;
 use crate::engine::pipeline::Violation;
-use crate::mapping::Plan;
+use crate::mapping::load::TestFile;
+use crate::mapping::{Plan, exhausted};
 use runner::TestOutcome;
+
+/// Steps of the budget that a test takes, and each of its events: rendering and validating a few frames.
+const STEPS_PER_TEST: u64 = 1_000;
+const STEPS_PER_EVENT: u64 = 200;
 
 /// The diagnostics, with counts. A frame that violates its schema for all witness values also fails in tests and
 /// transcripts, so those run only if there is no such frame.
 pub fn verify(plan: &Plan) -> Verification {
-    let witnesses = witness::check_witnesses(plan);
+    verify_within(plan, &WorkBudget::default())
+}
+
+/// Verifies with a limit for the work. A verification that exceeds it reports only that.
+pub fn verify_within(plan: &Plan, budget: &WorkBudget) -> Verification {
+    let mut verification = run_phases(plan, budget);
+    if let Some(diagnostic) = exhausted::diagnostic(budget, &plan.sources) {
+        verification.found = vec![diagnostic];
+    }
+    verification
+}
+
+fn run_phases(plan: &Plan, budget: &WorkBudget) -> Verification {
+    let witnesses = witness::check_witnesses(plan, budget);
     let mut verification =
         Verification { found: witnesses.found, shapes: witnesses.shapes, tested: None, duplicates: 0, replayed: None };
     if !verification.found.is_empty() {
         return verification;
     }
-    let replay = transcripts::replay_transcripts(plan);
+    let replay = transcripts::replay_transcripts(plan, budget);
     // Each wrong line is reported once: by the transcript that fails, or else by the first test.
     let mut reported: Vec<Span> = replay.found.iter().map(|d| d.span).collect();
     let (mut passed, mut failed) = (0, 0);
-    for suite in suites(plan) {
+    for file in &plan.tests {
+        budget.begin(&file.name, "parsing these tests");
+        let suite = suite(file, plan, budget);
         verification.found.extend(suite.mistakes);
         for case in &suite.cases {
+            budget.begin(&file.name, format!("running the test \"{}\"", case.name));
+            if !budget.spend(STEPS_PER_TEST + STEPS_PER_EVENT * case.given.len() as u64) {
+                return verification;
+            }
             match failure(case, plan) {
                 None => passed += 1,
                 Some((_, Some(violation))) if reported.contains(&violation) => verification.duplicates += 1,
@@ -82,11 +107,14 @@ pub struct TestSuite {
 }
 
 pub fn suites(plan: &Plan) -> Vec<TestSuite> {
-    let parse = |file: &crate::mapping::load::TestFile| {
-        let (cases, mistakes) = test_case::parse(&file.name, &file.node, plan);
-        TestSuite { file: file.name.clone(), cases, mistakes }
-    };
-    plan.tests.iter().map(parse).collect()
+    // For commands, which list or run all tests.
+    let budget = WorkBudget::new(u64::MAX);
+    plan.tests.iter().map(|file| suite(file, plan, &budget)).collect()
+}
+
+fn suite(file: &TestFile, plan: &Plan, budget: &WorkBudget) -> TestSuite {
+    let (cases, mistakes) = test_case::parse(&file.name, &file.node, plan, budget);
+    TestSuite { file: file.name.clone(), cases, mistakes }
 }
 
 /// Runs a test. Empty if it passes.

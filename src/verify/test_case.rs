@@ -2,7 +2,7 @@
 
 use super::expectation::Expectation;
 use crate::diagnostics::{Code, Diagnostic, FileId, Findings, Span, describe_known, did_you_mean};
-use crate::domain::Tree;
+use crate::domain::{Tree, WorkBudget};
 use crate::mapping::Plan;
 use crate::mapping::config::backend::BackendPlan;
 use crate::mapping::config::dialect::DialectPlan;
@@ -10,7 +10,8 @@ use crate::mapping::config::script::ScriptPlan;
 use crate::mapping::config::test_file::{TestEntry, TestFile};
 use crate::mapping::config::transcript::RecordedEvent;
 use crate::mapping::grammar::FromNode;
-use crate::mapping::grammar::notation::{AnyNode, Spanned};
+use crate::mapping::grammar::notation::Spanned;
+use crate::mapping::grammar::unparsed::AnyNode;
 use crate::mapping::source::field_reader::{LoadContext, constant};
 use crate::mapping::source::layout::{SetFile, tested_by};
 use crate::mapping::source::yaml::Node;
@@ -30,10 +31,13 @@ pub struct TestCase {
     pub expect: Expectation,
 }
 
+/// How many bytes of a transcript are replayed in one step of the budget.
+const BYTES_PER_STEP: u64 = 8;
+
 /// The valid tests of a file, and the diagnostics of the others.
-pub fn parse(file: &str, node: &Node, plan: &Plan) -> (Vec<TestCase>, Vec<Diagnostic>) {
+pub fn parse(file: &str, node: &Node, plan: &Plan, budget: &WorkBudget) -> (Vec<TestCase>, Vec<Diagnostic>) {
     let findings = Findings::default();
-    let cx = LoadContext { sources: &plan.sources, findings: &findings };
+    let cx = LoadContext { sources: &plan.sources, findings: &findings, budget };
     let Some(TestFile { tests }) = TestFile::from_file(node, cx) else { return (Vec::new(), findings.into_sorted()) };
     if tests.is_empty() {
         cx.error(Code::MissingKey, tests.key_span, "`tests:` is empty");
@@ -136,6 +140,11 @@ impl References<'_> {
             self.cx.unknown(Code::UnknownReference, wanted.span, message, wanted, known);
             return None;
         };
+        // A transcript is copied and replayed by each test that names it.
+        let source = self.plan.sources.get(transcript.backend_span.file);
+        if !self.cx.budget.spend(source.map_or(0, |source| source.text.len() as u64 / BYTES_PER_STEP)) {
+            return None;
+        }
         self.given.extend(transcript.lines.iter().map(|l| l.event.clone()));
         self.backend.get_or_insert_with(|| (transcript.backend.clone(), None));
         Some(())

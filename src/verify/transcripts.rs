@@ -4,7 +4,7 @@
 use super::runner::test_turn_spec;
 use super::violation::{FirstViolation, locate};
 use crate::diagnostics::{Code, Diagnostic};
-use crate::domain::{Fault, FaultKind, TurnRequest};
+use crate::domain::{Fault, FaultKind, TurnRequest, WorkBudget};
 use crate::engine::pipeline::{Pipeline, ResponseMode, Violation, ViolationCause, lock};
 use crate::mapping::Plan;
 use crate::mapping::config::dialect::DialectPlan;
@@ -27,11 +27,18 @@ pub struct TranscriptReplay {
     pub routes: usize,
 }
 
-pub fn replay_transcripts(plan: &Plan) -> TranscriptReplay {
+pub fn replay_transcripts(plan: &Plan, budget: &WorkBudget) -> TranscriptReplay {
     let mut found: Vec<Diagnostic> = Vec::new();
     let reachable = reachable_dialects(plan.gateway.routes.iter().filter(|r| r.validation == Validation::Strict));
-    for &(_, dialect, ref client) in &reachable {
+    'routes: for &(route, dialect, ref client) in &reachable {
         for transcript in short(plan) {
+            let source = plan.sources.get(transcript.backend_span.file);
+            let file = source.map_or("", |source| source.name.as_str());
+            budget.begin(file, format!("replaying this transcript through the route {}{client}", route.path));
+            let bytes = source.map_or(0, |source| source.text.len() as u64);
+            if !budget.spend(super::STEPS_PER_EVENT * transcript.lines.len() as u64 + bytes) {
+                break 'routes;
+            }
             for mode in [ResponseMode::Stream, ResponseMode::Body] {
                 let Some((fault, violation)) = replay(plan, dialect, transcript, mode) else { continue };
                 let span = violation.as_ref().map_or(dialect.body.span, |violation| locate(violation, dialect, plan));

@@ -5,8 +5,8 @@ use super::runner;
 use super::violation::locate_mismatch;
 use crate::diagnostics::{Code, Diagnostic, Sources, Span};
 use crate::domain::{
-    Annotation, AnnotationKind, CallKind, Delta, Event, Fault, FaultKind, Finish, Merge, ReasoningKind, StreamEnd,
-    Tree, TurnRequest, Usage,
+    Annotation, AnnotationKind, CallKind, Delta, Event, Fault, FaultKind, Finish, Logprobs, Merge, ReasoningKind,
+    StreamEnd, Tree, TurnRequest, Usage, WorkBudget,
 };
 use crate::engine::encode;
 use crate::engine::pipeline::{
@@ -29,14 +29,19 @@ pub struct WitnessResult {
     pub shapes: usize,
 }
 
-pub fn check_witnesses(plan: &Plan) -> WitnessResult {
+pub fn check_witnesses(plan: &Plan, budget: &WorkBudget) -> WitnessResult {
     let mut result = WitnessResult::default();
     let Some(backend) = plan.backends.first() else { return result };
     let mut unsatisfiable: Vec<Unsatisfiable> = Vec::new();
     let reachable = reachable_dialects(plan.gateway.routes.iter().filter(|r| r.validation != Validation::Off));
-    for &(_, dialect, ref client) in &reachable {
+    for &(route, dialect, ref client) in &reachable {
+        let file = plan.sources.get(dialect.body.span.file).map_or("", |source| source.name.as_str());
+        budget.begin(file, format!("rendering the frames of `{}` for the route {}{client}", dialect.name, route.path));
         let attempts = Arc::new(Mutex::new(Attempts::default()));
         for turn in witness_turns() {
+            if !budget.spend(super::STEPS_PER_EVENT * turn.events.len() as u64) {
+                return result;
+            }
             run_turn(backend, dialect, &turn, &attempts);
         }
         for kind in FaultKind::ALL {
@@ -322,7 +327,7 @@ fn logprobs() -> Event {
         ])
     };
     let value = Tree::from(vec![token(Tree::from(vec![token(Tree::Null)]))]);
-    Event::Logprobs { choice: 0, item: None, value }
+    Event::Logprobs { choice: 0, item: None, logprobs: Logprobs::read(value) }
 }
 
 fn tool_call(id: &str, kind: CallKind, arguments: &str) -> Event {

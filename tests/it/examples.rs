@@ -9,7 +9,7 @@ use reframe::testing::domain::emit::{
 };
 use reframe::testing::domain::policy::BUILT_IN;
 use reframe::testing::domain::variables::RecordType;
-use reframe::testing::domain::{FaultKind, Finish, MomentKind, StreamFormat, Tree};
+use reframe::testing::domain::{FaultKind, Finish, MomentKind, StreamFormat, Tree, WorkBudget};
 use reframe::testing::mapping::config::backend::{Framing, Transport, Unmatched};
 use reframe::testing::mapping::config::capabilities::{OnUnsupported, StreamMode, SystemMessages};
 use reframe::testing::mapping::config::dialect_request::RequiredType;
@@ -17,7 +17,7 @@ use reframe::testing::mapping::config::gateway::Auth;
 use reframe::testing::mapping::config::gateway::Validation;
 use reframe::testing::mapping::language::field::Conversion;
 use reframe::testing::mapping::source::yaml;
-use reframe::testing::mapping::{SourceFile, load};
+use reframe::testing::mapping::{Overrides, SourceFile, load};
 use reframe::testing::reload::{Base, Layers, embedded, generation};
 use std::collections::HashSet;
 use std::fs;
@@ -178,7 +178,7 @@ fn the_edits_in_the_readme_work_as_described() {
         let chat = files.iter_mut().find(|f| f.name == "dialects/chat.yaml").unwrap();
         assert!(chat.text.contains(from), "{from}");
         chat.text = chat.text.replace(from, to).into();
-        generation::build(&files, 2, None, &reframe::testing::mapping::Overrides::default(), None)
+        generation::build(&files, 2, None, &Overrides::default(), None, &WorkBudget::default())
             .map_err(|error| error.summary())
     };
     assert!(edit("chatcmpl-", "hello-").is_ok());

@@ -5,25 +5,47 @@
 mod chat;
 mod completions;
 mod events;
+mod full_requests;
+mod loader;
+mod mutated_requests;
+mod mutations;
 mod responses;
 mod turn_model;
 
 use events::Output;
+use mutated_requests::Outcomes;
+use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
-use reframe::testing::domain::{Delta, Event, FaultKind, Moment, MomentKind, Policies};
+use reframe::testing::diagnostics::render_all;
+use reframe::testing::domain::{Delta, Event, FaultKind, Moment, MomentKind, Policies, Tree, WorkBudget};
+use reframe::testing::mapping::{Overrides, SourceFile, load_within};
+use reframe::testing::reload::{Base, Layers, Supervisor, embedded, read_set};
 use reframe::testing::turn::{Ids, Turn};
+use reframe::testing::verify::verify_within;
 use std::cell::Cell;
+use std::path::Path;
+use std::sync::Arc;
 
-fn cases() -> u32 {
+pub fn cases() -> u32 {
     std::env::var("LAWS_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(400)
+}
+
+/// Valid requests of every dialect.
+pub fn requests() -> impl Iterator<Item = Tree> {
+    full_requests::SEEDS.iter().map(|(_, body)| body.clone())
 }
 
 /// Checks a law with random values. The check returns how much of the value it compared; nothing was compared if the law
 /// does not apply, for example because the turn failed. A law that hardly ever applies proves nothing, so it must apply
 /// to one value in ten.
 fn holds<S: Strategy>(values: S, check: impl Fn(S::Value) -> usize) {
-    let config = ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() };
+    holds_for(cases(), values, check);
+}
+
+fn holds_for<S: Strategy>(cases: u32, values: S, check: impl Fn(S::Value) -> usize) {
+    // Shrinking a value that takes a while would take very long.
+    let config = ProptestConfig { cases, failure_persistence: None, max_shrink_time: 60_000, ..Default::default() };
     let (applied, compared) = (Cell::new(0), Cell::new(0));
     let checked = TestRunner::new(config).run(&values, |value| {
         let count = check(value);
@@ -32,8 +54,8 @@ fn holds<S: Strategy>(values: S, check: impl Fn(S::Value) -> usize) {
         Ok(())
     });
     checked.unwrap_or_else(|failure| panic!("{failure}"));
-    println!("compared {} parts of {} values, of {}", compared.get(), applied.get(), cases());
-    assert!(applied.get() >= cases() / 10, "the law applied to only {} of {} values", applied.get(), cases());
+    println!("compared {} parts of {} values, of {}", compared.get(), applied.get(), cases);
+    assert!(applied.get() >= cases / 10, "the law applied to only {} of {} values", applied.get(), cases);
 }
 
 #[test]
@@ -105,6 +127,69 @@ fn serial_items_never_overlap_and_dropped_reasoning_has_no_moments() {
     });
 }
 
+/// Whatever a client sends is answered, or rejected with the member at fault: never an error of the gateway.
+#[test]
+fn no_request_of_a_client_breaks_the_gateway() {
+    let (rejected, answered) = (Cell::new(0), Cell::new(0));
+    holds(vec(mutated_requests::mutated_request(), 4), |mutants| {
+        let outcomes = mutants.iter().map(|(dialect, body)| mutated_requests::assert_never_our_fault(dialect, body));
+        let outcomes = outcomes.reduce(|all, one| all + one).unwrap_or_default();
+        rejected.set(rejected.get() + outcomes.rejected);
+        answered.set(answered.get() + outcomes.answered);
+        outcomes.rejected + outcomes.answered
+    });
+    println!("{} rejected, {} answered", rejected.get(), answered.get());
+    assert!(rejected.get() > 0 && answered.get() > 0);
+}
+
+/// Otherwise all mutants of it would be rejected, which proves little.
+#[test]
+fn the_full_requests_are_answered() {
+    for (dialect, body) in &full_requests::SEEDS[..3] {
+        let outcomes = mutated_requests::assert_never_our_fault(dialect, body);
+        assert!(
+            outcomes.answered >= 4,
+            "{dialect}: {} of {}",
+            outcomes.answered,
+            outcomes.answered + outcomes.rejected
+        );
+    }
+}
+
+/// A member that may be absent may be null. Free-form objects keep their nulls, and metadata has only texts.
+#[test]
+fn null_is_the_same_as_absent() {
+    let mut compared = 0;
+    for (dialect, body) in full_requests::SEEDS.iter() {
+        for (path, removed, null) in mutations::members_removed_and_null(body) {
+            if path.starts_with("metadata.") || mutated_requests::is_accepted(dialect, &removed).is_err() {
+                continue;
+            }
+            compared += 1;
+            assert_eq!(mutated_requests::is_accepted(dialect, &null), Ok(()), "{dialect}: {path} in {body}");
+        }
+    }
+    println!("{compared} members compared");
+    assert!(compared > 500, "only {compared}");
+}
+
+/// The response repeats settings of the request: members that nobody knows do not break it, and what it cannot repeat
+/// is rejected.
+#[test]
+fn what_a_client_sent_is_repeated_or_rejected() {
+    let outcomes = |member: &str| {
+        let body = Tree::parse(format!(r#"{{ "model": "m", "input": "hi", {member} }}"#).as_bytes()).unwrap();
+        let Outcomes { rejected, answered } = mutated_requests::assert_never_our_fault("responses", &body);
+        (rejected > 0, answered > 0)
+    };
+    let (repeated, rejected) = ((false, true), (true, false));
+    assert_eq!(outcomes(r#""text": { "format": { "type": "text", "extra": 1 } }"#), repeated);
+    assert_eq!(outcomes(r#""tool_choice": { "type": "web_search_preview", "extra": 1 }"#), repeated);
+    assert_eq!(outcomes(r#""tool_choice": { "type": "" }"#), rejected);
+    assert_eq!(outcomes(r#""tool_choice": { "type": "mcp" }"#), rejected);
+    assert_eq!(outcomes(r#""tool_choice": { "type": "allowed_tools", "mode": "x", "tools": [] }"#), rejected);
+}
+
 #[test]
 fn nothing_is_emitted_after_the_end() {
     holds((events::script(), events::event(2)), |(script, late)| {
@@ -134,4 +219,45 @@ fn a_tool_call_without_a_name_fails_a_truncated_response() {
     turn.advance(nameless, &mut record);
     turn.advance(Event::End, &mut record);
     assert_eq!(moments, [MomentKind::TurnOpen, MomentKind::ChoiceOpen, MomentKind::TurnFail]);
+}
+
+/// Whatever a set contains: its load ends, without a panic, and what it reports has a place.
+#[test]
+fn the_load_of_a_small_damaged_set_ends_and_every_finding_has_a_place() {
+    let set = small_set();
+    holds(loader::damages(), |damages| load_of_damaged_set(&set, &damages));
+}
+
+#[test]
+fn the_load_of_the_damaged_embedded_set_ends_and_every_finding_has_a_place() {
+    let set = embedded::files();
+    holds_for(cases() / 16, loader::damages(), |damages| load_of_damaged_set(&set, &damages));
+}
+
+fn load_of_damaged_set(set: &[SourceFile], damages: &[loader::Damage]) -> usize {
+    let files: Arc<[SourceFile]> = loader::damaged(set, damages).into();
+    let load = |files: &[SourceFile], budget: &WorkBudget| {
+        let mut loaded = load_within(files, None, &Overrides::default(), budget);
+        if let Some(plan) = &loaded.plan {
+            loaded.diagnostics.extend(verify_within(plan, budget).found);
+        }
+        (loaded.diagnostics, loaded.sources)
+    };
+    // Refused by the supervisor: it panicked, or it did not stop when its time was over.
+    let (diagnostics, sources) =
+        Supervisor::default().run(&files, load).unwrap_or_else(|e| panic!("{}", e.render(false)));
+    for diagnostic in &diagnostics {
+        assert!(sources.get(diagnostic.span.file).is_some(), "without a place: {diagnostic:?}");
+    }
+    assert!(
+        !render_all(&diagnostics, &sources, false).contains("takes too long"),
+        "the clock, not the steps, ended it"
+    );
+    diagnostics.len()
+}
+
+/// The set that the fixtures of the diagnostics are based on.
+fn small_set() -> Vec<SourceFile> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/diagnostics/mappings");
+    read_set(&Layers { base: Base::Folder(root), add: Vec::new() }).unwrap()
 }

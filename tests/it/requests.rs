@@ -4,6 +4,8 @@
 //! A new case needs no compilation. `UPDATE_GOLDEN=1 cargo test --test it requests::` writes files that are missing or
 //! differ: review the diff before you commit it.
 
+mod unusual_values;
+
 use crate::support::replay::{self, LoadedSet};
 use reframe::testing::domain::variables::{Record, Value};
 use reframe::testing::domain::{Fault, RoleNames, Tree, TurnRequest};
@@ -35,6 +37,7 @@ backends:
   forwards-unknown: { use: openai-chat, url: "http://backend.test/v1", unknown_fields: forward }
   drops-unknown: { use: openai-chat, url: "http://backend.test/v1", unknown_fields: drop }
   rejects-unknown: { use: openai-chat, url: "http://backend.test/v1", unknown_fields: reject }
+  rejects-values: { use: openai-chat, url: "http://backend.test/v1", unknown_values: reject }
   rejects-seed: { use: anthropic-messages, url: "http://backend.test/v1", unsupported: { seed: reject } }
   drops-n: { use: anthropic-messages, url: "http://backend.test/v1", unsupported: { n: drop } }
   rejects-reasoning: { use: anthropic-messages, url: "http://backend.test/v1", unknown_fields: reject }

@@ -5,7 +5,9 @@
 
 mod disconnects;
 mod http2_client;
+mod reload_memory;
 mod reload_stress;
+mod request_cost;
 mod soak;
 // What nobody uses is reported in tests/it.
 #[allow(dead_code, unused_imports)]

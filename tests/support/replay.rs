@@ -1,7 +1,7 @@
 //! Replays transcripts through the pipeline, with counting ids and a fixed clock.
 
 use reframe::testing::diagnostics::{Findings, Sources, render_all};
-use reframe::testing::domain::{Frame, StreamEnd, Tree};
+use reframe::testing::domain::{Frame, StreamEnd, Tree, WorkBudget};
 use reframe::testing::engine::pipeline::{Observer, Pipeline, RenderMode, ResponseMode, TraceEvent, TurnSpec};
 use reframe::testing::engine::{encode, request, sse};
 use reframe::testing::mapping::config::gateway::Validation;
@@ -177,7 +177,8 @@ pub fn transcript(path: &Path) -> Transcript {
     let mut sources = Sources::default();
     let file = sources.add("events", path.display().to_string(), Arc::from(text.as_str()));
     let findings = Findings::default();
-    let parsed = transcript::parse("golden", file, &text, LoadContext { sources: &sources, findings: &findings });
+    let cx = LoadContext { sources: &sources, findings: &findings, budget: &WorkBudget::default() };
+    let parsed = transcript::parse("golden", file, &text, cx);
     parsed.unwrap_or_else(|| panic!("{}", render_all(&findings.into_sorted(), &sources, false)))
 }
 

@@ -15,7 +15,7 @@ fn of(sequences: &[&[M]]) -> MomentNfa {
 }
 
 fn counterexample(nfa: &MomentNfa, order: &str) -> Option<(Vec<M>, Unexpected)> {
-    nfa.counterexample(&Automaton::parse(order).unwrap()).map(|e| (e.path, e.unexpected))
+    nfa.counterexample(&Automaton::parse(order).unwrap(), &WorkBudget::default()).map(|e| (e.path, e.unexpected))
 }
 
 #[test]

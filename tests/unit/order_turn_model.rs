@@ -44,7 +44,9 @@ fn counterexample(
     let policies = policies(settings);
     let order = Automaton::parse(order).unwrap();
     let turn_model = TurnModel { policies: &policies, output, choices };
-    let Some(counterexample) = turn_model.counterexample(scope, &order) else { return String::new() };
+    let Some(counterexample) = turn_model.counterexample(scope, &order, &WorkBudget::default()) else {
+        return String::new();
+    };
     let last = match counterexample.unexpected {
         Unexpected::Moment(moment) => moment.name(),
         Unexpected::End => "end",
@@ -140,7 +142,9 @@ fn an_impossible_turn_with_several_choices_is_no_counterexample() {
         format!("turn.open ({rest})* (tool.open ({rest} | tool.open | tool.args | tool.close)*)? turn.end");
     let (policies, order) = (policies(&[]), Automaton::parse(&call_first).unwrap());
     let turn_model = TurnModel { policies: &policies, output: ALL, choices: ChoiceCount::Several };
-    assert!(turn_model.model(Scope::Turn, &|m| order.mentions(m)).counterexample(&order).is_some());
+    assert!(
+        turn_model.model(Scope::Turn, &|m| order.mentions(m)).counterexample(&order, &WorkBudget::default()).is_some()
+    );
     assert_eq!(counterexample(&[], ALL, ChoiceCount::Several, Scope::Turn, &call_first), "");
     // The moments of one event are not interleaved with others.
     let opened = "turn.open (choice.open | message.open? part.open | text.delta | choice.finish)+ turn.end";

@@ -154,6 +154,35 @@ fn a_set_with_too_many_files_is_rejected_before_any_is_read() {
 }
 
 #[test]
+fn foreign_files_are_not_looked_at() {
+    let tree = TempTree::new(&["mappings/gateway.yaml", "mappings/dialects/chat.yaml"]);
+    let layers = tree.layers("mappings", &[]);
+    let before = layers.walk().looked_at;
+    for number in 0..500 {
+        tree.write(&format!("mappings/{number}.log"), b"");
+        tree.write(&format!("mappings/dialects/{number}"), b"");
+    }
+    assert_eq!(layers.walk().looked_at, before);
+    assert_eq!(before, 3);
+    tree.write("mappings/shared.yaml", b"");
+    assert_eq!(layers.walk().looked_at, before + 1);
+}
+
+#[test]
+fn a_set_with_too_many_bytes_is_rejected() {
+    let tree = TempTree::new(&["mappings/gateway.yaml"]);
+    for number in 0..5 {
+        let path = tree.path(&format!("mappings/transcripts/{number}.jsonl"));
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::File::create(path).unwrap().set_len(15 * 1024 * 1024).unwrap();
+    }
+    let errors = tree.layers("mappings", &[]).read(&[]).unwrap_err();
+    assert_eq!(errors.len(), 1);
+    assert_eq!(errors[0].code, Code::LimitExceeded);
+    assert_eq!(errors[0].message, "the files of the set have more than 64 MiB");
+}
+
+#[test]
 fn a_mounted_config_map_is_read_through_its_symlinks_and_their_targets_are_watched() {
     let tree = TempTree::new(&["mnt/..1/gateway.yaml", "mnt/..1/dialects/chat.yaml"]);
     symlink("..1", tree.path("mnt/..data")).unwrap();

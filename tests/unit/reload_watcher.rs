@@ -26,6 +26,38 @@ fn a_write_in_place_is_noticed() {
 }
 
 #[test]
+fn an_event_of_a_foreign_file_is_no_reason_to_read_the_set() {
+    let listed = HashSet::from([PathBuf::from("/set")]);
+    let signal = |kind: EventKind, name: &str| {
+        let event = Event::new(kind).add_path(Path::new("/set").join(name));
+        classify(Ok(event), &listed, &listed)
+    };
+    let written = EventKind::Modify(Data(notify::event::DataChange::Content));
+    let created = EventKind::Create(notify::event::CreateKind::File);
+    assert!(signal(written, "access.log").is_none());
+    assert!(matches!(signal(created, "access.log"), Some(Signal::Sibling)));
+    for relevant in ["gateway.yaml", "chunk.json", "folder"] {
+        assert!(matches!(signal(written, relevant), Some(Signal::Contents)), "{relevant}");
+        assert!(matches!(signal(created, relevant), Some(Signal::Contents)), "{relevant}");
+    }
+}
+
+#[test]
+fn foreign_files_are_not_looked_at() {
+    let fixture = WatchFixture::plain();
+    let folders = [fixture.path("set")];
+    let before = relevant_entries(&folders);
+    let print = fingerprint(&folders);
+    for number in 0..500 {
+        fs::write(fixture.path(&format!("set/{number}.log")), "").unwrap();
+    }
+    assert_eq!(relevant_entries(&folders), before);
+    assert_eq!(fingerprint(&folders), print);
+    fs::write(fixture.path("set/shared.yaml"), "").unwrap();
+    assert_ne!(fingerprint(&folders), print);
+}
+
+#[test]
 fn a_rename_over_the_file_is_noticed() {
     let fixture = WatchFixture::plain();
     for round in 0..ROUNDS {

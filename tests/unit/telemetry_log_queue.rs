@@ -34,7 +34,7 @@ fn a_blocked_output_drops_lines_and_reports_how_many() {
     let line = [b'x'; 1023].iter().copied().chain([b'\n']).collect::<Vec<u8>>();
     let lines = 3 * MAX_BYTES / line.len();
     for _ in 0..lines {
-        queue.push(&line);
+        queue.push(line.clone());
     }
     // The queue is full; nothing waited for the output.
     let dropped = queue.dropped();
@@ -44,7 +44,7 @@ fn a_blocked_output_drops_lines_and_reports_how_many() {
     while queue.counters.queued_bytes.load(Ordering::Acquire) > 0 {
         thread::sleep(Duration::from_millis(1));
     }
-    queue.push(b"after\n");
+    queue.push(b"after\n".to_vec());
     while queue.counters.queued_bytes.load(Ordering::Acquire) > 0 {
         thread::sleep(Duration::from_millis(1));
     }

@@ -11,6 +11,7 @@ mod error;
 mod jsonpath_adapter;
 mod limits;
 mod members;
+mod memory;
 mod number;
 mod parse;
 mod pointer;
@@ -20,7 +21,7 @@ mod surrogates;
 mod tree;
 mod write;
 
-pub use error::ParseError;
+pub use error::{ParseError, ParseErrorKind};
 pub use limits::Limits;
 pub use number::{NotFinite, Num};
 pub use pointer::{escape_pointer_token, pointer_to_path, pointer_tokens};

@@ -45,6 +45,14 @@ impl Num {
         }
     }
 
+    /// The value of a whole number that fits, regardless of its spelling: also of `1.0` and `1e3`.
+    pub fn as_whole(&self) -> Option<i64> {
+        match self {
+            Num::Int(int) => Some(*int),
+            Num::Token(token) => Decimal::of(token)?.as_i64(),
+        }
+    }
+
     /// The nearest float; `None` if it would be infinite.
     pub fn as_f64(&self) -> Option<f64> {
         match self {
@@ -149,6 +157,16 @@ impl Decimal {
         let exponent =
             power.checked_sub(i64::try_from(fraction.len()).ok()?)?.checked_add(i64::try_from(dropped).ok()?)?;
         Some(Decimal { negative, digits, exponent })
+    }
+}
+
+impl Decimal {
+    /// `None` if it has a fraction or does not fit.
+    fn as_i64(&self) -> Option<i64> {
+        let power = 10i64.checked_pow(u32::try_from(self.exponent).ok()?)?;
+        let sign = if self.negative { -1 } else { 1 };
+        let add = |value: i64, digit: &u8| value.checked_mul(10)?.checked_add(sign * i64::from(digit - b'0'));
+        self.digits.iter().try_fold(0, add)?.checked_mul(power)
     }
 }
 

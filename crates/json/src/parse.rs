@@ -6,7 +6,7 @@ mod string;
 use std::sync::Arc;
 
 use crate::members::Members;
-use crate::{Limits, ParseError, Tree};
+use crate::{Limits, ParseError, ParseErrorKind, Tree};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
@@ -14,20 +14,22 @@ pub(crate) fn parse(input: &[u8], limits: &Limits) -> Result<Tree, ParseError> {
     let bytes = input.strip_prefix(BYTE_ORDER_MARK).unwrap_or(input);
     let skipped = input.len() - bytes.len();
     if input.len() > limits.max_bytes {
-        let message = "the text exceeds the maximum length";
-        return Err(ParseError::locate(b"", 0, 0, message));
+        let reason = (ParseErrorKind::TooLong, "the text exceeds the maximum length");
+        return Err(ParseError::locate(b"", 0, 0, reason));
     }
+    let not_utf8 = (ParseErrorKind::Syntax, "the text is not UTF-8");
     let text = std::str::from_utf8(bytes)
-        .map_err(|error| ParseError::locate(bytes, error.valid_up_to(), skipped, "the text is not UTF-8"))?;
-    Parser::new(text, limits)
-        .document()
-        .map_err(|syntax_error| ParseError::locate(bytes, syntax_error.at, skipped, syntax_error.message))
+        .map_err(|error| ParseError::locate(bytes, error.valid_up_to(), skipped, not_utf8))?;
+    Parser::new(text, limits).document().map_err(|error| ParseError::locate(bytes, error.at, skipped, error.reason))
 }
 
+/// Boxed, because results of every value are returned by value and errors are rare.
+type Parsed<T> = Result<T, Box<ErrorAt>>;
+
 /// An error without line and column, which only the outermost caller computes.
-struct SyntaxError {
+struct ErrorAt {
     at: usize,
-    message: &'static str,
+    reason: (ParseErrorKind, &'static str),
 }
 
 struct Parser<'a> {
@@ -49,7 +51,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn document(mut self) -> Result<Tree, SyntaxError> {
+    fn document(mut self) -> Parsed<Tree> {
         self.skip_space();
         let tree = self.value()?;
         self.skip_space();
@@ -60,8 +62,11 @@ impl<'a> Parser<'a> {
     }
 
     /// Expects the position at the first byte of the value, after any whitespace.
-    fn value(&mut self) -> Result<Tree, SyntaxError> {
-        self.nodes_left = self.nodes_left.checked_sub(1).ok_or_else(|| self.syntax_error("too many values"))?;
+    fn value(&mut self) -> Parsed<Tree> {
+        self.nodes_left = self
+            .nodes_left
+            .checked_sub(1)
+            .ok_or_else(|| self.error(ParseErrorKind::TooManyValues, "too many values"))?;
         match self.peek() {
             Some(b'"') => self.string(),
             Some(b'{') => self.nested(Self::map),
@@ -74,8 +79,9 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn nested(&mut self, inside: fn(&mut Self) -> Result<Tree, SyntaxError>) -> Result<Tree, SyntaxError> {
-        self.depth_left = self.depth_left.checked_sub(1).ok_or_else(|| self.syntax_error("nested too deeply"))?;
+    fn nested(&mut self, inside: fn(&mut Self) -> Parsed<Tree>) -> Parsed<Tree> {
+        self.depth_left =
+            self.depth_left.checked_sub(1).ok_or_else(|| self.error(ParseErrorKind::TooDeep, "nested too deeply"))?;
         self.at += 1;
         self.skip_space();
         let tree = inside(self)?;
@@ -83,7 +89,7 @@ impl<'a> Parser<'a> {
         Ok(tree)
     }
 
-    fn list(&mut self) -> Result<Tree, SyntaxError> {
+    fn list(&mut self) -> Parsed<Tree> {
         let mut items = Vec::new();
         if self.take(b']') {
             return Ok(Tree::List(items));
@@ -99,7 +105,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn map(&mut self) -> Result<Tree, SyntaxError> {
+    fn map(&mut self) -> Parsed<Tree> {
         let mut members = Members::default();
         if self.take(b'}') {
             return Ok(Tree::Map(members.into_entries()));
@@ -123,7 +129,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn literal(&mut self, literal: &str, tree: Tree) -> Result<Tree, SyntaxError> {
+    fn literal(&mut self, literal: &str, tree: Tree) -> Parsed<Tree> {
         if !self.bytes[self.at..].starts_with(literal.as_bytes()) {
             return Err(self.syntax_error("expected a value"));
         }
@@ -141,7 +147,7 @@ impl<'a> Parser<'a> {
         found
     }
 
-    fn expect(&mut self, byte: u8, message: &'static str) -> Result<(), SyntaxError> {
+    fn expect(&mut self, byte: u8, message: &'static str) -> Parsed<()> {
         if self.take(byte) { Ok(()) } else { Err(self.syntax_error(message)) }
     }
 
@@ -151,7 +157,11 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn syntax_error(&self, message: &'static str) -> SyntaxError {
-        SyntaxError { at: self.at, message }
+    fn syntax_error(&self, message: &'static str) -> Box<ErrorAt> {
+        self.error(ParseErrorKind::Syntax, message)
+    }
+
+    fn error(&self, kind: ParseErrorKind, message: &'static str) -> Box<ErrorAt> {
+        Box::new(ErrorAt { at: self.at, reason: (kind, message) })
     }
 }

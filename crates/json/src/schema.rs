@@ -3,6 +3,7 @@
 //! All generics of `jsonschema` are instantiated in this module. [`Schema`] is a concrete type, so that other crates do
 //! not compile the validator again.
 
+mod evaluations;
 mod inspect;
 mod location;
 mod node;

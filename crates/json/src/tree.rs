@@ -66,6 +66,16 @@ impl Tree {
         self.as_num()?.as_i64()
     }
 
+    /// See [`Num::as_whole`].
+    pub fn as_whole(&self) -> Option<i64> {
+        self.as_num()?.as_whole()
+    }
+
+    /// Whether this is a number without a fraction.
+    pub fn is_whole(&self) -> bool {
+        self.as_num().is_some_and(Num::is_whole)
+    }
+
     /// See [`Num::as_u64`].
     pub fn as_u64(&self) -> Option<u64> {
         self.as_num()?.as_u64()

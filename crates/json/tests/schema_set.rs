@@ -231,3 +231,75 @@ fn branches_of_a_closed_object_may_be_open() {
     assert_eq!(set.open_objects("open.json"), ["/allOf/0", inside]);
     assert_eq!(set.open_objects("condition.json"), Vec::<String>::new());
 }
+
+/// `levels` definitions that each refer twice to the next one.
+fn doubled(keyword: &str, levels: usize) -> Value {
+    let reference = |level: usize| json!({"$ref": format!("#/$defs/level{level}")});
+    let mut definitions: serde_json::Map<String, Value> = (0..levels)
+        .map(|level| (format!("level{level}"), json!({keyword: [reference(level + 1), reference(level + 1)]})))
+        .collect();
+    definitions.insert(format!("level{levels}"), json!({"type": "string"}));
+    json!({"$defs": definitions, "properties": {"name": reference(0)}})
+}
+
+#[test]
+fn a_schema_that_multiplies_itself_is_refused_at_its_place() {
+    for keyword in ["anyOf", "oneOf", "allOf"] {
+        let error = set([("it.json", doubled(keyword, 12))]).compile("it.json").unwrap_err();
+        let message = "validating one value here takes more than 2000 evaluations of subschemas";
+        let SchemaError::Invalid { pointer, message: found, .. } = &error else { panic!("{error}") };
+        assert_eq!(found, message);
+        assert!(pointer.starts_with("/$defs/level"), "{pointer}");
+        let error = set([("it.json", doubled(keyword, 30))]).compile("it.json").unwrap_err();
+        assert!(error.to_string().contains("more than 32 schemas in a row"), "{error}");
+        let small = set([("it.json", doubled(keyword, 5))]).compile("it.json").unwrap();
+        assert_eq!(small.is_valid(&tree(r#"{"name":"a"}"#)), keyword != "oneOf");
+    }
+}
+
+#[test]
+fn a_schema_that_multiplies_with_each_level_of_a_value_is_refused() {
+    let deeper = json!({"properties": {"inner": {"$ref": "#"}}});
+    let error = set([("it.json", json!({"anyOf": [deeper, deeper]}))]).compile("it.json").unwrap_err();
+    assert!(error.to_string().contains("takes more than 2000 evaluations"), "{error}");
+    // By anchors and in lists as well.
+    let deeper = json!({"items": {"$ref": "#it"}, "contains": {"$dynamicRef": "#it"}});
+    let error = set([("it.json", json!({"$dynamicAnchor": "it", "allOf": [deeper]}))]).compile("it.json").unwrap_err();
+    assert!(error.to_string().contains("takes more than 2000 evaluations"), "{error}");
+}
+
+#[test]
+fn recursion_with_one_schema_for_each_part_is_no_multiplication() {
+    let tree_schema = json!({
+        "properties": {"left": {"$ref": "#"}, "right": {"$ref": "#"}, "value": {"type": "string"}},
+        "additionalProperties": false,
+    });
+    let schema = set([("it.json", tree_schema)]).compile("it.json").unwrap();
+    assert!(schema.is_valid(&tree(r#"{"left":{"left":{"value":"a"}},"right":{"right":{}}}"#)));
+    let filters = json!({
+        "properties": {"and": {"items": {"$ref": "#"}}, "or": {"items": {"$ref": "#"}}},
+        "patternProperties": {"^x-": {"type": "string"}},
+        "additionalProperties": {"$ref": "#"},
+    });
+    set([("it.json", filters)]).compile("it.json").unwrap();
+}
+
+#[test]
+fn a_long_row_of_schemas_is_refused() {
+    let row = |length: usize| {
+        let level = |n: usize| json!({"properties": {"next": {"$ref": format!("#/$defs/level{}", n + 1)}}});
+        let mut all: serde_json::Map<String, Value> = (0..length).map(|n| (format!("level{n}"), level(n))).collect();
+        all.insert(format!("level{length}"), json!(true));
+        set([("it.json", json!({"$ref": "#/$defs/level0", "$defs": all}))]).compile("it.json")
+    };
+    row(100).unwrap();
+    let message = "this schema contains and refers to more than 8000 subschemas";
+    assert_eq!(row(5_000).unwrap_err(), invalid("it.json", "", message));
+}
+
+#[test]
+fn a_schema_that_refers_to_itself_for_the_same_value_is_refused() {
+    let definitions = json!({"$defs": {"a": {"anyOf": [{"$ref": "#/$defs/b"}, true]}, "b": {"$ref": "#/$defs/a"}}});
+    let error = set([("it.json", definitions)]).compile("it.json#/$defs/a").unwrap_err();
+    assert_eq!(error, invalid("it.json", "/$defs/a", "this schema refers to itself for the same value"));
+}

@@ -14,7 +14,9 @@ use crate::diagnostics::{Code, Diagnostic, Phase, Severity, Source, Sources};
 use crate::mapping::lint::loss;
 use crate::mapping::lint::loss::Loss;
 use crate::mapping::source::layout::SetFile;
-use crate::mapping::{LoadOutcome, Overrides, Plan, SourceFile, load_with};
+use crate::mapping::{LoadOutcome, Overrides, Plan, SourceFile, WorkBudget, load_within};
+use crate::reload::generation::SetError;
+use crate::reload::supervisor::Supervisor;
 use crate::reload::{Layers, embedded, read_set};
 use crate::verify;
 use crate::verify::Verification;
@@ -97,33 +99,40 @@ pub fn report(layers: &Layers, use_colour: bool) -> (String, u8) {
 
 impl CheckReport {
     fn build(layers: &Layers, overrides: &Overrides, warnings: Warnings) -> CheckReport {
+        let stopped = |files: Vec<SourceFile>, error: SetError, reached| CheckReport {
+            files,
+            sources: error.sources,
+            plan: None,
+            findings: error.diagnostics,
+            losses: Vec::new(),
+            reached,
+            warnings,
+        };
         let files = match read_set(layers) {
             Ok(files) => files,
-            Err(error) => {
-                return CheckReport {
-                    files: Vec::new(),
-                    sources: error.sources,
-                    plan: None,
-                    findings: error.diagnostics,
-                    losses: Vec::new(),
-                    reached: Reached::Nothing,
-                    warnings,
-                };
-            }
+            Err(error) => return stopped(Vec::new(), error, Reached::Nothing),
         };
-        let LoadOutcome { plan, diagnostics: mut findings, sources } = load_with(&files, None, overrides);
+        let overrides = overrides.clone();
+        let check =
+            move |files: &[SourceFile], budget: &WorkBudget| CheckReport::of_files(files, &overrides, warnings, budget);
+        let shared: Arc<[SourceFile]> = files.clone().into();
+        Supervisor::default().run(&shared, check).unwrap_or_else(|error| stopped(files, error, Reached::Files))
+    }
+
+    fn of_files(files: &[SourceFile], overrides: &Overrides, warnings: Warnings, budget: &WorkBudget) -> CheckReport {
+        let LoadOutcome { plan, diagnostics: mut findings, sources } = load_within(files, None, overrides, budget);
         let reached = match &plan {
             None => Reached::Files,
             Some(plan) => {
                 // Failing tests reject the set too. They run only if the mappings load.
-                let mut verification = verify::verify(plan);
+                let mut verification = verify::verify_within(plan, budget);
                 findings.append(&mut verification.found);
                 findings.sort_by_key(Diagnostic::sort_key);
                 Reached::Plan(verification)
             }
         };
         let losses = plan.as_ref().map(loss::check).unwrap_or_default();
-        CheckReport { files, sources, plan, findings, losses, reached, warnings }
+        CheckReport { files: files.to_vec(), sources, plan, findings, losses, reached, warnings }
     }
 
     fn count(&self, severity: Severity) -> usize {

@@ -4,7 +4,7 @@ use super::ExplainArgs;
 use super::policies::Client;
 use crate::cli::{dialect_names, use_colour};
 use crate::diagnostics::{Findings, Sources, did_you_mean, or_list, render_all};
-use crate::domain::{Fault, Tree, TurnRequest};
+use crate::domain::{Fault, Tree, TurnRequest, WorkBudget};
 use crate::engine::request;
 use crate::mapping::Plan;
 use crate::mapping::config::dialect::DialectPlan;
@@ -139,7 +139,8 @@ fn transcript(given: &str, plan: &Plan) -> Result<Arc<Transcript>, String> {
     let mut sources = Sources::default();
     let id = sources.add(given, file.display().to_string(), Arc::from(text.as_str()));
     let findings = Findings::default();
-    let parsed = transcript::parse(given, id, &text, LoadContext { sources: &sources, findings: &findings });
+    let cx = LoadContext { sources: &sources, findings: &findings, budget: &WorkBudget::default() };
+    let parsed = transcript::parse(given, id, &text, cx);
     parsed.map(Arc::new).ok_or_else(|| render_all(&findings.into_sorted(), &sources, use_colour()))
 }
 

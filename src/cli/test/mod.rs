@@ -7,8 +7,9 @@ mod watch;
 
 use super::{EXIT_FINDINGS, EXIT_OK, error, print_report, use_colour};
 use crate::diagnostics::{Diagnostic, Sources, or_list, render_all};
-use crate::mapping::{Plan, SourceFile, load};
+use crate::mapping::{Overrides, Plan, SourceFile, WorkBudget, load_within};
 use crate::reload::generation::SetError;
+use crate::reload::supervisor::Supervisor;
 use crate::reload::{Layers, read_set};
 use crate::verify;
 use crate::verify::{Difference, TestCase};
@@ -73,7 +74,9 @@ pub fn run(args: &TestArgs, layers: &Layers) -> Result<u8, String> {
 /// Loads and tests a set once and prints the report.
 fn run_once(args: &TestArgs, layers: &Layers, files: Result<Vec<SourceFile>, SetError>) -> Result<u8, String> {
     let files = files.map_err(|error| error.render(use_colour()).trim_end().to_owned())?;
-    let loaded = load(&files);
+    let load = |files: &[SourceFile], budget: &WorkBudget| load_within(files, None, &Overrides::default(), budget);
+    let loaded = Supervisor::default().run(&files.into(), load);
+    let loaded = loaded.map_err(|error| error.render(use_colour()).trim_end().to_owned())?;
     let Some(plan) = loaded.plan else {
         let diagnostics = render_all(&loaded.diagnostics, &loaded.sources, use_colour());
         return Err(format!("{diagnostics}\nthe mappings do not load, so there is nothing to test"));

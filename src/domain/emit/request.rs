@@ -30,6 +30,7 @@ pub const SCALARS: &[FieldSpec] = &[
     field("metadata", FieldType::Json),
     field("user", FieldType::Text),
     field("previous_response_id", FieldType::Text),
+    field("stored_prompt", FieldType::Json),
 ];
 
 pub const TOOL_CHOICE: &[FieldSpec] = specs!(tool_choice: ToolChoice);

@@ -53,7 +53,10 @@ const FRAME_VARIABLES: &[FrameVariable] = &[
     variable(("text", T::Text), At(&[M::TextDelta, M::RefusalDelta, M::SummaryDelta, M::ThoughtDelta]), |cx| {
         (&cx.moment.text).into()
     }),
-    variable(("logprobs", T::Json), At(&[M::TextDelta]), |cx| (&cx.moment.logprobs).into()),
+    // Null without log-probabilities.
+    variable(("logprobs", T::List(R::Token)), At(&[M::TextDelta]), |cx| {
+        cx.moment.logprobs.as_ref().map(|tokens| Value::list(tokens.iter().map(Record::Token))).into()
+    }),
     variable(("args", T::Text), At(&[M::ToolArgs]), |cx| (&cx.moment.text).into()),
     variable(("annotation", T::Record(R::Annotation)), At(&[M::Annotation]), |cx| {
         cx.part().and_then(|part| part.annotations.last()).map(Record::Annotation).into()

@@ -7,7 +7,7 @@ use crate::domain::request_item::{
 };
 use crate::domain::{
     AnnotationKind, CallKind, Choice, Fault, FaultKind, Finish, Item, ItemKind, ItemState, Part, PartAnnotation,
-    PartKind, RequestContent, RoleNames, TurnRequest, TurnState, Usage,
+    PartKind, RequestContent, RoleNames, TokenLogprob, TurnRequest, TurnState, Usage,
 };
 use std::sync::Arc;
 
@@ -132,7 +132,7 @@ records! {
         annotations: T::List(R::Annotation) => {
             Value::list(parts(turn, choice).flat_map(|part| &part.annotations).map(Record::Annotation))
         };
-        logprobs: T::Json => Value::list(parts(turn, choice).flat_map(|part| &part.logprobs));
+        logprobs: T::List(R::Token) => tokens(parts(turn, choice));
         finish: T::Enum(Finish::NAMES) => choice.finish.map(Finish::name);
     }
     Item(item: Item) {
@@ -155,7 +155,14 @@ records! {
         kind: T::Enum(PartKind::NAMES) => part.kind.name();
         text: T::Text => &part.text;
         annotations: T::List(R::Annotation) => Value::list(part.annotations.iter().map(Record::Annotation));
-        logprobs: T::Json => Value::list(&part.logprobs);
+        logprobs: T::List(R::Token) => tokens([part]);
+    }
+    /// A token with its log-probability.
+    Token(token: TokenLogprob) {
+        token: T::Text => &token.token;
+        logprob: T::Number => &token.logprob;
+        bytes: T::ScalarList => token.bytes().map(|bytes| Value::list(bytes.iter().copied().map(i64::from)));
+        top_logprobs: T::List(R::Token) => Value::list(token.top.iter().map(Record::Token));
     }
     Annotation(part: PartAnnotation) {
         kind: T::Enum(AnnotationKind::NAMES) => part.annotation.kind.map(AnnotationKind::name);
@@ -201,6 +208,7 @@ records! {
         metadata: T::Json => request.scalar("metadata");
         user: T::Text => request.scalar("user");
         previous_response_id: T::Text => request.scalar("previous_response_id");
+        stored_prompt: T::Json => request.scalar("stored_prompt");
         tool_choice: T::Record(R::ToolChoice) => content.tool_choice.as_ref().map(Record::ToolChoice);
         format: T::Record(R::Format) => content.format.as_ref().map(Record::Format);
         tools: T::List(R::Tool) => Value::list(content.tools.iter().map(|tool| Record::Tool(tool)));
@@ -290,6 +298,7 @@ records! {
     ToolChoice(choice: ToolChoice) {
         mode: T::Text => choice.mode.map(ChoiceMode::name);
         name: T::Text => choice.name.as_ref();
+        unknown: T::Json => choice.unknown.0.as_ref();
     }
     Format(format: Format) {
         kind: T::Text => format.kind.map(FormatKind::name);
@@ -297,6 +306,7 @@ records! {
         schema: T::Json => format.schema.as_ref();
         strict: T::Bool => format.strict;
         description: T::Text => format.description.as_ref();
+        unknown: T::Json => format.unknown.0.as_ref();
     }
 }
 
@@ -308,8 +318,8 @@ impl<'a> Record<'a> {
 
     /// Whether the whole record as JSON is without the fields that are null: those that a client did not set.
     pub fn omits_null(self) -> bool {
-        use Record::{Choice, Fault, Item, Part, Turn, Usage};
-        !matches!(self, Turn(_) | Choice(..) | Item(_) | Part(_) | Usage(_) | Fault(_))
+        use Record::{Choice, Fault, Item, Part, Token, Turn, Usage};
+        !matches!(self, Turn(_) | Choice(..) | Item(_) | Part(_) | Token(_) | Usage(_) | Fault(_))
     }
 }
 
@@ -331,6 +341,10 @@ fn items_by_index(turn: &TurnState) -> Value<'_> {
 
 fn parts<'a>(turn: &'a TurnState, choice: &'a Choice) -> impl Iterator<Item = &'a Part> {
     turn.items_of(choice.index).flat_map(|item| &item.parts)
+}
+
+fn tokens<'a>(parts: impl IntoIterator<Item = &'a Part>) -> Value<'a> {
+    Value::list(parts.into_iter().flat_map(|part| &part.logprobs).flat_map(|delta| delta.iter()).map(Record::Token))
 }
 
 fn texts<'a>(turn: &'a TurnState, choice: &'a Choice, kinds: &[PartKind]) -> Value<'a> {

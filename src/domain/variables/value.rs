@@ -13,7 +13,8 @@ pub enum Value<'a> {
     Text(Cow<'a, str>),
     Tree(&'a Tree),
     Record(Record<'a>),
-    List(Vec<Value<'a>>),
+    /// Shared, because every scope inside `$each` has a copy of the variables around it.
+    List(Arc<[Value<'a>]>),
     Policies(&'a [(Arc<str>, Tree)]),
 }
 
@@ -66,7 +67,7 @@ impl<'a> Value<'a> {
     /// The elements, for `$each`.
     pub fn elements(&self) -> Vec<Value<'a>> {
         match self {
-            Value::List(items) => items.clone(),
+            Value::List(items) => items.to_vec(),
             Value::Tree(Tree::List(items)) => items.iter().map(Value::Tree).collect(),
             _ => Vec::new(),
         }

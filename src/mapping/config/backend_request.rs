@@ -11,7 +11,8 @@ use crate::mapping::language::directives::SkeletonNode;
 use crate::mapping::language::expression::{ExpressionPool, ExpressionPoolBuilder, VariablePath};
 use crate::mapping::language::scope::VariableScope;
 use crate::mapping::language::selector::Selector;
-use crate::mapping::language::skeleton::{Fragments, Skeleton, SkeletonCompiler};
+use crate::mapping::language::skeleton::Skeleton;
+use crate::mapping::language::skeleton_compiler::{Fragments, SkeletonCompiler};
 use crate::mapping::language::table::Tables;
 use crate::mapping::source::field_reader::LoadContext;
 use crate::mapping::source::yaml::Entry;
@@ -114,6 +115,8 @@ pub struct RequestFieldsRead {
     all_members: bool,
     /// `request.raw.NAME.INNER`
     nested: Vec<(String, String)>,
+    /// `request.tool_choice.unknown`, `request.format.unknown`: the field.
+    unknown: Vec<String>,
     /// Fields of list elements, by their last name: `detail` for `p.detail`.
     element_fields: Vec<String>,
 }
@@ -140,6 +143,11 @@ impl RequestFieldsRead {
         self.member(member) || self.nested.iter().any(|(m, n)| m == member && n == name)
     }
 
+    /// Whether a tool choice or format that the client's dialect does not define is read as the client sent it.
+    pub fn unknown(&self, field: &str) -> bool {
+        self.unknown.iter().any(|f| f == field)
+    }
+
     pub fn element_field(&self, name: &str) -> bool {
         self.element_fields.iter().any(|l| l == name)
     }
@@ -164,6 +172,7 @@ impl RequestFieldsRead {
             (Some("raw"), Some(member), Some(name)) => self.nested.push((member.to_owned(), name.to_owned())),
             (Some("extra" | "raw"), Some(member), _) => self.members.push(member.to_owned()),
             (Some("extra" | "raw"), None, _) | (None, ..) => self.all_members = true,
+            (Some(field), Some("unknown"), _) => self.unknown.push(field.to_owned()),
             (Some(scalar), ..) => self.scalars.push(scalar.to_owned()),
         }
     }

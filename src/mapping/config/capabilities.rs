@@ -35,6 +35,14 @@ named_enum! {
 }
 
 named_enum! {
+    /// What happens to a word that the client's dialect does not define.
+    pub enum OnUnknownValue {
+        Reject = "reject",
+        Forward = "forward",
+    }
+}
+
+named_enum! {
     /// Whether the leading system and developer messages are sent separately or merged into one.
     pub enum SystemMessages {
         Separate = "separate",
@@ -64,11 +72,15 @@ section! {
         text_only_roles: Option<List<String>>,
         /// How a request field is handled that the body does not read and that has an effect. `format: as_tool` sends
         /// the format as the parameters of a tool that must be called, and returns its call as the response text.
-        /// Default: `reject` for `n`, `format`, `tools` and `previous_response_id`, else `drop`.
+        /// Default: `reject` for `n`, `format`, `tools`, `previous_response_id` and `stored_prompt`, else `drop`.
         unsupported: KeyedMap<OnField> = KeyedMap::default(),
         /// How members of the client's body are handled that neither its dialect nor the body reads.
         #[extend("default" = OnUnsupported::Drop.name())]
         unknown_fields: Option<OnUnknownField>,
+        /// What happens to words that are not among the `known_values` of the client's dialect, such as a reasoning
+        /// effort of another server. They are forwarded only as far as the body reads them.
+        #[extend("default" = OnUnknownValue::Reject.name())]
+        unknown_values: Option<NameOf<OnUnknownValue>>,
         /// Final edits to the members of the body, by their names there: `reject`, `drop`, `default`, `force`,
         /// `rename`, in this order.
         fields: FieldEdits = FieldEdits::default(),
@@ -93,7 +105,7 @@ section! {
 }
 
 /// Fields that a request depends on: by default rejected, not dropped.
-const REJECTED_BY_DEFAULT: &[&str] = &["n", "format", "tools", "previous_response_id"];
+const REJECTED_BY_DEFAULT: &[&str] = &["n", "format", "tools", "previous_response_id", "stored_prompt"];
 
 /// The fields that a backend may or may not support. The gateway itself handles `model`, `stream` and `usage`.
 pub const OPTIONAL_FIELDS: &[&str] = &[
@@ -108,6 +120,7 @@ pub const OPTIONAL_FIELDS: &[&str] = &[
     "metadata",
     "user",
     "previous_response_id",
+    "stored_prompt",
     "tool_choice",
     "format",
     "tools",
@@ -138,6 +151,10 @@ impl Capabilities {
         self.unknown_fields.map_or(OnUnsupported::Drop, |action| action.0)
     }
 
+    pub fn on_unknown_value(&self) -> OnUnknownValue {
+        self.unknown_values.map_or(OnUnknownValue::Reject, |action| action.0)
+    }
+
     /// Applies other settings over these: maps are merged, other values replaced.
     pub fn with(&self, other: &Capabilities) -> Capabilities {
         Capabilities {
@@ -149,6 +166,7 @@ impl Capabilities {
             text_only_roles: other.text_only_roles.clone().or_else(|| self.text_only_roles.clone()),
             unsupported: KeyedMap(merged(&self.unsupported.0, &other.unsupported.0)),
             unknown_fields: other.unknown_fields.or(self.unknown_fields),
+            unknown_values: other.unknown_values.or(self.unknown_values),
             fields: self.fields.with(&other.fields),
         }
     }

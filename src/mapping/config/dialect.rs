@@ -12,13 +12,16 @@ use crate::diagnostics::{Code, Span};
 use crate::domain::variables::{self, Variable};
 use crate::domain::{MomentKind, StreamFormat};
 use crate::mapping::grammar::collections::{Entries, Map};
-use crate::mapping::grammar::notation::{Spanned, Unparsed};
+use crate::mapping::grammar::notation::Spanned;
 use crate::mapping::grammar::policies::{CustomPolicies, DialectPolicies, custom_policies_are_declared};
+use crate::mapping::grammar::unparsed::Unparsed;
 use crate::mapping::grammar::{FromNode, Required, section};
 use crate::mapping::language::directives::SkeletonNode;
 use crate::mapping::language::expression::{Expression, ExpressionPool, ExpressionPoolBuilder};
 use crate::mapping::language::scope::VariableScope;
-use crate::mapping::language::skeleton::{Fragments, Skeleton, SkeletonCompiler};
+use crate::mapping::language::skeleton::Skeleton;
+use crate::mapping::language::skeleton_compiler::{Fragments, SkeletonCompiler};
+use crate::mapping::language::state_read::StateRead;
 use crate::mapping::language::table::{TableNode, Tables};
 use crate::mapping::policy::owners::DialectIndex;
 use crate::mapping::policy::resolve::{ResolvedPolicies, SetBy};
@@ -42,6 +45,10 @@ pub struct DialectPlan {
     pub errors: ValidatedSkeleton,
     pub capture: CapturePlan,
     pub pool: ExpressionPool,
+    /// What its frames read of the state of a turn.
+    pub stream_reads: StateRead,
+    /// What its body reads.
+    pub body_reads: StateRead,
 }
 
 /// A skeleton and the schema of its output.
@@ -211,6 +218,9 @@ pub fn compile(
     let frame_schema = |frame: &str, span: Span| compiler.schema(frame, SchemaOf::Frame, span);
     let capture = CapturePlan::new(file.capture, &tables, frame_schema, cx);
     let stream = stream?;
+    let stream_reads = stream.reads();
+    let body = body?;
+    let body_reads = StateRead::of(None, &body.skeleton);
     let plan = DialectPlan {
         name,
         profile: profile.map(|p| p.name.to_owned()),
@@ -220,10 +230,12 @@ pub fn compile(
         frames: stream.frames,
         disabled_frames: stream.disabled_frames,
         orders: stream.orders,
-        body: body?,
+        body,
         errors: errors?,
         capture,
         pool: pool.build()?,
+        stream_reads,
+        body_reads,
     };
     rename_fields.report_unused(&plan.name, cx);
     Some(plan)

@@ -4,7 +4,8 @@ use super::dialect::NamedSchema;
 use crate::domain::emit::{FORMAT, FieldSpec, ITEMS, SCALARS, TOOL_CHOICE, TOOLS};
 use crate::domain::{Tree, named_enum};
 use crate::mapping::grammar::collections::{Elements, Entries, List, Map, OneOrMore};
-use crate::mapping::grammar::notation::{AnyValue, NameOf, Unparsed, closed, notation_schema};
+use crate::mapping::grammar::notation::{AnyValue, NameOf, closed, notation_schema};
+use crate::mapping::grammar::unparsed::Unparsed;
 use crate::mapping::grammar::{At, FromNode, Section, section};
 use crate::mapping::language::field::{FieldContext, FieldMapping};
 use crate::mapping::language::field_schema;
@@ -13,7 +14,7 @@ use crate::mapping::language::rule_schema::{ItemRules, PartRules, RuleOf, ToolRu
 use crate::mapping::language::selector::{BySelector, Selector};
 use crate::mapping::language::table::Tables;
 use crate::mapping::source::field_reader::{FieldReader, LoadContext};
-use crate::mapping::source::yaml::Node;
+use crate::mapping::source::yaml::{Node, YamlKind};
 use schemars::{SchemaGenerator, json_schema};
 use serde_json::Value;
 
@@ -81,17 +82,58 @@ notation_schema!(RejectedEntry, |generator| {
     })
 });
 
+/// A type, or a type with details.
+#[derive(Clone, Debug)]
+pub struct RequiredMember {
+    pub required_type: RequiredType,
+    pub unless: Option<Selector>,
+}
+
+section! {
+    /// A required member, with details.
+    #[subject = "a required member"]
+    #[title = "required member"]
+    pub struct RequiredDetails {
+        /// Its type.
+        required_type as "type": NameOf<RequiredType>,
+        /// Another member: if it is present, this one may be absent.
+        unless: Option<Selector>,
+    }
+}
+
+impl<'n> FromNode<'n> for RequiredMember {
+    fn from_node(node: &'n Node, at: At) -> Option<RequiredMember> {
+        let (NameOf(required_type), unless) = match &node.kind {
+            YamlKind::Map(_) => {
+                let RequiredDetails { required_type, unless } = RequiredDetails::from_node(node, at)?;
+                (required_type, unless)
+            }
+            _ => (NameOf::from_node(node, at)?, None),
+        };
+        Some(RequiredMember { required_type, unless })
+    }
+}
+
+notation_schema!(RequiredMember, |generator| {
+    let (details, name) =
+        (generator.subschema_for::<RequiredDetails>(), generator.subschema_for::<NameOf<RequiredType>>());
+    json_schema!({ "title": "type, or a map", "if": { "type": "object" }, "then": details, "else": name })
+});
+
 section! {
     /// How a client's body is read. Scalars are filled like the fields of a rule. Members that nothing here reads are
     /// kept in `request.extra`.
     #[subject = "`request:`"]
     #[title = "request"]
     pub struct RequestSection<'n> {
-        /// Required members: selector to type. Checked first; a missing member is a 400.
-        required: BySelector<NameOf<RequiredType>> = BySelector::default(),
+        /// Required members: selector to type, or a map. Checked first; a missing member is a 400.
+        required: BySelector<RequiredMember> = BySelector::default(),
         /// Members that are rejected if they are present and not null: selector, or just a member's name, to the
         /// message.
         rejected_fields: Map<RejectedEntry> = Map::default(),
+        /// The words that the API defines for members with a closed list of words: selector to words. What happens to
+        /// others is decided by `unknown_values` of the backend.
+        known_values: BySelector<List<String>> = BySelector::default(),
         /// Named rules that emit content parts, for `use:`.
         rules: Entries<'n, Map<OneOrMore<RuleOf<PartRules>>>> = Entries::default(),
         /// Rules that emit the items of the conversation.
@@ -109,9 +151,11 @@ section! {
 #[derive(Debug)]
 pub struct RequestPlan {
     /// Members that must be present, not null and of this type.
-    pub required: Vec<(Selector, RequiredType)>,
+    pub required: Vec<(Selector, RequiredMember)>,
     /// Members that are rejected.
     pub rejected_fields: Vec<RejectedField>,
+    /// Members with a closed list of words.
+    pub known_values: Vec<(Selector, Vec<String>)>,
     pub scalars: Vec<FieldMapping>,
     pub tool_choice: Vec<FieldMapping>,
     pub format: Vec<FieldMapping>,
@@ -125,7 +169,8 @@ pub struct RequestPlan {
 
 impl RequestPlan {
     pub fn new(section: RequestSection, tables: &Tables, cx: LoadContext) -> RequestPlan {
-        let required: Vec<_> = section.required.into_iter().map(|(at, NameOf(need))| (at, need)).collect();
+        let required: Vec<_> = section.required.into_iter().collect();
+        let known_values = section.known_values.into_iter().map(|(at, words)| (at, words.0)).collect();
         let mut rejected_fields = Vec::new();
         for entry in section.rejected_fields.0 {
             let path = if Selector::looks_like(&entry.key) { entry.key } else { format!("$.{}", entry.key) };
@@ -162,6 +207,7 @@ impl RequestPlan {
         RequestPlan {
             required,
             rejected_fields,
+            known_values,
             scalars,
             tool_choice,
             format,

@@ -7,14 +7,14 @@ use crate::diagnostics::{Code, Diagnostic, Span};
 use crate::domain::variables::{self, variables_at};
 use crate::domain::{MomentKind, NamedEnum, Scope, StreamFormat, Tree, named_enum};
 use crate::mapping::grammar::collections::Entries;
-use crate::mapping::grammar::notation::{
-    ExpressionNode, LINE_BREAKS, NameOf, Spanned, closed, exactly_one, notation_schema, or_null,
-};
+use crate::mapping::grammar::notation::{LINE_BREAKS, NameOf, Spanned, closed, exactly_one, notation_schema, or_null};
+use crate::mapping::grammar::unparsed::ExpressionNode;
 use crate::mapping::grammar::{Named, Required, Section, section};
 use crate::mapping::language::cacheable::is_cacheable;
 use crate::mapping::language::directives::SkeletonNode;
 use crate::mapping::language::scope::VariableScope;
 use crate::mapping::language::skeleton::Skeleton;
+use crate::mapping::language::state_read::StateRead;
 use crate::mapping::source::yaml::{Entry, Node, YamlKind};
 use crate::order::Orders;
 use schemars::Schema;
@@ -30,6 +30,22 @@ pub(super) struct StreamPlan {
     pub frames: Vec<Vec<FramePlan>>,
     pub disabled_frames: Vec<DisabledFrame>,
     pub orders: Orders,
+}
+
+impl StreamPlan {
+    /// What the frames read of the state of a turn. The frames of a call send it themselves.
+    pub fn reads(&self) -> StateRead {
+        let by_moment = MomentKind::ALL.iter().zip(&self.frames);
+        let of_frame = |moment: MomentKind, frame: &FramePlan| {
+            let (FrameContent::Data(skeleton) | FrameContent::Text(skeleton) | FrameContent::Comment(skeleton)) =
+                &frame.content;
+            let sends_call = matches!(moment, MomentKind::ToolOpen | MomentKind::ToolArgs | MomentKind::ToolClose);
+            StateRead::of(frame.when.as_ref(), skeleton).or(StateRead { calls: sends_call, ..StateRead::default() })
+        };
+        by_moment
+            .flat_map(|(moment, frames)| frames.iter().map(|frame| of_frame(*moment, frame)))
+            .fold(StateRead::default(), StateRead::or)
+    }
 }
 
 /// Whether policies enable a frame.

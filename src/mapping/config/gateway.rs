@@ -190,6 +190,12 @@ section! {
     pub struct Limits: Default {
         /// The size of a request body.
         body_bytes: Bytes = Bytes(16 << 20),
+        /// The number of JSON values in a request body, at most a million; more are rejected with 413. Many small values
+        /// take much more memory than their text.
+        request_values: PositiveCount = PositiveCount(250_000),
+        /// The number of messages, content parts, tool calls, results and tools in a request; more are rejected with
+        /// 400.
+        request_items: PositiveCount = PositiveCount(50_000),
         /// The number of turns in flight, streamed or not; more are rejected with 503.
         streams: PositiveCount = PositiveCount(2000),
         /// The number of turns in flight of one client: of one API key, or of one address if clients send no key. More
@@ -199,6 +205,9 @@ section! {
         event_bytes: Bytes = Bytes(16 << 20),
         /// The size of a backend's response that becomes one JSON body.
         answer_bytes: Bytes = Bytes(16 << 20),
+        /// The memory of what a turn keeps of a backend's response: text, arguments, reasoning, citations,
+        /// log-probabilities. A turn that needs more fails.
+        turn_bytes: Bytes = Bytes(64 << 20),
     }
 }
 

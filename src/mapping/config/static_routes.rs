@@ -8,7 +8,8 @@ use crate::mapping::grammar::section;
 use crate::mapping::language::directives::SkeletonNode;
 use crate::mapping::language::expression::{ExpressionPool, ExpressionPoolBuilder};
 use crate::mapping::language::scope::VariableScope;
-use crate::mapping::language::skeleton::{Fragments, Skeleton, SkeletonCompiler};
+use crate::mapping::language::skeleton::Skeleton;
+use crate::mapping::language::skeleton_compiler::{Fragments, SkeletonCompiler};
 use crate::mapping::source::field_reader::LoadContext;
 
 section! {

@@ -3,7 +3,8 @@
 use crate::diagnostics::Code;
 use crate::domain::FaultKind;
 use crate::mapping::grammar::collections::{Elements, List};
-use crate::mapping::grammar::notation::{AnyNode, NameOf, Spanned, Unparsed, notation_schema};
+use crate::mapping::grammar::notation::{NameOf, Spanned, notation_schema};
+use crate::mapping::grammar::unparsed::{AnyNode, Unparsed};
 use crate::mapping::grammar::{At, FromNode, Required, section};
 use crate::mapping::source::yaml::{Node, YamlKind};
 use schemars::{JsonSchema, json_schema};

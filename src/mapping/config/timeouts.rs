@@ -1,9 +1,18 @@
 //! `timeouts:` and `keepalive:` of gateway.yaml.
 
+use crate::domain::named_enum;
 use crate::mapping::grammar::collections::List;
-use crate::mapping::grammar::notation::{Line, LowerCase, TimeLimit};
+use crate::mapping::grammar::notation::{Line, LowerCase, NameOf, TimeLimit};
 use crate::mapping::grammar::section;
 use std::time::Duration;
+
+named_enum! {
+    /// Whether SSE comments of a backend count as a sign of life.
+    pub enum Comments {
+        Ignore = "ignore",
+        Count = "count",
+    }
+}
 
 section! {
     /// Time limits.
@@ -52,9 +61,13 @@ section! {
         /// The time until the turn begins.
         #[extend("default" = Timeouts::DEFAULT.first_event.map(|t| t.to_string()))]
         first_event: Option<TimeLimit>,
-        /// The time between two chunks of the backend's response.
+        /// The time between two chunks of data of the backend's response, once it has begun.
         #[extend("default" = Timeouts::DEFAULT.idle.map(|t| t.to_string()))]
         idle: Option<TimeLimit>,
+        /// Whether SSE comments of the backend count as a sign of life for `idle`: `ignore`, only data does; `count`,
+        /// comments do too, until the finish. They never extend `first_event`.
+        #[extend("default" = Timeouts::DEFAULT.comments.map(|comments| comments.0.name()))]
+        comments: Option<NameOf<Comments>>,
         /// A whole JSON response.
         #[extend("default" = Timeouts::DEFAULT.overall.map(|t| t.to_string()))]
         overall: Option<TimeLimit>,
@@ -69,6 +82,7 @@ impl Timeouts {
         connect: TimeLimit::seconds(10),
         first_event: TimeLimit::seconds(300),
         idle: TimeLimit::seconds(300),
+        comments: Some(NameOf(Comments::Ignore)),
         overall: TimeLimit::seconds(600),
         stream: Some(TimeLimit(None)),
     };
@@ -79,6 +93,7 @@ impl Timeouts {
             connect: self.connect.or(others.connect),
             first_event: self.first_event.or(others.first_event),
             idle: self.idle.or(others.idle),
+            comments: self.comments.or(others.comments),
             overall: self.overall.or(others.overall),
             stream: self.stream.or(others.stream),
         }

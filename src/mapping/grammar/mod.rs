@@ -5,6 +5,7 @@ pub mod collections;
 pub mod notation;
 pub mod policies;
 pub mod section;
+pub mod unparsed;
 
 pub(crate) use section::section;
 pub use section::{At, Field, FromNode, Named, Quoted, Required, Section, Subject, object_schema};

@@ -1,7 +1,8 @@
 //! The directives of skeletons: `$each`, `$switch`, `$if` and `$use`.
 
 use crate::mapping::grammar::collections::Map;
-use crate::mapping::grammar::notation::{ExpressionNode, Spanned, unparsed};
+use crate::mapping::grammar::notation::Spanned;
+use crate::mapping::grammar::unparsed::{ExpressionNode, unparsed};
 use crate::mapping::grammar::{At, FromNode, section};
 use crate::mapping::source::yaml::Node;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};

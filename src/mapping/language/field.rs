@@ -8,7 +8,8 @@ pub use crate::domain::emit::scalar_text;
 use crate::domain::emit::{FieldSpec, FieldType};
 use crate::domain::{Tree, named_enum};
 use crate::mapping::grammar::collections::OneOrMore;
-use crate::mapping::grammar::notation::{AnyNode, NameOf, Spanned};
+use crate::mapping::grammar::notation::{NameOf, Spanned};
+use crate::mapping::grammar::unparsed::AnyNode;
 use crate::mapping::grammar::{Named, Section, section};
 use crate::mapping::source::field_reader::{LoadContext, constant, text_of};
 use crate::mapping::source::yaml::{Node, YamlKind};
@@ -214,8 +215,9 @@ pub fn coerce(field: &FieldSpec, value: Tree) -> Result<Tree, String> {
             Tree::Str(_) | Tree::SurrogateString(_) => Ok(value),
             other => scalar_text(&other).map(Tree::from).ok_or_else(|| "a string".to_owned()),
         },
-        FieldType::Int => match value.as_i64() {
+        FieldType::Int => match value.as_whole() {
             Some(i) => Ok(Tree::from(i)),
+            None if value.is_whole() => Err("an integer of at most 64 bits".to_owned()),
             None => Err("an integer".to_owned()),
         },
         FieldType::Number => {

@@ -6,12 +6,14 @@
 
 use super::condition::{Condition, Conditions};
 use super::field::{FieldContext, FieldMapping};
+use super::rule_index::RuleIndex;
 use super::selector::Selector;
 use super::table::Tables;
 use crate::diagnostics::{Code, Diagnostic, Span};
 use crate::domain::emit::{EmitGrammar, EmitKind, PARTS};
 use crate::mapping::grammar::collections::{List, OneOrMore};
-use crate::mapping::grammar::notation::{AnyNode, Spanned, exactly_one};
+use crate::mapping::grammar::notation::{Spanned, exactly_one};
+use crate::mapping::grammar::unparsed::AnyNode;
 use crate::mapping::grammar::{Section, section};
 use crate::mapping::source::field_reader::{FieldReader, LoadContext};
 use crate::mapping::source::yaml::{Entry, Node, YamlKind};
@@ -29,6 +31,7 @@ pub struct RuleSet {
 pub(crate) struct RuleGroup {
     pub each: Option<Selector>,
     pub rules: Vec<Rule>,
+    pub index: RuleIndex,
 }
 
 #[derive(Debug)]
@@ -124,8 +127,11 @@ impl RuleSet {
             };
             match groups.last_mut() {
                 Some(group) if same(group) => group.rules.push(rule),
-                _ => groups.push(RuleGroup { each, rules: vec![rule] }),
+                _ => groups.push(RuleGroup { each, rules: vec![rule], index: RuleIndex::default() }),
             }
+        }
+        for group in &mut groups {
+            group.index = RuleIndex::new(&group.rules);
         }
         RuleSet { grammar, event_name, groups }
     }

@@ -16,6 +16,11 @@ pub struct VariableScope {
     provided: usize,
     /// Each with its possible values.
     policies: Vec<(String, Vec<String>)>,
+    /// How many `$each` around this place go over a list that is not part of the element of the one around them. Their
+    /// iterations multiply.
+    multiplying_loops: usize,
+    /// The names of the innermost element, and of its parts.
+    element_names: Vec<String>,
 }
 
 /// The use of a fragment.
@@ -52,7 +57,15 @@ impl VariableScope {
     pub fn new(description: impl Into<String>, variables: impl IntoIterator<Item = Variable>) -> VariableScope {
         let variables: Vec<_> = variables.into_iter().map(|(n, t)| (n.to_owned(), t)).collect();
         let provided = variables.len();
-        VariableScope { description: description.into(), fragment: None, variables, provided, policies: Vec::new() }
+        VariableScope {
+            description: description.into(),
+            fragment: None,
+            variables,
+            provided,
+            policies: Vec::new(),
+            multiplying_loops: 0,
+            element_names: Vec::new(),
+        }
     }
 
     pub fn in_fragment(&self, fragment: FragmentUse) -> VariableScope {
@@ -82,10 +95,35 @@ impl VariableScope {
         }
     }
 
-    pub fn with(&self, name: &str, kind: VariableType) -> VariableScope {
+    fn with(&self, name: &str, kind: VariableType) -> VariableScope {
         let mut scope = self.clone();
         scope.variables.push((name.to_owned(), kind));
         scope
+    }
+
+    /// Inside `$each`, with a name for the element of the list at `path`.
+    pub fn with_element(&self, name: &str, kind: VariableType, path: &str) -> VariableScope {
+        let multiplying_loops = self.multiplying_loops + usize::from(!self.is_part_of_element(path));
+        VariableScope { multiplying_loops, element_names: vec![name.to_owned()], ..self.with(name, kind) }
+    }
+
+    /// Inside a fragment, with another name for the variable at `path`.
+    pub fn with_alias(&self, name: &str, kind: VariableType, path: &str) -> VariableScope {
+        let mut scope = self.with(name, kind);
+        scope.element_names.retain(|known| known != name);
+        if self.is_part_of_element(path) {
+            scope.element_names.push(name.to_owned());
+        }
+        scope
+    }
+
+    pub fn multiplying_loops(&self) -> usize {
+        self.multiplying_loops
+    }
+
+    fn is_part_of_element(&self, path: &str) -> bool {
+        let root = path.split('.').next().unwrap_or_default();
+        self.element_names.iter().any(|name| name == root)
     }
 
     /// An inner variable shadows an outer one with the same name.

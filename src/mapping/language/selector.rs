@@ -2,6 +2,7 @@
 //!
 //! Parsed at load. A singular path is lowered to direct steps; the JSONPath library runs only for other paths.
 
+use super::selector_limits;
 use crate::diagnostics::{Code, Diagnostic, Span};
 use crate::mapping::grammar::collections::entries;
 use crate::mapping::grammar::notation::notation_schema;
@@ -112,10 +113,20 @@ impl Selector {
                 return None;
             }
         };
+        if let Some(message) = selector_limits::text_error(text) {
+            cx.error(Code::BadSelector, span, message);
+            return None;
+        }
         let path = format!("${}", &text[1..]);
         let (at, why) = match parse_json_path(&path) {
             Ok(query) => match name_with_space(&query, text) {
-                None => return Some(Selector { text: text.to_owned(), start, path: lower(query) }),
+                None => {
+                    if let Some(message) = selector_limits::query_error(&query) {
+                        cx.error(Code::BadSelector, span, message);
+                        return None;
+                    }
+                    return Some(Selector { text: text.to_owned(), start, path: lower(query) });
+                }
                 Some(name) => (text.find(name).unwrap_or(0), format!("write a name with a space as `['{name}']`")),
             },
             Err(error) => {

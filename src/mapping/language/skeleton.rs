@@ -1,19 +1,8 @@
 //! Skeletons: YAML values with placeholders and a few directives. Frames, bodies, errors and backend requests are
-//! skeletons. `$use` is resolved here, so a compiled skeleton is self-contained.
+//! skeletons. A compiled skeleton is self-contained: fragments are inserted.
 
-use super::directives::{DIRECTIVES, Each, If, SkeletonNode, Switch, Use};
-use super::expression::{Expression, ExpressionPoolBuilder};
-use super::scope::{FragmentUse, VariableScope};
-use super::template::{Template, TemplateSegment};
-use crate::diagnostics::{Code, Diagnostic, Span};
+use super::expression::Expression;
 use crate::domain::Tree;
-use crate::domain::variables::VariableType;
-use crate::mapping::config::rename_fields::RenameFields;
-use crate::mapping::grammar::collections::MapEntry;
-use crate::mapping::grammar::notation::{ExpressionNode, Spanned};
-use crate::mapping::grammar::{At, FromNode, Section};
-use crate::mapping::source::field_reader::{LoadContext, constant, text_of};
-use crate::mapping::source::yaml::{Entry, Node, YamlKind};
 use std::sync::Arc;
 
 #[derive(Clone, Debug)]
@@ -58,6 +47,23 @@ pub enum TextSegment {
 }
 
 impl Skeleton {
+    /// How deep lists, maps and directives are nested.
+    pub fn depth(&self) -> usize {
+        match self {
+            Skeleton::Constant(tree) => tree_depth(tree),
+            Skeleton::Placeholder { .. } | Skeleton::Text(_) => 0,
+            Skeleton::List(items) => deepest(items.iter().map(Skeleton::depth)),
+            Skeleton::Map(entries) => deepest(entries.iter().map(|(_, value)| value.depth())),
+            Skeleton::Each { body, .. } | Skeleton::With { body, .. } => 1 + body.depth(),
+            Skeleton::Switch { cases, default, .. } => {
+                deepest(cases.iter().map(|(_, case)| case.depth()).chain(default.iter().map(|case| case.depth())))
+            }
+            Skeleton::If { then, otherwise, .. } => {
+                deepest([then].into_iter().chain(otherwise).map(|branch| branch.depth()))
+            }
+        }
+    }
+
     /// Its fields, if it is a map and not a directive.
     pub fn into_map(self) -> Option<Vec<(Arc<str>, Skeleton)>> {
         match self {
@@ -70,307 +76,8 @@ impl Skeleton {
     }
 }
 
-/// The named fragments that a file can `$use`: its own, then the shared ones.
-#[derive(Clone, Debug, Default)]
-pub struct Fragments<'n>(pub Vec<(&'n str, &'n Node)>);
-
-impl<'n> Fragments<'n> {
-    pub fn add(&mut self, entries: &'n [Entry]) {
-        for entry in entries {
-            if !self.0.iter().any(|(n, _)| *n == entry.key) {
-                self.0.push((&entry.key, &entry.value));
-            }
-        }
-    }
-
-    fn get(&self, name: &str) -> Option<&'n Node> {
-        self.0.iter().find(|(n, _)| *n == name).map(|(_, node)| *node)
-    }
-}
-
-pub struct SkeletonCompiler<'c, 'n> {
-    pub cx: LoadContext<'c>,
-    pub pool: &'c ExpressionPoolBuilder,
-    pub fragments: &'c Fragments<'n>,
-    /// Field names that the profile renames in all output.
-    pub rename_fields: &'c RenameFields,
-}
-
-/// Limit for fragments that use fragments. A cycle is detected before it is reached.
-const MAX_NESTED_FRAGMENTS: usize = 16;
-/// Limit for the values of one file with all fragments inserted. Fragments that use others several times multiply.
-const MAX_VALUES: usize = 50_000;
-
-impl SkeletonCompiler<'_, '_> {
-    pub fn compile(&self, node: &Node, scope: &VariableScope) -> Option<Skeleton> {
-        self.node(node, scope, &mut Vec::new())
-    }
-
-    pub fn condition(&self, node: &Node, scope: &VariableScope) -> Option<Expression> {
-        let Some(text) = node.as_text() else {
-            self.cx.wrong_type(node, "an expression");
-            return None;
-        };
-        self.pool.add(text, node.span, scope, self.cx).map(|(expression, _)| expression)
-    }
-
-    fn node(&self, node: &Node, scope: &VariableScope, used: &mut Vec<FragmentInUse>) -> Option<Skeleton> {
-        let count = self.pool.count_value();
-        if count > MAX_VALUES {
-            // Reported once, at the outermost `$use`.
-            if let Some(fragment) = used.first().filter(|_| count == MAX_VALUES + 1) {
-                let message = format!("with all fragments inserted, this file has more than {MAX_VALUES} values");
-                let help = "a fragment that is used several times by another one multiplies: use `$each` for lists";
-                self.cx.add(Diagnostic::new(Code::FragmentCycle, fragment.span, message).help(help));
-            }
-            return None;
-        }
-        match &node.kind {
-            YamlKind::Null | YamlKind::Bool(_) | YamlKind::Int(_) | YamlKind::Float(_) => {
-                Some(Skeleton::Constant(constant(node)))
-            }
-            YamlKind::Text(text) => self.text(text, node.span, scope),
-            YamlKind::List(items) => {
-                let compiled: Vec<_> = items.iter().map(|i| self.node(i, scope, used)).collect();
-                compiled.into_iter().collect::<Option<Vec<_>>>().map(Skeleton::List).map(fold_constants)
-            }
-            YamlKind::Map(entries) => match entries.iter().find(|e| e.key.starts_with('$')) {
-                Some(directive) => self.directive(&directive.key, directive.key_span, node, scope, used),
-                None => {
-                    let compiled: Vec<_> = entries
-                        .iter()
-                        .map(|e| self.node(&e.value, scope, used).map(|s| (self.rename_fields.renamed(&e.key), s)))
-                        .collect();
-                    compiled.into_iter().collect::<Option<Vec<_>>>().map(Skeleton::Map).map(fold_constants)
-                }
-            },
-        }
-    }
-
-    fn text(&self, text: &str, span: Span, scope: &VariableScope) -> Option<Skeleton> {
-        match Template::parse(text, span, self.cx)? {
-            Template::Plain => {
-                if let Some(path) = single_brace_placeholder(text).filter(|path| scope.resolve(path).is_ok()) {
-                    let label = format!("write \"{{{{ {path} }}}}\"");
-                    self.cx.add(
-                        Diagnostic::new(Code::BadPlaceholder, span, "a placeholder has two braces on each side")
-                            .label(label),
-                    );
-                }
-                Some(Skeleton::Constant(Tree::from(text)))
-            }
-            Template::Whole { placeholder, optional } => {
-                let (expression, _) = self.pool.add(&placeholder.expression, placeholder.span, scope, self.cx)?;
-                Some(Skeleton::Placeholder { expression, optional })
-            }
-            Template::Mixed(segments) => {
-                let compiled: Vec<_> = segments
-                    .into_iter()
-                    .map(|s| match s {
-                        TemplateSegment::Text(text) => Some(TextSegment::Text(text)),
-                        TemplateSegment::Placeholder(placeholder) => {
-                            let added = self.pool.add(&placeholder.expression, placeholder.span, scope, self.cx);
-                            added.map(|(expression, _)| TextSegment::Placeholder(expression))
-                        }
-                    })
-                    .collect();
-                compiled.into_iter().collect::<Option<Vec<_>>>().map(Skeleton::Text)
-            }
-        }
-    }
-
-    fn directive(
-        &self,
-        name: &str,
-        span: Span,
-        node: &Node,
-        scope: &VariableScope,
-        used: &mut Vec<FragmentInUse>,
-    ) -> Option<Skeleton> {
-        let at = At { key: name, key_span: span, cx: self.cx };
-        match name {
-            "$use" => self.fragment_use(Use::from_node(node, at)?, scope, used),
-            "$each" => self.each(Each::from_node(node, at)?, scope, used),
-            "$if" => self.choose(If::from_node(node, at)?, scope, used),
-            "$switch" => self.switch(node, scope, used),
-            unknown => {
-                let message = format!("unknown directive `{unknown}`");
-                self.cx.unknown(Code::BadDirective, span, message, unknown, DIRECTIVES.iter().copied());
-                None
-            }
-        }
-    }
-
-    fn fragment_use(&self, section: Use, scope: &VariableScope, used: &mut Vec<FragmentInUse>) -> Option<Skeleton> {
-        let mut inner = scope.clone();
-        let mut bound = Vec::new();
-        for MapEntry { key, value: ExpressionNode(node), .. } in section.with.iter() {
-            let (value, kind) = self.pool.add(text_of(node, self.cx)?, node.span, scope, self.cx)?;
-            if !matches!(value, Expression::Variable(_)) {
-                self.cx.error(Code::BadDirective, node.span, "`with:` takes a variable, not an expression");
-                return None;
-            }
-            inner = inner.with(key, kind);
-            bound.push((Arc::from(key.as_str()), value));
-        }
-        let body = self.fragment(&section.fragment, &inner, used)?;
-        Some(bound.into_iter().fold(body, |body, (name, value)| Skeleton::With { name, value, body: Box::new(body) }))
-    }
-
-    fn choose(&self, section: If, scope: &VariableScope, used: &mut Vec<FragmentInUse>) -> Option<Skeleton> {
-        let condition = self.condition(section.condition.0, scope);
-        let then = self.node(section.then.0, scope, used);
-        let otherwise = match section.otherwise {
-            Some(SkeletonNode(node)) => Some(Box::new(self.node(node, scope, used)?)),
-            None => None,
-        };
-        let condition = condition?;
-        let constant = self.pool.constant_value(&condition);
-        match constant.map(|v| !matches!(&v, Tree::Bool(false) | Tree::Null) && v.as_str() != Some("")) {
-            Some(true) => then,
-            Some(false) if otherwise.is_some() => otherwise.map(|o| *o),
-            Some(false) | None => Some(Skeleton::If { condition, then: Box::new(then?), otherwise }),
-        }
-    }
-
-    fn fragment(
-        &self,
-        name: &Spanned<String>,
-        scope: &VariableScope,
-        used: &mut Vec<FragmentInUse>,
-    ) -> Option<Skeleton> {
-        let text = name.as_str();
-        let Some(node) = self.fragments.get(text) else {
-            let message = format!("unknown fragment `{text}`");
-            self.cx.unknown(Code::UnknownFragment, name.span, message, text, self.fragments.0.iter().map(|(n, _)| *n));
-            return None;
-        };
-        if let Some(first) = used.iter().position(|u| u.fragment == text) {
-            self.cx.add(cycle_error(&used[first + 1..], text, name.span));
-            return None;
-        }
-        if used.len() >= MAX_NESTED_FRAGMENTS {
-            let message = format!("fragments are nested more than {MAX_NESTED_FRAGMENTS} levels deep");
-            self.cx.error(Code::FragmentCycle, name.span, message);
-            return None;
-        }
-        used.push(FragmentInUse { fragment: text.to_owned(), span: name.span });
-        let mut texts = String::new();
-        node.visit("", &mut |_, inner| {
-            texts.extend(inner.as_text().into_iter().flat_map(|text| [text, " "]));
-        });
-        let fragment = FragmentUse { name: text.to_owned(), span: name.span, text: texts.into() };
-        let compiled = self.node(node, &scope.in_fragment(fragment), used);
-        used.pop();
-        compiled
-    }
-
-    fn each(&self, section: Each, scope: &VariableScope, used: &mut Vec<FragmentInUse>) -> Option<Skeleton> {
-        let list_node = section.list.0;
-        let text = text_of(list_node, self.cx)?;
-        let (list, kind) = self.pool.add(text, list_node.span, scope, self.cx)?;
-        if !matches!(list, Expression::Variable(_)) {
-            self.cx.error(Code::BadDirective, list_node.span, "`$each` takes a variable, not an expression");
-            return None;
-        }
-        let element = match kind {
-            VariableType::List(record) => VariableType::Record(record),
-            VariableType::Json | VariableType::ScalarList => VariableType::Json,
-            VariableType::Text
-            | VariableType::Int
-            | VariableType::Number
-            | VariableType::Bool
-            | VariableType::Enum(_)
-            | VariableType::Record(_) => {
-                self.cx.error(Code::BadDirective, list_node.span, format!("`{text}` is not a list"));
-                return None;
-            }
-        };
-        let inner = scope.with(&section.name, element);
-        let filter = match section.filter {
-            Some(ExpressionNode(node)) => Some(self.condition(node, &inner)?),
-            None => None,
-        };
-        let body = self.node(section.body.0, &inner, used)?;
-        Some(Skeleton::Each { list, name: Arc::from(section.name), filter, body: Box::new(body) })
-    }
-
-    fn switch(&self, node: &Node, scope: &VariableScope, used: &mut Vec<FragmentInUse>) -> Option<Skeleton> {
-        let fields = Switch::open(node, "$switch", self.cx)?;
-        let section = Switch::read_fields(&fields)?;
-        let on_node = section.on.0;
-        let text = text_of(on_node, self.cx)?;
-        let compiled = self.pool.add(text, on_node.span, scope, self.cx);
-        let mut valid = true;
-        let mut cases = Vec::new();
-        for entry in fields.unread() {
-            match self.node(&entry.value, scope, used) {
-                Some(case) => cases.push((entry.key.clone(), case)),
-                None => valid = false,
-            }
-        }
-        let default = match section.default {
-            Some(SkeletonNode(node)) => Some(Box::new(self.node(node, scope, used)?)),
-            None => None,
-        };
-        let (on, _) = compiled?;
-        if let Some(words) = scope.closed_values(text) {
-            for entry in fields.unread() {
-                if !words.contains(&entry.key.as_str()) {
-                    let message = format!("`{text}` is never `{}`", entry.key);
-                    let known = words.iter().copied().chain(["$default"]);
-                    self.cx.unknown(Code::PartialSwitch, entry.key_span, message, &entry.key, known);
-                    valid = false;
-                }
-            }
-            let missing: Vec<&str> =
-                words.iter().copied().filter(|w| !cases.iter().any(|(name, _)| name == w)).collect();
-            if default.is_none() && !missing.is_empty() && valid {
-                let message = format!("this switch has no case for {}, which `{text}` can be", missing.join(", "));
-                self.cx.add(
-                    Diagnostic::new(Code::PartialSwitch, on_node.span, message)
-                        .help("add a case for each, or `$default:` for the rest"),
-                );
-                valid = false;
-            }
-        }
-        if let Some(Tree::Str(word)) = self.pool.constant_value(&on).filter(|_| valid) {
-            let case = cases.iter().position(|(name, _)| *name == word);
-            return match (case, default) {
-                (Some(at), _) => Some(cases.swap_remove(at).1),
-                (None, Some(default)) => Some(*default),
-                (None, None) => {
-                    let message = format!("`{text}` is `{word}`, and this switch has no case for it");
-                    self.cx.error(Code::PartialSwitch, on_node.span, message);
-                    None
-                }
-            };
-        }
-        valid.then_some(Skeleton::Switch { on, cases, default })
-    }
-}
-
-/// A `$use` that contains the node that is being compiled.
-struct FragmentInUse {
-    fragment: String,
-    span: Span,
-}
-
-/// A cycle is found once from each of its fragments. To report it once, the diagnostic always points at the first
-/// `$use` of the cycle in the file.
-fn cycle_error(path: &[FragmentInUse], back_to: &str, span: Span) -> Diagnostic {
-    let mut steps: Vec<(&str, Span)> = path.iter().map(|u| (u.fragment.as_str(), u.span)).collect();
-    steps.push((back_to, span));
-    let first = steps.iter().enumerate().min_by_key(|(_, (_, s))| (s.file, s.start)).map_or(0, |(i, _)| i);
-    steps.rotate_left(first);
-    let (fragment, span) = steps[0];
-    let names: Vec<&str> = steps.iter().map(|(name, _)| *name).chain([fragment]).collect();
-    Diagnostic::new(Code::FragmentCycle, span, format!("the fragment `{fragment}` uses itself: {}", names.join(" → ")))
-        .help("fragments must not use each other in a cycle; use `$each` for lists")
-}
-
 /// Turns a list or map without placeholders into a constant.
-fn fold_constants(skeleton: Skeleton) -> Skeleton {
+pub(super) fn fold_constants(skeleton: Skeleton) -> Skeleton {
     match skeleton {
         Skeleton::Map(entries) if entries.iter().all(|(_, s)| matches!(s, Skeleton::Constant(_))) => {
             Skeleton::Constant(Tree::Map(
@@ -398,10 +105,14 @@ fn fold_constants(skeleton: Skeleton) -> Skeleton {
     }
 }
 
-/// The inner text of `{ text }` or `{ { text } }`, if it could be a variable.
-fn single_brace_placeholder(text: &str) -> Option<&str> {
-    let inner = text.trim().strip_prefix('{')?.strip_suffix('}')?.trim();
-    let inner = inner.strip_prefix('{').and_then(|i| i.strip_suffix('}')).map_or(inner, str::trim);
-    let is_path = !inner.is_empty() && inner.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.');
-    is_path.then_some(inner)
+fn tree_depth(tree: &Tree) -> usize {
+    match tree {
+        Tree::List(items) => deepest(items.iter().map(tree_depth)),
+        Tree::Map(entries) => deepest(entries.iter().map(|(_, value)| tree_depth(value))),
+        _ => 0,
+    }
+}
+
+fn deepest(inner: impl Iterator<Item = usize>) -> usize {
+    1 + inner.max().unwrap_or(0)
 }

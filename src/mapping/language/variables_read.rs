@@ -3,6 +3,7 @@
 use super::expression::{Expression, VariablePath};
 use super::skeleton::Skeleton;
 use super::visitor::Binding;
+use std::borrow::Cow;
 
 /// The variables that a skeleton reads, as dotted paths: `item.index`.
 #[derive(Debug, Default)]
@@ -35,18 +36,34 @@ impl VariablesRead {
     }
 
     fn add(&mut self, path: &VariablePath, bound: &[Binding]) {
-        let Some((root, fields)) = path.0.split_first() else { return };
-        let list = match bound.iter().rposition(|b| *b.name == **root).map(|at| (at, bound[at].alias_of)) {
-            // A fragment with `with: { usage: turn.usage }` reads `turn.usage`.
-            Some((at, Some(other))) => {
-                return self.add(&VariablePath(other.0.iter().chain(fields).cloned().collect()), &bound[..at]);
-            }
-            Some((_, None)) => &mut self.elements,
-            None => &mut self.given,
+        let (list, text) = match ResolvedPath::of(path, bound) {
+            ResolvedPath::Given(path) => (&mut self.given, path.0.join(".")),
+            ResolvedPath::Element(path) => (&mut self.elements, path.0.join(".")),
         };
-        let text = path.0.join(".");
         if !list.contains(&text) {
             list.push(text);
+        }
+    }
+}
+
+/// A path without aliases: a fragment with `with: { usage: turn.usage }` reads `turn.usage`.
+pub enum ResolvedPath<'p> {
+    /// It begins with a variable in scope.
+    Given(Cow<'p, VariablePath>),
+    /// It begins with an element of `$each`, or with a computed value.
+    Element(Cow<'p, VariablePath>),
+}
+
+impl<'p> ResolvedPath<'p> {
+    pub fn of(path: &'p VariablePath, bound: &[Binding]) -> ResolvedPath<'p> {
+        let mut path = Cow::Borrowed(path);
+        let mut bound = bound;
+        loop {
+            let Some((root, fields)) = path.0.split_first() else { return ResolvedPath::Given(path) };
+            let Some(at) = bound.iter().rposition(|b| *b.name == **root) else { return ResolvedPath::Given(path) };
+            let Some(other) = bound[at].alias_of else { return ResolvedPath::Element(path) };
+            path = Cow::Owned(VariablePath(other.0.iter().chain(fields).cloned().collect()));
+            bound = &bound[..at];
         }
     }
 }

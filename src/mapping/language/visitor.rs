@@ -8,6 +8,8 @@ pub struct VisitedExpression<'s, 'b> {
     pub expression: &'s Expression,
     /// The result is the value itself: not part of a text, not left out when it is null, no condition.
     pub is_value: bool,
+    /// The result is written: not a condition, and not the list of `$each`.
+    pub is_written: bool,
     /// Inner names last.
     pub bound: &'b [Binding<'s>],
 }
@@ -36,45 +38,51 @@ impl<'s> Visitor<'s, '_> {
         match node {
             Skeleton::Constant(_) => {}
             Skeleton::Placeholder { expression, optional } => {
-                (self.visit)(VisitedExpression { expression, is_value: !optional, bound: &self.bound });
+                (self.visit)(VisitedExpression {
+                    expression,
+                    is_value: !optional,
+                    is_written: true,
+                    bound: &self.bound,
+                });
             }
             Skeleton::Text(segments) => segments.iter().for_each(|segment| match segment {
                 TextSegment::Text(_) => {}
-                TextSegment::Placeholder(expression) => self.expression(expression),
+                TextSegment::Placeholder(expression) => self.expression(expression, true),
             }),
             Skeleton::List(items) => items.iter().for_each(|item| self.skeleton(item)),
             Skeleton::Map(entries) => entries.iter().for_each(|(_, value)| self.skeleton(value)),
             Skeleton::Each { list, name, filter, body } => {
-                self.expression(list);
+                self.expression(list, false);
                 self.bound.push(Binding { name, alias_of: None });
-                filter.iter().for_each(|filter| self.expression(filter));
+                filter.iter().for_each(|filter| self.expression(filter, false));
                 self.skeleton(body);
                 self.bound.pop();
             }
             Skeleton::Switch { on, cases, default } => {
-                self.expression(on);
+                self.expression(on, false);
                 cases.iter().for_each(|(_, case)| self.skeleton(case));
                 default.iter().for_each(|case| self.skeleton(case));
             }
             Skeleton::With { name, value, body } => {
-                self.expression(value);
                 let alias_of = match value {
                     Expression::Variable(path) => Some(path),
                     Expression::Chain { .. } | Expression::Jinja { .. } => None,
                 };
+                // An alias is read where it is used; any other value is read here.
+                self.expression(value, alias_of.is_none());
                 self.bound.push(Binding { name, alias_of });
                 self.skeleton(body);
                 self.bound.pop();
             }
             Skeleton::If { condition, then, otherwise } => {
-                self.expression(condition);
+                self.expression(condition, false);
                 self.skeleton(then);
                 otherwise.iter().for_each(|other| self.skeleton(other));
             }
         }
     }
 
-    fn expression(&mut self, expression: &'s Expression) {
-        (self.visit)(VisitedExpression { expression, is_value: false, bound: &self.bound });
+    fn expression(&mut self, expression: &'s Expression, is_written: bool) {
+        (self.visit)(VisitedExpression { expression, is_value: false, is_written, bound: &self.bound });
     }
 }

@@ -54,6 +54,7 @@ pub(super) fn run(
 ) {
     let context = LintContext { plan, files, profiles, patched_dialects, cx };
     for lint in LINTS {
+        cx.budget.begin("", "looking for mistakes between the files");
         lint(&context);
     }
 }

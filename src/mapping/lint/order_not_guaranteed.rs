@@ -45,7 +45,10 @@ pub(super) fn check(context: &LintContext) {
         let turn_model = TurnModel { policies: &dialect.resolved.policies, output, choices: choices(dialect) };
         for scope in Scope::ALL {
             let Some(order) = dialect.orders.of(*scope) else { continue };
-            let Some(counterexample) = turn_model.counterexample(*scope, order) else { continue };
+            let file = context.cx.sources.get(patched_dialect.node.span.file).map_or("", |source| source.name.as_str());
+            context.cx.budget.begin(file, format!("proving the order of {}", noun(*scope)));
+            let found = turn_model.counterexample(*scope, order, context.cx.budget);
+            let Some(counterexample) = found else { continue };
             let Some(node) = stream_key(&patched_dialect.node, "order").and_then(|n| n.get(scope.name())) else {
                 continue;
             };

@@ -51,9 +51,14 @@ const NESTED_DEPTH: usize = 16;
 
 /// `depth`: how many `each:` loops contain these rules.
 fn rules(all: &RuleSet, depth: usize, context: &LintContext) {
+    let count: usize = all.groups.iter().map(|group| group.rules.len()).sum();
     for (at, group) in all.groups.iter().enumerate() {
         let inside = depth + usize::from(group.each.is_some());
         for (which, rule) in group.rules.iter().enumerate() {
+            // Each rule is compared with all others.
+            if !context.cx.budget.spend(count as u64) {
+                return;
+            }
             let required = rule_requirements(all, rule, inside);
             if let Some((a, b)) = contradiction(&required) {
                 report(

@@ -2,14 +2,16 @@
 
 use super::yaml::{Entry, Node, YamlKind};
 use crate::diagnostics::{Code, Diagnostic, Findings, Sources, Span, describe_known, did_you_mean, or_list};
-use crate::domain::Tree;
+use crate::domain::{Tree, WorkBudget};
 use std::cell::RefCell;
+use std::collections::HashSet;
 
-/// Context of a load: the source texts, and where diagnostics are collected.
+/// Context of a load: the source texts, where diagnostics are collected, and how much work is left.
 #[derive(Clone, Copy)]
 pub struct LoadContext<'c> {
     pub sources: &'c Sources,
     pub findings: &'c Findings,
+    pub budget: &'c WorkBudget,
 }
 
 /// The expected type of a text value, in messages.
@@ -57,13 +59,9 @@ impl LoadContext<'_> {
         name: &str,
         known: impl IntoIterator<Item = &'k str>,
     ) {
-        let mut unique: Vec<&str> = Vec::new();
-        for candidate in known {
-            if !unique.contains(&candidate) {
-                unique.push(candidate);
-            }
-        }
-        let known = unique;
+        let mut seen = HashSet::new();
+        let known: Vec<&str> = known.into_iter().filter(|name| seen.insert(*name)).collect();
+        self.budget.spend(known.len() as u64);
         let mut diagnostic = Diagnostic::new(code, span, message);
         if name.split_once(':').is_some_and(|(key, _)| known.contains(&key)) {
             diagnostic = diagnostic.label("a space is missing after the colon");

@@ -10,6 +10,7 @@ use crate::diagnostics::{Code, Diagnostic, FileId, Span, did_you_mean};
 use crate::mapping::config::transcript;
 use crate::mapping::config::transcript::Transcript;
 use crate::mapping::load::{SourceFile, TestFile};
+use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -18,7 +19,7 @@ use std::sync::Arc;
 pub(crate) struct MappingFiles {
     mappings: Vec<(SetFile, Arc<Node>)>,
     pub transcripts: Vec<Arc<Transcript>>,
-    pub schemas: Vec<(String, serde_json::Value)>,
+    pub schemas: Vec<(String, Value)>,
     pub tests: Vec<TestFile>,
     pub unreadable: UnreadableFiles,
     /// The layer of each file, see `SourceFile`.
@@ -62,11 +63,11 @@ impl MappingFiles {
         // Below the folder.
         let name = file.name.split_once('/').map_or("", |(_, name)| name);
         match kind {
-            SetFile::Schema => match serde_json::from_str(&file.text) {
+            SetFile::Schema => match parse_schema(&file.text, id) {
                 Ok(value) => self.schemas.push((name.to_owned(), value)),
-                Err(error) => {
+                Err(diagnostic) => {
                     self.unreadable.schemas.push(name.to_owned());
-                    cx.add(json_error(&error, id, &file.text));
+                    cx.add(diagnostic);
                 }
             },
             SetFile::Transcript => {
@@ -178,6 +179,33 @@ fn parse(file: &SourceFile, id: FileId, kind: SetFile, cx: LoadContext) -> Optio
         }
     }
     None
+}
+
+/// Parses a schema. It has the limits of a YAML file, because its errors are located with the YAML parser.
+fn parse_schema(text: &str, id: FileId) -> Result<Value, Diagnostic> {
+    let schema: Value = serde_json::from_str(text).map_err(|error| json_error(&error, id, text))?;
+    let (values, depth) = size(&schema);
+    let message = if values > yaml::MAX_NODES {
+        format!("this schema has {values} values; the limit is {}", yaml::MAX_NODES)
+    } else if depth > yaml::MAX_DEPTH {
+        format!("this schema is nested {depth} levels deep; the limit is {}", yaml::MAX_DEPTH)
+    } else {
+        return Ok(schema);
+    };
+    let help = "move parts of it into other files of the folder, and refer to them with `$ref`";
+    Err(Diagnostic::new(Code::LimitExceeded, Span::new(id, 0, 0), message).help(help))
+}
+
+/// The number of values, and how deep lists and objects are nested.
+fn size(value: &Value) -> (usize, usize) {
+    let inner = |sizes: &mut dyn Iterator<Item = (usize, usize)>| {
+        sizes.fold((1, 1), |(values, depth), (n, d)| (values + n, depth.max(d + 1)))
+    };
+    match value {
+        Value::Array(items) => inner(&mut items.iter().map(size)),
+        Value::Object(members) => inner(&mut members.values().map(size)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => (1, 0),
+    }
 }
 
 fn json_error(error: &serde_json::Error, id: FileId, text: &str) -> Diagnostic {

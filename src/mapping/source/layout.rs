@@ -109,6 +109,11 @@ impl Folder {
     }
 }
 
+/// Whether any folder of a set accepts a file with this name.
+pub fn may_belong(name: &str) -> bool {
+    FOLDERS.iter().any(|folder| folder.accepts(name))
+}
+
 /// `dialects/chat.yaml` → `dialects/chat.test.yaml`
 pub fn tests_of(name: &str) -> Option<String> {
     let stem = name.strip_suffix(".yaml").filter(|_| !name.ends_with(TEST_SUFFIX))?;

@@ -9,7 +9,7 @@ mod two_choices;
 use super::Automaton;
 use super::proof::{Counterexample, MomentNfa};
 use crate::domain::policy::{AggregateUsage, EmptyMessageItem, OnEmpty, ReasoningPolicy, UsagePolicy};
-use crate::domain::{MomentKind as M, Policies, Scope};
+use crate::domain::{MomentKind as M, Policies, Scope, WorkBudget};
 use choice::ChoiceModel;
 use items::{MessageModel, ReasoningModel};
 use many_choices::Precision;
@@ -101,19 +101,19 @@ impl TurnModel<'_> {
 
     /// A shortest possible sequence that violates the order. `None` if there is none, or if none is certain to be
     /// possible.
-    pub fn counterexample(&self, scope: Scope, order: &Automaton) -> Option<Counterexample> {
+    pub fn counterexample(&self, scope: Scope, order: &Automaton, budget: &WorkBudget) -> Option<Counterexample> {
         let visible = |moment: M| order.mentions(moment);
         match (scope, self.choices) {
             (Scope::Turn, ChoiceCount::Several) => {
                 let (many, precision) = many_choices::model(self, &visible);
-                let counterexample = many.counterexample(order)?;
+                let counterexample = many.counterexample(order, budget)?;
                 match precision {
                     Precision::Exact => Some(counterexample),
-                    Precision::OverApproximation => two_choices::model(self, &visible).counterexample(order),
+                    Precision::OverApproximation => two_choices::model(self, &visible).counterexample(order, budget),
                 }
             }
             (Scope::Turn, ChoiceCount::One) | (Scope::Choice | Scope::Item, _) => {
-                self.model(scope, &visible).counterexample(order)
+                self.model(scope, &visible).counterexample(order, budget)
             }
         }
     }

@@ -22,7 +22,7 @@ fn an_idle_stream_ends_with_an_error() {
         assert_within("the error behind the idle limit", elapsed - ms(390), Duration::from_millis(500));
         assert_eq!(names(&messages)[messages.len() - ends.len()..], *ends);
         let failure = messages[messages.len() - ends.len()].text().to_owned();
-        assert!(failure.contains(&format!("the backend sent nothing for {:?}", ms(400))), "{failure}");
+        assert!(failure.contains(&format!("the backend sent no data for {:?}", ms(400))), "{failure}");
     });
     eventually("the backend request is cancelled", || (gateway.backend.disconnects().len() == 3).then_some(()));
 }
@@ -44,7 +44,7 @@ fn on_idle_can_truncate_the_response() {
     );
     // The client gets a truncated response; the log has the cause.
     let log = gateway.server.wait_for_log("a turn was truncated");
-    assert!(log.contains(&format!("the backend sent nothing for {:?}", ms(300))), "{log}");
+    assert!(log.contains(&format!("the backend sent no data for {:?}", ms(300))), "{log}");
     eventually("it is counted", || {
         (gateway.metric("reframe_turn_faults_total{backend=\"openai-chat\",kind=\"timeout\"}") == 2.0).then_some(())
     });
@@ -103,13 +103,60 @@ fn partial_events_reset_the_idle_timeout() {
     assert_eq!(names(&messages), ["chunk", "chunk", "chunk", "chunk", "[DONE]"]);
 }
 
+/// What a backend can send without an event: comments, and fields without data.
+fn signs_of_life(answer: MockResponse, rounds: usize) -> MockResponse {
+    (0..rounds).fold(answer, |answer, n| {
+        let sign = [": OPENROUTER PROCESSING\n\n", "event: ping\n\n", "\n", "retry: 5\ndata:\n\n"][n % 4];
+        answer.bytes(sign).pause(ms(50))
+    })
+}
+
+#[test]
+fn comments_do_not_extend_the_idle_timeout() {
+    let gateway = gateway_config().idle(ms(500)).start("openai-chat", "openai");
+    // The comments go on for ten times the limit.
+    gateway.set_response("i-comments", signs_of_life(empty_stream().event(&word("One")), 100).stall());
+    let started = Instant::now();
+    let messages = gateway.server.fetch(dialect_request("chat", "i-comments", true)).sse_messages();
+    let message = format!("the backend sent no data for {:?}", ms(500));
+    assert_eq!(messages.last().unwrap().json()["error"]["message"], message);
+    assert!(started.elapsed() < ms(4000), "{:?}: only after the last comment", started.elapsed());
+    // Nor do they hold a finished response open: its end is assumed after the same time.
+    let last = json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": "stop" }] }).to_string();
+    let answer = empty_stream().event(&word("One")).event(&last);
+    gateway.set_response("i-finished", signs_of_life(answer, 100).stall());
+    let messages = gateway.server.fetch(dialect_request("chat", "i-finished", true)).sse_messages();
+    assert_eq!(messages.last().unwrap().text(), "[DONE]");
+    eventually("both are cancelled", || (gateway.backend.disconnects().len() == 2).then_some(()));
+}
+
+#[test]
+fn comments_before_the_first_event_are_no_idle_stream() {
+    let gateway = gateway_config().idle(ms(500)).start("openai-chat", "openai");
+    let waiting = signs_of_life(empty_stream(), 20);
+    gateway.set_response("i-waiting", finished(waiting.event(&word("One"))));
+    let messages = gateway.server.fetch(dialect_request("chat", "i-waiting", true)).sse_messages();
+    assert_eq!(messages.last().unwrap().text(), "[DONE]");
+}
+
+#[test]
+fn comments_count_as_a_sign_of_life_by_setting() {
+    let gateway =
+        gateway_config().idle(ms(500)).edit("comments: ignore", "comments: count").start("openai-chat", "openai");
+    // Longer than the limit, and then the rest.
+    let answer = signs_of_life(empty_stream().event(&word("One")), 20);
+    gateway.set_response("i-counted", finished(answer.event(&word("Two"))));
+    let messages = gateway.server.fetch(dialect_request("chat", "i-counted", true)).sse_messages();
+    assert_eq!(messages.last().unwrap().text(), "[DONE]");
+}
+
 #[test]
 fn an_idle_backend_of_a_json_response_is_a_504_or_failed() {
     let gateway = gateway_config().idle(ms(300)).start("openai-chat", "openai");
     gateway.set_response("i-json", empty_stream().event(&word("One")).stall());
     let reply = gateway.server.fetch(dialect_request("chat", "i-json", false));
     assert_eq!(reply.status(), 504);
-    assert_eq!(reply.json()["error"]["message"], format!("the backend sent nothing for {:?}", ms(300)));
+    assert_eq!(reply.json()["error"]["message"], format!("the backend sent no data for {:?}", ms(300)));
     let body = gateway.server.fetch(dialect_request("responses", "i-json", false)).json();
     assert_contains(&json!({ "status": "failed", "output": [{ "content": [{ "text": "One" }] }] }), &body);
 }

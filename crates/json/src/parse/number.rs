@@ -1,11 +1,11 @@
 //! The grammar of numbers. Only the token is kept; its value is computed on demand.
 
-use super::{Parser, SyntaxError};
+use super::{Parsed, Parser};
 use crate::Num;
 
 impl Parser<'_> {
     /// Expects the position at `-` or a digit.
-    pub(super) fn number(&mut self) -> Result<Num, SyntaxError> {
+    pub(super) fn number(&mut self) -> Parsed<Num> {
         let start = self.at;
         self.take(b'-');
         if self.take(b'0') {
@@ -27,7 +27,7 @@ impl Parser<'_> {
         Ok(Num::from_token(&self.text[start..self.at]))
     }
 
-    fn digits(&mut self) -> Result<(), SyntaxError> {
+    fn digits(&mut self) -> Parsed<()> {
         let start = self.at;
         while let Some(b'0'..=b'9') = self.peek() {
             self.at += 1;

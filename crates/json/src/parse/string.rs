@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Parser, SyntaxError};
+use super::{Parsed, Parser};
 use crate::{SurrogateString, Tree};
 
 /// The decoded value of an escape sequence.
@@ -16,7 +16,7 @@ enum Escaped {
 
 impl<'a> Parser<'a> {
     /// Expects the position at the opening quote.
-    pub(super) fn string(&mut self) -> Result<Tree, SyntaxError> {
+    pub(super) fn string(&mut self) -> Parsed<Tree> {
         if let Some(plain) = self.plain()? {
             return Ok(plain.into());
         }
@@ -30,7 +30,7 @@ impl<'a> Parser<'a> {
 
     /// Expects the position at the opening quote. Keys are only compared, never joined with other strings, so a lone
     /// surrogate becomes U+FFFD.
-    pub(super) fn key(&mut self) -> Result<Arc<str>, SyntaxError> {
+    pub(super) fn key(&mut self) -> Parsed<Arc<str>> {
         if let Some(plain) = self.plain()? {
             return Ok(plain.into());
         }
@@ -38,7 +38,7 @@ impl<'a> Parser<'a> {
     }
 
     /// The whole string if it has no escapes; otherwise resets the position to the byte after the opening quote.
-    fn plain(&mut self) -> Result<Option<&'a str>, SyntaxError> {
+    fn plain(&mut self) -> Parsed<Option<&'a str>> {
         self.at += 1;
         let start = self.at;
         let run = self.run();
@@ -50,7 +50,7 @@ impl<'a> Parser<'a> {
         Ok(None)
     }
 
-    fn escaped_text(&mut self) -> Result<SurrogateString, SyntaxError> {
+    fn escaped_text(&mut self) -> Parsed<SurrogateString> {
         let start = self.at;
         let mut string = SurrogateString::default();
         loop {
@@ -82,7 +82,7 @@ impl<'a> Parser<'a> {
     }
 
     /// After a run without a closing quote, only a backslash is valid.
-    fn expect_escape(&self) -> Result<(), SyntaxError> {
+    fn expect_escape(&self) -> Parsed<()> {
         match self.peek() {
             Some(b'\\') => Ok(()),
             Some(_) => Err(self.syntax_error("a control character in a string must be escaped")),
@@ -91,7 +91,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Expects the position at the backslash.
-    fn escape(&mut self) -> Result<Escaped, SyntaxError> {
+    fn escape(&mut self) -> Parsed<Escaped> {
         self.at += 1;
         let char = match self.peek() {
             Some(byte @ (b'"' | b'\\' | b'/')) => char::from(byte),
@@ -112,7 +112,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Expects the position after `\u`.
-    fn unicode(&mut self) -> Result<Escaped, SyntaxError> {
+    fn unicode(&mut self) -> Parsed<Escaped> {
         let unit = self.unit()?;
         match unit {
             0xD800..=0xDBFF => Ok(match self.low_half() {
@@ -144,7 +144,7 @@ impl<'a> Parser<'a> {
         None
     }
 
-    fn unit(&mut self) -> Result<u16, SyntaxError> {
+    fn unit(&mut self) -> Parsed<u16> {
         let mut unit = 0;
         for _ in 0..4 {
             let digit = self.peek().and_then(|byte| char::from(byte).to_digit(16));

@@ -74,7 +74,7 @@ impl SchemaLocation {
         }
     }
 
-    fn sibling(&self, path: &str) -> String {
+    pub(super) fn sibling(&self, path: &str) -> String {
         if path.is_empty() {
             return self.document.clone();
         }

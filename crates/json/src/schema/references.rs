@@ -8,6 +8,9 @@ use super::location::{SchemaLocation, Target};
 use super::set::SchemaError;
 use super::subschemas::direct_subschemas;
 
+/// The validator calls itself for each subschema in a row, when it is built and when it is freed.
+const MAX_SUBSCHEMAS: usize = 8_000;
+
 /// The documents, and the errors of each one without its references.
 pub(super) struct ReferenceChecker<'a> {
     pub(super) documents: &'a HashMap<String, Value>,
@@ -18,8 +21,13 @@ impl ReferenceChecker<'_> {
     /// The first error in the schema at `start` or in anything that it contains or refers to.
     pub(super) fn first_error(&self, start: SchemaLocation) -> Option<SchemaError> {
         let mut seen = HashSet::from([start.clone()]);
-        let mut pending = vec![start];
+        let mut pending = vec![start.clone()];
         while let Some(location) = pending.pop() {
+            if seen.len() > MAX_SUBSCHEMAS {
+                let message = format!("this schema contains and refers to more than {MAX_SUBSCHEMAS} subschemas");
+                let SchemaLocation { document, pointer } = start;
+                return Some(SchemaError::Invalid { document, pointer, message });
+            }
             if let Some(error) = self.errors.get(&location.document) {
                 return Some(error.clone());
             }

@@ -1,5 +1,6 @@
 //! All schema documents of a mapping set, and the compilation of one of their schemas.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
@@ -7,6 +8,7 @@ use std::sync::Arc;
 use jsonschema::{Draft, Registry};
 use serde_json::{Value, json};
 
+use super::evaluations::Evaluations;
 use super::inspect::inspect;
 use super::location::SchemaLocation;
 use super::open_objects;
@@ -16,6 +18,12 @@ use super::{Schema, node::TreeJson};
 /// All schema documents of a set. They refer to each other by path; remote schemas are never fetched.
 pub struct SchemaSet {
     documents: HashMap<String, Value>,
+    /// Found when the first schema is compiled: a reload with compiled schemas does not need it.
+    checked: OnceCell<CheckedDocuments>,
+    evaluations: Evaluations,
+}
+
+struct CheckedDocuments {
     /// The error of each invalid document, or of a document that it refers to.
     errors: HashMap<String, SchemaError>,
     /// The documents without errors, indexed once for all compilations.
@@ -49,12 +57,16 @@ impl SchemaSet {
     pub fn compile(&self, reference: &str) -> Result<Schema, SchemaError> {
         let location = SchemaLocation::parse(reference);
         self.find(&location).ok_or(SchemaError::NotFound)?;
-        if let Some(error) = self.errors.get(&location.document) {
+        let CheckedDocuments { errors, registry } = self.checked.get_or_init(|| check(&self.documents));
+        if let Some(error) = errors.get(&location.document) {
             return Err(error.clone());
         }
         // A location outside the known keywords has not been checked yet.
-        let checker = ReferenceChecker { documents: &self.documents, errors: &self.errors };
+        let checker = ReferenceChecker { documents: &self.documents, errors };
         if let Some(error) = checker.first_error(location.clone()) {
+            return Err(error);
+        }
+        if let Some(error) = self.evaluations.first_error(&self.documents, &location) {
             return Err(error);
         }
         let invalid = |message| SchemaError::Invalid {
@@ -62,8 +74,7 @@ impl SchemaSet {
             pointer: location.pointer.clone(),
             message,
         };
-        let registry = self.registry.as_ref();
-        let registry = registry.map_err(|message| invalid(message.clone()))?;
+        let registry = registry.as_ref().map_err(|message| invalid(message.clone()))?;
         jsonschema::options_for::<TreeJson>()
             .with_draft(Draft::Draft202012)
             .with_registry(registry)
@@ -86,23 +97,12 @@ impl SchemaSet {
 
     /// Not generic, so that callers do not compile it again.
     fn of(mut documents: HashMap<String, Value>) -> SchemaSet {
-        let mut own_errors = HashMap::new();
-        for (path, document) in &mut documents {
+        for document in documents.values_mut() {
             if let Some(members) = document.as_object_mut() {
                 members.shift_remove("$id");
             }
-            if let Err(error) = inspect(path, document) {
-                own_errors.insert(path.clone(), error);
-            }
         }
-        let checker = ReferenceChecker { documents: &documents, errors: &own_errors };
-        let errors: HashMap<String, SchemaError> = documents
-            .keys()
-            .filter_map(|path| Some((path.clone(), checker.first_error(SchemaLocation::parse(path))?)))
-            .collect();
-        let sound = documents.iter().filter(|(path, _)| !errors.contains_key(*path));
-        let registry = index(sound).map_err(|error| error.to_string());
-        SchemaSet { documents, errors, registry }
+        SchemaSet { documents, checked: OnceCell::new(), evaluations: Evaluations::default() }
     }
 
     fn find(&self, location: &SchemaLocation) -> Option<&Value> {
@@ -128,6 +128,19 @@ impl fmt::Display for SchemaError {
 }
 
 impl std::error::Error for SchemaError {}
+
+fn check(documents: &HashMap<String, Value>) -> CheckedDocuments {
+    let own_errors: HashMap<String, SchemaError> =
+        documents.iter().filter_map(|(path, document)| Some((path.clone(), inspect(path, document).err()?))).collect();
+    let checker = ReferenceChecker { documents, errors: &own_errors };
+    let errors: HashMap<String, SchemaError> = documents
+        .keys()
+        .filter_map(|path| Some((path.clone(), checker.first_error(SchemaLocation::parse(path))?)))
+        .collect();
+    let sound = documents.iter().filter(|(path, _)| !errors.contains_key(*path));
+    let registry = index(sound).map_err(|error| error.to_string());
+    CheckedDocuments { errors, registry }
+}
 
 fn index<'a>(
     documents: impl Iterator<Item = (&'a String, &'a Value)>,

@@ -1,0 +1,8 @@
+//! An expression of a mapping.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use reframe::testing::fuzz;
+
+fuzz_target!(|bytes: &[u8]| fuzz::expression(bytes));

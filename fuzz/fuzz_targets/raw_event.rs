@@ -1,0 +1,8 @@
+//! Events of every backend.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use reframe::testing::fuzz;
+
+fuzz_target!(|bytes: &[u8]| fuzz::raw_event(bytes));

@@ -1,0 +1,8 @@
+//! A selector and a document.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use reframe::testing::fuzz;
+
+fuzz_target!(|bytes: &[u8]| fuzz::selector(bytes));

@@ -1,0 +1,136 @@
+//! Which rules of a group can match an event: found by the event's name and by the members of the node, so that the
+//! cost of an event does not grow with the number of rules. An index may contain rules that do not match in the end,
+//! but never misses one.
+
+use super::condition::{Condition, ConditionTest};
+use super::rule::Rule;
+use super::selector::{SelectorPath, SelectorStart, SelectorStep};
+use crate::domain::Tree;
+use std::collections::HashMap;
+
+/// Up to this many rules are tried one by one, which is faster than finding them.
+const FEW: usize = 8;
+
+#[derive(Debug, Default)]
+pub(crate) struct RuleIndex {
+    by_event: HashMap<String, Candidates>,
+    /// For events of other names, or without one.
+    other: Candidates,
+}
+
+/// Rules by their position in the group, in file order.
+#[derive(Debug, Default)]
+pub(crate) struct Candidates {
+    pub rules: Vec<usize>,
+    /// For many rules: the ones that need a member which the node has.
+    pub by_member: Option<MemberIndex>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct MemberIndex {
+    /// Rules without a condition that the index understands.
+    pub always: Vec<usize>,
+    /// By a member of the current node.
+    pub current: MemberTree,
+    /// By a member of the whole document.
+    pub root: MemberTree,
+}
+
+/// The rules that need a value other than null here, those that need a certain text, and members below.
+#[derive(Debug, Default)]
+pub(crate) struct MemberTree {
+    pub rules: Vec<usize>,
+    pub by_text: HashMap<String, Vec<usize>>,
+    pub members: HashMap<String, MemberTree>,
+}
+
+impl RuleIndex {
+    pub fn new(rules: &[Rule]) -> RuleIndex {
+        let mut index = RuleIndex::default();
+        for name in rules.iter().flat_map(|rule| &rule.event_names) {
+            if !index.by_event.contains_key(name) {
+                let applies = |rule: &Rule| rule.event_names.is_empty() || rule.event_names.contains(name);
+                index.by_event.insert(name.clone(), Candidates::new(rules, applies, FEW));
+            }
+        }
+        index.other = Candidates::new(rules, |rule| rule.event_names.is_empty(), FEW);
+        index
+    }
+
+    pub fn of_event(&self, name: Option<&str>) -> &Candidates {
+        name.and_then(|name| self.by_event.get(name)).unwrap_or(&self.other)
+    }
+}
+
+impl Candidates {
+    pub(crate) fn new(rules: &[Rule], applies: impl Fn(&Rule) -> bool, few: usize) -> Candidates {
+        let positions: Vec<usize> = (0..rules.len()).filter(|position| applies(&rules[*position])).collect();
+        let by_member = (positions.len() > few).then(|| MemberIndex::new(rules, &positions));
+        Candidates { rules: positions, by_member }
+    }
+}
+
+impl MemberIndex {
+    fn new(rules: &[Rule], positions: &[usize]) -> MemberIndex {
+        let mut index = MemberIndex::default();
+        for &position in positions {
+            // A text separates rules better than the presence of a member.
+            let conditions = &rules[position].conditions;
+            let indexed = |condition: &&Condition| requires_member(condition);
+            let best = conditions.iter().filter(indexed).max_by_key(|condition| texts(condition).is_some());
+            match best {
+                Some(condition) => index.tree(condition).add(condition, position),
+                None => index.always.push(position),
+            }
+        }
+        index
+    }
+
+    fn tree(&mut self, condition: &Condition) -> &mut MemberTree {
+        match condition.selector.start {
+            SelectorStart::Root => &mut self.root,
+            SelectorStart::Current | SelectorStart::Parent => &mut self.current,
+        }
+    }
+}
+
+impl MemberTree {
+    fn add(&mut self, condition: &Condition, position: usize) {
+        let SelectorPath::Steps(steps) = &condition.selector.path else { return self.rules.push(position) };
+        let mut tree = self;
+        for step in steps {
+            match step {
+                SelectorStep::Name(name) => tree = tree.members.entry(name.clone()).or_default(),
+                // What is around the element must exist, too.
+                SelectorStep::Index(_) => return tree.rules.push(position),
+            }
+        }
+        match texts(condition) {
+            Some(texts) => texts.for_each(|text| tree.by_text.entry(text.to_owned()).or_default().push(position)),
+            None => tree.rules.push(position),
+        }
+    }
+}
+
+/// Whether the condition can only be met by a value other than null at a path that is known.
+fn requires_member(condition: &Condition) -> bool {
+    let known =
+        matches!(condition.selector.path, SelectorPath::Steps(_)) && condition.selector.start != SelectorStart::Parent;
+    known
+        && match &condition.test {
+            ConditionTest::Exists => true,
+            ConditionTest::Absent => false,
+            ConditionTest::Type(name) => *name != "null",
+            ConditionTest::OneOf(values) => !values.contains(&Tree::Null),
+        }
+}
+
+/// The texts that the condition compares with, if it compares with nothing else.
+fn texts(condition: &Condition) -> Option<impl Iterator<Item = &str>> {
+    match &condition.test {
+        ConditionTest::OneOf(values) if values.iter().all(|value| value.as_str().is_some()) => {
+            Some(values.iter().filter_map(Tree::as_str))
+        }
+        _ => None,
+    }
+}

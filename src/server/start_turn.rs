@@ -1,0 +1,79 @@
+//! Starts a turn: reads the client's body and builds the backend's request. A large body is read on a thread of its own,
+//! so that the connections of other clients are served meanwhile, and reading stops if its client disconnects.
+
+use super::router::AppState;
+use super::static_routes;
+use crate::domain::{Fault, FaultKind, TurnRequest};
+use crate::engine::emission_budget::Cancelled;
+use crate::engine::request::{self, RequestLimits};
+use crate::mapping::config::dialect::DialectPlan;
+use crate::reload::Generation;
+use crate::upstream::{self, UpstreamTurn};
+use std::sync::Arc;
+
+/// A body of this size is read in a few milliseconds, which is no reason to change the thread.
+const LARGE_BODY: usize = 256 * 1024;
+
+/// A turn after its request was read and given to a backend.
+pub struct StartedTurn {
+    pub request: Arc<TurnRequest>,
+    /// Its index in `backends:` of the gateway.
+    pub backend: usize,
+    pub upstream: UpstreamTurn,
+}
+
+pub async fn start(
+    generation: &Arc<Generation>,
+    dialect: &Arc<DialectPlan>,
+    app_state: &Arc<AppState>,
+    body: Vec<u8>,
+) -> Result<StartedTurn, Fault> {
+    let limits = &generation.plan.gateway.limits;
+    let mut limits = RequestLimits { values: limits.request_values.0, items: limits.request_items.0, cancelled: None };
+    if body.len() < LARGE_BODY {
+        return read_and_start(generation, dialect, app_state, &body, &limits);
+    }
+    let client = CancelOnDrop::default();
+    limits.cancelled = Some(client.0.clone());
+    // As many as there are processors: each takes a multiple of its body in memory.
+    let permit = app_state.large_requests.clone().acquire_owned().await;
+    let (generation, dialect, app_state) = (generation.clone(), dialect.clone(), app_state.clone());
+    let started = tokio::task::spawn_blocking(move || {
+        let _permit = permit;
+        read_and_start(&generation, &dialect, &app_state, &body, &limits)
+    });
+    started.await.unwrap_or_else(|_| Err(Fault::new(FaultKind::Internal, "the request could not be read")))
+}
+
+/// Dropped with the connection if the client disconnects.
+#[derive(Default)]
+struct CancelOnDrop(Cancelled);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.set();
+    }
+}
+
+fn read_and_start(
+    generation: &Generation,
+    dialect: &DialectPlan,
+    app_state: &AppState,
+    body: &[u8],
+    limits: &RequestLimits,
+) -> Result<StartedTurn, Fault> {
+    let request = Arc::new(request::read_within(&dialect.request, body, limits)?);
+    let plan = &generation.plan;
+    let model = plan.gateway.model(&request.model).ok_or_else(|| {
+        let param = dialect.request.param_of("model").unwrap_or_else(|| "model".to_owned());
+        static_routes::unknown_model(&request.model).param(param)
+    })?;
+    let backend = plan.gateway.backends.get(model.backend).ok_or_else(no_backend)?;
+    limits.check_cancelled()?;
+    let upstream = upstream::start(&app_state.client_pool, plan, backend, &request, &dialect.request)?;
+    Ok(StartedTurn { request, backend: model.backend, upstream })
+}
+
+pub fn no_backend() -> Fault {
+    Fault::new(FaultKind::Internal, "the model has no backend")
+}
