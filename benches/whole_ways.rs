@@ -1,5 +1,5 @@
 //! The whole ways, for every backend and dialect: `cargo bench --bench whole_ways`. Only ratios within one run are
-//! meaningful. benches/end_to_end/mod.rs says where each measurement begins and ends.
+//! meaningful. Where each measurement begins and ends: benches/end_to_end/mod.rs.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

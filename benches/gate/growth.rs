@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 /// Added to the name of a case in a set with ten times the rules, profiles and routes.
 pub const LARGE_SET: &str = " in a set ten times as large";
-/// One backend whose rules select by the name of the event, and one whose rules do not.
+/// Rules that select by the name of the event, and rules that do not.
 pub const CASES: [Case; 2] = [
     Case { way: Way::TextDelta, backend: "openai-chat", dialect: "chat" },
     Case { way: Way::TextDelta, backend: "openai-responses", dialect: "responses" },

@@ -77,9 +77,9 @@ impl Answer {
         let stream = self != Answer::Json;
         let question = match api {
             Api::Chat => {
-                r#""messages":[{"role":"system","content":"You are a helpful assistant."},{"role":"user","content":"Tell me about Rust."}]"#
+                r#""messages":[{"role":"system","content":"You are a helpful assistant."},{"role":"user","content":"Describe Rust."}]"#
             }
-            Api::Responses => r#""instructions":"You are a helpful assistant.","input":"Tell me about Rust.""#,
+            Api::Responses => r#""instructions":"You are a helpful assistant.","input":"Describe Rust.""#,
         };
         let parameters = r#"{"type":"object","properties":{"q":{"type":"string"}},"required":["q"]}"#;
         let tools = match (self, api) {

@@ -55,7 +55,7 @@ fn the_backend_is_released_when_a_client_disconnects_at_any_stage() {
     gateway.set_response("d-hang", MockResponse::hang());
     gateway.set_response("d-mid", MockResponse::sse(&[&word("One").to_string()]).stall());
     let before = ProcessStats::of(&gateway.server);
-    let mut during = None;
+    let mut during = ProcessStats::of(&gateway.server);
     let mut random = Sequence::new(13);
     let mut released = Vec::new();
     let mut done = 0;
@@ -65,8 +65,8 @@ fn the_backend_is_released_when_a_client_disconnects_at_any_stage() {
         let pause = Duration::from_millis(random.below(10) as u64);
         released.extend(disconnect(&gateway, stage, way, dialect, pause).map(|time| (time, stage, way)));
         done += 1;
-        if done == load.count / 2 {
-            during = Some(ProcessStats::of(&gateway.server));
+        if done % 100 == 0 {
+            during = ProcessStats::of(&gateway.server);
         }
     }
     eventually("no slot is taken", || (gateway.metric("reframe_turns_in_flight") == 0.0).then_some(()));
@@ -80,9 +80,7 @@ fn the_backend_is_released_when_a_client_disconnects_at_any_stage() {
         at(50),
         at(99)
     );
-    println!("  before {before}");
-    during.iter().for_each(|during| println!("  during {during}"));
-    println!("  after  {after}");
+    println!("  before {before}\n  during {during}\n  after  {after}");
     assert_within("the slowest release", slowest, LIMIT);
     // Every disconnect ended a request of its own.
     assert_eq!(gateway.backend.disconnects().len(), released.len());
