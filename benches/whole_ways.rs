@@ -18,8 +18,8 @@ fn main() {
 }
 
 fn bench(bencher: Bencher, case: Case) {
-    let mut repetition = case.repetition(&PLAN);
-    bencher.bench_local(|| repetition());
+    let repetition = case.repetition(&PLAN);
+    bencher.bench_local(repetition);
 }
 
 #[divan::bench(args = cases(Way::TextDelta))]
@@ -45,6 +45,6 @@ fn answer(bencher: Bencher, case: Case) {
 /// The yardstick: the same text deltas without cached frames.
 #[divan::bench(args = cases(Way::TextDelta))]
 fn text_delta_interpreted(bencher: Bencher, case: Case) {
-    let mut repetition = case.interpreted(&PLAN);
-    bencher.bench_local(|| repetition());
+    let repetition = case.interpreted(&PLAN);
+    bencher.bench_local(repetition);
 }
