@@ -175,7 +175,8 @@ impl Candidates {
     /// The rules to try for the current node, in file order.
     fn of_node(&self, cursor: &Cursor) -> Cow<'_, [usize]> {
         let Some(index) = &self.by_member else { return Cow::Borrowed(&self.rules) };
-        let mut found = index.always.clone();
+        let mut found = Vec::with_capacity(index.always.len() + 8);
+        found.extend_from_slice(&index.always);
         index.current.collect(cursor.current(), &mut found);
         index.root.collect(cursor.root, &mut found);
         found.sort_unstable();

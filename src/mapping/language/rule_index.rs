@@ -6,14 +6,14 @@ use super::condition::{Condition, ConditionTest};
 use super::rule::Rule;
 use super::selector::{SelectorPath, SelectorStart, SelectorStep};
 use crate::domain::Tree;
-use std::collections::HashMap;
+use fnv::FnvHashMap;
 
 /// Up to this many rules are tried one by one, which is faster than finding them.
 const FEW: usize = 8;
 
 #[derive(Debug, Default)]
 pub(crate) struct RuleIndex {
-    by_event: HashMap<String, Candidates>,
+    by_event: FnvHashMap<String, Candidates>,
     /// For events of other names, or without one.
     other: Candidates,
 }
@@ -36,12 +36,13 @@ pub(crate) struct MemberIndex {
     pub root: MemberTree,
 }
 
-/// The rules that need a value other than null here, those that need a certain text, and members below.
+/// The rules that need a value other than null here, those that need a certain text, and members below. The hash
+/// function is fast for short names, and only the mapping chooses the keys.
 #[derive(Debug, Default)]
 pub(crate) struct MemberTree {
     pub rules: Vec<usize>,
-    pub by_text: HashMap<String, Vec<usize>>,
-    pub members: HashMap<String, MemberTree>,
+    pub by_text: FnvHashMap<String, Vec<usize>>,
+    pub members: FnvHashMap<String, MemberTree>,
 }
 
 impl RuleIndex {
