@@ -101,6 +101,8 @@ pub fn run(layers: Layers, overrides: Overrides, poll: SafetyPoll) -> Result<u8,
         "the mappings do not load, so there is nothing to serve"
     })?;
     let code = runtime.block_on(serve(reloader, poll, hangups));
+    // A reload that is still being checked must not delay the end of the process.
+    runtime.shutdown_background();
     LogQueue::stderr().flush();
     code
 }

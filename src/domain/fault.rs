@@ -95,20 +95,23 @@ impl EmitField for Fault {
 #[derive(Clone)]
 pub struct Redactor(std::sync::Arc<str>);
 
+/// From this length on, a key is no part of another word by chance.
+const LONG_KEY: usize = 12;
+
 impl Redactor {
     pub fn new(text: &str) -> Redactor {
         Redactor(text.into())
     }
 
-    /// Replaces the key where it is a word of its own: a short key that is part of another word is no leak, and
-    /// replacing it would change the message.
+    /// Replaces the key wherever it is. A short key is replaced only where it is a word of its own: as part of another
+    /// word it is no leak, and replacing it would change the message.
     pub fn redact(&self, text: &str) -> String {
         let in_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
         let mut redacted = String::new();
         let mut rest = text;
         while let Some(at) = rest.find(&*self.0) {
             let (before, after) = (&rest[..at], &rest[at + self.0.len()..]);
-            let is_word = !before.ends_with(in_word) && !after.starts_with(in_word);
+            let is_word = self.0.len() >= LONG_KEY || !before.ends_with(in_word) && !after.starts_with(in_word);
             redacted.push_str(before);
             redacted.push_str(if is_word { "[redacted]" } else { &self.0 });
             rest = after;

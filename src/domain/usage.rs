@@ -42,9 +42,10 @@ macro_rules! counts {
 counts! { input, output, total, cached, cache_write, reasoning }
 
 impl Usage {
-    /// The reported total, otherwise the sum of input and output.
+    /// The reported total, otherwise the sum of input and output, as far as it is an integer of JSON schemas.
     pub fn total(&self) -> u64 {
-        self.total.unwrap_or_else(|| self.input.unwrap_or(0).saturating_add(self.output.unwrap_or(0)))
+        let total = self.total.unwrap_or_else(|| self.input.unwrap_or(0).saturating_add(self.output.unwrap_or(0)));
+        total.min(i64::MAX as u64)
     }
 
     pub fn is_known(&self) -> bool {

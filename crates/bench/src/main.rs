@@ -16,6 +16,7 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 #[derive(Parser)]
 #[command(about = "Measures the gateway next to a bare pass-through")]
@@ -58,15 +59,19 @@ pub struct RunArguments {
     backend: rows::Api,
 }
 
-fn main() -> Result<()> {
+fn main() -> Result<ExitCode> {
     match Arguments::parse().command {
-        Command::Run(arguments) => measure::run(&arguments),
-        Command::Mock => single_thread()?.block_on(mock::serve()),
+        Command::Run(arguments) => {
+            let passed = measure::run(&arguments)?;
+            return Ok(if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+        }
+        Command::Mock => single_thread()?.block_on(mock::serve())?,
         // As many threads as cores it may use: one, like the gateway.
         Command::Pass { backend } => {
-            tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(pass::serve(backend))
+            tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(pass::serve(backend))?;
         }
     }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn single_thread() -> Result<tokio::runtime::Runtime> {

@@ -27,10 +27,11 @@ pub enum Way {
 
 pub const WAYS: [Way; 3] = [Way::Pass, Way::Gateway(Api::Chat), Way::Gateway(Api::Responses)];
 
-pub fn run(arguments: &RunArguments) -> Result<()> {
+/// False if a row is over its limit.
+pub fn run(arguments: &RunArguments) -> Result<bool> {
     let targets = Targets::read(&arguments.targets)?;
     let rounds = arguments.rounds.unwrap_or(if arguments.quick { 3 } else { 5 });
-    let window = if arguments.quick { Duration::from_millis(1_000) } else { Duration::from_secs(3) };
+    let window = if arguments.quick { Duration::from_millis(1_000) } else { Duration::from_secs(2) };
     let rows: Vec<&Row> =
         ROWS.iter().filter(|row| arguments.only.as_ref().is_none_or(|text| row.name.contains(text.as_str()))).collect();
     if rows.is_empty() {
@@ -58,9 +59,9 @@ pub fn run(arguments: &RunArguments) -> Result<()> {
     }
     let passed = report::print(&rows, &samples, rounds, &targets, arguments.backend);
     if !passed {
-        bail!("a row is over its limit in {}", arguments.targets.display());
+        println!("a row is over its limit in {}", arguments.targets.display());
     }
-    Ok(())
+    Ok(passed)
 }
 
 struct Bench<'a> {

@@ -65,8 +65,8 @@ fn json(api: Api) -> &'static str {
     }
 }
 
-/// The events of a stream: its beginning, the deltas at their times, its end. Without a pause, all deltas are one write
-/// of up to 64 KiB, as from a backend that is ahead of its client.
+/// The events of a stream: its beginning, the deltas at their times, its end. Every event is a chunk of its own; without
+/// a pause they follow each other as fast as the gateway reads.
 fn events(api: Api, answer: Answer) -> impl Stream<Item = Result<Frame<Bytes>, Infallible>> + Send + Sync {
     let (deltas, pause) = match answer {
         Answer::Text { deltas, pause_ms } | Answer::Tool { deltas, pause_ms } => {
@@ -91,15 +91,9 @@ fn events(api: Api, answer: Answer) -> impl Stream<Item = Result<Frame<Bytes>, I
         }
         if !pause.is_zero() {
             sleep_until(start + pause * sent).await;
-            writer.delta(&mut out, sent - 1);
-            return Some((out, sent + 1));
         }
-        let mut next = sent;
-        while next <= deltas && out.len() < 64 << 10 {
-            writer.delta(&mut out, next - 1);
-            next += 1;
-        }
-        Some((out, next))
+        writer.delta(&mut out, sent - 1);
+        Some((out, sent + 1))
     })
     .map_frames()
 }

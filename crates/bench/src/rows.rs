@@ -136,7 +136,7 @@ pub const ROWS: &[Row] = &[
         warm_up: Duration::from_millis(800),
     },
     Row {
-        name: "burst: 2,000 frames at once, 16 connections",
+        name: "burst: streams of 2,000 frames without pause, 16 connections",
         measure: Measure::CpuPerFrame,
         answer: Answer::Text { deltas: 2_000, pause_ms: 0 },
         connections: 16,

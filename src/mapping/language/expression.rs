@@ -179,7 +179,7 @@ impl ExpressionPoolBuilder {
         let text = text.trim();
         let check =
             ExpressionCheck { text, span, tokens: expression_tokens::tokens(text), tables: &self.tables, scope, cx };
-        if check.is_too_long() {
+        if check.is_too_long() || check.multiplies_text() {
             return None;
         }
         if let Some(path) = VariablePath::parse(text) {

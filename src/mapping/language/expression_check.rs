@@ -19,6 +19,11 @@ const TESTS: &[&str] = &["none", "startingwith", "endingwith"];
 /// Words and operators of an expression. The template engine parses nested operators recursively, so that a longer
 /// expression could exhaust the stack.
 const MAX_TOKENS: usize = 200;
+const MAX_BYTES: usize = 8 << 10;
+
+/// Filters with a result that can be a multiple of their input.
+const GROWING_FILTERS: &[&str] = &["json", "join"];
+const MAX_GROWING_FILTERS: usize = 2;
 
 /// The check of one expression.
 pub(crate) struct ExpressionCheck<'e> {
@@ -42,7 +47,44 @@ impl ExpressionCheck<'_> {
             let help = "use a table for a list of cases, or a directive: `$if`, `$switch`";
             self.cx.add(Diagnostic::new(Code::BadExpression, self.span, message).help(help));
         }
-        count > MAX_TOKENS
+        let is_long = self.text.len() > MAX_BYTES;
+        if is_long && count <= MAX_TOKENS {
+            let message = format!("an expression can have at most {MAX_BYTES} bytes, not {}", self.text.len());
+            self.cx.error(Code::BadExpression, self.span, message);
+        }
+        count > MAX_TOKENS || is_long
+    }
+
+    /// Reports an expression with a result that can be many times as large as its inputs: a text or list that is
+    /// repeated, or filters that multiply the size of their input again and again.
+    pub fn multiplies_text(&self) -> bool {
+        let operand = |token: Option<&TokenAt>| match token {
+            Some((_, Token::Word(word))) => {
+                let is_number = word.starts_with(|c: char| c.is_ascii_digit());
+                // An unknown variable is reported later.
+                is_number || matches!(self.scope.resolve(word), Ok(VariableType::Int | VariableType::Number) | Err(_))
+            }
+            _ => false,
+        };
+        let repeated = self.tokens.iter().enumerate().find(|(i, (_, token))| {
+            matches!(token, Token::Symbol("*"))
+                && !(operand(i.checked_sub(1).and_then(|before| self.tokens.get(before)))
+                    && operand(self.tokens.get(i + 1)))
+        });
+        if let Some((_, (at, _))) = repeated {
+            let message = "`*` multiplies numbers: a number or a numeric variable on each side";
+            self.cx.error(Code::BadExpression, self.span_at(*at, "*"), message);
+            return true;
+        }
+        let grows = |call: &&Call| call.kind == CallKind::Filter && GROWING_FILTERS.contains(&call.name);
+        let calls = expression_tokens::calls(&self.tokens);
+        if let Some(call) = calls.iter().filter(grows).nth(MAX_GROWING_FILTERS) {
+            let names = GROWING_FILTERS.join("` and `");
+            let message = format!("an expression can use the filters `{names}` at most {MAX_GROWING_FILTERS} times");
+            self.cx.error(Code::BadExpression, self.span_at(call.at, call.name), message);
+            return true;
+        }
+        false
     }
 
     /// The span of a word of the expression.

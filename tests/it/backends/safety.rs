@@ -83,6 +83,10 @@ fn the_backend_key_is_redacted_in_backend_errors() {
             MockResponse::new(401).bytes(&message),
             "the backend responded with 401: Incorrect API key provided: [redacted].",
         ),
+        (
+            MockResponse::json(401, &body.replace("provided: ", "provided: Bearer%20")),
+            "Incorrect API key provided: Bearer%20[redacted].",
+        ),
         (MockResponse::json(401, &body).header("x-key", BACKEND_KEY).gzip(), "Incorrect API key provided: [redacted]."),
     ] {
         for (status, text) in visible_output(&fixture, answer) {
