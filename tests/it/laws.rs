@@ -31,6 +31,11 @@ pub fn cases() -> u32 {
     std::env::var("LAWS_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(400)
 }
 
+/// For laws with a check that takes milliseconds: a whole load, or a request through every backend.
+fn expensive_cases() -> u32 {
+    400 + cases() / 200
+}
+
 /// Valid requests of every dialect.
 pub fn requests() -> impl Iterator<Item = Tree> {
     full_requests::SEEDS.iter().map(|(_, body)| body.clone())
@@ -131,7 +136,7 @@ fn serial_items_never_overlap_and_dropped_reasoning_has_no_moments() {
 #[test]
 fn no_request_of_a_client_breaks_the_gateway() {
     let (rejected, answered) = (Cell::new(0), Cell::new(0));
-    holds(vec(mutated_requests::mutated_request(), 4), |mutants| {
+    holds_for(expensive_cases(), vec(mutated_requests::mutated_request(), 4), |mutants| {
         let outcomes = mutants.iter().map(|(dialect, body)| mutated_requests::assert_never_our_fault(dialect, body));
         let outcomes = outcomes.reduce(|all, one| all + one).unwrap_or_default();
         rejected.set(rejected.get() + outcomes.rejected);
@@ -225,13 +230,13 @@ fn a_tool_call_without_a_name_fails_a_truncated_response() {
 #[test]
 fn the_load_of_a_small_damaged_set_ends_and_every_finding_has_a_place() {
     let set = small_set();
-    holds(loader::damages(), |damages| load_of_damaged_set(&set, &damages));
+    holds_for(expensive_cases(), loader::damages(), |damages| load_of_damaged_set(&set, &damages));
 }
 
 #[test]
 fn the_load_of_the_damaged_embedded_set_ends_and_every_finding_has_a_place() {
     let set = embedded::files();
-    holds_for(cases() / 16, loader::damages(), |damages| load_of_damaged_set(&set, &damages));
+    holds_for(expensive_cases() / 16, loader::damages(), |damages| load_of_damaged_set(&set, &damages));
 }
 
 fn load_of_damaged_set(set: &[SourceFile], damages: &[loader::Damage]) -> usize {
