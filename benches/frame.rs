@@ -12,7 +12,7 @@ use reframe::testing::engine::request;
 use reframe::testing::mapping::config::gateway::Validation;
 use reframe::testing::mapping::{Plan, load};
 use reframe::testing::reload::embedded;
-use reframe::testing::turn::Ids;
+use reframe::testing::verify::test_turn_spec;
 use reframe_json::Limits;
 use std::sync::{Arc, LazyLock};
 
@@ -35,19 +35,8 @@ fn open_pipeline(dialect: &str, render_mode: RenderMode, validation: Validation)
         _ => r#"{"model":"m","stream":true,"input":"hi"}"#,
     };
     let request = request::read(&dialect.request, body.as_bytes()).unwrap();
-    let mut pipeline = Pipeline::new(TurnSpec {
-        backend: PLAN.backend("openai-chat").unwrap().clone(),
-        dialect,
-        request: Arc::new(request),
-        validation,
-        response_mode: ResponseMode::Stream,
-        tool_aliases: Default::default(),
-        redactor: None,
-        ids: Ids::Seeded(7),
-        now_ms: 0,
-    })
-    .with_byte_output()
-    .with_render_mode(render_mode);
+    let spec = test_turn_spec(PLAN.backend("openai-chat").unwrap(), &dialect, Arc::new(request), ResponseMode::Stream);
+    let mut pipeline = Pipeline::new(TurnSpec { validation, ..spec }).with_byte_output().with_render_mode(render_mode);
     pipeline.push(&Tree::parse(CHUNK.as_bytes()).unwrap(), 0);
     pipeline
 }

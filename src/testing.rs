@@ -120,5 +120,5 @@ pub mod upstream {
     }
 }
 pub mod verify {
-    pub use crate::verify::{TestSuite, run, suites, verify, verify_within};
+    pub use crate::verify::{TestSuite, run, suites, test_turn_spec, verify, verify_within};
 }

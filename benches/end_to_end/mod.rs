@@ -5,12 +5,12 @@ use reframe::testing::domain::{StreamEnd, ToolAliases, TurnRequest};
 use reframe::testing::engine::pipeline::{Pipeline, RenderMode, ResponseMode, TurnSpec};
 use reframe::testing::engine::request;
 use reframe::testing::mapping::config::backend::Framing;
-use reframe::testing::mapping::config::gateway::Validation;
 use reframe::testing::mapping::{Plan, SourceFile, load};
 use reframe::testing::reload::embedded;
 use reframe::testing::turn::Ids;
 use reframe::testing::upstream::build_request::prepare;
 use reframe::testing::upstream::decode::{Decoder, DecoderOutput};
+use reframe::testing::verify::test_turn_spec;
 use std::fmt;
 use std::hint::black_box;
 use std::path::Path;
@@ -71,34 +71,36 @@ pub fn cases(way: Way) -> Vec<Case> {
         Way::ArgumentDelta | Way::WrappedDelta => {
             case.dialect != "completions" && !matches!(case.backend, "gemini-generate" | "codex-app-server")
         }
-        Way::Request | Way::Answer => case.backend != "codex-app-server",
+        Way::Request | Way::Answer => has_http(case.backend),
     };
     let all = BACKENDS.iter().flat_map(|backend| DIALECTS.iter().map(move |dialect| Case { way, backend, dialect }));
     all.filter(exists).collect()
 }
 
-const GATEWAY: &str = r#"
-backends:
-  openai-chat: { use: openai-chat, url: "http://backend.test/v1" }
-  openai-responses: { use: openai-responses, url: "http://backend.test/v1" }
-  anthropic-messages: { use: anthropic-messages, url: "http://backend.test/v1" }
-  gemini-generate: { use: gemini-generate, url: "http://backend.test/v1" }
-models: [ { match: "*", backend: openai-chat } ]
-routes: [ { endpoint: POST /chat, dialect: chat, profile: openai } ]
-"#;
-
-/// The files of the embedded set, with an address for each HTTP backend.
-pub fn files() -> Vec<SourceFile> {
+/// The files of the embedded set, with an address for each HTTP backend and so many routes.
+pub fn files(routes: usize) -> Vec<SourceFile> {
+    let mut gateway = "backends:\n".to_owned();
+    for backend in BACKENDS.iter().filter(|backend| has_http(backend)) {
+        gateway += &format!("  {backend}: {{ use: {backend}, url: \"http://backend.test/v1\" }}\n");
+    }
+    gateway += "models: [ { match: \"*\", backend: openai-chat } ]\nroutes:\n";
+    for number in 0..routes {
+        gateway += &format!("  - {{ endpoint: POST /chat{number}, dialect: chat, profile: openai }}\n");
+    }
     let mut files: Vec<SourceFile> = embedded::files().into_iter().filter(|f| f.name != "gateway.yaml").collect();
-    files.push(file("gateway.yaml", GATEWAY));
+    files.push(file("gateway.yaml", &gateway));
     files
+}
+
+fn has_http(backend: &str) -> bool {
+    backend != "codex-app-server"
 }
 
 pub fn file(name: &str, text: &str) -> SourceFile {
     SourceFile { shown: name.to_owned(), name: name.to_owned(), layer: 0, text: text.into() }
 }
 
-pub static PLAN: LazyLock<Plan> = LazyLock::new(|| load(&files()).plan.expect("the set loads"));
+pub static PLAN: LazyLock<Plan> = LazyLock::new(|| load(&files(1)).plan.expect("the set loads"));
 
 fn sample(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/end_to_end/samples").join(name);
@@ -201,16 +203,10 @@ impl Case {
         if self.way == Way::WrappedDelta {
             tool_aliases.custom.push("lookup".to_owned());
         }
-        Pipeline::new(TurnSpec {
-            backend: plan.backend(self.backend).expect("it exists").clone(),
-            dialect: plan.dialect(self.dialect, Some("openai")).expect("it exists").clone(),
-            request,
-            validation: Validation::Strict,
-            response_mode,
-            tool_aliases,
-            redactor: None,
-            ids: Ids::Seeded(7),
-            now_ms: 0,
-        })
+        let backend = plan.backend(self.backend).expect("it exists");
+        let dialect = plan.dialect(self.dialect, Some("openai")).expect("it exists");
+        let spec = test_turn_spec(backend, dialect, request, response_mode);
+        // The ids of a server, which cost more than those of tests.
+        Pipeline::new(TurnSpec { tool_aliases, ids: Ids::Seeded(7), ..spec })
     }
 }

@@ -3,7 +3,6 @@
 use super::budget::Costs;
 use crate::end_to_end::{Case, PLAN, Way, file, files};
 use reframe::testing::mapping::{Plan, SourceFile, load};
-use std::fmt::Write;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
@@ -29,24 +28,20 @@ pub static LARGE_PLAN: LazyLock<Plan> = LazyLock::new(|| {
 
 /// The shipped set with nine more rules for each one of the two backends, and with ten routes and ten more profiles.
 fn large_set() -> Vec<SourceFile> {
-    let mut set = files();
+    let mut set = files(10);
     for source in &mut set {
         if CASES.iter().any(|case| source.name == format!("backends/{}.yaml", case.backend)) {
             let text = with_more_rules(&source.text);
             *source = file(&source.name.clone(), &text);
         }
     }
-    let mut gateway = set.iter().find(|f| f.name == "gateway.yaml").expect("gateway.yaml").text.to_string();
-    gateway = gateway.replace("routes: [ { endpoint: POST /chat, dialect: chat, profile: openai } ]", "routes:\n");
     let profile = set.iter().find(|f| f.name == "profiles/openai.yaml").expect("the profile").text.to_string();
     for number in 0..10 {
-        writeln!(gateway, "  - {{ endpoint: POST /chat{number}, dialect: chat, profile: openai }}").expect("text");
         set.push(file(
             &format!("profiles/openai{number}.yaml"),
             &profile.replace("profile: openai", &format!("profile: openai{number}")),
         ));
     }
-    set.iter_mut().filter(|f| f.name == "gateway.yaml").for_each(|f| *f = file("gateway.yaml", &gateway));
     set
 }
 

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ClientId {
     /// The name of the API key.
-    Key(String),
+    Key(Arc<str>),
     Address(IpAddr),
     /// The address is not known.
     Unknown,

@@ -184,7 +184,7 @@ impl Gateway {
         }
         let address = request.remote_addr().as_socket_addr();
         Ok(match (key, address) {
-            (Some(name), _) => ClientId::Key(name.to_owned()),
+            (Some(name), _) => ClientId::Key(name.into()),
             (None, Some(address)) => ClientId::of_address(address.ip()),
             (None, None) => ClientId::Unknown,
         })

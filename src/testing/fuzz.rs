@@ -4,12 +4,11 @@
 use crate::diagnostics::{Findings, Sources, Span, render_all};
 use crate::domain::variables;
 use crate::domain::{StreamEnd, Tree, TurnRequest, WorkBudget};
-use crate::engine::pipeline::{Pipeline, ResponseMode, TurnSpec};
+use crate::engine::pipeline::{Pipeline, ResponseMode};
 use crate::engine::render::{self, Scope};
 use crate::engine::selector::Cursor;
 use crate::engine::{encode, request};
 use crate::mapping::config::backend::Framing;
-use crate::mapping::config::gateway::Validation;
 use crate::mapping::language::expression::ExpressionPoolBuilder;
 use crate::mapping::language::scope::VariableScope;
 use crate::mapping::language::selector::Selector;
@@ -18,9 +17,9 @@ use crate::mapping::source::field_reader::LoadContext;
 use crate::mapping::{Plan, SourceFile, load};
 use crate::order::Automaton;
 use crate::reload::embedded;
-use crate::turn::Ids;
 use crate::upstream::build_request;
 use crate::upstream::decode::Decoder;
+use crate::verify::test_turn_spec;
 use std::sync::{Arc, LazyLock};
 
 /// A name, and the function.
@@ -160,17 +159,8 @@ pub fn raw_event(bytes: &[u8]) {
     let events: Vec<Tree> = bytes.split(|byte| *byte == b'\n').filter_map(|line| Tree::parse(line).ok()).collect();
     for (dialect, backend) in plan.dialects().flat_map(|dialect| plan.backends.iter().map(move |b| (dialect, b))) {
         for response_mode in [ResponseMode::Stream, ResponseMode::Body] {
-            let mut pipeline = Pipeline::new(TurnSpec {
-                backend: backend.clone(),
-                dialect: dialect.clone(),
-                request: Arc::new(TurnRequest::minimal("m", response_mode == ResponseMode::Stream)),
-                validation: Validation::Strict,
-                response_mode,
-                tool_aliases: Default::default(),
-                redactor: None,
-                ids: Ids::Counting(0),
-                now_ms: 0,
-            });
+            let request = Arc::new(TurnRequest::minimal("m", response_mode == ResponseMode::Stream));
+            let mut pipeline = Pipeline::new(test_turn_spec(backend, dialect, request, response_mode));
             pipeline.begin();
             for event in &events {
                 pipeline.push(event, 0);

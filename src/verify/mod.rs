@@ -5,7 +5,6 @@ mod difference;
 mod difference_source;
 mod expectation;
 mod matcher;
-
 mod runner;
 mod test_case;
 mod text_diff;
@@ -16,7 +15,7 @@ mod witness;
 
 pub use difference::{Difference, DifferenceKind, ValueSource};
 pub use difference_source::fault_message;
-pub use runner::TestTurn;
+pub use runner::{TestTurn, test_turn_spec};
 pub use test_case::TestCase;
 pub use trace::{FrameTrace, TraceDetail, TraceEntry, data_frames};
 

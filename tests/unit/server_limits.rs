@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn a_client_takes_at_most_its_share_and_releases_it() {
     let slots = TurnSlots::default();
-    let [first, second, third] = ["a", "b", "c"].map(|name| ClientId::Key(name.to_owned()));
+    let [first, second, third] = ["a", "b", "c"].map(|name| ClientId::Key(name.into()));
     assert_eq!(slots.take(&first, 3, 2), Ok(()));
     assert_eq!(slots.take(&first, 3, 2), Ok(()));
     assert_eq!(slots.take(&first, 3, 2), Err(LimitReached::StreamsPerClient(2)));
