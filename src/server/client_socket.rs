@@ -1,4 +1,4 @@
-//! The socket of a client, which reports writes that must wait.
+//! The socket of a client, which reports writes that must wait, and whether anybody reads.
 
 use super::write_stall::StallWatch;
 use hyper::rt::{Read, ReadBufCursor, Write};
@@ -6,17 +6,29 @@ use hyper_util::rt::TokioIo;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use tokio::net::TcpStream;
 
 pub struct ClientSocket {
     socket: TokioIo<TcpStream>,
     watch: Arc<StallWatch>,
+    reads: Arc<ReadCount>,
+}
+
+/// How often hyper has tried to read.
+#[derive(Debug, Default)]
+pub struct ReadCount(AtomicU64);
+
+impl ReadCount {
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 impl ClientSocket {
-    pub fn new(socket: TcpStream, watch: Arc<StallWatch>) -> ClientSocket {
-        ClientSocket { socket: TokioIo::new(socket), watch }
+    pub fn new(socket: TcpStream, watch: Arc<StallWatch>, reads: Arc<ReadCount>) -> ClientSocket {
+        ClientSocket { socket: TokioIo::new(socket), watch, reads }
     }
 
     fn report<T>(&self, written: Poll<T>) -> Poll<T> {
@@ -30,6 +42,7 @@ impl ClientSocket {
 
 impl Read for ClientSocket {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: ReadBufCursor<'_>) -> Poll<io::Result<()>> {
+        self.reads.0.fetch_add(1, Ordering::Relaxed);
         Pin::new(&mut self.socket).poll_read(cx, buf)
     }
 }

@@ -1,6 +1,7 @@
 //! Serves one connection: HTTP/1 and HTTP/2, with a poem endpoint as the service.
 
 use super::acceptor::Accepted;
+use super::client_socket::{ClientSocket, ReadCount};
 use super::write_stall::{ResponseWatch, StallWatch, Stalled, StreamExecutor, WriteTimeout};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -10,9 +11,11 @@ use hyper_util::server::graceful::Watcher;
 use poem::Endpoint;
 use poem::http::uri::Scheme;
 use poem::web::{LocalAddr, RemoteAddr};
+use socket2::SockRef;
 use std::convert::Infallible;
 use std::future::pending;
 use std::io;
+use std::mem::MaybeUninit;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -20,11 +23,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
+use tokio::time::timeout;
 use tracing::{debug, info};
 
 const HTTP2_PING_INTERVAL: Duration = Duration::from_secs(20);
 const HTTP2_MAX_STREAMS: u32 = 256;
 const DISCONNECT_GRACE: Duration = Duration::from_millis(50);
+/// How long bytes may be unread before they are counted.
+const UNREAD_TIME: Duration = Duration::from_millis(150);
+/// Less than what fits in the buffers of a connection: then its end arrives.
+const MAX_UNREAD: usize = 32 * 1024;
 
 pub(super) fn http_builder(header_timeout: Duration, timeout: Arc<WriteTimeout>) -> auto::Builder<StreamExecutor> {
     let mut http = auto::Builder::new(StreamExecutor { timeout });
@@ -52,7 +60,8 @@ pub(super) async fn serve_connection<E: Endpoint + 'static>(
 ) {
     let Accepted { socket, peer, slot: _slot } = accepted;
     let second_handle = second_handle(&socket);
-    let disconnected = disconnected(second_handle.as_ref());
+    let reads = Arc::<ReadCount>::default();
+    let disconnected = disconnected(second_handle.as_ref(), &reads);
     let watch = StallWatch::start();
     let has_request = Arc::new(AtomicBool::new(false));
     let service = service_fn({
@@ -71,7 +80,8 @@ pub(super) async fn serve_connection<E: Endpoint + 'static>(
             }
         }
     });
-    let connection = watcher.watch(http.serve_connection_with_upgrades(watch.socket(socket), service));
+    let socket = ClientSocket::new(socket, Arc::clone(&watch), Arc::clone(&reads));
+    let connection = watcher.watch(http.serve_connection_with_upgrades(socket, service));
     // hyper's header timeout starts once the HTTP version is known: a client that sends nothing, or half of the HTTP/2
     // preface, would keep its slot forever.
     let no_request = async {
@@ -104,17 +114,45 @@ fn second_handle(socket: &TcpStream) -> Option<TcpStream> {
 
 /// Resolves after the client has closed the connection. hyper does not read while a request is being served and bytes
 /// of the next one are buffered, so it does not notice the end of the connection: some clients send a line break after
-/// a body.
-async fn disconnected(socket: Option<&TcpStream>) {
+/// a body. Behind many unread bytes the end of the connection cannot arrive, so a client that sends them is
+/// disconnected.
+async fn disconnected(socket: Option<&TcpStream>, reads: &ReadCount) {
     let Some(socket) = socket else { return pending().await };
+    // After an event: the count of reads, until hyper has stopped reading and few bytes are unread.
+    let mut reads_then = None;
     loop {
-        match socket.ready(Interest::READABLE).await {
+        let event = socket.ready(Interest::READABLE);
+        let ready = match reads_then {
+            None => event.await,
+            Some(then) => match timeout(UNREAD_TIME, event).await {
+                Ok(ready) => ready,
+                Err(_) => {
+                    // On a busy machine hyper may not have been polled since: it is polled before this task goes on.
+                    tokio::task::yield_now().await;
+                    let now = reads.get();
+                    if now == then && is_flooded(socket) {
+                        break;
+                    }
+                    reads_then = (now != then).then_some(now);
+                    continue;
+                }
+            },
+        };
+        match ready {
             Ok(ready) if ready.is_read_closed() => break,
-            // Waits for the next event; the bytes are for hyper.
-            Ok(_) => drop(socket.try_io(Interest::READABLE, || Err::<(), _>(io::ErrorKind::WouldBlock.into()))),
+            Ok(_) => {
+                // Waits for the next event; the bytes are for hyper.
+                drop(socket.try_io(Interest::READABLE, || Err::<(), _>(io::ErrorKind::WouldBlock.into())));
+                reads_then = Some(reads.get());
+            }
             Err(_) => return pending().await,
         }
     }
     // What is ready is still sent: a client may have closed only its side of the connection.
     tokio::time::sleep(DISCONNECT_GRACE).await;
+}
+
+fn is_flooded(socket: &TcpStream) -> bool {
+    let mut buffer = vec![MaybeUninit::uninit(); MAX_UNREAD];
+    SockRef::from(socket).peek(&mut buffer).is_ok_and(|unread| unread == MAX_UNREAD)
 }

@@ -5,7 +5,6 @@
 //! while others go on; then hyper does not ask for the next frame of that stream's body. Both are a [`StallWatch`]: a
 //! clock that starts when a write must wait, and stops with the next progress.
 
-use super::client_socket::ClientSocket;
 use super::watched_body::WatchedBody;
 use crate::telemetry::{ClientTimeout, Metrics};
 use hyper::rt::Executor;
@@ -13,7 +12,6 @@ use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
-use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep};
 
 /// `timeouts.write` of the current generation. Shared by all connections, which outlive generations.
@@ -133,10 +131,6 @@ impl StallWatch {
             output = future => Ok(output),
             () = self.expire(timeout) => Err(Stalled),
         }
-    }
-
-    pub fn socket(self: &Arc<Self>, socket: TcpStream) -> ClientSocket {
-        ClientSocket::new(socket, Arc::clone(self))
     }
 }
 

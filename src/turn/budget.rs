@@ -12,11 +12,13 @@ pub struct Limits {
     pub bytes: usize,
     pub choices: usize,
     pub items: usize,
+    /// In one choice. A delta is compared with every call, so that many of them would cost quadratic time.
+    pub calls: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { bytes: 64 << 20, choices: 128, items: 10_000 }
+        Limits { bytes: 64 << 20, choices: 128, items: 10_000, calls: 1_000 }
     }
 }
 
@@ -36,6 +38,17 @@ impl Turn {
         } else {
             return true;
         };
+        self.fail(Fault::new(FaultKind::Malformed, message), on_moment);
+        false
+    }
+
+    /// False if the choice has as many calls as it may have; the turn has then failed.
+    pub(super) fn may_add_call(&mut self, choice: usize, on_moment: &mut OnMoment) -> bool {
+        let limit = self.limits.calls;
+        if self.choices[choice].calls.len() < limit {
+            return true;
+        }
+        let message = format!("the backend's response has more than {limit} tool calls, the limit of this gateway");
         self.fail(Fault::new(FaultKind::Malformed, message), on_moment);
         false
     }

@@ -54,6 +54,9 @@ impl Turn {
         let call_index = match self.find_call(choice, &ident) {
             Some(call_index) => call_index,
             None => {
+                if !self.may_add_call(choice, on_moment) {
+                    return;
+                }
                 self.count(size_of::<CallState>());
                 self.choices[choice].calls.push(CallState::default());
                 self.choices[choice].calls.len() - 1

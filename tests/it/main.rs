@@ -15,6 +15,7 @@ mod finished_turns;
 mod fuzz_targets;
 mod golden;
 mod http;
+mod language;
 mod laws;
 mod malformed_extras;
 mod mapping_schemas;

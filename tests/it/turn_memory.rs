@@ -87,24 +87,47 @@ fn small_values_are_counted_with_what_they_cost() {
     let call = |n: usize| json!({ "index": n, "function": { "arguments": "1" } });
     let tokens: Vec<Value> = (0..1000).map(|_| token("a", 1)).collect();
     let many_tokens = format!("data: {}\n\n", delta("a", &json!(tokens)));
-    for (what, chunk) in [
-        ("log-probabilities", many_tokens),
-        ("annotations", event(json!({ "annotations": vec![cited; 1000] }))),
-        ("calls", event(json!({ "tool_calls": (0..10_000).map(call).collect::<Vec<_>>() }))),
+    for (what, kib, chunk) in [
+        ("log-probabilities", 1024, many_tokens),
+        ("annotations", 1024, event(json!({ "annotations": vec![cited; 1000] }))),
+        // Less than the limit of calls.
+        ("calls", 128, event(json!({ "tool_calls": (0..900).map(call).collect::<Vec<_>>() }))),
         (
             "text and refusals in turn",
+            1024,
             (event(json!({ "content": "a" })) + &event(json!({ "refusal": "b" }))).repeat(100),
         ),
     ] {
-        let (_backend, server) = gateway(MockResponse::sse_raw(&chunk).endless(&chunk), "1MiB");
+        let (_backend, server) = gateway(MockResponse::sse_raw(&chunk).endless(&chunk), &format!("{kib}KiB"));
         let before = peak(&server);
         let reply = server.fetch(dialect_request("responses", "m", true));
         let grown = peak(&server) - before;
         println!("{what}: {} KiB", grown >> 10);
         let message = error_message("responses", &reply, true);
-        assert!(message.contains("needs more than 1048576 bytes of memory"), "{what}: {message}");
+        let limit = format!("needs more than {} bytes of memory", kib << 10);
+        assert!(message.contains(&limit), "{what}: {message}");
         // The events that are parsed and the frames that are sent need memory too.
-        assert!(grown < 48 * MIB, "{what}: {grown} bytes for a limit of 1 MiB");
+        assert!(grown < 48 * MIB, "{what}: {grown} bytes for a limit of {kib} KiB");
+    }
+}
+
+/// A delta is compared with every call before it.
+#[test]
+fn the_number_of_calls_is_limited() {
+    let call =
+        |n: usize| json!({ "index": n, "id": format!("call_{n}"), "function": { "name": "f", "arguments": "{}" } });
+    let answer = |calls: usize| {
+        let calls: Vec<Value> = (0..calls).map(call).collect();
+        let delta = json!({ "tool_calls": calls });
+        sse([json!({ "choices": [{ "index": 0, "delta": delta, "finish_reason": "tool_calls" }] }).to_string()])
+    };
+    for (dialect, stream) in [("chat", true), ("chat", false), ("responses", true), ("responses", false)] {
+        let (_backend, server) = gateway(answer(1000), "64MiB");
+        let reply = server.fetch(dialect_request(dialect, "m", stream));
+        assert!(reply.status() == 200 && reply.text().contains("call_999"), "{dialect} {stream}");
+        let (_backend, server) = gateway(answer(1001), "64MiB");
+        let message = error_message(dialect, &server.fetch(dialect_request(dialect, "m", stream)), stream);
+        assert_eq!(message, "the backend's response has more than 1000 tool calls, the limit of this gateway");
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 /// One keep-alive connection, closed on drop.
 pub struct Client {
-    socket: BufReader<TcpStream>,
+    pub socket: BufReader<TcpStream>,
 }
 
 #[derive(Clone, Debug)]

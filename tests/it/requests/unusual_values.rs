@@ -112,3 +112,11 @@ fn a_stored_prompt_is_sent_only_to_a_backend_that_stores_prompts() {
     let message = "`input` is required";
     assert_eq!(responses("openai-responses", r#""user":"u""#).get("fault").unwrap().to_json(), fault("input", message));
 }
+
+#[test]
+fn an_empty_tool_choice_is_rejected() {
+    let (answer, _) = with("openai-chat", r#","tool_choice":"""#);
+    assert!(answer.contains(r#""status":400,"param":"tool_choice""#), "{answer}");
+    let prepared = responses("openai-responses", r#""input":"a","tool_choice":"""#).to_json();
+    assert!(prepared.contains(r#""status":400,"param":"tool_choice""#), "{prepared}");
+}

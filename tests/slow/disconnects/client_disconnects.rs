@@ -3,6 +3,8 @@
 use super::{empty_stream, gateway_config, is_comment, rest, stream, word};
 use crate::support::backend_events::{created, event, text_delta};
 use crate::support::{MockResponse, Request, TestGateway, dialect_request, eventually, ms};
+use std::io::{ErrorKind, Write};
+use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 /// Asserts that the backend's `n`th connection ended soon after `closed`. Nothing else would end it so early: the first
@@ -26,11 +28,14 @@ fn a_client_disconnect_is_noticed_behind_bytes_that_follow_the_request() {
     gateway.set_response("g-hang", MockResponse::hang());
     let mut n = 0;
     for stream in [true, false] {
-        for behind in [&b"\r\n"[..], b"GET /v1/models HTTP/1.1\r\nhost: localhost\r\n\r\n"] {
+        // More than the buffers of the connection: the end of the connection does not arrive before they are read.
+        let many = b"\r\n".repeat(300_000);
+        for behind in [&b"\r\n"[..], b"GET /v1/models HTTP/1.1\r\nhost: localhost\r\n\r\n", &many] {
             let mut client = gateway.server.client();
             client.send(&dialect_request("chat", "g-hang", stream));
-            client.send_bytes(behind);
             wait_for_request(&gateway, n);
+            // Not all of them are accepted: nobody reads them.
+            send_without_waiting(client.socket.get_mut(), behind);
             let closed = Instant::now();
             drop(client);
             assert_backend_disconnected(
@@ -146,4 +151,18 @@ fn a_finished_response_returns_its_connection_to_the_pool() {
     let connections = gateway.backend.connections();
     assert!(connections <= 3, "{connections} connections for ten turns");
     assert_eq!(gateway.backend.disconnects().len(), 0);
+}
+
+/// Sends as many of the bytes as the buffers of the connection accept.
+fn send_without_waiting(socket: &mut TcpStream, bytes: &[u8]) {
+    socket.set_nonblocking(true).unwrap();
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        match socket.write(rest) {
+            Ok(sent) => rest = &rest[sent..],
+            Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+            Err(error) => panic!("{error}"),
+        }
+    }
+    socket.set_nonblocking(false).unwrap();
 }

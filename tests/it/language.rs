@@ -1,0 +1,42 @@
+//! What the mapping language can express: constructs (`a01` to `a20`), combinations of policies (`b01` to `b06`), and
+//! mistakes that must not come back (`c01` to `c24`). Each has tests with its number in their names.
+
+use crate::tidy::rust_files;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// Numbers that may have no test yet.
+const OPEN: &[&str] = &[
+    "a01", "a02", "a03", "a04", "a05", "a06", "a07", "a08", "a09", "a10", "a11", "a12", "a13", "a14", "a15", "a16",
+    "a17", "a18", "a19", "a20", "b01", "b02", "b03", "b04", "b05", "b06", "c01", "c02", "c03", "c04", "c05", "c06",
+    "c07", "c08", "c09", "c10", "c11", "c12", "c13", "c14", "c15", "c16", "c17", "c18", "c19", "c20", "c21", "c22",
+    "c23", "c24",
+];
+
+fn numbers() -> impl Iterator<Item = String> {
+    [('a', 20), ('b', 6), ('c', 24)]
+        .into_iter()
+        .flat_map(|(letter, last)| (1..=last).map(move |number| format!("{letter}{number:02}")))
+}
+
+/// The beginnings of the names of all tests, up to the first `_`.
+fn tested() -> BTreeSet<String> {
+    let mut files = Vec::new();
+    rust_files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests"), &mut files);
+    let texts = files.iter().map(|path| std::fs::read_to_string(path).unwrap());
+    texts
+        .flat_map(|text| {
+            let tests = text.lines().filter_map(|line| line.trim_start().strip_prefix("fn ")?.split_once('_'));
+            tests.map(|(number, _)| number.to_owned()).collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+#[test]
+fn every_number_has_a_test() {
+    let tested = tested();
+    let missing: Vec<String> = numbers().filter(|number| !tested.contains(number)).collect();
+    println!("without a test: {}", missing.join(" "));
+    let unexpected: Vec<&String> = missing.iter().filter(|number| !OPEN.contains(&number.as_str())).collect();
+    assert!(unexpected.is_empty(), "without a test: {unexpected:?}");
+}
