@@ -170,6 +170,11 @@ impl RequestFieldsRead {
         self.scalar("items") || self.scalar("history")
     }
 
+    /// Whether the reasoning of messages is read, or that of the items.
+    pub fn reasoning(&self) -> bool {
+        self.items() || self.element_field("reasoning") || self.element_field("thoughts")
+    }
+
     fn record(&mut self, path: &VariablePath) {
         let mut steps = path.0.iter().map(|s| &**s);
         if steps.next() != Some("request") {

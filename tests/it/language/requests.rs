@@ -1,5 +1,7 @@
 //! What clients send, and what backends are sent.
 
+mod media;
+mod reasoning;
 mod sent;
 
 use crate::support::suites;
