@@ -150,7 +150,7 @@ impl RequestContent {
     }
 
     /// The items as messages, each a range of items. Adjacent calls and the text around them are one assistant message;
-    /// results follow it.
+    /// results follow it. Reasoning belongs to the assistant's message or call after it, or else to the one before it.
     pub fn messages(&self) -> impl Iterator<Item = &[Arc<RequestItem>]> {
         let ranges = self.views.messages.get_or_init(|| self.message_ranges());
         ranges.iter().map(|range| &self.items[range.clone()])
@@ -165,18 +165,37 @@ impl RequestContent {
         let mut messages: Vec<Range<usize>> = Vec::new();
         // Of the last message: whether it is the assistant's, and whether it has calls.
         let (mut is_assistant, mut has_calls) = (false, false);
+        // Reasoning that waits for its message.
+        let mut reasoning: Option<Range<usize>> = None;
         for (at, item) in self.items.iter().enumerate() {
+            if item.reasoning().is_some() {
+                reasoning = Some(reasoning.map_or(at, |waiting| waiting.start)..at + 1);
+                continue;
+            }
             let Some(role) = item.message_role() else { continue };
             let (assistant, call) = (role == "assistant", item.call().is_some());
             // No message is allowed between calls and their results.
             let continues = is_assistant && assistant && (call || has_calls);
-            match messages.last_mut().filter(|_| continues) {
-                Some(range) => range.end = at + 1,
-                None => messages.push(at..at + 1),
+            let waiting = reasoning.take();
+            if let Some(waiting) = waiting.as_ref().filter(|_| is_assistant && !assistant) {
+                extend_last(&mut messages, waiting.end);
+            }
+            match continues {
+                true => extend_last(&mut messages, at + 1),
+                false => messages.push(waiting.filter(|_| assistant).map_or(at, |waiting| waiting.start)..at + 1),
             }
             (is_assistant, has_calls) = (assistant, call || continues && has_calls);
         }
+        if let Some(waiting) = reasoning.filter(|_| is_assistant) {
+            extend_last(&mut messages, waiting.end);
+        }
         messages
+    }
+}
+
+fn extend_last(messages: &mut [Range<usize>], end: usize) {
+    if let Some(last) = messages.last_mut() {
+        last.end = end;
     }
 }
 

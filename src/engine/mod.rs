@@ -1,5 +1,6 @@
 //! Plan + raw events → frames. Run time only; pure: no IO, no clock, no randomness.
 
+pub mod backend_request;
 mod body;
 pub mod decode;
 pub mod emission_budget;

@@ -1,9 +1,10 @@
 //! Fetches the model list of a backend. The backend may be slow, wrong or unreachable.
 
 use super::ClientPool;
-use super::build_request::headers;
+use super::secrets::Secret;
 use crate::domain::Tree;
 use crate::domain::variables;
+use crate::engine::backend_request::headers;
 use crate::engine::render::Scope;
 use crate::engine::selector::Cursor;
 use crate::mapping::config::backend_address::BackendAddress;
@@ -34,7 +35,7 @@ async fn fetch(
     let key = address.api_key.as_ref().and_then(|source| client_pool.keys.get(source));
     let no_request = Tree::Null;
     let scope = Scope::default().set(variables::REQUEST, &no_request);
-    let headers = headers(template, &scope, key.as_ref(), false).map_err(|fault| fault.message)?;
+    let headers = headers(template, &scope, key.as_ref().map(Secret::expose), false).map_err(|fault| fault.message)?;
     let client = client_pool.client(address)?;
     let sent = client.get(format!("{}{}", address.url, plan.path)).headers(headers).send();
     let mut response = sent.await.map_err(|e| e.without_url().to_string())?;

@@ -6,6 +6,7 @@ use super::trace::{RawEvent, TraceDetail, TraceEntry, TraceRecorder, describe_ra
 use crate::diagnostics::Span;
 use crate::domain::variables::{Record, Value};
 use crate::domain::{Fault, Tree, TurnRequest};
+use crate::engine::backend_request::{self, BackendRequest};
 use crate::engine::decode;
 use crate::engine::pipeline::{Pipeline, ResponseMode, TurnSpec, Violation, lock};
 use crate::engine::request;
@@ -25,6 +26,8 @@ pub struct TestOutcome {
     pub trace: Vec<TraceEntry>,
     pub body: Option<BodyOutcome>,
     pub request: Option<Tree>,
+    /// The request that the backend would get.
+    pub sent: Option<SentRequest>,
     /// The transcript that the script selects.
     pub plays: Option<String>,
     pub fault: Option<Fault>,
@@ -37,6 +40,12 @@ pub struct EmittedEvent {
     pub brief: String,
     pub rule: Span,
     pub raw: RawEvent,
+}
+
+/// The request to the backend as JSON, and the span of its body in the mapping.
+pub struct SentRequest {
+    pub request: Tree,
+    pub span: Span,
 }
 
 /// The JSON body, its span in the mapping, and the trace of its turn.
@@ -81,6 +90,15 @@ pub fn run(case: &TestCase) -> TestOutcome {
             Err(fault) => outcome.fault = Some(fault),
         }
     }
+    if case.sends {
+        match case.preview(&test_turn) {
+            Ok(sent) => {
+                let span = case.backend.request_template.as_ref().map_or(Span::NOWHERE, |template| template.body_span);
+                outcome.sent = Some(SentRequest { request: sent.to_tree(), span });
+            }
+            Err(fault) => outcome.fault = Some(fault),
+        }
+    }
     if test_turn.given.is_empty() {
         return outcome;
     }
@@ -98,6 +116,11 @@ impl TestCase {
     /// The turn to run, or the fault that rejects the request; `None` if the test has no dialect.
     pub fn test_turn(&self) -> Result<Option<TestTurn>, Fault> {
         self.dialect.as_ref().map(|dialect| self.test_turn_to(dialect)).transpose()
+    }
+
+    /// The request that the backend would get for this turn.
+    pub fn preview(&self, turn: &TestTurn) -> Result<BackendRequest, Fault> {
+        backend_request::preview(&self.backend, self.settings.as_ref(), &turn.request, &turn.dialect.request)
     }
 
     /// The same turn, to a client of this dialect.

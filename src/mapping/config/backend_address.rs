@@ -1,5 +1,6 @@
 //! An entry of `backends:` in gateway.yaml: the URL of a backend, its API key, capabilities and timeouts.
 
+use super::backend_request::RequestSettings;
 use super::capabilities::Capabilities;
 use super::secret::SecretSource;
 use super::timeouts::Timeouts;
@@ -16,7 +17,7 @@ pub struct BackendAddress {
     /// Without a trailing slash: paths of the backend file begin with one.
     pub url: String,
     pub api_key: Option<SecretSource>,
-    pub capabilities: Capabilities,
+    pub settings: RequestSettings,
     pub timeouts: Timeouts,
     /// Link-local and metadata addresses that the mapping explicitly allows. All others are rejected.
     pub allowed_addresses: Vec<IpAddr>,
@@ -58,10 +59,10 @@ text_notation! {
 notation_schema!(IpAddress, { "type": "string" });
 
 impl BackendAddress {
-    /// The address of an HTTP backend. `capabilities` and `timeouts` are those that the entry can override.
+    /// The address of an HTTP backend. `settings` and `timeouts` are those that the entry can override.
     pub fn new(
         entry: &BackendEntry,
-        capabilities: &Capabilities,
+        settings: &RequestSettings,
         timeouts: Timeouts,
         cx: LoadContext,
     ) -> Option<BackendAddress> {
@@ -71,7 +72,7 @@ impl BackendAddress {
             Ok(url) => Some(BackendAddress {
                 url,
                 api_key: entry.api_key.clone(),
-                capabilities: capabilities.with(&entry.capabilities),
+                settings: RequestSettings { capabilities: settings.capabilities.with(&entry.capabilities) },
                 timeouts: entry.timeouts.map_or(timeouts, |own| own.or(timeouts)),
                 allowed_addresses,
             }),

@@ -2,7 +2,7 @@
 
 use super::capabilities::Capabilities;
 use super::rename_fields::RenameFields;
-use crate::diagnostics::{Code, Diagnostic};
+use crate::diagnostics::{Code, Diagnostic, Span};
 use crate::domain::{named_enum, variables};
 use crate::mapping::grammar::collections::{Entries, List};
 use crate::mapping::grammar::notation::{HeaderName, LINE_BREAKS, NameOf, is_token, notation_schema};
@@ -27,12 +27,20 @@ pub struct RequestTemplate {
     /// A header with a null placeholder is omitted.
     pub headers: Vec<(String, Skeleton)>,
     pub body: Skeleton,
+    /// The value of `body:`.
+    pub body_span: Span,
     /// Applied to the body before it is sent, in this order.
     pub merge_adjacent: Vec<MergeAdjacent>,
     pub pool: ExpressionPool,
-    pub capabilities: Capabilities,
+    pub settings: RequestSettings,
     pub reads: RequestFieldsRead,
     pub models: Option<ModelListPlan>,
+}
+
+/// How the requests to one backend are built: by the settings of its file, and those of its entry in gateway.yaml.
+#[derive(Clone, Debug, Default)]
+pub struct RequestSettings {
+    pub capabilities: Capabilities,
 }
 
 section! {
@@ -162,6 +170,11 @@ impl RequestFieldsRead {
         self.scalar("items") || self.scalar("history")
     }
 
+    /// Whether the reasoning of messages is read, or that of the items.
+    pub fn reasoning(&self) -> bool {
+        self.items() || self.element_field("reasoning") || self.element_field("thoughts")
+    }
+
     fn record(&mut self, path: &VariablePath) {
         let mut steps = path.0.iter().map(|s| &**s);
         if steps.next() != Some("request") {
@@ -214,7 +227,7 @@ impl RequestTemplate {
         }
         let body_scope =
             VariableScope::new("the body of a backend's request", [variables::REQUEST, variables::UPSTREAM]);
-        let body = compiler.compile(section.body.0, &body_scope);
+        let (body, body_span) = (compiler.compile(section.body.0, &body_scope), section.body.0.span);
         let (path, body) = (path?, body?);
         let reads = RequestFieldsRead::of([&body].into_iter().chain(headers.iter().map(|(_, s)| s)));
         Some(RequestTemplate {
@@ -222,9 +235,10 @@ impl RequestTemplate {
             path,
             headers,
             body,
+            body_span,
             merge_adjacent: section.merge_adjacent.0,
             pool: pool.build()?,
-            capabilities: section.capabilities,
+            settings: RequestSettings { capabilities: section.capabilities },
             reads,
             models,
         })

@@ -349,7 +349,7 @@ fn backend(entry: &Entry, timeouts: Timeouts, known: &KnownNames, cx: LoadContex
         }
         (Transport::Http, Some(template)) => {
             fields.required("url");
-            let address = BackendAddress::new(&address, &template.capabilities, timeouts, cx);
+            let address = BackendAddress::new(&address, &template.settings, timeouts, cx);
             fields.finish();
             (None, Some(address?))
         }

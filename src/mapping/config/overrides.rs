@@ -82,9 +82,9 @@ impl BackendOverride {
                 return None;
             }
         };
-        let capabilities = plan.request_template.as_ref().map(|a| a.capabilities.clone()).unwrap_or_default();
+        let settings = plan.request_template.as_ref().map(|template| template.settings.clone()).unwrap_or_default();
         let api_key = self.api_key.clone();
-        let address = BackendAddress { url, api_key, capabilities, timeouts, allowed_addresses: Vec::new() };
+        let address = BackendAddress { url, api_key, settings, timeouts, allowed_addresses: Vec::new() };
         let span = Span::NOWHERE;
         Some(Backend { name: self.name.clone(), plan: plan.clone(), script: None, address: Some(address), span })
     }

@@ -3,13 +3,13 @@
 
 use super::unknown_values;
 use crate::domain::request_item::{
-    ChoiceMode, Content, ContentPart, ContentPartType, Derived, FormatKind, RequestItem, Tool, ToolChoice, ToolKind,
-    WRAPPED_INPUT,
+    ChoiceMode, Content, ContentPart, ContentPartType, Derived, FormatKind, RequestItem, RequestReasoning, Tool,
+    ToolChoice, ToolKind, WRAPPED_INPUT,
 };
 use crate::domain::{CallKind, Fault, FaultKind, RequestContent, ToolAliases, Tree, TurnRequest};
 use crate::engine::selector::Cursor;
 use crate::mapping::config::backend_request::RequestTemplate;
-use crate::mapping::config::capabilities::{Capabilities, OPTIONAL_FIELDS, OnUnsupported, SystemMessages};
+use crate::mapping::config::capabilities::{Capabilities, OPTIONAL_FIELDS, OnReasoning, OnUnsupported, SystemMessages};
 use crate::mapping::config::dialect_request::RequestPlan;
 use crate::mapping::grammar::notation::NameOf;
 use crate::mapping::language::field::FieldMapping;
@@ -188,13 +188,18 @@ impl RequestAdapter<'_> {
         let wraps_calls = self.capabilities.on_tool(ToolKind::Custom, None) != OnUnsupported::Forward;
         let mut kept = Vec::with_capacity(content.items().len());
         for (at, item) in content.items().iter().enumerate() {
-            let extension = match &**item {
-                RequestItem::Reasoning { .. } => Some("reasoning"),
-                RequestItem::Other { kind, .. } => Some(kind.as_deref().unwrap_or("reasoning")),
+            let unsupported = match &**item {
+                RequestItem::Reasoning { reasoning } => {
+                    self.on_reasoning(reasoning).map(|action| ("reasoning", action))
+                }
+                RequestItem::Other { kind, .. } if !self.template.reads.items() => {
+                    Some((kind.as_deref().unwrap_or("reasoning"), OnUnsupported::Drop))
+                }
+                RequestItem::Other { .. } => None,
                 RequestItem::Message { .. } | RequestItem::Call { .. } | RequestItem::Result { .. } => None,
             };
-            if let Some(kind) = extension.filter(|_| !self.template.reads.items()) {
-                self.drop_or_reject(OnUnsupported::Drop, format!("items.{kind}"), "")?;
+            if let Some((kind, action)) = unsupported {
+                self.drop_or_reject(action, format!("items.{kind}"), "reasoning of earlier turns")?;
                 continue;
             }
             let mut item = item.clone();
@@ -217,6 +222,19 @@ impl RequestAdapter<'_> {
             kept.push(item);
         }
         Ok(kept)
+    }
+
+    /// `None` if the reasoning is sent.
+    fn on_reasoning(&self, reasoning: &RequestReasoning) -> Option<OnUnsupported> {
+        let is_signed = reasoning.signature.is_some() || reasoning.encrypted.is_some();
+        match self.capabilities.on_reasoning() {
+            OnReasoning::Reject => Some(OnUnsupported::Reject),
+            _ if !self.template.reads.reasoning() => Some(OnUnsupported::Drop),
+            OnReasoning::Drop => Some(OnUnsupported::Drop),
+            OnReasoning::Identified if reasoning.id.is_some() => None,
+            OnReasoning::Identified | OnReasoning::Signed => (!is_signed).then_some(OnUnsupported::Drop),
+            OnReasoning::Forward => None,
+        }
     }
 
     /// The content without the parts that the backend does not support; `None` if it supports all of them.

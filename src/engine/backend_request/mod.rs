@@ -1,27 +1,36 @@
-//! TurnRequest → HTTP request, by the backend's `request:` template.
+//! TurnRequest → HTTP request, by the backend's `request:` template. Without IO: tests and `explain` build the same
+//! request as the server.
 
-use super::adapt_request::{AdaptedRequest, adapt};
-use super::secrets::Secret;
+mod adapt;
+mod unknown_values;
+mod view;
+
+pub use view::{SHOWN_KEY, preview};
+
 use crate::domain::variables::{self, Record};
 use crate::domain::{Fault, FaultKind, ToolAliases, Tree, TurnRequest};
 use crate::engine::render;
 use crate::engine::render::{RenderError, Scope};
-use crate::mapping::config::backend_address::BackendAddress;
-use crate::mapping::config::backend_request::{MergeAdjacent, RequestTemplate};
+use crate::mapping::config::backend_request::{MergeAdjacent, RequestSettings, RequestTemplate};
 use crate::mapping::config::capabilities::{FieldEdits, StreamMode};
 use crate::mapping::config::dialect_request::RequestPlan;
 use crate::mapping::grammar::notation::AnyValue;
+use adapt::{AdaptedRequest, adapt};
+use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use reqwest::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
 use std::collections::HashSet;
 use std::sync::Arc;
 
 /// The HTTP request, and what is needed to decode its response.
-pub struct PreparedRequest {
-    pub method: reqwest::Method,
-    pub url: String,
+#[derive(Debug)]
+pub struct BackendRequest {
+    pub method: &'static str,
+    /// Path and query, to be appended to the URL of the backend.
+    pub path: String,
+    /// Those that contain the API key are marked as sensitive.
     pub headers: HeaderMap,
-    pub body: Vec<u8>,
+    pub body: Tree,
+    /// Fields of the client's request that are not sent, by the client's names.
     pub dropped: Vec<String>,
     pub tool_aliases: ToolAliases,
 }
@@ -31,12 +40,12 @@ const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'
 
 pub fn prepare(
     template: &RequestTemplate,
-    address: &BackendAddress,
-    key: Option<&Secret>,
+    settings: &RequestSettings,
+    key: Option<&str>,
     request: &TurnRequest,
     client: &RequestPlan,
-) -> Result<PreparedRequest, Fault> {
-    let capabilities = &address.capabilities;
+) -> Result<BackendRequest, Fault> {
+    let capabilities = &settings.capabilities;
     let AdaptedRequest { content, forwarded, mut dropped, tool_aliases } =
         adapt(request, template, capabilities, client)?;
     let stream = match capabilities.stream_mode() {
@@ -51,11 +60,8 @@ pub fn prepare(
     template.merge_adjacent.iter().for_each(|plan| merge_adjacent(&mut body, plan));
     let body = apply_field_edits(body, forwarded, &capabilities.fields, &mut dropped)?;
     let path = path(template, request, upstream)?;
-    let method = reqwest::Method::from_bytes(template.method.as_bytes()).unwrap_or(reqwest::Method::POST);
     let headers = headers(template, &scope, key, stream)?;
-    let mut bytes = Vec::new();
-    body.write(&mut bytes);
-    Ok(PreparedRequest { method, url: format!("{}{path}", address.url), headers, body: bytes, dropped, tool_aliases })
+    Ok(BackendRequest { method: template.method, path, headers, body, dropped, tool_aliases })
 }
 
 fn path(template: &RequestTemplate, request: &TurnRequest, upstream: Record) -> Result<String, Fault> {
@@ -74,13 +80,8 @@ fn path(template: &RequestTemplate, request: &TurnRequest, upstream: Record) -> 
     Ok(path.to_owned())
 }
 
-pub fn headers(
-    template: &RequestTemplate,
-    scope: &Scope,
-    key: Option<&Secret>,
-    stream: bool,
-) -> Result<HeaderMap, Fault> {
-    let secret = key.map(|key| Record::Secret(key.expose()));
+pub fn headers(template: &RequestTemplate, scope: &Scope, key: Option<&str>, stream: bool) -> Result<HeaderMap, Fault> {
+    let secret = key.map(Record::Secret);
     let build = Record::Build(env!("CARGO_PKG_VERSION"));
     let scope = scope.clone().set(variables::SECRET, secret).set(variables::BUILD, build);
     let mut headers = HeaderMap::new();
@@ -99,7 +100,7 @@ pub fn headers(
             let message = format!("the header `{name}` cannot contain the value from the request");
             return Err(Fault::new(FaultKind::Invalid, message));
         };
-        value.set_sensitive(key.is_some_and(|k| text.contains(k.expose())));
+        value.set_sensitive(key.is_some_and(|key| text.contains(key)));
         headers.insert(name, value);
     }
     Ok(headers)
