@@ -1,5 +1,6 @@
 //! What clients send, and what backends are sent.
 
+mod bugs;
 mod media;
 mod reasoning;
 mod sent;
