@@ -291,6 +291,13 @@ impl Content {
         }
     }
 
+    /// Several texts are paragraphs: without a blank line between them, the last word of one would run into the next.
+    pub fn separate_paragraphs(&mut self) {
+        let texts = self.parts.iter().filter_map(ContentPart::text).filter(|text| !text.is_empty());
+        let texts: Vec<&str> = texts.collect();
+        self.merged_text = (texts.len() > 1).then(|| texts.join("\n\n"));
+    }
+
     /// Whether it contains only text parts.
     pub fn is_plain(&self) -> bool {
         self.parts.iter().all(|part| matches!(part, ContentPart::Text { .. }))

@@ -9,7 +9,9 @@ use crate::domain::request_item::{
 use crate::domain::{CallKind, Fault, FaultKind, RequestContent, ToolAliases, Tree, TurnRequest};
 use crate::engine::selector::Cursor;
 use crate::mapping::config::backend_request::RequestTemplate;
-use crate::mapping::config::capabilities::{Capabilities, OPTIONAL_FIELDS, OnReasoning, OnUnsupported, SystemMessages};
+use crate::mapping::config::capabilities::{
+    Capabilities, OPTIONAL_FIELDS, OnReasoning, OnUnsupported, SystemMessages, SystemParts,
+};
 use crate::mapping::config::dialect_request::RequestPlan;
 use crate::mapping::grammar::notation::NameOf;
 use crate::mapping::language::field::FieldMapping;
@@ -219,9 +221,21 @@ impl RequestAdapter<'_> {
             {
                 *content = supported;
             }
+            if item.is_instruction() && item.content().is_some_and(|content| content.parts.len() > 1) {
+                self.join_system_parts(Arc::make_mut(&mut item));
+            }
             kept.push(item);
         }
         Ok(kept)
+    }
+
+    /// The text of a system message with several parts.
+    fn join_system_parts(&self, item: &mut RequestItem) {
+        let Some(content) = item.content_mut() else { return };
+        match self.capabilities.system_parts() {
+            SystemParts::Paragraphs => content.separate_paragraphs(),
+            SystemParts::Concat => content.merged_text = None,
+        }
     }
 
     /// `None` if the reasoning is sent.

@@ -63,6 +63,15 @@ named_enum! {
     }
 }
 
+named_enum! {
+    /// How the texts of a system message with several parts are joined.
+    pub enum SystemParts {
+        /// With a blank line between them.
+        Paragraphs = "paragraphs",
+        Concat = "concat",
+    }
+}
+
 section! {
     /// What a backend supports, and what happens to the rest of a request.
     #[subject = "capabilities"]
@@ -75,6 +84,10 @@ section! {
         /// `merge` combines the leading system and developer messages into one.
         #[extend("default" = SystemMessages::Separate.name())]
         system_messages: Option<NameOf<SystemMessages>>,
+        /// How the texts of a system message with several parts become one: with a blank line between them, or
+        /// concatenated as they are.
+        #[extend("default" = SystemParts::Paragraphs.name())]
+        system_parts: Option<NameOf<SystemParts>>,
         /// How tools are handled, by kind (`custom`, `other`) or by the client's own type name. `wrap`, for custom
         /// tools, sends the tool as a function with one text argument and converts its calls back into custom calls.
         /// Default: `wrap` for custom tools, `drop` for others.
@@ -164,6 +177,10 @@ impl Capabilities {
         set.unwrap_or(if REJECTED_BY_DEFAULT.contains(&field) { OnUnsupported::Reject } else { OnUnsupported::Drop })
     }
 
+    pub fn system_parts(&self) -> SystemParts {
+        self.system_parts.map_or(SystemParts::Paragraphs, |parts| parts.0)
+    }
+
     pub fn stream_mode(&self) -> StreamMode {
         self.stream.map_or(StreamMode::AsRequested, |mode| mode.0)
     }
@@ -182,6 +199,7 @@ impl Capabilities {
             stream: other.stream.or(self.stream),
             role_map: RoleNames(merged(&self.role_map.0, &other.role_map.0)),
             system_messages: other.system_messages.or(self.system_messages),
+            system_parts: other.system_parts.or(self.system_parts),
             tools: KeyedMap(merged(&self.tools.0, &other.tools.0)),
             content_parts: KeyedMap(merged(&self.content_parts.0, &other.content_parts.0)),
             reasoning: other.reasoning.or(self.reasoning),
