@@ -5,6 +5,8 @@ use crate::tidy::rust_files;
 use std::collections::BTreeSet;
 use std::path::Path;
 
+mod layers;
+
 /// Numbers that may have no test yet.
 const OPEN: &[&str] = &[
     "a01", "a02", "a03", "a04", "a05", "a06", "a07", "a08", "a09", "a10", "a11", "a12", "a13", "a14", "a15", "a16",
