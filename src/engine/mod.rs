@@ -20,5 +20,6 @@ pub mod script_step;
 pub mod selector;
 pub mod sse;
 pub mod sse_parser;
+pub mod static_route;
 mod unknown_values;
 pub mod variant;
