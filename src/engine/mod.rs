@@ -8,6 +8,7 @@ pub mod encode;
 pub mod fields;
 pub mod frame_validation;
 pub mod frames;
+pub mod inline;
 pub mod lines;
 pub mod observer;
 pub mod param;
