@@ -2,10 +2,6 @@
 //! mistakes that must not come back (`c01` to `c24`). Each has tests with its number in their names.
 
 mod inline;
-mod requests;
-mod turns;
-
-mod inline;
 mod layers;
 mod requests;
 mod turns;
