@@ -11,6 +11,8 @@ use std::sync::{Arc, OnceLock};
 #[derive(Clone, Debug, Default)]
 pub struct TurnRequest {
     pub model: String,
+    /// The name of the model at its backend, if it is another one.
+    pub upstream_model: Option<String>,
     pub stream: bool,
     pub n: usize,
     /// All scalar fields that have a value (`emit::SCALARS`), those above included.
@@ -39,6 +41,8 @@ pub struct RequestContent {
     pub tools: Vec<Arc<Tool>>,
     pub tool_choice: Option<ToolChoice>,
     pub format: Option<Format>,
+    /// Scalars with another value for the backend than for the client; null: none.
+    pub scalars: EmittedFields,
     pub views: RequestViews,
 }
 
@@ -89,6 +93,12 @@ impl TurnRequest {
         TurnRequest::new(vec![("model", model.into()), ("stream", stream.into()), ("usage", usage.into()), ("n", n)])
     }
 
+    /// Sets the values that the client did not set.
+    pub fn imply(&mut self, implied: &EmittedFields) {
+        let absent = implied.iter().filter(|(name, _)| self.scalar(name).is_none()).cloned().collect::<Vec<_>>();
+        self.scalars.extend(absent);
+    }
+
     pub fn scalar(&self, name: &str) -> Option<&Tree> {
         self.scalars.iter().find(|(scalar, _)| *scalar == name).map(|(_, value)| value)
     }
@@ -107,7 +117,13 @@ impl RequestContent {
         tool_choice: Option<ToolChoice>,
         format: Option<Format>,
     ) -> RequestContent {
-        RequestContent { items, tools, tool_choice, format, views: RequestViews::default() }
+        RequestContent { items, tools, tool_choice, format, ..RequestContent::default() }
+    }
+
+    /// A scalar of the request, as this content has it.
+    pub fn scalar<'r>(&'r self, request: &'r TurnRequest, name: &str) -> Option<&'r Tree> {
+        let own = self.scalars.iter().find(|(scalar, _)| *scalar == name).map(|(_, value)| value);
+        own.or_else(|| request.scalar(name))
     }
 
     pub fn items(&self) -> &[Arc<RequestItem>] {

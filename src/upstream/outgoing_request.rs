@@ -2,6 +2,7 @@
 
 use crate::domain::Redactor;
 use http::HeaderMap;
+use percent_encoding::percent_decode_str;
 use reqwest::{Client, Method, Response};
 use std::future::Future;
 use tracing::Level;
@@ -29,7 +30,8 @@ impl OutgoingRequest {
             return;
         }
         let redact = |text: &str| redactor.map_or_else(|| text.to_owned(), |redactor| redactor.redact(text));
-        let (method, url, headers) = (self.method, redact(&self.url), self.shown_headers());
+        let (method, url, headers) =
+            (self.method, redact(&percent_decode_str(&self.url).decode_utf8_lossy()), self.shown_headers());
         let (body_bytes, dropped) = (self.body.len(), dropped.join(", "));
         tracing::debug!(backend, method, url, headers, body_bytes, dropped, "request to the backend");
         if tracing::enabled!(Level::TRACE) {

@@ -14,7 +14,7 @@ use crate::engine::request;
 use crate::engine::script_step;
 use crate::mapping::config::backend::BackendPlan;
 use crate::mapping::config::dialect::DialectPlan;
-use crate::mapping::config::gateway::Validation;
+use crate::mapping::config::gateway::{GatewayPlan, Validation};
 use crate::mapping::config::transcript::RecordedEvent;
 use crate::turn::Ids;
 use crate::turn::inline::CallableTools;
@@ -71,7 +71,7 @@ pub struct TestTurn {
     pub given: Vec<RecordedEvent>,
 }
 
-pub fn run(case: &TestCase) -> TestOutcome {
+pub fn run(case: &TestCase, gateway: &GatewayPlan) -> TestOutcome {
     let mut outcome = TestOutcome::default();
     let raws = case.given.iter().filter_map(|arrival| match arrival {
         RecordedEvent::Raw(raw) => Some(raw),
@@ -94,7 +94,7 @@ pub fn run(case: &TestCase) -> TestOutcome {
         }
     }
     if case.sends {
-        match case.preview(&test_turn) {
+        match case.preview(&test_turn, gateway) {
             Ok(sent) => {
                 let span = case.backend.request_template.as_ref().map_or(Span::NOWHERE, |template| template.body_span);
                 outcome.sent = Some(SentRequest { request: sent.to_tree(), span });
@@ -144,8 +144,12 @@ impl TestCase {
     }
 
     /// The request that the backend would get for this turn.
-    pub fn preview(&self, turn: &TestTurn) -> Result<BackendRequest, Fault> {
-        backend_request::preview(&self.backend, self.settings.as_ref(), &turn.request, &turn.dialect.request)
+    fn preview(&self, turn: &TestTurn, gateway: &GatewayPlan) -> Result<BackendRequest, Fault> {
+        let mut request = TurnRequest::clone(&turn.request);
+        if self.settings.is_some() {
+            gateway.resolve_model(&mut request);
+        }
+        backend_request::preview(&self.backend, self.settings.as_ref(), &request, &turn.dialect.request)
     }
 
     /// The same turn, to a client of this dialect.

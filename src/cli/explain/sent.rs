@@ -30,7 +30,7 @@ pub fn explain(args: &ExplainArgs, backend: Option<&str>, plan: &Plan) -> Result
         Some(case) => case.request.clone().ok_or(format!("error: the test \"{}\" has no `request:`", case.name))?,
         None => file_body(Path::new(given), dialect)?,
     };
-    let request = match request::read_tree(&dialect.request, body) {
+    let mut request = match request::read_tree(&dialect.request, body) {
         Ok(request) => request,
         Err(fault) => return Ok(format!("`{}` rejects this request: {}\n", dialect.name, fault_summary(&fault))),
     };
@@ -39,6 +39,9 @@ pub fn explain(args: &ExplainArgs, backend: Option<&str>, plan: &Plan) -> Result
         (None, Some(case)) => (&case.backend, case.settings.as_ref()),
         (None, None) => backend_of_model(&request.model, plan)?,
     };
+    if settings.is_some() {
+        plan.gateway.resolve_model(&mut request);
+    }
     Ok(match backend_request::preview(backend, settings, &request, &dialect.request) {
         Ok(sent) => describe(&sent),
         Err(fault) => format!("`{}` rejects this request: {}\n", backend.name, fault_summary(&fault)),

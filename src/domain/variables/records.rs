@@ -195,21 +195,21 @@ records! {
         retry_after: T::Int => fault.retry_after;
     }
     Request(request: TurnRequest, content: RequestContent, roles: RoleNames) {
-        model: T::Text => request.scalar("model");
-        stream: T::Bool => request.scalar("stream");
-        usage: T::Bool => request.scalar("usage");
-        n: T::Int => request.scalar("n");
-        max_tokens: T::Int => request.scalar("max_tokens");
-        temperature: T::Number => request.scalar("temperature");
-        top_p: T::Number => request.scalar("top_p");
-        stop: T::ScalarList => request.scalar("stop");
-        seed: T::Int => request.scalar("seed");
-        reasoning_effort: T::Text => request.scalar("reasoning_effort");
-        parallel_tool_calls: T::Bool => request.scalar("parallel_tool_calls");
-        metadata: T::Json => request.scalar("metadata");
-        user: T::Text => request.scalar("user");
-        previous_response_id: T::Text => request.scalar("previous_response_id");
-        stored_prompt: T::Json => request.scalar("stored_prompt");
+        model: T::Text => content.scalar(request, "model");
+        stream: T::Bool => content.scalar(request, "stream");
+        usage: T::Bool => content.scalar(request, "usage");
+        n: T::Int => content.scalar(request, "n");
+        max_tokens: T::Int => content.scalar(request, "max_tokens");
+        temperature: T::Number => content.scalar(request, "temperature");
+        top_p: T::Number => content.scalar(request, "top_p");
+        stop: T::ScalarList => content.scalar(request, "stop");
+        seed: T::Int => content.scalar(request, "seed");
+        reasoning_effort: T::Text => content.scalar(request, "reasoning_effort");
+        parallel_tool_calls: T::Bool => content.scalar(request, "parallel_tool_calls");
+        metadata: T::Json => content.scalar(request, "metadata");
+        user: T::Text => content.scalar(request, "user");
+        previous_response_id: T::Text => content.scalar(request, "previous_response_id");
+        stored_prompt: T::Json => content.scalar(request, "stored_prompt");
         tool_choice: T::Record(R::ToolChoice) => content.tool_choice.as_ref().map(Record::ToolChoice);
         format: T::Record(R::Format) => content.format.as_ref().map(Record::Format);
         tools: T::List(R::Tool) => Value::list(content.tools.iter().map(|tool| Record::Tool(tool)));

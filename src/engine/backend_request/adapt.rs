@@ -57,7 +57,8 @@ pub fn adapt(
     if capabilities.system_messages == Some(NameOf(SystemMessages::Merge)) {
         merge_system_messages(&mut items);
     }
-    let content = RequestContent::new(items, tools, tool_choice, format);
+    let mut content = RequestContent::new(items, tools, tool_choice, format);
+    content.scalars.extend(request.upstream_model.as_deref().map(|name| ("model", Tree::from(name))));
     adapter.scalars(&content)?;
     let forwarded = adapter.members()?;
     adapter.inner_members()?;

@@ -2,9 +2,11 @@
 //! request as the server.
 
 mod adapt;
+mod headers;
 mod unknown_values;
 mod view;
 
+pub use headers::{RequestValues, in_headers};
 pub use view::{SHOWN_KEY, preview};
 
 use crate::domain::variables::{self, Record};
@@ -16,7 +18,7 @@ use crate::mapping::config::capabilities::{FieldEdits, StreamMode};
 use crate::mapping::config::dialect_request::RequestPlan;
 use crate::mapping::grammar::notation::AnyValue;
 use adapt::{AdaptedRequest, adapt};
-use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
+use http::HeaderMap;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -60,13 +62,16 @@ pub fn prepare(
     template.merge_adjacent.iter().for_each(|plan| merge_adjacent(&mut body, plan));
     let body = apply_field_edits(body, forwarded, &capabilities.fields, &mut dropped)?;
     let path = path(template, request, upstream)?;
-    let headers = headers(template, &scope, key, stream)?;
+    let (scope, values) = (in_headers(&scope, key), RequestValues { template, settings });
+    let path = values.with_query(path, &scope)?;
+    let headers = values.headers(&scope, key, stream)?;
     Ok(BackendRequest { method: template.method, path, headers, body, dropped, tool_aliases })
 }
 
 fn path(template: &RequestTemplate, request: &TurnRequest, upstream: Record) -> Result<String, Fault> {
     let prefix = template.models.as_ref().and_then(|m| m.prefix.as_deref()).unwrap_or_default();
-    let model = request.model.strip_prefix(prefix).unwrap_or(&request.model);
+    let model = request.upstream_model.as_ref().unwrap_or(&request.model);
+    let model = model.strip_prefix(prefix).unwrap_or(model);
     let model = utf8_percent_encode(model, SEGMENT).to_string();
     let scope = Scope::default().set(variables::MODEL_NAME, &model).set(variables::UPSTREAM, upstream);
     let path = render(render::render(&template.path, &scope, &template.pool))?;
@@ -78,32 +83,6 @@ fn path(template: &RequestTemplate, request: &TurnRequest, upstream: Record) -> 
         return Err(Fault::new(FaultKind::Invalid, message).param("model"));
     }
     Ok(path.to_owned())
-}
-
-pub fn headers(template: &RequestTemplate, scope: &Scope, key: Option<&str>, stream: bool) -> Result<HeaderMap, Fault> {
-    let secret = key.map(Record::Secret);
-    let build = Record::Build(env!("CARGO_PKG_VERSION"));
-    let scope = scope.clone().set(variables::SECRET, secret).set(variables::BUILD, build);
-    let mut headers = HeaderMap::new();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert(
-        ACCEPT,
-        HeaderValue::from_static(if stream { "text/event-stream, application/json" } else { "application/json" }),
-    );
-    // A compressor would delay small events. A response that is compressed nevertheless is decoded.
-    headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-    headers.insert(USER_AGENT, HeaderValue::from_static(concat!("reframe/", env!("CARGO_PKG_VERSION"))));
-    for (name, text) in &template.headers {
-        let Some(value) = render::render_if_complete(text, &scope, &template.pool).map_err(internal)? else { continue };
-        let text = crate::mapping::language::field::scalar_text(&value).unwrap_or_default();
-        let (Ok(name), Ok(mut value)) = (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_str(&text)) else {
-            let message = format!("the header `{name}` cannot contain the value from the request");
-            return Err(Fault::new(FaultKind::Invalid, message));
-        };
-        value.set_sensitive(key.is_some_and(|key| text.contains(key)));
-        headers.insert(name, value);
-    }
-    Ok(headers)
 }
 
 /// Merges adjacent elements, for backends that require it (such as alternating roles).

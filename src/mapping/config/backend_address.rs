@@ -2,14 +2,17 @@
 
 use super::backend_request::RequestSettings;
 use super::capabilities::Capabilities;
+use super::gateway::KnownNames;
+use super::request_values::{EntryValues, RequestHeaders, RequestQuery};
 use super::secret::SecretSource;
 use super::timeouts::Timeouts;
 use crate::diagnostics::{Code, Diagnostic};
-use crate::mapping::grammar::collections::List;
+use crate::mapping::grammar::collections::{Entries, List};
 use crate::mapping::grammar::notation::{Spanned, notation_schema, text_notation};
 use crate::mapping::grammar::{Named, section};
 use crate::mapping::source::field_reader::LoadContext;
 use core::net::IpAddr;
+use std::sync::Arc;
 use url::{Host, Url};
 
 #[derive(Clone, Debug)]
@@ -28,7 +31,7 @@ section! {
     /// backend has `script`, an HTTP backend has `url`.
     #[subject = Named("the backend")]
     #[title = "backend"]
-    pub struct BackendEntry {
+    pub struct BackendEntry<'n> {
         /// The name of a backend file: the value of its key `backend:`.
         file as "use": Spanned<String>,
         /// The name of the script that a replay backend plays.
@@ -37,6 +40,11 @@ section! {
         url: Option<Spanned<String>>,
         /// The key that is sent to the backend.
         api_key: Option<SecretSource>,
+        /// Headers that are sent in addition to those of the backend file, or in their place; null omits one. They see
+        /// `upstream`, `secret.key` and `build.version`.
+        headers: Entries<'n, RequestHeaders> = Entries::default(),
+        /// Parameters of the query of every request, like `headers`.
+        query: Entries<'n, RequestQuery> = Entries::default(),
         /// Overrides `timeouts` of the gateway, key by key.
         timeouts: Option<Timeouts>,
         /// IP addresses that are exempt from the address check: other link-local and cloud metadata addresses are
@@ -64,15 +72,20 @@ impl BackendAddress {
         entry: &BackendEntry,
         settings: &RequestSettings,
         timeouts: Timeouts,
+        known: &KnownNames,
         cx: LoadContext,
     ) -> Option<BackendAddress> {
         let allowed_addresses: Vec<IpAddr> = entry.allow_addresses.iter().map(|address| address.0).collect();
+        let values = EntryValues::new(&entry.headers, &entry.query, known, cx);
         let url = entry.url.as_ref()?;
         match parse_base_url(url, &allowed_addresses) {
             Ok(url) => Some(BackendAddress {
                 url,
                 api_key: entry.api_key.clone(),
-                settings: RequestSettings { capabilities: settings.capabilities.with(&entry.capabilities) },
+                settings: RequestSettings {
+                    capabilities: settings.capabilities.with(&entry.capabilities),
+                    entry: values.map(Arc::new),
+                },
                 timeouts: entry.timeouts.map_or(timeouts, |own| own.or(timeouts)),
                 allowed_addresses,
             }),

@@ -5,7 +5,7 @@ use super::admin::{ADMIN_TOKEN_VAR, AdminListener, LocalAddress};
 use super::backend_address;
 use super::backend_address::BackendAddress;
 use super::gateway::{Backend, GatewayPlan, KnownNames};
-use super::models::{Model, ModelMatch};
+use super::models::Model;
 use super::secret::SecretSource;
 use super::timeouts::Timeouts;
 use crate::diagnostics::{Code, Diagnostic, Span};
@@ -46,8 +46,7 @@ impl Overrides {
             && let Some(backend) = at.resolve(gateway.timeouts, known, cx)
         {
             gateway.backends = vec![backend];
-            gateway.models =
-                vec![Model { matches: ModelMatch::Prefix(String::new()), backend: 0, span: Span::NOWHERE }];
+            gateway.models = vec![Model::any(0)];
             gateway.example = None;
         }
         if let Some(profile) = &self.profile {

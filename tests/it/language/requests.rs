@@ -2,6 +2,7 @@
 
 mod bugs;
 mod media;
+mod models;
 mod reasoning;
 mod sent;
 

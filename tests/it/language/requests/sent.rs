@@ -1,6 +1,7 @@
 //! A7: the request to a backend can be tested, explained and logged, without its API key.
 
 use super::{assert_pass, run_tests};
+use crate::support::replay::LoadedSet;
 use crate::support::{Launch, MockBackend, MockResponse, TestDir, backend_events, chat, serve};
 use reframe::testing::reload::embedded;
 use serde_json::json;
@@ -71,18 +72,16 @@ tests:
 
 #[test]
 fn a07_every_shipped_backend_has_tests_of_requests() {
+    let plan = &LoadedSet::embedded().plan;
+    let with_request: BTreeSet<String> =
+        plan.backends.iter().filter(|backend| backend.request_template.is_some()).map(|b| b.name.clone()).collect();
     let files = embedded::files();
-    let with_request: BTreeSet<&str> = files
+    let tested: BTreeSet<String> = files
         .iter()
-        .filter(|file| file.name.starts_with("backends/") && file.text.contains("\nrequest:\n"))
-        .map(|file| file.name.trim_end_matches(".yaml"))
+        .filter(|file| file.text.contains("sent:"))
+        .filter_map(|file| Some(file.name.strip_prefix("backends/")?.strip_suffix(".test.yaml")?.to_owned()))
         .collect();
-    let tested: BTreeSet<&str> = files
-        .iter()
-        .filter(|file| file.name.starts_with("backends/") && file.text.contains("sent:"))
-        .map(|file| file.name.trim_end_matches(".test.yaml"))
-        .collect();
-    assert_eq!(with_request.len(), 4);
+    assert!(with_request.len() >= 6, "{with_request:?}");
     assert_eq!(tested, with_request);
 }
 
