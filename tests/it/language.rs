@@ -5,6 +5,7 @@ use crate::tidy::rust_files;
 use std::collections::BTreeSet;
 use std::path::Path;
 
+mod contract;
 mod layers;
 
 /// Numbers that may have no test yet.
