@@ -5,6 +5,7 @@ use super::body::RequestBody;
 use super::keepalive::keepalive_interval;
 use super::limits::{ClientId, ConcurrencySlot, TurnSlots};
 use super::models::ModelCache;
+use super::report_once::ReportOnce;
 use super::write_stall::{ResponseWatch, WriteTimeout};
 use super::{auth, origin, response, static_routes, status, turn_response};
 use crate::domain::{Fault, FaultKind};
@@ -36,6 +37,7 @@ pub struct AppState {
     pub client_pool: ClientPool,
     pub metrics: Arc<Metrics>,
     pub write_timeout: Arc<WriteTimeout>,
+    pub reports: Arc<ReportOnce>,
     models: ModelCache,
     /// How many large requests may be read at the same time.
     pub large_requests: Arc<Semaphore>,
@@ -50,6 +52,7 @@ impl Default for AppState {
             client_pool: ClientPool::default(),
             metrics,
             write_timeout,
+            reports: Arc::default(),
             models: ModelCache::default(),
             large_requests: Arc::new(Semaphore::new(processors)),
         }
