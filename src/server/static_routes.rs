@@ -2,7 +2,7 @@
 
 use super::response;
 use crate::domain::variables::{self, Record, Value};
-use crate::domain::{Fault, FaultKind};
+use crate::domain::{Fault, FaultKind, RequestHead};
 use crate::engine::render;
 use crate::engine::render::Scope;
 use crate::mapping::config::gateway::GatewayPlan;
@@ -16,12 +16,18 @@ pub fn render(
     gateway: &GatewayPlan,
     models: &[(String, usize)],
     path: &str,
+    head: &RequestHead,
     created: i64,
 ) -> Result<Response, Fault> {
     let backend_name = |backend: usize| gateway.backends.get(backend).map_or("", |b| b.name.as_str());
     let models = models.iter().map(|(id, backend)| Record::Model(id, backend_name(*backend), &created));
+    let head = head.to_tree();
+    let part = |(name, _): variables::Variable| head.get(name);
     let build = Record::Build(env!("CARGO_PKG_VERSION"));
     let mut scope = Scope::default().set(variables::MODELS, Value::list(models)).set(variables::BUILD, build);
+    for variable in [variables::PATH, variables::QUERY, variables::HEADERS] {
+        scope = scope.set(variable, part(variable));
+    }
     // Clients escape special characters, and some escape the slash in `vendor/model` too.
     let id = route.prefix().and_then(|prefix| path.strip_prefix(prefix));
     let id = id.map(|id| percent_decode_str(id).decode_utf8_lossy());

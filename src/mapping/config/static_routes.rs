@@ -1,6 +1,7 @@
 //! Static routes: responses that need no backend, such as the list of models.
 
 use super::gateway::KnownNames;
+use super::path_template::PathMatcher;
 use super::rename_fields::RenameFields;
 use super::route::Endpoint;
 use crate::domain::variables;
@@ -19,7 +20,8 @@ section! {
     pub struct StaticRouteEntry<'n> {
         /// Method and path; a last segment `{model}` matches the rest of the path.
         endpoint: Endpoint,
-        /// The response body. It sees `models`, `build.version` and, if the path ends in `{model}`, `model`.
+        /// The response body. It sees `models`, `build.version` and, if the path ends in `{model}`, `model`; of the
+        /// request `path`, `query` and `headers`, each by name.
         body: SkeletonNode<'n>,
     }
 }
@@ -30,6 +32,8 @@ pub struct StaticRoute {
     pub method: String,
     /// `/v1/models/{model}`: a last segment in braces matches the rest of the path.
     pub path: String,
+    /// Reads the parameters of the path; `None` if it has none.
+    pub path_matcher: Option<PathMatcher>,
     pub body: Skeleton,
     pub pool: ExpressionPool,
 }
@@ -47,10 +51,12 @@ impl StaticRoute {
         let compiler =
             SkeletonCompiler { cx, pool: &pool, fragments: &fragments, rename_fields: &RenameFields::default() };
         let Endpoint { method, path } = entry.endpoint.clone();
-        let variables = [variables::MODELS, variables::BUILD].into_iter();
+        let of_request = [variables::PATH, variables::QUERY, variables::HEADERS];
+        let variables = [variables::MODELS, variables::BUILD].into_iter().chain(of_request);
         let one_model = path.ends_with("{model}").then_some(variables::MODEL);
         let scope = VariableScope::new("a static route", variables.chain(one_model));
         let body = compiler.compile(entry.body.0, &scope)?;
-        Some(StaticRoute { method, path, body, pool: pool.build()? })
+        let path_matcher = PathMatcher::new(&path);
+        Some(StaticRoute { method, path, path_matcher, body, pool: pool.build()? })
     }
 }
