@@ -10,6 +10,7 @@ use super::start_turn::{self, StartedTurn, no_backend};
 use super::write_stall::ResponseWatch;
 use crate::domain::{Fault, FaultKind, MalformedExtra, StreamFormat};
 use crate::engine::pipeline::{Pipeline, PipelineOutput, ResponseMode, TurnSpec, Violation};
+use crate::engine::request::RouteInput;
 use crate::engine::sse;
 use crate::mapping::config::dialect::DialectPlan;
 use crate::reload::Generation;
@@ -27,9 +28,15 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-pub async fn respond(context: TurnContext<'_>, body: Vec<u8>, slot: ConcurrencySlot) -> Result<Response, Fault> {
+pub async fn respond(
+    context: TurnContext<'_>,
+    body: Vec<u8>,
+    input: RouteInput<'_>,
+    slot: ConcurrencySlot,
+) -> Result<Response, Fault> {
     let TurnContext { generation, dialect, app_state, keepalive, validation, id, response_watch } = context;
-    let StartedTurn { request, backend, upstream } = start_turn::start(generation, &dialect, app_state, body).await?;
+    let StartedTurn { request, backend, upstream } =
+        start_turn::start(generation, &dialect, app_state, body, input).await?;
     let gateway = &generation.plan.gateway;
     let backend = gateway.backends.get(backend).ok_or_else(no_backend)?;
     let UpstreamTurn { source, rules, dropped, tool_aliases, redactor } = upstream;

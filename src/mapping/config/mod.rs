@@ -5,6 +5,7 @@ pub mod backend;
 pub mod backend_address;
 pub mod backend_request;
 pub mod capabilities;
+pub mod capability_maps;
 pub mod derived_backend;
 pub mod dialect;
 pub mod dialect_capture;
