@@ -1,6 +1,7 @@
 //! What the mapping language can express: constructs (`a01` to `a20`), combinations of policies (`b01` to `b06`), and
 //! mistakes that must not come back (`c01` to `c24`). Each has tests with its number in their names.
 
+mod calls;
 mod inline;
 mod turns;
 
