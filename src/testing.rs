@@ -15,9 +15,9 @@ pub mod diagnostics {
 }
 pub mod domain {
     pub use crate::domain::{
-        Annotation, AnnotationKind, CallKind, Delta, Event, Fault, FaultKind, Finish, Frame, FrameBody, Merge, Moment,
-        MomentKind, Policies, ReasoningKind, RoleNames, Scope, StreamEnd, StreamFormat, ToolAliases, Tree, TurnRequest,
-        Usage, WorkBudget,
+        Annotation, AnnotationKind, CallIdentity, CallKind, Delta, Event, Fault, FaultKind, Finish, Frame, FrameBody,
+        Merge, Moment, MomentKind, Policies, ReasoningKind, RoleNames, Scope, StreamEnd, StreamFormat, ToolAliases,
+        Tree, TurnRequest, Usage, WorkBudget,
     };
     pub mod emit {
         pub use crate::domain::emit::{

@@ -21,7 +21,9 @@ pub mod usage;
 pub mod variables;
 pub mod work_budget;
 
-pub use event::{Annotation, AnnotationKind, CallKind, Delta, Event, EventKind, ReasoningKind, StreamEnd};
+pub use event::{
+    Annotation, AnnotationKind, CallIdentity, CallKind, Delta, Event, EventKind, ReasoningKind, StreamEnd,
+};
 pub use extras::{ExtraKind, MalformedExtra};
 pub use fault::{Fault, FaultKind, Redactor};
 pub use finish::Finish;
