@@ -62,6 +62,10 @@ emissions! {
             usage: Usage, merge: Merge = Merge::Replace,
         } if input | output | total | cached | cache_write | reasoning;
 
+        /// A vendor field of the response, or of a choice: `turn.extra.NAME`, `choice.extra.NAME`. A later value replaces
+        /// an earlier one.
+        Extra = "extra" { choice: Option<usize>, name: String, value: Tree } if value;
+
         /// The finish reason of a choice. Without `choice` it finishes all open choices.
         Finish = "finish" { choice: Option<usize>, reason: Finish } if reason;
 
@@ -165,7 +169,8 @@ impl Event {
             Event::Annotation { item, annotation, .. } => text_bytes(item) + annotation.heap_bytes(),
             Event::Logprobs { item, logprobs, .. } => text_bytes(item) + logprobs.heap_bytes(),
             Event::Tool { .. } | Event::Batch { .. } | Event::Close { .. } => 0,
-            Event::Start { .. } | Event::Usage { .. } | Event::Finish { .. } | Event::Fault { .. } | Event::End => 0,
+            Event::Start { .. } | Event::Usage { .. } | Event::Extra { .. } | Event::Finish { .. } => 0,
+            Event::Fault { .. } | Event::End => 0,
         }
     }
 
@@ -197,6 +202,7 @@ impl Event {
             Event::Usage { usage, .. } => {
                 format!("usage {}+{}", usage.input.unwrap_or(0), usage.output.unwrap_or(0))
             }
+            Event::Extra { name, .. } => format!("extra {name}"),
             Event::Finish { reason, .. } => format!("finish {}", reason.name()),
             Event::Fault { fault, is_final } => {
                 format!("fault {}{}", quote(&fault.message), if *is_final { "" } else { " (goes on)" })

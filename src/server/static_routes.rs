@@ -29,8 +29,8 @@ pub fn render(
         let found = gateway.model(id).ok_or_else(|| unknown_model(id))?;
         scope = scope.set(variables::MODEL, Record::Model(id, backend_name(found.backend), &created));
     }
-    let body = render::render(&route.body, &scope, &route.pool)
-        .map_err(|e| Fault::new(FaultKind::Internal, format!("the static route could not be rendered: {e}")))?;
+    let body =
+        render::render(&route.body, &scope, &route.pool).map_err(|e| Fault::not_rendered("the static route", e))?;
     Ok(response::json(200, body.unwrap_or_default().to_json()))
 }
 

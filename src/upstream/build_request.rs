@@ -193,5 +193,5 @@ fn render(rendered: Result<Option<Tree>, RenderError>) -> Result<Tree, Fault> {
 }
 
 fn internal(error: RenderError) -> Fault {
-    Fault::new(FaultKind::Internal, format!("the backend request could not be rendered: {error}"))
+    Fault::not_rendered("the backend request", error)
 }

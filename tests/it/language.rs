@@ -1,6 +1,10 @@
 //! What the mapping language can express: constructs (`a01` to `a20`), combinations of policies (`b01` to `b06`), and
 //! mistakes that must not come back (`c01` to `c24`). Each has tests with its number in their names.
 
+mod answers;
+mod combinations;
+mod index_law;
+
 use crate::tidy::rust_files;
 use std::collections::BTreeSet;
 use std::path::Path;

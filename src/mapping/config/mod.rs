@@ -7,6 +7,8 @@ pub mod backend_request;
 pub mod capabilities;
 pub mod dialect;
 pub mod dialect_capture;
+pub mod dialect_head;
+pub mod dialect_index;
 pub mod dialect_order;
 pub mod dialect_request;
 pub mod dialect_stream;

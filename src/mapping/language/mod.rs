@@ -8,6 +8,7 @@ pub mod expression_check;
 pub mod expression_tokens;
 pub mod field;
 pub mod field_schema;
+pub mod items_sent;
 pub mod rule;
 pub mod rule_index;
 pub mod rule_schema;
