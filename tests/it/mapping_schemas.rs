@@ -66,6 +66,7 @@ const COVERAGE: &[(Code, Coverage)] = &[
     (Code::InlineSecret, Coverage::Full),
     (Code::TooManyVariants, Coverage::Nothing),
     (Code::TooMuchWork, Coverage::Nothing),
+    (Code::IndexLawBroken, Coverage::Nothing),
     (Code::FailedTest, Coverage::Nothing),
     (Code::UnsatisfiableFrame, Coverage::Nothing),
     (Code::TranscriptFailed, Coverage::Nothing),

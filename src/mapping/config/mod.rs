@@ -9,6 +9,8 @@ pub mod capability_maps;
 pub mod derived_backend;
 pub mod dialect;
 pub mod dialect_capture;
+pub mod dialect_head;
+pub mod dialect_index;
 pub mod dialect_order;
 pub mod dialect_request;
 pub mod dialect_stream;
