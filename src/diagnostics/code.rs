@@ -64,7 +64,8 @@ codes! {
     UnknownFilter = "RF105", Error, Compile, "a filter, test or function that does not exist";
     UnknownTable = "RF106", Error, Compile, "a table that does not exist";
     UnknownFragment = "RF107", Error, Compile, "a fragment that does not exist";
-    FragmentCycle = "RF108", Error, Compile, "fragments that use each other in a cycle";
+    FragmentCycle = "RF108", Error, Compile,
+        "fragments that use each other, or backends that extend each other, in a cycle";
     BadDirective = "RF109", Error, Compile, "a directive that does not exist or is incomplete";
     PartialTable = "RF110", Error, Compile, "a table that does not cover all values of a closed list";
     PartialSwitch = "RF111", Error, Compile, "a `$switch` that does not cover all values of a closed list";

@@ -1,5 +1,6 @@
 //! Plan + raw events → frames. Run time only; pure: no IO, no clock, no randomness.
 
+pub mod backend_request;
 mod body;
 pub mod decode;
 pub mod emission_budget;
@@ -20,5 +21,6 @@ pub mod script_step;
 pub mod selector;
 pub mod sse;
 pub mod sse_parser;
+pub mod static_route;
 mod unknown_values;
 pub mod variant;

@@ -13,6 +13,7 @@ use crate::mapping::language::rule::{Emit, Rule, RuleAction, RuleGroup, RuleSet}
 use crate::mapping::language::rule_index::{Candidates, MemberTree};
 use crate::mapping::language::selector::Selector;
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 /// An event or request item that a rule emitted, with its fields; absent fields are left out.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,6 +50,8 @@ pub struct RuleOutput {
     /// The reason, and the rule.
     pub dropped: Option<(String, Span)>,
     pub failed: Option<(String, Span)>,
+    /// The path of the element that the rule failed for; empty for the whole document.
+    pub failed_at: String,
     /// Fields with a value that does not fit.
     pub mismatches: Vec<Mismatch>,
     /// The same, by emission.
@@ -76,7 +79,8 @@ impl RuleSet {
 
     pub fn run(&self, cursor: &mut Cursor, output: &mut RuleOutput) {
         let key = self.event_name.as_ref().map(|k| k.one(cursor).and_then(scalar_text).unwrap_or_default());
-        for group in &self.groups {
+        let mut unknown: Vec<(usize, &Tree, String)> = Vec::new();
+        for (at, group) in self.groups.iter().enumerate() {
             match &group.each {
                 None => {
                     group.run(self.grammar, key.as_deref(), cursor, output);
@@ -88,15 +92,41 @@ impl RuleSet {
                         }
                         cursor.enter(node, path.clone());
                         if !group.run(self.grammar, key.as_deref(), cursor, output) {
-                            output.unknown.push(path);
+                            unknown.push((at, node, path));
                         }
                         cursor.leave();
                     }
                 }
             }
         }
+        if !unknown.is_empty() {
+            self.remove_known(&mut unknown, key.as_deref(), cursor);
+            output.unknown.extend(unknown.into_iter().map(|(_, _, path)| path));
+        }
         if !output.matched {
             self.run_fallback_rules(key.as_deref(), cursor, output);
+        }
+    }
+
+    /// Removes the elements that another group knows: several groups may go over one list, and each may know other
+    /// elements of it.
+    fn remove_known<'t>(
+        &self,
+        unknown: &mut Vec<(usize, &'t Tree, String)>,
+        key: Option<&str>,
+        cursor: &mut Cursor<'t>,
+    ) {
+        for (at, group) in self.groups.iter().enumerate() {
+            let Some(each) = group.each.as_ref().filter(|_| unknown.iter().any(|(of, ..)| *of != at)) else { continue };
+            let mut known: HashSet<*const Tree> = HashSet::new();
+            for (node, path) in each.many(cursor) {
+                cursor.enter(node, path);
+                if group.knows(key, cursor) {
+                    known.insert(std::ptr::from_ref(node));
+                }
+                cursor.leave();
+            }
+            unknown.retain(|(of, node, _)| *of == at || !known.contains(&std::ptr::from_ref(*node)));
         }
     }
 
@@ -106,29 +136,31 @@ impl RuleSet {
         groups.any(|group| {
             let candidates = group.index.of_event(key).of_node(cursor);
             let mut rules = candidates.iter().map(|position| &group.rules[*position]);
-            rules.any(|rule| rule.matches(cursor) && rule.fall_back(output))
+            rules.any(|rule| rule.matches(cursor) && rule.fall_back(cursor, output))
         });
     }
 
-    /// The content parts of the selected node; `None` if it is absent.
+    /// The content parts of the selected node; `None` if it is absent, or a list of nothing but elements that are
+    /// ignored: a user's message with nothing but results of tools is no message.
     fn parts(
         &self,
         from: &Selector,
         cursor: &mut Cursor,
-        budget: &mut EmissionBudget,
+        whole: &mut RuleOutput,
     ) -> Result<Option<Vec<ContentPart>>, Mismatch> {
         let Some(node) = from.one(cursor).filter(|n| !n.is_null()) else { return Ok(None) };
         let path = from.param(cursor);
-        let mut output = RuleOutput { budget: std::mem::take(budget), ..RuleOutput::default() };
+        let mut output = RuleOutput { budget: std::mem::take(&mut whole.budget), ..RuleOutput::default() };
         cursor.enter(node, path.clone());
         self.run(cursor, &mut output);
         cursor.leave();
-        *budget = output.budget;
+        whole.budget = output.budget;
         if let Some(mismatch) = output.mismatches.into_iter().next() {
             return Err(mismatch);
         }
-        if let Some((message, _)) = output.failed {
-            return Err(Mismatch { param: path, message });
+        if output.failed.is_some() {
+            (whole.failed, whole.failed_at) = (output.failed, output.failed_at);
+            return Ok(None);
         }
         if let Some(unknown) = output.unknown.into_iter().next() {
             return Err(Mismatch { param: unknown, message: UNMATCHED_ELEMENT.into() });
@@ -138,11 +170,18 @@ impl RuleSet {
             return Err(Mismatch { param: path, message: format!("is not supported: no rule matches this {found}") });
         }
         let parts = output.emissions.into_iter();
-        Ok(Some(parts.filter_map(|part| ContentPart::from_emission(part.name, part.fields)).collect()))
+        let parts: Vec<_> = parts.filter_map(|part| ContentPart::from_emission(part.name, part.fields)).collect();
+        let is_ignored = parts.is_empty() && node.as_list().is_some_and(|elements| !elements.is_empty());
+        Ok((!is_ignored).then_some(parts))
     }
 }
 
 impl RuleGroup {
+    /// Whether a rule for events of this name matches the current node.
+    fn knows(&self, key: Option<&str>, cursor: &Cursor) -> bool {
+        self.index.of_event(key).of_node(cursor).iter().any(|position| self.rules[*position].matches(cursor))
+    }
+
     /// True if a rule matched the current node.
     fn run(&self, grammar: &EmitGrammar, key: Option<&str>, cursor: &mut Cursor, output: &mut RuleOutput) -> bool {
         let candidates = self.index.of_event(key);
@@ -163,7 +202,7 @@ impl RuleGroup {
                 }
                 // For a single event these are the fallback of the whole set; inside a list, of the element.
                 RuleAction::Drop(_) | RuleAction::Fail(_) => {
-                    matched = matched || (self.each.is_some() && rule.fall_back(output));
+                    matched = matched || (self.each.is_some() && rule.fall_back(cursor, output));
                 }
             }
         }
@@ -212,11 +251,14 @@ impl Rule {
     }
 
     /// `drop:` or `fail:`; false if the rule emits.
-    fn fall_back(&self, output: &mut RuleOutput) -> bool {
+    fn fall_back(&self, cursor: &Cursor, output: &mut RuleOutput) -> bool {
         match &self.action {
             RuleAction::Emit(_) => return false,
             RuleAction::Drop(why) => output.dropped = Some((why.clone(), self.span)),
-            RuleAction::Fail(why) => output.failed = Some((why.clone(), self.span)),
+            RuleAction::Fail(why) => {
+                output.failed = Some((why.clone(), self.span));
+                output.failed_at = cursor.path();
+            }
         }
         output.matched = true;
         true
@@ -249,7 +291,7 @@ impl Emit {
         let mut parts = None;
         for read in &self.fields {
             if let FieldSource::ContentParts { from, rules } = &read.source {
-                match rules.parts(from, cursor, &mut output.budget) {
+                match rules.parts(from, cursor, output) {
                     Ok(found) => parts = found,
                     Err(mismatch) => output.mismatches.push(mismatch),
                 }

@@ -123,6 +123,7 @@ pub fn load_within(
             parsed.add(file, id, cx);
         }
     }
+    parsed.resolve_derived_backends(cx);
     parsed.suppress_consequences(cx);
     let plan = compile(parsed, &sources, previous.map(|p| &p.schemas), overrides, cx);
     if let Some(diagnostic) = exhausted::diagnostic(budget, &sources) {
@@ -217,6 +218,7 @@ fn compile(
         profiles: &files.names(SetFile::Profile),
         tables: &shared_tables,
         fragments: shared_fragments,
+        schemas: &cache,
     };
     begin(gateway);
     let mut gateway = gateway::parse(gateway, &known, cx)?;

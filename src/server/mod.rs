@@ -13,6 +13,7 @@ mod limits;
 pub mod listener;
 mod models;
 mod origin;
+mod report_once;
 mod response;
 mod router;
 mod start_turn;

@@ -5,6 +5,7 @@ use super::body::RequestBody;
 use super::keepalive::keepalive_interval;
 use super::limits::{ClientId, ConcurrencySlot, TurnSlots};
 use super::models::ModelCache;
+use super::report_once::ReportOnce;
 use super::write_stall::{ResponseWatch, WriteTimeout};
 use super::{auth, origin, response, static_routes, status, turn_response};
 use crate::domain::{Fault, FaultKind};
@@ -36,6 +37,7 @@ pub struct AppState {
     pub client_pool: ClientPool,
     pub metrics: Arc<Metrics>,
     pub write_timeout: Arc<WriteTimeout>,
+    pub reports: Arc<ReportOnce>,
     models: ModelCache,
     /// How many large requests may be read at the same time.
     pub large_requests: Arc<Semaphore>,
@@ -50,6 +52,7 @@ impl Default for AppState {
             client_pool: ClientPool::default(),
             metrics,
             write_timeout,
+            reports: Arc::default(),
             models: ModelCache::default(),
             large_requests: Arc::new(Semaphore::new(processors)),
         }
@@ -165,8 +168,8 @@ impl Gateway {
                 };
                 static_routes::render(static_route, gateway, &models, path, self.started_at)
             }
-            Some(Target::Metrics) => Ok(status::metrics(&self.reloader, &self.app_state)),
-            Some(Target::Status) => Ok(status::status(&self.reloader)),
+            Some(Target::Metrics) => status::metrics(&self.reloader, &self.app_state, header(&request, "accept")),
+            Some(Target::Status) => status::status(&self.reloader),
             Some(Target::ApiDocs) => self.api_docs.respond(generation, &request).ok_or_else(unknown_path),
         }
     }

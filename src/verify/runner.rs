@@ -6,6 +6,7 @@ use super::trace::{RawEvent, TraceDetail, TraceEntry, TraceRecorder, describe_ra
 use crate::diagnostics::Span;
 use crate::domain::variables::{Record, Value};
 use crate::domain::{Event, Fault, ToolAliases, Tree, TurnRequest};
+use crate::engine::backend_request::{self, BackendRequest};
 use crate::engine::decode;
 use crate::engine::inline::InlineStage;
 use crate::engine::pipeline::{Pipeline, ResponseMode, TurnSpec, Violation, lock};
@@ -13,7 +14,7 @@ use crate::engine::request;
 use crate::engine::script_step;
 use crate::mapping::config::backend::BackendPlan;
 use crate::mapping::config::dialect::DialectPlan;
-use crate::mapping::config::gateway::Validation;
+use crate::mapping::config::gateway::{GatewayPlan, Validation};
 use crate::mapping::config::transcript::RecordedEvent;
 use crate::turn::Ids;
 use crate::turn::inline::CallableTools;
@@ -27,6 +28,8 @@ pub struct TestOutcome {
     pub trace: Vec<TraceEntry>,
     pub body: Option<BodyOutcome>,
     pub request: Option<Tree>,
+    /// The request that the backend would get.
+    pub sent: Option<SentRequest>,
     /// The transcript that the script selects.
     pub plays: Option<String>,
     pub fault: Option<Fault>,
@@ -47,6 +50,12 @@ impl EmittedEvent {
     }
 }
 
+/// The request to the backend as JSON, and the span of its body in the mapping.
+pub struct SentRequest {
+    pub request: Tree,
+    pub span: Span,
+}
+
 /// The JSON body, its span in the mapping, and the trace of its turn.
 pub struct BodyOutcome {
     pub result: Result<Tree, Fault>,
@@ -62,7 +71,7 @@ pub struct TestTurn {
     pub given: Vec<RecordedEvent>,
 }
 
-pub fn run(case: &TestCase) -> TestOutcome {
+pub fn run(case: &TestCase, gateway: &GatewayPlan) -> TestOutcome {
     let mut outcome = TestOutcome::default();
     let raws = case.given.iter().filter_map(|arrival| match arrival {
         RecordedEvent::Raw(raw) => Some(raw),
@@ -81,6 +90,15 @@ pub fn run(case: &TestCase) -> TestOutcome {
     if let Some(script) = &case.script {
         match script_step::select_transcript(script, &test_turn.request) {
             Ok((transcript, _)) => outcome.plays = Some(transcript.name.clone()),
+            Err(fault) => outcome.fault = Some(fault),
+        }
+    }
+    if case.sends {
+        match case.preview(&test_turn, gateway) {
+            Ok(sent) => {
+                let span = case.backend.request_template.as_ref().map_or(Span::NOWHERE, |template| template.body_span);
+                outcome.sent = Some(SentRequest { request: sent.to_tree(), span });
+            }
             Err(fault) => outcome.fault = Some(fault),
         }
     }
@@ -123,6 +141,15 @@ impl TestCase {
     /// The turn to run, or the fault that rejects the request; `None` if the test has no dialect.
     pub fn test_turn(&self) -> Result<Option<TestTurn>, Fault> {
         self.dialect.as_ref().map(|dialect| self.test_turn_to(dialect)).transpose()
+    }
+
+    /// The request that the backend would get for this turn.
+    fn preview(&self, turn: &TestTurn, gateway: &GatewayPlan) -> Result<BackendRequest, Fault> {
+        let mut request = TurnRequest::clone(&turn.request);
+        if self.settings.is_some() {
+            gateway.resolve_model(&mut request);
+        }
+        backend_request::preview(&self.backend, self.settings.as_ref(), &request, &turn.dialect.request)
     }
 
     /// The same turn, to a client of this dialect.

@@ -3,13 +3,15 @@
 
 use super::unknown_values;
 use crate::domain::request_item::{
-    ChoiceMode, Content, ContentPart, ContentPartType, Derived, FormatKind, RequestItem, Tool, ToolChoice, ToolKind,
-    WRAPPED_INPUT,
+    ChoiceMode, Content, ContentPart, ContentPartType, Derived, FormatKind, RequestItem, RequestReasoning, Tool,
+    ToolChoice, ToolKind, WRAPPED_INPUT,
 };
 use crate::domain::{CallKind, Fault, FaultKind, RequestContent, ToolAliases, Tree, TurnRequest};
 use crate::engine::selector::Cursor;
 use crate::mapping::config::backend_request::RequestTemplate;
-use crate::mapping::config::capabilities::{Capabilities, OPTIONAL_FIELDS, OnUnsupported, SystemMessages};
+use crate::mapping::config::capabilities::{
+    Capabilities, OPTIONAL_FIELDS, OnReasoning, OnUnsupported, SystemMessages, SystemParts,
+};
 use crate::mapping::config::dialect_request::RequestPlan;
 use crate::mapping::grammar::notation::NameOf;
 use crate::mapping::language::field::FieldMapping;
@@ -55,7 +57,8 @@ pub fn adapt(
     if capabilities.system_messages == Some(NameOf(SystemMessages::Merge)) {
         merge_system_messages(&mut items);
     }
-    let content = RequestContent::new(items, tools, tool_choice, format);
+    let mut content = RequestContent::new(items, tools, tool_choice, format);
+    content.scalars.extend(request.upstream_model.as_deref().map(|name| ("model", Tree::from(name))));
     adapter.scalars(&content)?;
     let forwarded = adapter.members()?;
     adapter.inner_members()?;
@@ -188,13 +191,18 @@ impl RequestAdapter<'_> {
         let wraps_calls = self.capabilities.on_tool(ToolKind::Custom, None) != OnUnsupported::Forward;
         let mut kept = Vec::with_capacity(content.items().len());
         for (at, item) in content.items().iter().enumerate() {
-            let extension = match &**item {
-                RequestItem::Reasoning { .. } => Some("reasoning"),
-                RequestItem::Other { kind, .. } => Some(kind.as_deref().unwrap_or("reasoning")),
+            let unsupported = match &**item {
+                RequestItem::Reasoning { reasoning } => {
+                    self.on_reasoning(reasoning).map(|action| ("reasoning", action))
+                }
+                RequestItem::Other { kind, .. } if !self.template.reads.items() => {
+                    Some((kind.as_deref().unwrap_or("reasoning"), OnUnsupported::Drop))
+                }
+                RequestItem::Other { .. } => None,
                 RequestItem::Message { .. } | RequestItem::Call { .. } | RequestItem::Result { .. } => None,
             };
-            if let Some(kind) = extension.filter(|_| !self.template.reads.items()) {
-                self.drop_or_reject(OnUnsupported::Drop, format!("items.{kind}"), "")?;
+            if let Some((kind, action)) = unsupported {
+                self.drop_or_reject(action, format!("items.{kind}"), "reasoning of earlier turns")?;
                 continue;
             }
             let mut item = item.clone();
@@ -214,9 +222,34 @@ impl RequestAdapter<'_> {
             {
                 *content = supported;
             }
+            if item.is_instruction() && item.content().is_some_and(|content| content.parts.len() > 1) {
+                self.join_system_parts(Arc::make_mut(&mut item));
+            }
             kept.push(item);
         }
         Ok(kept)
+    }
+
+    /// The text of a system message with several parts.
+    fn join_system_parts(&self, item: &mut RequestItem) {
+        let Some(content) = item.content_mut() else { return };
+        match self.capabilities.system_parts() {
+            SystemParts::Paragraphs => content.separate_paragraphs(),
+            SystemParts::Concat => content.merged_text = None,
+        }
+    }
+
+    /// `None` if the reasoning is sent.
+    fn on_reasoning(&self, reasoning: &RequestReasoning) -> Option<OnUnsupported> {
+        let is_signed = reasoning.signature.is_some() || reasoning.encrypted.is_some();
+        match self.capabilities.on_reasoning() {
+            OnReasoning::Reject => Some(OnUnsupported::Reject),
+            _ if !self.template.reads.reasoning() => Some(OnUnsupported::Drop),
+            OnReasoning::Drop => Some(OnUnsupported::Drop),
+            OnReasoning::Identified if reasoning.id.is_some() => None,
+            OnReasoning::Identified | OnReasoning::Signed => (!is_signed).then_some(OnUnsupported::Drop),
+            OnReasoning::Forward => None,
+        }
     }
 
     /// The content without the parts that the backend does not support; `None` if it supports all of them.
