@@ -14,7 +14,7 @@ use minijinja::{Error, ErrorKind};
 
 /// The filters and tests that an expression may use.
 const FILTERS: &[&str] =
-    &["default", "table", "prefix", "lower", "upper", "trim", "length", "json", "join", "first", "last"];
+    &["default", "table", "prefix", "lower", "upper", "trim", "length", "json", "parse_json", "join", "first", "last"];
 const TESTS: &[&str] = &["none", "startingwith", "endingwith"];
 
 /// Words and operators of an expression. The template engine parses nested operators recursively, so that a longer

@@ -116,7 +116,7 @@ impl RuleSet {
         named_rules: &NamedRules,
         cx: LoadContext,
     ) -> RuleSet {
-        let context = FieldContext { cx, tables, named_rules, lenient: grammar.skip_empty };
+        let context = FieldContext { cx, tables, named_rules, lenient: grammar.skip_empty, reads_head: false };
         let mut groups: Vec<RuleGroup> = Vec::new();
         for node in nodes {
             let Some((each, rule)) = Rule::parse(grammar, event_name.is_some(), node, &context) else { continue };
