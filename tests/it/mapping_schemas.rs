@@ -76,6 +76,8 @@ const COVERAGE: &[(Code, Coverage)] = &[
     (Code::TableWithoutDefault, Coverage::Nothing),
     (Code::IneffectivePolicy, Coverage::Nothing),
     (Code::Loss, Coverage::Nothing),
+    (Code::UnservedDialect, Coverage::Nothing),
+    (Code::UnvalidatedDialect, Coverage::Nothing),
 ];
 
 /// Cases with a detectable kind of mistake in a place where a schema cannot detect it, with the reason.
