@@ -252,7 +252,7 @@ fn codes_at(expected: &str, file: &str) -> Vec<String> {
     let mut codes = Vec::new();
     let mut code = "";
     for line in expected.lines() {
-        if let Some(rest) = line.strip_prefix("error[").or(line.strip_prefix("warning[")) {
+        if let Some(rest) = ["error[", "warning[", "note["].iter().find_map(|severity| line.strip_prefix(severity)) {
             code = rest.split(']').next().unwrap();
         }
         let at = line.trim_start().strip_prefix("--> ").map(|place| place.split(':').next().unwrap());

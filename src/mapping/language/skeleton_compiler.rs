@@ -178,7 +178,7 @@ impl SkeletonCompiler<'_, '_> {
         };
         let names: Vec<String> = others.iter().take(MAX_LISTED_KEYS).map(|e| format!("`{}`", e.key)).collect();
         let more = if others.len() > MAX_LISTED_KEYS { ", …" } else { "" };
-        let message = format!("`$use` stands alone, and not next to {}{more}", names.join(", "));
+        let message = format!("`$use` cannot have other keys next to it: {}{more}", names.join(", "));
         let help = "a fragment is not merged with other keys: add them to the fragment, or write `KEY: { $use: NAME }`";
         self.cx.add(Diagnostic::new(Code::UnknownKey, first.key_span, message).help(help));
         None

@@ -131,7 +131,7 @@ fn init_writes_a_set_that_is_the_embedded_one() {
         let own = written.iter().find(|(name, _)| *name == file.name).unwrap_or_else(|| panic!("no {}", file.name));
         let below_the_first_line = |text: &str| text.split_once('\n').unwrap().1.to_owned();
         assert_eq!(below_the_first_line(&own.1), below_the_first_line(&file.text), "{}", file.name);
-        // The schema that an editor reads is where the first line says.
+        // The schema that an editor reads is where the first line points.
         if let Some(path) = own.1.strip_prefix("# yaml-language-server: $schema=").and_then(|rest| rest.lines().next())
         {
             let folder = set.join(&file.name).parent().unwrap().to_owned();
