@@ -43,7 +43,8 @@ const FOREIGN_NAMES: &[(&str, &[&str])] = &[
     ("stream2json.on_empty", &["aggregate.on_empty"]),
     ("stream2json.on_partial", &["aggregate.on_partial"]),
     ("stream2json.on_malformed", &["aggregate.on_malformed"]),
-    ("stream2json.usage", &["aggregate.usage"]),
+    ("stream2json.usage", &["usage"]),
+    ("aggregate.usage", &["usage"]),
     // Earlier names of values.
     ("at_once", &["immediately"]),
     ("by_item", &["when_complete"]),

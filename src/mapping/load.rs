@@ -3,6 +3,7 @@
 use super::config::backend::BackendPlan;
 use super::config::dialect;
 use super::config::dialect::{DialectContext, DialectPlan};
+use super::config::dialect_index;
 use super::config::gateway;
 use super::config::gateway::GatewayPlan;
 use super::config::layers::Override;
@@ -244,6 +245,7 @@ fn compile(
         cx,
     }
     .compile_variants(&mut gateway);
+    gateway.collect_client_headers();
     let mut plan = Plan {
         gateway,
         backends,
@@ -257,6 +259,9 @@ fn compile(
         dialect_sources: DialectSources::default(),
         schemas: cache.into_compiled(schemas_hash),
     };
+    if cx.findings.errors() == 0 {
+        dialect_index::check_reachable(&plan, &patched_dialects, cx);
+    }
     if cx.findings.errors() == 0 {
         lint::run(&plan, &files, &profiles, &patched_dialects, cx);
     }

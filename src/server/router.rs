@@ -5,9 +5,12 @@ use super::body::RequestBody;
 use super::keepalive::keepalive_interval;
 use super::limits::{ClientId, ConcurrencySlot, TurnSlots};
 use super::models::ModelCache;
+use super::report_once::ReportOnce;
 use super::write_stall::{ResponseWatch, WriteTimeout};
-use super::{auth, origin, response, static_routes, status, turn_response};
+use super::{auth, origin, request_head, response, static_routes, status, turn_response};
 use crate::domain::{Fault, FaultKind};
+use crate::engine::request::RouteInput;
+use crate::engine::response_head::HeadContext;
 use crate::mapping::config::dialect::DialectPlan;
 use crate::mapping::config::gateway::{GatewayPlan, Validation};
 use crate::mapping::config::route::RoutePlan;
@@ -36,6 +39,7 @@ pub struct AppState {
     pub client_pool: ClientPool,
     pub metrics: Arc<Metrics>,
     pub write_timeout: Arc<WriteTimeout>,
+    pub reports: Arc<ReportOnce>,
     models: ModelCache,
     /// How many large requests may be read at the same time.
     pub large_requests: Arc<Semaphore>,
@@ -50,6 +54,7 @@ impl Default for AppState {
             client_pool: ClientPool::default(),
             metrics,
             write_timeout,
+            reports: Arc::default(),
             models: ModelCache::default(),
             large_requests: Arc::new(Semaphore::new(processors)),
         }
@@ -129,7 +134,7 @@ impl Gateway {
             // Errors of a path without a route have the format of the first route.
             let route = on_path.or(gateway.routes.first());
             let dialect = route.and_then(|route| route.variants.default_dialect());
-            let mut response = response::fault(dialect.map(|dialect| &**dialect), &fault);
+            let mut response = response::fault(dialect.map(|dialect| &**dialect), &fault, head(id));
             let allowed: Vec<&str> = targets.iter().flat_map(|target| target.methods(gateway)).collect();
             if let (FaultKind::WrongMethod, Ok(value)) = (fault.kind, allowed.join(", ").parse()) {
                 response.headers_mut().insert("allow", value);
@@ -163,7 +168,8 @@ impl Gateway {
                     None => self.app_state.models.all(gateway, &self.app_state.client_pool).await,
                     Some(_) => Vec::new(),
                 };
-                static_routes::render(static_route, gateway, &models, path, self.started_at)
+                let head = request_head::of_static_route(static_route, gateway, &request);
+                static_routes::render(static_route, gateway, &models, path, &head, self.started_at)
             }
             Some(Target::Metrics) => status::metrics(&self.reloader, &self.app_state, header(&request, "accept")),
             Some(Target::Status) => status::status(&self.reloader),
@@ -175,7 +181,7 @@ impl Gateway {
     fn check_access(&self, gateway: &GatewayPlan, targets: &[Target], request: &Request) -> Result<ClientId, Fault> {
         let keys = &self.app_state.client_pool.keys;
         let key = match targets.iter().any(|target| *target != Target::ApiDocs) {
-            true => auth::check(gateway, keys, request.headers())?,
+            true => auth::check(gateway, keys, request.headers(), request.uri().query())?,
             false => None,
         };
         if targets.iter().any(|target| matches!(target, Target::Metrics | Target::Status)) {
@@ -191,13 +197,14 @@ impl Gateway {
     }
 
     async fn route_turn(&self, generation: &Arc<Generation>, route: &RoutePlan, admitted: Admitted<'_>) -> Response {
+        let id = admitted.id;
         let response = match route.variants.select(|name| joined_header(&admitted.request, name)) {
             Some(Ok(variant)) => {
                 let turn = self.turn(generation, &variant.plan, route, admitted).await;
-                turn.unwrap_or_else(|fault| response::fault(Some(&variant.plan), &fault))
+                turn.unwrap_or_else(|fault| response::fault(Some(&variant.plan), &fault, head(id)))
             }
-            Some(Err(rejected)) => response::fault(Some(rejected.plan), &rejected.fault),
-            None => response::fault(None, &Fault::new(FaultKind::Internal, "the route has no dialect")),
+            Some(Err(rejected)) => response::fault(Some(rejected.plan), &rejected.fault, head(id)),
+            None => response::fault(None, &Fault::new(FaultKind::Internal, "the route has no dialect"), head(id)),
         };
         self.app_state.metrics.count_response(&route.path, response.status().as_u16());
         response
@@ -227,9 +234,15 @@ impl Gateway {
         })?;
         let (dialect, validation) = (dialect.clone(), route.validation);
         let response_watch = request.extensions().get::<ResponseWatch>().cloned();
+        let input = RouteInput { head: request_head::of_turn(route, gateway, &request), set: &route.set.0 };
         let context = TurnContext { generation, dialect, app_state, keepalive, validation, id, response_watch };
-        turn_response::respond(context, body, slot).await
+        turn_response::respond(context, body, input, slot).await
     }
+}
+
+/// What the headers of an error can read before the request was read.
+fn head(request_id: &str) -> HeadContext<'_> {
+    HeadContext { request_id, ..HeadContext::default() }
 }
 
 pub(super) fn header<'r>(request: &'r Request, name: &str) -> Option<&'r str> {
@@ -237,7 +250,7 @@ pub(super) fn header<'r>(request: &'r Request, name: &str) -> Option<&'r str> {
 }
 
 /// The value of a header. Repeated headers are joined, which never gives a valid policy value.
-fn joined_header(request: &Request, name: &str) -> Option<String> {
+pub(super) fn joined_header(request: &Request, name: &str) -> Option<String> {
     let mut values = request.headers().get_all(name).iter().map(|v| String::from_utf8_lossy(v.as_bytes()));
     let first = values.next()?.into_owned();
     Some(values.fold(first, |all, value| format!("{all}, {value}")))

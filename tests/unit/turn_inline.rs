@@ -54,7 +54,7 @@ fn text(delta: &str) -> Event {
     Event::Text { choice: 0, item: None, part: None, delta: Delta::Append(delta.to_owned()) }
 }
 
-const FINISH: Event = Event::Finish { choice: Some(0), reason: Finish::Stop };
+const FINISH: Event = Event::Finish { choice: Some(0), reason: Some(Finish::Stop), other: None };
 
 /// The output in one notation, adjacent deltas of the same kind joined.
 fn shown(events: Vec<InlineEvent>) -> Vec<String> {

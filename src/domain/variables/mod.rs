@@ -20,6 +20,8 @@ pub enum VariableType {
     Json,
     /// One of a closed set of names.
     Enum(&'static [&'static str]),
+    /// One of these names, or another one.
+    OpenEnum(&'static [&'static str]),
     Record(RecordType),
     List(RecordType),
     /// A list of scalars.
@@ -35,6 +37,8 @@ use VariableType as T;
 /// The variables of places other than frames, each with its type: the check and the renderer use the same name.
 pub const TURN: Variable = ("turn", T::Record(R::Turn));
 pub const REQUEST: Variable = ("request", T::Record(R::Request));
+/// The id of the request, as in the gateway's own header.
+pub const REQUEST_ID: Variable = ("request_id", T::Text);
 pub const FAULT: Variable = ("fault", T::Record(R::Fault));
 /// The name of the frame.
 pub const FRAME: Variable = ("frame", T::Text);
@@ -45,5 +49,9 @@ pub const MODEL_NAME: Variable = ("model", T::Text);
 pub const UPSTREAM: Variable = ("upstream", T::Record(R::Upstream));
 pub const SECRET: Variable = ("secret", T::Record(R::Secret));
 pub const BUILD: Variable = ("build", T::Record(R::Build));
+/// The parameters of the path and the query of a client's request, and its headers.
+pub const PATH: Variable = ("path", T::Json);
+pub const QUERY: Variable = ("query", T::Json);
+pub const HEADERS: Variable = ("headers", T::Json);
 pub const MODEL: Variable = ("model", T::Record(R::Model));
 pub const MODELS: Variable = ("models", T::List(R::Model));

@@ -12,6 +12,9 @@ use crate::domain::{
 use std::borrow::Cow;
 use std::sync::Arc;
 
+/// The roles that every backend should expect. A dialect may emit others.
+const ROLES: &[&str] = &["system", "developer", "user", "assistant", "tool"];
+
 /// Declares the records: each is read from a Rust type, with an expression for each field.
 macro_rules! records {
     ($(
@@ -106,6 +109,10 @@ records! {
         choices: T::List(R::Choice) => Value::list(turn.choices.iter().map(|choice| Record::Choice(turn, choice)));
         items: T::List(R::Item) => items_by_index(turn);
         usage: T::Record(R::Usage) => turn.usage.as_ref().map(Record::Usage);
+        // What is known at this moment; `usage` is null until the end.
+        usage_so_far: T::Record(R::Usage) => turn.usage_so_far.is_known().then_some(Record::Usage(&turn.usage_so_far));
+        // Vendor fields, by the names that the backend's rules emit.
+        extra: T::Json => turn.extra.as_ref();
         error: T::Record(R::Fault) => turn.error.as_ref().map(Record::Fault);
         truncated: T::Bool => turn.finish.is_some_and(Finish::is_truncated);
         // Seconds since 1970, once the turn has ended.
@@ -135,6 +142,7 @@ records! {
         };
         logprobs: T::List(R::Token) => tokens(parts(turn, choice));
         finish: T::Enum(Finish::NAMES) => choice.finish.map(Finish::name);
+        extra: T::Json => turn.choice_extra.get(&choice.index);
     }
     Item(item: Item) {
         id: T::Text => &item.id;
@@ -150,9 +158,15 @@ records! {
         call_id: T::Text => &item.call_id;
         name: T::Text => &item.name;
         arguments: T::Text => &item.arguments;
+        // The arguments as JSON, once the call is closed.
+        input: T::Json => item.input.as_ref();
+        // The number of its first block.
+        block: T::Int => item.block;
     }
     Part(part: Part) {
         index: T::Int => part.index;
+        // Its number among all parts and calls of the turn.
+        block: T::Int => part.block;
         kind: T::Enum(PartKind::NAMES) => part.kind.name();
         text: T::Text => &part.text;
         annotations: T::List(R::Annotation) => Value::list(part.annotations.iter().map(Record::Annotation));
@@ -228,7 +242,7 @@ records! {
     }
     RequestItem(roles: RoleNames, item: I) {
         type: T::Enum(RequestItemType::NAMES) => item.kind().name();
-        role: T::Text => field!(item, I::Message { role, .. } => role.as_ref().map(|role| roles.map(role)));
+        role: T::OpenEnum(ROLES) => field!(item, I::Message { role, .. } => role.as_ref().map(|role| roles.map(role)));
         text: T::Text => match item {
             I::Reasoning { reasoning } => reasoning.text.as_deref().map(Cow::Borrowed),
             _ => item.content().map(Content::text),
@@ -258,7 +272,7 @@ records! {
     }
     /// One or more items that are one message.
     RequestMessage(roles: RoleNames, items: [Arc<I>]) {
-        role: T::Text => items.iter().find_map(|item| item.message_role()).map(|role| roles.map(role));
+        role: T::OpenEnum(ROLES) => items.iter().find_map(|item| item.message_role()).map(|role| roles.map(role));
         text: T::Text => contents(items).map(Content::text).reduce(|text, more| text + more);
         parts: T::List(R::RequestPart) => request_parts(contents(items).flat_map(|content| &content.parts));
         calls: T::List(R::RequestCall) => {
@@ -289,7 +303,7 @@ records! {
     RequestCall(call: RequestCall) {
         id: T::Text => call.id.as_ref();
         name: T::Text => call.tool.name.as_ref();
-        kind: T::Text => call.tool.kind.map(CallKind::name);
+        kind: T::Enum(CallKind::NAMES) => call.tool.kind.map(CallKind::name);
         arguments: T::Text => call.arguments.as_ref();
         input: T::Json => call.input();
     }
@@ -307,7 +321,7 @@ records! {
         base64: T::Text => part.base64();
     }
     Tool(tool: Tool) {
-        kind: T::Text => tool.kind.map(ToolKind::name);
+        kind: T::Enum(ToolKind::NAMES) => tool.kind.map(ToolKind::name);
         // The client's type of the tool.
         type: T::Text => tool.client_type.as_ref();
         name: T::Text => tool.name.as_ref();
@@ -317,12 +331,12 @@ records! {
         raw: T::Json => tool.raw.as_ref();
     }
     ToolChoice(choice: ToolChoice) {
-        mode: T::Text => choice.mode.map(ChoiceMode::name);
+        mode: T::Enum(ChoiceMode::NAMES) => choice.mode.map(ChoiceMode::name);
         name: T::Text => choice.name.as_ref();
         unknown: T::Json => choice.unknown.0.as_ref();
     }
     Format(format: Format) {
-        kind: T::Text => format.kind.map(FormatKind::name);
+        kind: T::Enum(FormatKind::NAMES) => format.kind.map(FormatKind::name);
         name: T::Text => format.name.as_ref();
         schema: T::Json => format.schema.as_ref();
         strict: T::Bool => format.strict;

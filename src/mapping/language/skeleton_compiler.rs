@@ -1,8 +1,9 @@
 //! Compiles skeletons: checks placeholders and directives against the variables in scope, and inserts fragments.
 
-use super::directives::{DIRECTIVES, Each, If, SkeletonNode, Switch, Use};
+use super::directives::{DIRECTIVES, Each, If, Reject, SkeletonNode, Switch, Use};
 use super::expression::{Expression, ExpressionPoolBuilder};
 use super::scope::{FragmentUse, VariableScope};
+use super::selector::Selector;
 use super::skeleton::{Skeleton, TextSegment, fold_constants};
 use super::template::{Template, TemplateSegment};
 use crate::diagnostics::{Code, Diagnostic, Span, did_you_mean};
@@ -122,6 +123,15 @@ impl SkeletonCompiler<'_, '_> {
                             .label(label),
                     );
                 }
+                if is_selector(text) {
+                    let message =
+                        format!("`{text}` is a selector, which only rules can read; here it would be sent as text");
+                    let help = format!(
+                        "write a variable, such as \"{{{{ request.model }}}}\", or \"{{{{ '{text}' }}}}\" for the text"
+                    );
+                    self.cx.add(Diagnostic::new(Code::BadPlaceholder, span, message).help(help));
+                    return None;
+                }
                 Some(Skeleton::Constant(Tree::from(text)))
             }
             Template::Whole { placeholder, optional } => {
@@ -158,6 +168,7 @@ impl SkeletonCompiler<'_, '_> {
             "$each" => self.each(Each::from_node(node, at)?, scope, used),
             "$if" => self.choose(If::from_node(node, at)?, scope, used),
             "$switch" => self.switch(node, scope, used),
+            "$reject" => self.reject(Reject::from_node(node, at)?, span, scope, used),
             unknown => {
                 let message = format!("unknown directive `{unknown}`");
                 self.cx.unknown(Code::BadDirective, span, message, unknown, DIRECTIVES.iter().copied());
@@ -198,6 +209,27 @@ impl SkeletonCompiler<'_, '_> {
         }
         let body = self.fragment(&section.fragment, &inner, used)?;
         Some(bound.into_iter().fold(body, |body, (name, value)| Skeleton::With { name, value, body: Box::new(body) }))
+    }
+
+    fn reject(
+        &self,
+        section: Reject,
+        span: Span,
+        scope: &VariableScope,
+        used: &mut Vec<FragmentInUse>,
+    ) -> Option<Skeleton> {
+        // Elsewhere the backend has already responded.
+        if ["request", "upstream"].iter().any(|name| scope.resolve(name).is_err()) {
+            let message = "`$reject` is only possible in the body and the headers of a backend's request";
+            self.cx.error(Code::BadDirective, span, message);
+            return None;
+        }
+        let message = self.node(section.message.0, scope, used);
+        let param = match section.param {
+            Some(SkeletonNode(node)) => Some(Box::new(self.node(node, scope, used)?)),
+            None => None,
+        };
+        Some(Skeleton::Reject { message: Box::new(message?), param })
     }
 
     fn choose(&self, section: If, scope: &VariableScope, used: &mut Vec<FragmentInUse>) -> Option<Skeleton> {
@@ -264,6 +296,7 @@ impl SkeletonCompiler<'_, '_> {
             | VariableType::Number
             | VariableType::Bool
             | VariableType::Enum(_)
+            | VariableType::OpenEnum(_)
             | VariableType::Record(_) => {
                 self.cx.error(Code::BadDirective, list_node.span, format!("`{text}` is not a list"));
                 return None;
@@ -323,6 +356,16 @@ impl SkeletonCompiler<'_, '_> {
                 valid = false;
             }
         }
+        if let Some(words) = scope.known_values(text) {
+            let missing: Vec<&str> =
+                words.iter().copied().filter(|w| !cases.iter().any(|(name, _)| name == w)).collect();
+            if default.is_none() && !missing.is_empty() && valid {
+                let message = format!("this switch has no case for {}, which `{text}` can be", missing.join(", "));
+                let help = "add `$default:`: dialects may emit others too";
+                self.cx.add(Diagnostic::new(Code::PartialSwitch, on_node.span, message).help(help));
+                valid = false;
+            }
+        }
         if let Some(Tree::Str(word)) = self.pool.constant_value(&on).filter(|_| valid) {
             let case = cases.iter().position(|(name, _)| *name == word);
             return match (case, default) {
@@ -364,4 +407,11 @@ fn single_brace_placeholder(text: &str) -> Option<&str> {
     let inner = inner.strip_prefix('{').and_then(|i| i.strip_suffix('}')).map_or(inner, str::trim);
     let is_path = !inner.is_empty() && inner.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.');
     is_path.then_some(inner)
+}
+
+/// `$.model` or `@['a']`, but not `$.50`: a text that is hardly anything but a selector.
+fn is_selector(text: &str) -> bool {
+    let mut after = text.chars().skip(2);
+    let begins_name = |c: char| c.is_alphabetic() || matches!(c, '_' | '\'' | '"' | '*');
+    Selector::looks_like(text) && after.next().is_some_and(begins_name) && !text.contains(char::is_whitespace)
 }
