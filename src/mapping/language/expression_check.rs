@@ -22,7 +22,7 @@ pub const FILTERS: &[(&str, &str)] = &[
     ("trim", "the text without white space at its ends"),
     ("length", "the number of characters, elements or members"),
     ("json", "the value as JSON text"),
-    ("parse_json", "the value of a JSON text"),
+    ("parse_json", "the value of a JSON text; null if it is not JSON"),
     ("join", "`a | join(', ')`: the elements of a list as one text"),
     ("first", "the first element"),
     ("last", "the last element"),
