@@ -9,6 +9,7 @@ pub mod extras;
 pub mod fault;
 pub mod finish;
 pub mod frame;
+pub mod inline;
 pub mod logprobs;
 pub mod moment;
 pub mod policy;

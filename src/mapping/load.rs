@@ -218,6 +218,7 @@ fn compile(
         profiles: &files.names(SetFile::Profile),
         tables: &shared_tables,
         fragments: shared_fragments,
+        schemas: &cache,
     };
     begin(gateway);
     let mut gateway = gateway::parse(gateway, &known, cx)?;

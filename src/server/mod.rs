@@ -13,6 +13,7 @@ mod limits;
 pub mod listener;
 mod models;
 mod origin;
+mod report_once;
 mod request_head;
 mod response;
 mod router;

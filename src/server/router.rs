@@ -5,6 +5,7 @@ use super::body::RequestBody;
 use super::keepalive::keepalive_interval;
 use super::limits::{ClientId, ConcurrencySlot, TurnSlots};
 use super::models::ModelCache;
+use super::report_once::ReportOnce;
 use super::write_stall::{ResponseWatch, WriteTimeout};
 use super::{auth, origin, request_head, response, static_routes, status, turn_response};
 use crate::domain::{Fault, FaultKind};
@@ -37,6 +38,7 @@ pub struct AppState {
     pub client_pool: ClientPool,
     pub metrics: Arc<Metrics>,
     pub write_timeout: Arc<WriteTimeout>,
+    pub reports: Arc<ReportOnce>,
     models: ModelCache,
     /// How many large requests may be read at the same time.
     pub large_requests: Arc<Semaphore>,
@@ -51,6 +53,7 @@ impl Default for AppState {
             client_pool: ClientPool::default(),
             metrics,
             write_timeout,
+            reports: Arc::default(),
             models: ModelCache::default(),
             large_requests: Arc::new(Semaphore::new(processors)),
         }
@@ -167,8 +170,8 @@ impl Gateway {
                 let head = request_head::of_static_route(static_route, gateway, &request);
                 static_routes::render(static_route, gateway, &models, path, &head, self.started_at)
             }
-            Some(Target::Metrics) => Ok(status::metrics(&self.reloader, &self.app_state)),
-            Some(Target::Status) => Ok(status::status(&self.reloader)),
+            Some(Target::Metrics) => status::metrics(&self.reloader, &self.app_state, header(&request, "accept")),
+            Some(Target::Status) => status::status(&self.reloader),
             Some(Target::ApiDocs) => self.api_docs.respond(generation, &request).ok_or_else(unknown_path),
         }
     }

@@ -3,6 +3,7 @@
 
 use super::deadlines::{Deadlines, Expired, Progress};
 use super::limits::ConcurrencySlot;
+use super::report_once::ReportOnce;
 use super::response;
 use super::router::TurnContext;
 use super::start_turn::{self, StartedTurn, no_backend};
@@ -69,6 +70,7 @@ pub async fn respond(
         backend: backend.name.clone(),
         id: id.to_owned(),
         metrics: app_state.metrics.clone(),
+        reports: app_state.reports.clone(),
         generation: generation.clone(),
         response_watch,
         _slot: slot,
@@ -125,6 +127,7 @@ struct TurnStream {
     backend: String,
     id: String,
     metrics: Arc<Metrics>,
+    reports: Arc<ReportOnce>,
     /// Keeps the plan in memory until the turn is over.
     generation: Arc<Generation>,
     response_watch: Option<ResponseWatch>,
@@ -164,12 +167,14 @@ impl TurnStream {
         match event {
             UpstreamEvent::Raw(raw) => {
                 let output = self.pipeline.push(&raw, now_ms());
-                if let Some(what) = &output.not_understood {
+                if let Some(what) = &output.not_understood
+                    && self.reports.is_first(self.generation.number, &self.backend, what)
+                {
                     tracing::warn!(
                         id = self.id,
                         backend = self.backend,
                         detail = what,
-                        "upstream event matched no rule, or a field of it could not be read"
+                        "upstream event matched no rule, or a field of it could not be read; logged once"
                     );
                 }
                 for extra in &output.malformed_extras {

@@ -9,6 +9,7 @@ mod deltas;
 mod failure;
 mod finish;
 mod ids;
+pub mod inline;
 mod items;
 mod messages;
 mod reasoning;

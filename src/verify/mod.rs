@@ -6,6 +6,7 @@ mod difference_source;
 mod expectation;
 mod matcher;
 mod runner;
+mod static_routes;
 mod test_case;
 mod text_diff;
 mod trace;
@@ -49,6 +50,7 @@ fn run_phases(plan: &Plan, budget: &WorkBudget) -> Verification {
     let witnesses = witness::check_witnesses(plan, budget);
     let mut verification =
         Verification { found: witnesses.found, shapes: witnesses.shapes, tested: None, duplicates: 0, replayed: None };
+    verification.found.extend(static_routes::check_static_routes(plan));
     if !verification.found.is_empty() {
         return verification;
     }

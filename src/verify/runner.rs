@@ -5,9 +5,10 @@ use super::test_case::TestCase;
 use super::trace::{RawEvent, TraceDetail, TraceEntry, TraceRecorder, describe_raw};
 use crate::diagnostics::Span;
 use crate::domain::variables::{Record, Value};
-use crate::domain::{Fault, Tree, TurnRequest};
+use crate::domain::{Event, Fault, ToolAliases, Tree, TurnRequest};
 use crate::engine::backend_request::{self, BackendRequest};
 use crate::engine::decode;
+use crate::engine::inline::InlineStage;
 use crate::engine::pipeline::{Pipeline, ResponseMode, TurnSpec, Violation, lock};
 use crate::engine::request::{self, RouteInput};
 use crate::engine::script_step;
@@ -16,6 +17,7 @@ use crate::mapping::config::dialect::DialectPlan;
 use crate::mapping::config::gateway::{GatewayPlan, Validation};
 use crate::mapping::config::transcript::RecordedEvent;
 use crate::turn::Ids;
+use crate::turn::inline::CallableTools;
 use std::sync::{Arc, Mutex};
 
 /// The outputs of a test.
@@ -40,6 +42,12 @@ pub struct EmittedEvent {
     pub brief: String,
     pub rule: Span,
     pub raw: RawEvent,
+}
+
+impl EmittedEvent {
+    fn new(event: &Event, rule: Span, raw: &RawEvent) -> EmittedEvent {
+        EmittedEvent { brief: event.summary(), rule, raw: raw.clone() }
+    }
 }
 
 /// The request to the backend as JSON, and the span of its body in the mapping.
@@ -69,12 +77,7 @@ pub fn run(case: &TestCase, gateway: &GatewayPlan) -> TestOutcome {
         RecordedEvent::Raw(raw) => Some(raw),
         RecordedEvent::End | RecordedEvent::Disconnect(_) => None,
     });
-    for (at, raw) in raws.enumerate() {
-        for (event, rule) in decode::decode_event(&case.backend, raw).events {
-            let raw = RawEvent { number: at + 1, name: describe_raw(&case.backend, raw), data: None };
-            outcome.events.push(EmittedEvent { brief: event.summary(), rule, raw });
-        }
-    }
+    outcome.events = case.events(raws);
     let test_turn = match case.test_turn() {
         Ok(Some(test_turn)) => test_turn,
         Ok(None) => return outcome,
@@ -113,6 +116,28 @@ pub fn run(case: &TestCase, gateway: &GatewayPlan) -> TestOutcome {
 }
 
 impl TestCase {
+    /// What the rules emit, with the inline blocks of the backend. Without a request, every tool can be called.
+    fn events<'r>(&self, raws: impl Iterator<Item = &'r Tree>) -> Vec<EmittedEvent> {
+        let requested = self.request.as_ref().and_then(|_| self.test_turn().ok().flatten());
+        let tools = requested.map_or(CallableTools::Any, |t| CallableTools::of(&t.request, &ToolAliases::default()));
+        let mut inline = InlineStage::new(&self.backend, self.dialect.as_deref(), tools);
+        let mut emitted = Vec::new();
+        let mut last = RawEvent { number: 0, name: String::new(), data: None };
+        for (at, raw) in raws.enumerate() {
+            last = RawEvent { number: at + 1, name: describe_raw(&self.backend, raw), data: None };
+            for (event, rule) in decode::decode_event(&self.backend, raw).events {
+                let events = match &mut inline {
+                    Some(inline) => inline.push(event, rule),
+                    None => vec![(event, rule)],
+                };
+                emitted.extend(events.into_iter().map(|(event, rule)| EmittedEvent::new(&event, rule, &last)));
+            }
+        }
+        let held_back = inline.map_or_else(Vec::new, |mut inline| inline.flush(self.backend.span));
+        emitted.extend(held_back.into_iter().map(|(event, rule)| EmittedEvent::new(&event, rule, &last)));
+        emitted
+    }
+
     /// The turn to run, or the fault that rejects the request; `None` if the test has no dialect.
     pub fn test_turn(&self) -> Result<Option<TestTurn>, Fault> {
         self.dialect.as_ref().map(|dialect| self.test_turn_to(dialect)).transpose()

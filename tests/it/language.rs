@@ -1,13 +1,15 @@
 //! What the mapping language can express: constructs (`a01` to `a20`), combinations of policies (`b01` to `b06`), and
 //! mistakes that must not come back (`c01` to `c24`). Each has tests with its number in their names.
 
+mod contract;
+mod inline;
+mod layers;
 mod requests;
+mod turns;
 
 use crate::tidy::rust_files;
 use std::collections::BTreeSet;
 use std::path::Path;
-
-mod layers;
 
 /// Numbers that may have no test yet.
 const OPEN: &[&str] = &[

@@ -20,6 +20,8 @@ pub enum VariableType {
     Json,
     /// One of a closed set of names.
     Enum(&'static [&'static str]),
+    /// One of these names, or another one.
+    OpenEnum(&'static [&'static str]),
     Record(RecordType),
     List(RecordType),
     /// A list of scalars.

@@ -2,9 +2,10 @@
 
 use super::backend_request::{ModelListPlan, RequestSection, RequestTemplate};
 use super::derived_backend;
+use super::inline::{InlinePlan, InlineSection};
 use crate::diagnostics::Span;
 use crate::domain::emit::EVENTS;
-use crate::domain::named_enum;
+use crate::domain::{EventKind, named_enum};
 use crate::mapping::grammar::collections::{Elements, Entries, Map};
 use crate::mapping::grammar::notation::{AnyValue, NameOf, Spanned, closed, notation_schema, one_of};
 use crate::mapping::grammar::{At, FromNode, Quoted, Required, Section, section};
@@ -63,6 +64,8 @@ pub struct BackendPlan {
     pub request_template: Option<RequestTemplate>,
     pub unmatched: Unmatched,
     pub rules: RuleSet,
+    /// Blocks in its text.
+    pub inline: InlinePlan,
 }
 
 section! {
@@ -109,6 +112,8 @@ section! {
         unmatched: NameOf<Unmatched> = NameOf(Unmatched::Warn),
         /// Rules that emit events.
         rules: Required<Elements<'n, NamedRuleOf<EventRules>>>,
+        /// Blocks in the text of the model that are reasoning or tool calls, by name.
+        inline: Map<InlineSection> = Map::default(),
     }
 }
 
@@ -150,12 +155,15 @@ impl BackendPlan {
             RequestTemplate::new(request, &file.fragments, shared_fragments, file.models, &tables, cx)
         });
         let none = NamedRules::default();
-        let (Framings { framings, details }, unmatched, rules) = match file.events {
+        let (Framings { framings, details }, unmatched, rules, inline) = match file.events {
             Some(events) => {
                 let rules = RuleSet::parse(&EVENTS, events.event_name, &events.rules, &tables, &none, cx);
-                (events.framing.0, events.unmatched.0, rules)
+                (events.framing.0, events.unmatched.0, rules, InlinePlan::new(events.inline, cx))
             }
-            None => (Framings::default(), Unmatched::Warn, RuleSet::parse(&EVENTS, None, &[], &tables, &none, cx)),
+            None => {
+                let rules = RuleSet::parse(&EVENTS, None, &[], &tables, &none, cx);
+                (Framings::default(), Unmatched::Warn, rules, InlinePlan::default())
+            }
         };
         Some(BackendPlan {
             name: file.backend,
@@ -168,7 +176,14 @@ impl BackendPlan {
             request_template: template,
             unmatched,
             rules,
+            inline,
         })
+    }
+
+    /// Whether its rules emit snapshots of the text so far.
+    pub fn has_text_snapshots(&self) -> bool {
+        let is_text = |name| name == EventKind::Text.name();
+        self.rules.emits().any(|emit| is_text(emit.kind.name) && emit.fields.iter().any(|f| f.field.name == "whole"))
     }
 }
 

@@ -6,6 +6,7 @@ use super::backend_address::{BackendAddress, BackendEntry};
 use super::headers::HeaderNames;
 use super::models::{Model, ModelEntry, ModelMatch};
 use super::route::{RouteEntry, RoutePlan, UserAgentEntry, UserAgentRule};
+use super::schemas::SchemaCache;
 use super::script::ScriptPlan;
 use super::secret::SecretSource;
 use super::static_routes::{StaticRoute, StaticRouteEntry};
@@ -142,6 +143,7 @@ pub struct KnownNames<'k> {
     pub profiles: &'k [&'k str],
     pub tables: &'k Tables,
     pub fragments: &'k [Entry],
+    pub schemas: &'k SchemaCache<'k>,
 }
 
 section! {

@@ -14,6 +14,7 @@ pub mod dialect_request;
 pub mod dialect_stream;
 pub mod gateway;
 pub mod headers;
+pub mod inline;
 pub mod models;
 pub mod overrides;
 mod patch;

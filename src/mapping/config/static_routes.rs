@@ -1,10 +1,13 @@
 //! Static routes: responses that need no backend, such as the list of models.
 
+use super::dialect::NamedSchema;
 use super::gateway::KnownNames;
 use super::path_template::PathMatcher;
 use super::rename_fields::RenameFields;
 use super::route::Endpoint;
+use crate::diagnostics::Span;
 use crate::domain::variables;
+use crate::mapping::grammar::notation::Spanned;
 use crate::mapping::grammar::section;
 use crate::mapping::language::directives::SkeletonNode;
 use crate::mapping::language::expression::{ExpressionPool, ExpressionPoolBuilder};
@@ -23,6 +26,9 @@ section! {
         /// The response body. It sees `models`, `build.version` and, if the path ends in `{model}`, `model`; of the
         /// request `path`, `query` and `headers`, each by name.
         body: SkeletonNode<'n>,
+        /// The schema of the body: `models/list` is `schemas/models/list.json`. The body is validated like a frame, and
+        /// the OpenAPI document refers to the schema. Default: any body.
+        schema: Option<Spanned<String>>,
     }
 }
 
@@ -36,6 +42,9 @@ pub struct StaticRoute {
     pub path_matcher: Option<PathMatcher>,
     pub body: Skeleton,
     pub pool: ExpressionPool,
+    pub schema: Option<NamedSchema>,
+    /// Of the body.
+    pub span: Span,
 }
 
 impl StaticRoute {
@@ -56,7 +65,12 @@ impl StaticRoute {
         let one_model = path.ends_with("{model}").then_some(variables::MODEL);
         let scope = VariableScope::new("a static route", variables.chain(one_model));
         let body = compiler.compile(entry.body.0, &scope)?;
-        let path_matcher = PathMatcher::new(&path);
-        Some(StaticRoute { method, path, path_matcher, body, pool: pool.build()? })
+        let schema = entry.schema.as_ref().and_then(|name| {
+            let file = format!("{}.json", name.value);
+            let schema = known.schemas.get_for_output(&file, name.span, cx)?;
+            Some(NamedSchema { name: file, schema })
+        });
+        let (path_matcher, span) = (PathMatcher::new(&path), entry.body.0.span);
+        Some(StaticRoute { method, path, path_matcher, body, pool: pool.build()?, schema, span })
     }
 }

@@ -3,7 +3,7 @@
 use super::rule::{NamedRules, RuleSet};
 use super::selector::{FieldSelector, Selector};
 use super::table::{Table, Tables};
-use crate::diagnostics::{Code, Diagnostic, schema_message::one_of};
+use crate::diagnostics::{Code, Diagnostic, Span, schema_message::one_of};
 pub use crate::domain::emit::scalar_text;
 use crate::domain::emit::{FieldSpec, FieldType};
 use crate::domain::{Tree, named_enum};
@@ -57,6 +57,7 @@ pub struct FieldMapping {
     /// Accept numbers as text. Backends send ids and indices as numbers; for clients that is an error.
     pub(crate) lenient: bool,
     pub(crate) source: FieldSource,
+    pub(crate) span: Span,
 }
 
 #[derive(Clone, Debug)]
@@ -110,7 +111,7 @@ impl FieldMapping {
             YamlKind::Map(_) => Self::parse_map(field, node, context)?,
             _ => FieldSource::Constant(checked_constant(field, &constant(node), node, cx)?),
         };
-        Some(FieldMapping { field, lenient: context.lenient, source })
+        Some(FieldMapping { field, lenient: context.lenient, source, span: node.span })
     }
 
     fn parse_map(field: &'static FieldSpec, node: &Node, context: &FieldContext) -> Option<FieldSource> {
@@ -198,6 +199,14 @@ impl FieldMapping {
         match &self.source {
             FieldSource::Select { table, .. } => table.as_ref(),
             FieldSource::Constant(_) | FieldSource::ContentParts { .. } => None,
+        }
+    }
+
+    /// The selector, if its value is used as it is, and the place of the field.
+    pub fn unconverted(&self) -> Option<(&Selector, Span)> {
+        match &self.source {
+            FieldSource::Select { from, convert: None, table: None, .. } => Some((from.first()?, self.span)),
+            FieldSource::Select { .. } | FieldSource::Constant(_) | FieldSource::ContentParts { .. } => None,
         }
     }
 
@@ -290,6 +299,16 @@ fn is_plain_text(text: &str, node: &Node, cx: LoadContext) -> bool {
         cx.add(
             Diagnostic::new(Code::BadPlaceholder, span, "placeholders are not supported in rules")
                 .help("rules read values with selectors: `$.name`"),
+        );
+        return false;
+    }
+    let signs = text.len() - text.trim_start_matches(['$', '@', '^']).len();
+    if signs > 1 && text[signs..].starts_with(['.', '[']) {
+        let (message, last) = (format!("`{text}` is not a selector"), &text[signs - 1..]);
+        cx.add(
+            Diagnostic::new(Code::BadSelector, node.span, message)
+                .label(format!("did you mean `{last}`?"))
+                .help("a selector begins with one `$`, `@` or `^`; to use it as plain text, write `{ value: … }`"),
         );
         return false;
     }

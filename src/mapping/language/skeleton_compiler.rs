@@ -3,6 +3,7 @@
 use super::directives::{DIRECTIVES, Each, If, Reject, SkeletonNode, Switch, Use};
 use super::expression::{Expression, ExpressionPoolBuilder};
 use super::scope::{FragmentUse, VariableScope};
+use super::selector::Selector;
 use super::skeleton::{Skeleton, TextSegment, fold_constants};
 use super::template::{Template, TemplateSegment};
 use crate::diagnostics::{Code, Diagnostic, Span};
@@ -119,6 +120,15 @@ impl SkeletonCompiler<'_, '_> {
                         Diagnostic::new(Code::BadPlaceholder, span, "a placeholder has two braces on each side")
                             .label(label),
                     );
+                }
+                if is_selector(text) {
+                    let message =
+                        format!("`{text}` is a selector, which only rules can read; here it would be sent as text");
+                    let help = format!(
+                        "write a variable, such as \"{{{{ request.model }}}}\", or \"{{{{ '{text}' }}}}\" for the text"
+                    );
+                    self.cx.add(Diagnostic::new(Code::BadPlaceholder, span, message).help(help));
+                    return None;
                 }
                 Some(Skeleton::Constant(Tree::from(text)))
             }
@@ -266,6 +276,7 @@ impl SkeletonCompiler<'_, '_> {
             | VariableType::Number
             | VariableType::Bool
             | VariableType::Enum(_)
+            | VariableType::OpenEnum(_)
             | VariableType::Record(_) => {
                 self.cx.error(Code::BadDirective, list_node.span, format!("`{text}` is not a list"));
                 return None;
@@ -325,6 +336,16 @@ impl SkeletonCompiler<'_, '_> {
                 valid = false;
             }
         }
+        if let Some(words) = scope.known_values(text) {
+            let missing: Vec<&str> =
+                words.iter().copied().filter(|w| !cases.iter().any(|(name, _)| name == w)).collect();
+            if default.is_none() && !missing.is_empty() && valid {
+                let message = format!("this switch has no case for {}, which `{text}` can be", missing.join(", "));
+                let help = "add `$default:`: dialects may emit others too";
+                self.cx.add(Diagnostic::new(Code::PartialSwitch, on_node.span, message).help(help));
+                valid = false;
+            }
+        }
         if let Some(Tree::Str(word)) = self.pool.constant_value(&on).filter(|_| valid) {
             let case = cases.iter().position(|(name, _)| *name == word);
             return match (case, default) {
@@ -366,4 +387,11 @@ fn single_brace_placeholder(text: &str) -> Option<&str> {
     let inner = inner.strip_prefix('{').and_then(|i| i.strip_suffix('}')).map_or(inner, str::trim);
     let is_path = !inner.is_empty() && inner.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.');
     is_path.then_some(inner)
+}
+
+/// `$.model` or `@['a']`, but not `$.50`: a text that is hardly anything but a selector.
+fn is_selector(text: &str) -> bool {
+    let mut after = text.chars().skip(2);
+    let begins_name = |c: char| c.is_alphabetic() || matches!(c, '_' | '\'' | '"' | '*');
+    Selector::looks_like(text) && after.next().is_some_and(begins_name) && !text.contains(char::is_whitespace)
 }
