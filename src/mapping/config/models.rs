@@ -30,6 +30,9 @@ section! {
     }
 }
 
+/// Fields that decide how a request is served before its model is known.
+const NOT_IMPLIED: &[&str] = &["model", "stream", "n"];
+
 text_notation! {
     /// A prefix before `*`.
     ModelPattern(String), |text, node, at| {
@@ -114,6 +117,10 @@ impl Model {
             Some(name) => Some(UpstreamModel::new(name, &matches, cx)?),
             None => None,
         };
+        if let Some((field, _)) = entry.implied.0.iter().find(|(field, _)| NOT_IMPLIED.contains(field)) {
+            let message = format!("a model cannot imply `{field}`");
+            cx.add(Diagnostic::new(Code::UnknownValue, span, message).help("`set:` of a route can set it"));
+        }
         let name = entry.backend.as_str();
         let found = backends.iter().position(|b| b.name == name);
         // Without `backends:` the missing key is reported instead.
