@@ -9,6 +9,7 @@ pub mod extras;
 pub mod fault;
 pub mod finish;
 pub mod frame;
+pub mod index_law;
 pub mod inline;
 pub mod logprobs;
 pub mod moment;
@@ -21,11 +22,14 @@ pub mod usage;
 pub mod variables;
 pub mod work_budget;
 
-pub use event::{Annotation, AnnotationKind, CallKind, Delta, Event, EventKind, ReasoningKind, StreamEnd};
+pub use event::{
+    Annotation, AnnotationKind, CallIdentity, CallKind, Delta, Event, EventKind, ReasoningKind, StreamEnd,
+};
 pub use extras::{ExtraKind, MalformedExtra};
 pub use fault::{Fault, FaultKind, Redactor};
 pub use finish::Finish;
 pub use frame::{Frame, FrameBody, StreamFormat};
+pub use index_law::{IndexConflict, IndexLaw, SentItems};
 pub use logprobs::{Logprobs, TokenLogprob};
 pub use moment::{Moment, MomentKind, Scope};
 pub use policy::Policies;

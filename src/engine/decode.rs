@@ -1,6 +1,7 @@
 //! Raw event → Event, by the rules of a backend. No state.
 
 use crate::diagnostics::Span;
+use crate::domain::event::quote;
 use crate::domain::{Event, EventKind, ExtraKind, Fault, FaultKind, MalformedExtra, Tree};
 use crate::engine::rules::{Emission, RuleOutput};
 use crate::mapping::config::backend::{BackendPlan, Unmatched};
@@ -19,6 +20,13 @@ pub struct DecodedEvent {
 }
 
 impl DecodedEvent {
+    /// No rule knows the event. One that a rule drops is known.
+    pub fn is_unread(&self, backend: &BackendPlan) -> bool {
+        let is_unmatched = self.dropped.as_ref().is_some_and(|(_, by)| *by == backend.span);
+        let is_unknown = self.not_understood.is_some() || is_unmatched;
+        self.events.is_empty() && self.malformed_extras.is_empty() && is_unknown
+    }
+
     fn add_malformed(&mut self, extra: MalformedExtra) {
         if self.malformed_extras.iter().all(|known| known.kind != extra.kind) {
             self.malformed_extras.push(extra);
@@ -57,6 +65,9 @@ pub fn decode_event(backend: &BackendPlan, raw: &Tree) -> DecodedEvent {
     for emission in output.emissions {
         let Emission { name, fields, rule, .. } = emission;
         let Some(event) = Event::from_emission(name, fields) else { continue };
+        if let Event::Finish { reason: None, other: Some(word), .. } = &event {
+            decoded.not_understood = Some(format!("the finish reason {} is not known", quote(word)));
+        }
         let malformed = event.malformed_extra();
         // Log-probabilities are left out one by one, a citation as a whole.
         if malformed.is_none() || !matches!(event, Event::Annotation { .. }) {

@@ -27,7 +27,7 @@ pub fn render(
         Some(id) => Some(listed(id, gateway.model(id).ok_or_else(|| unknown_model(id))?.backend)),
         None => None,
     };
-    let body = static_route::body(route, &models, one, head)?;
+    let body = static_route::body(route, &models, one, &head.to_tree())?;
     if gateway.validation != Validation::Off
         && let Some(mismatch) = static_route::mismatch(route, &body)
     {

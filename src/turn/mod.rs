@@ -4,24 +4,29 @@
 //! Each moment is emitted with the state that the client must see at that point: when an item opens, it is still empty.
 
 mod budget;
+mod call_identity;
+mod call_input;
 mod choice_state;
 mod deltas;
+mod extra;
 mod failure;
 mod finish;
 mod ids;
 pub mod inline;
 mod items;
+mod legacy_call;
 mod messages;
 mod reasoning;
 mod tool_calls;
 mod usage;
+mod wrapped_input;
 
 pub use budget::Limits;
 pub use ids::Ids;
 
 use crate::domain::policy::{ChoiceFrames, IdsPolicy, StreamStart};
 use crate::domain::{
-    Choice, Event, Fault, FaultKind, Moment, MomentKind, PartKind, Policies, ToolAliases, TurnState, Usage,
+    Choice, Event, Fault, FaultKind, Moment, MomentKind, PartKind, Policies, SentItems, ToolAliases, TurnState, Usage,
 };
 use choice_state::{ChoiceState, PendingLogprobs};
 
@@ -46,6 +51,13 @@ pub struct Turn {
     tool_aliases: ToolAliases,
     /// Whether the client's dialect can represent tool calls.
     represents_calls: bool,
+    /// Whether the dialect reads the arguments of calls as JSON.
+    parse_inputs: bool,
+    /// The kinds of items that the dialect sends.
+    sent: SentItems,
+    sent_items: usize,
+    /// The number of blocks so far.
+    blocks: usize,
     /// The client gets one JSON body, so the outcome can still change its content.
     single_body: bool,
     /// The body is aggregated from a stream of the backend.
@@ -56,6 +68,8 @@ pub struct Turn {
     truncating: bool,
     ended: bool,
     late_events: u64,
+    /// A part of the response was not understood.
+    has_unread: bool,
     /// The memory that is kept, by [`Limits::bytes`].
     bytes: usize,
     limits: Limits,
@@ -76,6 +90,10 @@ impl Turn {
             keep_logprobs: true,
             tool_aliases: ToolAliases::default(),
             represents_calls: true,
+            parse_inputs: true,
+            sent: SentItems::ALL,
+            sent_items: 0,
+            blocks: 0,
             single_body: false,
             aggregated: false,
             headers_sent: false,
@@ -83,6 +101,7 @@ impl Turn {
             truncating: false,
             ended: false,
             late_events: 0,
+            has_unread: false,
             bytes: 0,
             limits: Limits::default(),
         }
@@ -103,6 +122,18 @@ impl Turn {
     /// Sets whether the client's dialect can represent tool calls.
     pub fn represents_calls(mut self, represents_calls: bool) -> Turn {
         self.represents_calls = represents_calls;
+        self
+    }
+
+    /// Sets whether the arguments of calls are also kept as JSON.
+    pub fn parse_inputs(mut self, parse: bool) -> Turn {
+        self.parse_inputs = parse;
+        self
+    }
+
+    /// Sets the kinds of items that the client's dialect sends: only these are counted.
+    pub fn sends(mut self, sent: SentItems) -> Turn {
+        self.sent = sent;
         self
     }
 
@@ -164,6 +195,11 @@ impl Turn {
         self.aggregated = self.single_body;
     }
 
+    /// Records that the rules did not understand a part of the response. A response of which nothing else is left fails.
+    pub fn mark_unread(&mut self) {
+        self.has_unread = true;
+    }
+
     /// Records that the response headers of a stream were sent. If the turn fails now, it is opened first.
     pub fn mark_headers_sent(&mut self) {
         self.headers_sent = true;
@@ -201,13 +237,24 @@ impl Turn {
             }
             Event::Annotation { choice, annotation, .. } => self.annotation(choice, annotation, on_moment),
             Event::Logprobs { choice, logprobs, .. } => self.logprobs(choice, logprobs, on_moment),
-            Event::Tool { choice, key, id, name, kind, delta } => {
-                self.tool(choice, tool_calls::CallIdent { key, id, name, kind }, delta, on_moment);
+            Event::Tool { choice, key, id, name, kind, by, legacy, delta } => {
+                let ident = tool_calls::CallIdent { key, id, name, kind };
+                match legacy {
+                    true => self.legacy_call(choice, ident, delta, on_moment),
+                    false => self.tool(choice, ident, by, delta, on_moment),
+                }
             }
             Event::Batch { choice, ids } => self.batch(choice, &ids, on_moment),
             Event::Close { choice, item, key } => self.close(choice, item.as_deref(), key.as_deref(), on_moment),
-            Event::Usage { usage, merge } => self.usage.merge(usage, merge),
-            Event::Finish { choice, reason } => self.finish(choice, reason, on_moment),
+            Event::Usage { usage, merge } => {
+                self.usage.merge(usage, merge);
+                self.state.usage_so_far = self.usage;
+            }
+            Event::Extra { choice, name, value } => self.extra(choice, &name, value, on_moment),
+            Event::Finish { choice, reason: Some(reason), .. } => self.finish(choice, reason, on_moment),
+            Event::Finish { choice, reason: None, other } => {
+                self.finish_unknown(choice, &other.unwrap_or_default(), on_moment);
+            }
             Event::Fault { fault, is_final } => {
                 if is_final {
                     self.fail(fault, on_moment);
@@ -229,7 +276,9 @@ impl Turn {
             | Event::Annotation { choice, .. }
             | Event::Logprobs { choice, .. } => *choice,
             Event::Tool { .. } | Event::Batch { .. } | Event::Close { .. } => return Some(event),
-            Event::Start { .. } | Event::Usage { .. } | Event::Finish { .. } => return Some(event),
+            Event::Start { .. } | Event::Usage { .. } | Event::Extra { .. } | Event::Finish { .. } => {
+                return Some(event);
+            }
             Event::Fault { .. } | Event::End => return Some(event),
         };
         if !self.must_wait_for_call(choice, on_moment) {

@@ -15,7 +15,8 @@ pub fn check_static_routes(plan: &Plan) -> Vec<Diagnostic> {
     let model = ListedModel { id: "witness", backend: "backend", created: &1_767_225_600 };
     routes
         .filter_map(|route| {
-            let rendered = body(route, &[model, model], route.prefix().map(|_| model), &witness_head(route)).ok()?;
+            let rendered =
+                body(route, &[model, model], route.prefix().map(|_| model), &witness_head(route).to_tree()).ok()?;
             let mut mismatch = mismatch(route, &rendered)?;
             mismatch.data = Some(rendered);
             let message = format!("{} never satisfies its schema: {}", mismatch.what, mismatch.reason());

@@ -30,6 +30,7 @@ const CASES: &[(&str, &str, &str, &[&str])] = &[
     ("stream_start", "chat", "openai-chat/b064-error-first", &["first_event", "immediately"]),
     ("ids", "responses", "openai-responses/matrix-text-then-call", &["own", "backend"]),
     ("malformed_extras", "chat", "openai-chat/malformed-extras", &["drop", "fail"]),
+    ("unknown_finish", "chat", "openai-chat/unknown-finish", &["stop", "fail"]),
     ("finish_without_calls", "chat", "openai-chat/finish-without-calls", &["stop", "fail"]),
     ("aggregate.on_empty", "responses", "openai-chat/empty", &["error", "completed", "failed"]),
     ("aggregate.on_partial", "responses", "openai-chat/a20-truncated", &["failed", "incomplete", "error"]),
@@ -48,8 +49,9 @@ const CASES: &[(&str, &str, &str, &[&str])] = &[
     ("reasoning_form", "responses", "openai-responses/matrix-raw-thoughts", &["events", "summary_events"]),
 ];
 
-/// Policies that need a clock or a socket are tested in tests/it/aggregation.rs and tests/slow/disconnects.rs.
-const TESTED_ELSEWHERE: &[&str] = &["on_idle", "aggregate.on_malformed", "aggregate.usage"];
+/// Policies that need a clock or a socket are tested in tests/it/aggregation.rs and tests/slow/disconnects.rs, and one
+/// that no shipped dialect needs in tests/it/language/answers.rs.
+const TESTED_ELSEWHERE: &[&str] = &["on_idle", "aggregate.on_malformed", "invalid_arguments"];
 
 /// The embedded set with a profile for every value of every policy: `tried-ROW-VALUE`.
 fn set() -> &'static LoadedSet {

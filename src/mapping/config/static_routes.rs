@@ -70,7 +70,7 @@ impl StaticRoute {
             let schema = known.schemas.get_for_output(&file, name.span, cx)?;
             Some(NamedSchema { name: file, schema })
         });
-        let (path_matcher, span) = (PathMatcher::new(&path), entry.body.0.span);
-        Some(StaticRoute { method, path, path_matcher, body, pool: pool.build()?, schema, span })
+        let path_matcher = PathMatcher::new(&path);
+        Some(StaticRoute { method, path, path_matcher, body, pool: pool.build()?, schema, span: entry.body.0.span })
     }
 }
