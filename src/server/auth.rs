@@ -66,7 +66,7 @@ fn presented<'r>(key: &ClientKey, headers: &'r HeaderMap, query: Option<&'r str>
     let pairs = query.into_iter().flat_map(|query| form_urlencoded::parse(query.as_bytes()));
     let in_query = pairs.filter(|(name, _)| key.query.as_deref() == Some(&**name));
     let in_query = in_query.map(|(_, value)| Cow::Owned(value.into_owned().into_bytes()));
-    tokens.chain(in_query).filter(|token| !token.is_empty()).collect()
+    tokens.chain(in_query).collect()
 }
 
 /// The token after `Bearer`, which is not case-sensitive.
