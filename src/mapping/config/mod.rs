@@ -17,6 +17,7 @@ pub mod dialect_stream;
 pub mod gateway;
 pub mod headers;
 pub mod inline;
+pub mod layers;
 pub mod models;
 pub mod overrides;
 mod patch;
