@@ -64,7 +64,10 @@ pub fn decode_event(backend: &BackendPlan, raw: &Tree) -> DecodedEvent {
     decoded.read_unread(&output);
     for emission in output.emissions {
         let Emission { name, fields, rule, .. } = emission;
-        let Some(event) = Event::from_emission(name, fields) else { continue };
+        let Some(mut event) = Event::from_emission(name, fields) else { continue };
+        if let Event::Tool { by, .. } = &mut event {
+            by.0 = backend.calls_by;
+        }
         if let Event::Finish { reason: None, other: Some(word), .. } = &event {
             decoded.not_understood = Some(format!("the finish reason {} is not known", quote(word)));
         }

@@ -5,7 +5,7 @@ use super::derived_backend;
 use super::inline::{InlinePlan, InlineSection};
 use crate::diagnostics::Span;
 use crate::domain::emit::EVENTS;
-use crate::domain::{EventKind, named_enum};
+use crate::domain::{CallIdentity, EventKind, named_enum};
 use crate::mapping::grammar::collections::{Elements, Entries, Map};
 use crate::mapping::grammar::notation::{AnyValue, NameOf, Spanned, closed, notation_schema, one_of};
 use crate::mapping::grammar::{At, FromNode, Quoted, Required, Section, section};
@@ -64,6 +64,7 @@ pub struct BackendPlan {
     pub request_template: Option<RequestTemplate>,
     pub unmatched: Unmatched,
     pub rules: RuleSet,
+    pub calls_by: CallIdentity,
     /// Blocks in its text.
     pub inline: InlinePlan,
 }
@@ -112,6 +113,8 @@ section! {
         unmatched: NameOf<Unmatched> = NameOf(Unmatched::Warn),
         /// Rules that emit events.
         rules: Required<Elements<'n, NamedRuleOf<EventRules>>>,
+        /// What identifies a tool call. `key` is for backends that send another id with every delta.
+        calls_by: NameOf<CallIdentity> = NameOf(CallIdentity::Id),
         /// Blocks in the text of the model that are reasoning or tool calls, by name.
         inline: Map<InlineSection> = Map::default(),
     }
@@ -155,6 +158,7 @@ impl BackendPlan {
             RequestTemplate::new(request, &file.fragments, shared_fragments, file.models, &tables, cx)
         });
         let none = NamedRules::default();
+        let calls_by = file.events.as_ref().map_or(CallIdentity::default(), |events| events.calls_by.0);
         let (Framings { framings, details }, unmatched, rules, inline) = match file.events {
             Some(events) => {
                 let rules = RuleSet::parse(&EVENTS, events.event_name, &events.rules, &tables, &none, cx);
@@ -176,6 +180,7 @@ impl BackendPlan {
             request_template: template,
             unmatched,
             rules,
+            calls_by,
             inline,
         })
     }
