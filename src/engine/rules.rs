@@ -3,6 +3,7 @@
 use super::emission_budget::EmissionBudget;
 use super::fields::Mismatch;
 use super::selector::Cursor;
+use super::unread::{ReadKind, ReadRecord};
 use crate::diagnostics::Span;
 use crate::domain::Tree;
 use crate::domain::emit::{EmitGrammar, EmittedFields};
@@ -24,6 +25,8 @@ pub struct Emission {
     pub parts: Option<Vec<ContentPart>>,
     /// The rule that emitted it.
     pub rule: Span,
+    /// The node that it was read from, if reads are recorded.
+    pub path: Option<String>,
 }
 
 /// Fields of an emission that could not be read.
@@ -66,12 +69,17 @@ impl RuleSet {
     }
 
     pub fn apply(&self, raw: &Tree) -> RuleOutput {
-        self.apply_within(raw, EmissionBudget::default())
+        let mut output = RuleOutput::default();
+        self.run(&mut Cursor::new(raw), &mut output);
+        output
     }
 
-    pub fn apply_within(&self, raw: &Tree, budget: EmissionBudget) -> RuleOutput {
+    /// Applies the rules with a limit, and records what they read.
+    pub fn apply_recorded(&self, raw: &Tree, budget: EmissionBudget, record: &mut ReadRecord) -> RuleOutput {
         let mut output = RuleOutput { budget, ..RuleOutput::default() };
-        self.run(&mut Cursor::new(raw), &mut output);
+        let mut cursor = Cursor::new(raw).with_record(std::mem::take(record));
+        self.run(&mut cursor, &mut output);
+        *record = cursor.into_record();
         output
     }
 
@@ -181,6 +189,7 @@ impl RuleGroup {
         let candidates = self.index.of_event(key);
         // No rule of the group is for events of this name: the elements are not unknown.
         let mut matched = candidates.rules.is_empty();
+        cursor.record_reads(&self.conditions_read, ReadKind::Conditions);
         for position in candidates.of_node(cursor).iter() {
             let rule = &self.rules[*position];
             if (rule.otherwise && matched) || !rule.matches(cursor) {
@@ -190,13 +199,17 @@ impl RuleGroup {
                 RuleAction::Emit(emits) => {
                     matched = true;
                     output.matched = true;
+                    cursor.record_reads(&rule.reads, ReadKind::Emit);
                     for emit in emits {
                         emit.run(grammar, rule.span, cursor, output);
                     }
                 }
                 // For a single event these are the fallback of the whole set; inside a list, of the element.
                 RuleAction::Drop(_) | RuleAction::Fail(_) => {
-                    matched = matched || (self.each.is_some() && rule.fall_back(output));
+                    if !matched && self.each.is_some() && rule.fall_back(output) {
+                        matched = true;
+                        cursor.record_dropped();
+                    }
                 }
             }
         }
@@ -305,7 +318,8 @@ impl Emit {
             output.unread.push(Unread { name: self.kind.name, is_lost: !has_effect, rule, mismatch });
         }
         if has_effect && output.budget.take_one(|| cursor.path()) {
-            output.emissions.push(Emission { name: self.kind.name, fields, parts, rule });
+            let path = cursor.recorded_path();
+            output.emissions.push(Emission { name: self.kind.name, fields, parts, rule, path });
         }
     }
 }

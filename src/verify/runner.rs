@@ -62,7 +62,8 @@ pub fn run(case: &TestCase) -> TestOutcome {
     });
     for (at, raw) in raws.enumerate() {
         for (event, rule) in decode::decode_event(&case.backend, raw).events {
-            let raw = RawEvent { number: at + 1, name: describe_raw(&case.backend, raw), data: None };
+            let raw =
+                RawEvent { number: at + 1, name: describe_raw(&case.backend, raw), unread: Vec::new(), data: None };
             outcome.events.push(EmittedEvent { brief: event.summary(), rule, raw });
         }
     }

@@ -5,10 +5,11 @@ use super::derived_backend;
 use crate::diagnostics::Span;
 use crate::domain::emit::EVENTS;
 use crate::domain::named_enum;
-use crate::mapping::grammar::collections::{Elements, Entries, Map};
+use crate::mapping::grammar::collections::{Elements, Entries, List, Map};
 use crate::mapping::grammar::notation::{AnyValue, NameOf, Spanned, closed, notation_schema, one_of};
 use crate::mapping::grammar::{At, FromNode, Quoted, Required, Section, section};
 use crate::mapping::language::directives::SkeletonNode;
+use crate::mapping::language::read_paths::ReadTree;
 use crate::mapping::language::rule::{NamedRules, RuleSet};
 use crate::mapping::language::rule_schema::{EventRules, NamedRuleOf, event_rules_need_a_name_selector};
 use crate::mapping::language::selector::Selector;
@@ -63,6 +64,8 @@ pub struct BackendPlan {
     pub request_template: Option<RequestTemplate>,
     pub unmatched: Unmatched,
     pub rules: RuleSet,
+    /// What is read of every event, or known to have no effect.
+    pub always_read: ReadTree,
 }
 
 section! {
@@ -107,6 +110,9 @@ section! {
         event_name: Option<Selector>,
         /// What happens to an event that no rule matches.
         unmatched: NameOf<Unmatched> = NameOf(Unmatched::Warn),
+        /// Members of events that are known and have no effect: selectors that begin with `$`. `explain --loss` does not
+        /// list them.
+        ignored: List<Spanned<Selector>> = List::default(),
         /// Rules that emit events.
         rules: Required<Elements<'n, NamedRuleOf<EventRules>>>,
     }
@@ -150,9 +156,12 @@ impl BackendPlan {
             RequestTemplate::new(request, &file.fragments, shared_fragments, file.models, &tables, cx)
         });
         let none = NamedRules::default();
+        let mut always_read = ReadTree::default();
         let (Framings { framings, details }, unmatched, rules) = match file.events {
             Some(events) => {
                 let rules = RuleSet::parse(&EVENTS, events.event_name, &events.rules, &tables, &none, cx);
+                rules.add_always_read(&mut always_read);
+                always_read.add_ignored(&events.ignored, cx);
                 (events.framing.0, events.unmatched.0, rules)
             }
             None => (Framings::default(), Unmatched::Warn, RuleSet::parse(&EVENTS, None, &[], &tables, &none, cx)),
@@ -168,6 +177,7 @@ impl BackendPlan {
             request_template: template,
             unmatched,
             rules,
+            always_read,
         })
     }
 }
