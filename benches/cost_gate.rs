@@ -40,7 +40,6 @@ fn main() -> ExitCode {
             for subject in Subject::all() {
                 let mut repetition = subject.repetition();
                 (0..WARM_UP).for_each(|_| repetition());
-                instructions::discard_other_threads();
                 instructions::counted(&mut || (0..REPETITIONS).for_each(|_| repetition()));
             }
             ExitCode::SUCCESS

@@ -15,9 +15,9 @@ pub mod diagnostics {
 }
 pub mod domain {
     pub use crate::domain::{
-        Annotation, AnnotationKind, CallKind, Delta, Event, Fault, FaultKind, Finish, Frame, FrameBody, Merge, Moment,
-        MomentKind, Policies, ReasoningKind, RoleNames, Scope, StreamEnd, StreamFormat, ToolAliases, Tree, TurnRequest,
-        Usage, WorkBudget,
+        Annotation, AnnotationKind, CallIdentity, CallKind, Delta, Event, Fault, FaultKind, Finish, Frame, FrameBody,
+        Merge, Moment, MomentKind, Policies, ReasoningKind, RoleNames, Scope, StreamEnd, StreamFormat, ToolAliases,
+        Tree, TurnRequest, Usage, WorkBudget,
     };
     pub mod emit {
         pub use crate::domain::emit::{
@@ -32,6 +32,9 @@ pub mod domain {
     }
 }
 pub mod engine {
+    pub mod backend_request {
+        pub use crate::engine::backend_request::prepare;
+    }
     pub mod encode {
         pub use crate::engine::encode::error;
     }
@@ -112,9 +115,6 @@ pub mod turn {
     pub use crate::turn::{Ids, Turn};
 }
 pub mod upstream {
-    pub mod build_request {
-        pub use crate::upstream::build_request::prepare;
-    }
     pub mod decode {
         pub use crate::upstream::decode::{Decoder, DecoderOutput, EventTooLarge};
     }

@@ -16,7 +16,7 @@ pub const CASES: [Case; 2] = [
 ];
 const MAX_SET_GROWTH: f64 = 1.05;
 /// What the allocator takes for one allocation and its release; valgrind does not count it (instructions.rs).
-const ALLOCATION_INSTRUCTIONS: f64 = 400.0;
+const ALLOCATION_INSTRUCTIONS: f64 = 150.0;
 
 /// A turn of this many deltas.
 const DELTAS: usize = 100_000;

@@ -29,6 +29,8 @@ pub enum TraceEvent<'a> {
     /// The reason, and the rule or setting that drops the event.
     Dropped(&'a str, Span),
     NotUnderstood(&'a str),
+    /// So many bytes of text wait, because they could be an inline block.
+    Held(usize),
     /// An event arrived after the end of the turn.
     Late,
     Moment(&'a Moment, &'a TurnState),

@@ -7,6 +7,7 @@ pub use super::observer::{Observer, TraceEvent, lock};
 
 use super::decode::{self, DecodedEvent};
 use super::frames::{FrameOutput, FrameProducer};
+use super::inline::InlineStage;
 use crate::domain::policy::{MalformedExtras, OnIdle, OnMalformed, StreamStart};
 use crate::domain::{
     Event, Fault, FaultKind, Frame, MalformedExtra, Policies, Redactor, StreamEnd, ToolAliases, Tree, TurnRequest,
@@ -22,7 +23,9 @@ use std::sync::Arc;
 
 /// One turn, from the backend's events to the client's frames.
 pub struct Pipeline {
-    backend: Arc<BackendPlan>,
+    pub(super) backend: Arc<BackendPlan>,
+    /// Searches text for blocks, if there can be any.
+    pub(super) inline: Option<InlineStage>,
     pub(super) turn: Turn,
     pub(super) producer: FrameProducer,
     /// The backend sent a start event.
@@ -80,6 +83,7 @@ pub struct TurnSpec {
 impl Pipeline {
     pub fn new(spec: TurnSpec) -> Pipeline {
         let policies = spec.dialect.resolved.policies.clone();
+        let inline = InlineStage::of_turn(&spec);
         let request = &spec.request;
         let created = (spec.now_ms / 1000) as i64;
         let reads = match spec.response_mode {
@@ -109,6 +113,7 @@ impl Pipeline {
         };
         Pipeline {
             backend: spec.backend,
+            inline,
             turn,
             producer,
             has_started: false,
@@ -121,6 +126,9 @@ impl Pipeline {
     /// Limits the memory of what the turn keeps, in bytes.
     pub fn with_memory_limit(mut self, bytes: usize) -> Pipeline {
         self.turn.set_memory_limit(bytes);
+        if let Some(inline) = &mut self.inline {
+            inline.pass.set_memory_limit(bytes);
+        }
         self
     }
 
@@ -162,6 +170,7 @@ impl Pipeline {
             self.producer.trace(TraceEvent::Dropped(why, *rule));
         }
         if let Some(what) = &decoded.not_understood {
+            self.turn.mark_unread();
             self.producer.trace(TraceEvent::NotUnderstood(what));
         }
         for extra in &decoded.malformed_extras {
@@ -175,14 +184,14 @@ impl Pipeline {
         }
         let DecodedEvent { events, not_understood, malformed_extras, .. } = decoded;
         for (event, rule) in events {
-            self.producer.trace(TraceEvent::Event(&event, rule));
-            self.advance(event, now_ms);
+            self.push_decoded(event, rule, now_ms);
         }
         PipelineOutput { not_understood, malformed_extras, ..self.take_output() }
     }
 
     /// Call at the end of the upstream response. Emits the end of the turn, or the fault.
     pub fn finish(&mut self, how: StreamEnd, now_ms: u64) -> PipelineOutput {
+        self.flush_inline(now_ms);
         let event = match how {
             // Not the empty response of the policy `on_empty`: this one was started and never finished.
             StreamEnd::Marker | StreamEnd::Eof if self.has_started && !self.turn.is_open() => Event::Fault {
@@ -226,6 +235,7 @@ impl Pipeline {
 
     /// Ends the turn with a fault that is not an event of the backend.
     pub fn fail(&mut self, fault: Fault, now_ms: u64) -> PipelineOutput {
+        self.flush_inline(now_ms);
         self.advance(Event::Fault { fault, is_final: true }, now_ms);
         self.take_output()
     }
@@ -275,6 +285,7 @@ impl Pipeline {
         if self.turn.is_finished() {
             return self.finish(StreamEnd::Eof, now_ms);
         }
+        self.flush_inline(now_ms);
         let truncates = self.policies().on_idle == OnIdle::FinishLength && self.has_output();
         if !truncates || self.producer.response_mode == ResponseMode::Body {
             return self.fail(fault, now_ms);
@@ -331,7 +342,7 @@ impl Pipeline {
         &self.producer.violations
     }
 
-    fn advance(&mut self, event: Event, now_ms: u64) {
+    pub(super) fn advance(&mut self, event: Event, now_ms: u64) {
         let event = match (event, &self.redactor) {
             (Event::Fault { fault, is_final }, Some(redactor)) => {
                 Event::Fault { fault: redactor.redact_fault(fault), is_final }

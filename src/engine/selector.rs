@@ -11,6 +11,8 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct Cursor<'t> {
     pub root: &'t Tree,
+    /// The client's HTTP request.
+    head: &'t Tree,
     stack: Vec<(&'t Tree, String)>,
     /// Records what rules read, if it is wanted.
     record: Option<ReadRecord>,
@@ -18,7 +20,11 @@ pub struct Cursor<'t> {
 
 impl<'t> Cursor<'t> {
     pub fn new(root: &'t Tree) -> Cursor<'t> {
-        Cursor { root, stack: Vec::new(), record: None }
+        Cursor { root, head: &Tree::Null, stack: Vec::new(), record: None }
+    }
+
+    pub fn with_head(self, head: &'t Tree) -> Cursor<'t> {
+        Cursor { head, ..self }
     }
 
     /// Rules add what they read to the record.
@@ -87,6 +93,7 @@ impl<'t> Cursor<'t> {
             SelectorStart::Root => (self.root, ""),
             SelectorStart::Current => self.at(1),
             SelectorStart::Parent => self.at(2),
+            SelectorStart::Head => (self.head, ""),
         }
     }
 }
@@ -131,6 +138,9 @@ impl Selector {
 
     /// The path as the client wrote it: `stream_options.include_usage`.
     pub fn param(&self, cursor: &Cursor) -> String {
+        if let Some((_, name)) = self.head_parameter() {
+            return name.to_owned();
+        }
         let (_, base) = cursor.start(self.start);
         match &self.path {
             SelectorPath::Steps(steps) | SelectorPath::Children(steps) => join(base, steps),

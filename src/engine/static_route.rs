@@ -21,11 +21,14 @@ impl<'m> ListedModel<'m> {
     }
 }
 
-/// Renders the body. `one`: the model in the path.
-pub fn body(route: &StaticRoute, models: &[ListedModel], one: Option<ListedModel>) -> Result<Tree, Fault> {
+/// Renders the body. `one`: the model in the path; `head`: the path, query and headers of the request.
+pub fn body(route: &StaticRoute, models: &[ListedModel], one: Option<ListedModel>, head: &Tree) -> Result<Tree, Fault> {
     let models = models.iter().map(|model| model.record());
     let build = Record::Build(env!("CARGO_PKG_VERSION"));
     let mut scope = Scope::default().set(variables::MODELS, Value::list(models)).set(variables::BUILD, build);
+    for (name, ty) in [variables::PATH, variables::QUERY, variables::HEADERS] {
+        scope = scope.set((name, ty), head.get(name));
+    }
     if let Some(model) = one {
         scope = scope.set(variables::MODEL, model.record());
     }

@@ -236,6 +236,7 @@ fn compile(
         cx,
     }
     .compile_variants(&mut gateway);
+    gateway.collect_client_headers();
     let mut plan = Plan {
         gateway,
         backends,

@@ -14,6 +14,7 @@ pub mod listener;
 mod models;
 mod origin;
 mod report_once;
+mod request_head;
 mod response;
 mod router;
 mod start_turn;

@@ -11,6 +11,7 @@ use super::write_stall::ResponseWatch;
 use crate::domain::{Fault, FaultKind, MalformedExtra, StreamFormat, Tree};
 use crate::engine::decode;
 use crate::engine::pipeline::{Pipeline, PipelineOutput, ResponseMode, TurnSpec, Violation};
+use crate::engine::request::RouteInput;
 use crate::engine::sse;
 use crate::mapping::config::backend::BackendPlan;
 use crate::mapping::config::dialect::DialectPlan;
@@ -29,9 +30,15 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-pub async fn respond(context: TurnContext<'_>, body: Vec<u8>, slot: ConcurrencySlot) -> Result<Response, Fault> {
+pub async fn respond(
+    context: TurnContext<'_>,
+    body: Vec<u8>,
+    input: RouteInput<'_>,
+    slot: ConcurrencySlot,
+) -> Result<Response, Fault> {
     let TurnContext { generation, dialect, app_state, keepalive, validation, id, response_watch } = context;
-    let StartedTurn { request, backend, upstream } = start_turn::start(generation, &dialect, app_state, body).await?;
+    let StartedTurn { request, backend, upstream } =
+        start_turn::start(generation, &dialect, app_state, body, input).await?;
     let gateway = &generation.plan.gateway;
     let backend = gateway.backends.get(backend).ok_or_else(no_backend)?;
     let UpstreamTurn { source, rules, dropped, tool_aliases, redactor } = upstream;

@@ -124,7 +124,7 @@ pub fn run(case: &TestCase, plan: &Plan) -> Vec<Difference> {
 }
 
 fn run_and_compare(case: &TestCase, plan: &Plan) -> (TestOutcome, Vec<Difference>) {
-    let outcome = runner::run(case);
+    let outcome = runner::run(case, &plan.gateway);
     let mut differences = case.expect.compare(&outcome);
     difference_source::locate_body_members(case, &outcome, &mut differences, plan);
     (outcome, differences)

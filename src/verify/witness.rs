@@ -5,8 +5,8 @@ use super::runner;
 use super::violation::locate_mismatch;
 use crate::diagnostics::{Code, Diagnostic, Sources, Span};
 use crate::domain::{
-    Annotation, AnnotationKind, CallKind, Delta, Event, Fault, FaultKind, Finish, Logprobs, Merge, ReasoningKind,
-    StreamEnd, Tree, TurnRequest, Usage, WorkBudget,
+    Annotation, AnnotationKind, CallIdentity, CallKind, Delta, Event, Fault, FaultKind, Finish, Logprobs, Merge,
+    ReasoningKind, StreamEnd, Tree, TurnRequest, Usage, WorkBudget,
 };
 use crate::engine::encode;
 use crate::engine::pipeline::{
@@ -338,6 +338,8 @@ fn tool_call(id: &str, kind: CallKind, arguments: &str) -> Event {
         id: Some(id.into()),
         name: Some("f".into()),
         kind: Some(kind),
+        by: CallIdentity::Id,
+        legacy: false,
         delta,
     }
 }
@@ -348,7 +350,7 @@ fn usage() -> Event {
 }
 
 fn finish(reason: Finish) -> Event {
-    Event::Finish { choice: None, reason }
+    Event::Finish { choice: None, reason: Some(reason), other: None }
 }
 
 fn fault(kind: FaultKind, code: Option<&str>) -> Event {

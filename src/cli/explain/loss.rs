@@ -31,7 +31,7 @@ pub fn of_turn(test_turn: &TestTurn, trace: &[TraceEntry], late: u64) -> String 
             }
             TraceEntry::Frame(..) => without_frame = None,
             TraceEntry::Raw(raw) => raw.unread.iter().for_each(|path| counts.add(5, format!("not read: {path}"))),
-            TraceEntry::Event(..) | TraceEntry::Late | TraceEntry::Violation(_) => {}
+            TraceEntry::Event(..) | TraceEntry::Held(_) | TraceEntry::Late | TraceEntry::Violation(_) => {}
         }
     }
     counts.moment(without_frame);

@@ -2,9 +2,10 @@
 
 use super::backend_request::{ModelListPlan, RequestSection, RequestTemplate};
 use super::derived_backend;
+use super::inline::{InlinePlan, InlineSection};
 use crate::diagnostics::Span;
 use crate::domain::emit::EVENTS;
-use crate::domain::named_enum;
+use crate::domain::{EventKind, named_enum};
 use crate::mapping::grammar::collections::{Elements, Entries, List, Map};
 use crate::mapping::grammar::notation::{AnyValue, NameOf, Spanned, closed, notation_schema, one_of};
 use crate::mapping::grammar::{At, FromNode, Quoted, Required, Section, section};
@@ -66,6 +67,8 @@ pub struct BackendPlan {
     pub rules: RuleSet,
     /// What is read of every event, or known to have no effect.
     pub always_read: ReadTree,
+    /// Blocks in its text.
+    pub inline: InlinePlan,
 }
 
 section! {
@@ -115,6 +118,8 @@ section! {
         ignored: List<Spanned<Selector>> = List::default(),
         /// Rules that emit events.
         rules: Required<Elements<'n, NamedRuleOf<EventRules>>>,
+        /// Blocks in the text of the model that are reasoning or tool calls, by name.
+        inline: Map<InlineSection> = Map::default(),
     }
 }
 
@@ -157,14 +162,17 @@ impl BackendPlan {
         });
         let none = NamedRules::default();
         let mut always_read = ReadTree::default();
-        let (Framings { framings, details }, unmatched, rules) = match file.events {
+        let (Framings { framings, details }, unmatched, rules, inline) = match file.events {
             Some(events) => {
                 let rules = RuleSet::parse(&EVENTS, events.event_name, &events.rules, &tables, &none, cx);
                 rules.add_always_read(&mut always_read);
                 always_read.add_ignored(&events.ignored, cx);
-                (events.framing.0, events.unmatched.0, rules)
+                (events.framing.0, events.unmatched.0, rules, InlinePlan::new(events.inline, cx))
             }
-            None => (Framings::default(), Unmatched::Warn, RuleSet::parse(&EVENTS, None, &[], &tables, &none, cx)),
+            None => {
+                let rules = RuleSet::parse(&EVENTS, None, &[], &tables, &none, cx);
+                (Framings::default(), Unmatched::Warn, rules, InlinePlan::default())
+            }
         };
         Some(BackendPlan {
             name: file.backend,
@@ -178,7 +186,14 @@ impl BackendPlan {
             unmatched,
             rules,
             always_read,
+            inline,
         })
+    }
+
+    /// Whether its rules emit snapshots of the text so far.
+    pub fn has_text_snapshots(&self) -> bool {
+        let is_text = |name| name == EventKind::Text.name();
+        self.rules.emits().any(|emit| is_text(emit.kind.name) && emit.fields.iter().any(|f| f.field.name == "whole"))
     }
 }
 

@@ -4,6 +4,7 @@
 use super::dialect_capture::{CapturePlan, CaptureSection};
 use super::dialect_request::{RequestPlan, RequestSection};
 use super::dialect_stream::StreamSection;
+use super::inline::{InlinePlan, InlineSection};
 use super::profile::Profile;
 use super::profile_patch::PatchedDialect;
 use super::rename_fields::RenameFields;
@@ -44,6 +45,8 @@ pub struct DialectPlan {
     pub body: ValidatedSkeleton,
     pub errors: ValidatedSkeleton,
     pub capture: CapturePlan,
+    /// Blocks in the text of every backend.
+    pub inline: InlinePlan,
     pub pool: ExpressionPool,
     /// What its frames read of the state of a turn.
     pub stream_reads: StateRead,
@@ -144,6 +147,9 @@ section! {
         fragments: Entries<'n, Map<SkeletonNode<'n>>> = Entries::default(),
         /// The frames of a stream.
         stream: Required<Option<Unparsed<'n, StreamSection<'n>>>>,
+        /// Blocks in the text of every model that are reasoning or tool calls, by name: for clients that ask a model
+        /// for calls in its text.
+        inline: Map<InlineSection> = Map::default(),
         /// How `reframe validate` reads this dialect's own frames.
         capture: Option<CaptureSection<'n>>,
         /// The whole response, for clients that do not stream. It sees `turn`, `request` and `policy`.
@@ -217,6 +223,7 @@ pub fn compile(
     let errors = file.errors.0.and_then(|errors| compiler.validated(errors.0, "error", &error_scope));
     let frame_schema = |frame: &str, span: Span| compiler.schema(frame, SchemaOf::Frame, span);
     let capture = CapturePlan::new(file.capture, &tables, frame_schema, cx);
+    let inline = InlinePlan::new(file.inline, cx);
     let stream = stream?;
     let stream_reads = stream.reads();
     let body = body?;
@@ -233,6 +240,7 @@ pub fn compile(
         body,
         errors: errors?,
         capture,
+        inline,
         pool: pool.build()?,
         stream_reads,
         body_reads,

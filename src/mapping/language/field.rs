@@ -1,7 +1,7 @@
 //! How a rule sets a field: a constant, a selector, or `{ from, as, table, default, use }`.
 
 use super::rule::{NamedRules, RuleSet};
-use super::selector::Selector;
+use super::selector::{FieldSelector, Selector};
 use super::table::{Table, Tables};
 use crate::diagnostics::{Code, Diagnostic, Span, schema_message::one_of};
 pub use crate::domain::emit::scalar_text;
@@ -38,7 +38,7 @@ section! {
     #[subject = Named("the field")]
     pub struct FieldEntry<'n> {
         /// The selector of the value; of several selectors, the first that finds a value that is not null.
-        from: OneOrMore<Selector>,
+        from: OneOrMore<FieldSelector>,
         /// A conversion.
         convert as "as": Option<NameOf<Conversion>>,
         /// The name of a table, or a table in place: word to value.
@@ -83,6 +83,8 @@ pub struct FieldContext<'c> {
     pub tables: &'c Tables,
     pub named_rules: &'c NamedRules,
     pub lenient: bool,
+    /// Whether fields can read the client's HTTP request besides its body.
+    pub reads_head: bool,
 }
 
 impl FieldMapping {
@@ -102,6 +104,10 @@ impl FieldMapping {
                     _ => FieldSource::Select { from: vec![selector], convert: None, table: None, default: Tree::Null },
                 }
             }
+            YamlKind::Text(text) if context.reads_head && Selector::parse_head(text).is_some() => {
+                let from = Selector::parse_head(text).into_iter().collect();
+                FieldSource::Select { from, convert: None, table: None, default: Tree::Null }
+            }
             YamlKind::Map(_) => Self::parse_map(field, node, context)?,
             _ => FieldSource::Constant(checked_constant(field, &constant(node), node, cx)?),
         };
@@ -117,7 +123,12 @@ impl FieldMapping {
             return Some(source);
         }
         let entry = FieldEntry::read_fields(&fields)?;
-        let mut from = entry.from.0;
+        let mut from: Vec<Selector> = entry.from.into_iter().map(|selector| selector.0).collect();
+        if let Some(head) = from.iter().find(|selector| selector.head_parameter().is_some() && !context.reads_head) {
+            let message = format!("`{}` can only be read by the scalars of a dialect's `request:`", head.text);
+            cx.error(Code::BadSelector, fields.get("from").map_or(node.span, |from| from.span), message);
+            return None;
+        }
         let rules = match entry.rules {
             Some(name) => {
                 let found = context.named_rules.get(&name);
@@ -262,7 +273,7 @@ fn checked_constant(field: &FieldSpec, value: &Tree, node: &Node, cx: LoadContex
     }
 }
 
-fn coerced_constant(field: &FieldSpec, value: &Tree, node: &Node, cx: LoadContext) -> Option<Tree> {
+pub(crate) fn coerced_constant(field: &FieldSpec, value: &Tree, node: &Node, cx: LoadContext) -> Option<Tree> {
     if value.is_null() {
         return Some(Tree::Null);
     }

@@ -1,7 +1,7 @@
 //! What selectors read of a JSON document, as trees: compiled at load, and compared with a document in one walk. What is
 //! in the document and in no tree is lost.
 
-use super::condition::Condition;
+use super::condition::{Condition, ConditionTest};
 use super::field::{FieldMapping, FieldSource};
 use super::rule::{Emit, Rule, RuleAction, RuleGroup};
 use super::selector::{Selector, SelectorPath, SelectorStart, SelectorStep};
@@ -48,13 +48,17 @@ impl ReadTree {
         !self.whole && !self.tested && self.members.is_empty() && self.children.is_none() && self.anywhere.is_empty()
     }
 
-    /// Everything that the selector finds is read. Only for selectors that start at the root.
+    /// Everything that the selector finds in the document is read.
     pub fn add_whole(&mut self, selector: &Selector) {
-        self.add(&selector.path, Extent::Whole);
+        if selector.start != SelectorStart::Head {
+            self.add(&selector.path, Extent::Whole);
+        }
     }
 
     pub fn add_tested(&mut self, selector: &Selector) {
-        self.add(&selector.path, Extent::Tested);
+        if selector.start != SelectorStart::Head {
+            self.add(&selector.path, Extent::Tested);
+        }
     }
 
     /// `ignored:`: members that are known and have no effect count as read.
@@ -62,7 +66,7 @@ impl ReadTree {
         for selector in selectors {
             match selector.value.start {
                 SelectorStart::Root => self.add_whole(&selector.value),
-                SelectorStart::Current | SelectorStart::Parent => {
+                SelectorStart::Current | SelectorStart::Parent | SelectorStart::Head => {
                     let text = &selector.value.text;
                     let message = format!("`ignored:` has no current node: `{text}` must begin with `$`");
                     cx.error(Code::BadSelector, selector.span, message);
@@ -186,9 +190,12 @@ impl ReadTree {
 }
 
 impl RuleReads {
-    /// What a rule reads of an element that it matches. Its conditions belong to the group.
-    pub(super) fn of_rule(action: &RuleAction) -> Arc<RuleReads> {
+    /// What a rule reads of an element that it matches.
+    pub(super) fn of_rule(conditions: &[Condition], action: &RuleAction) -> Arc<RuleReads> {
         let mut reads = RuleReads::default();
+        for Condition { selector, .. } in conditions {
+            reads.add(selector.start, &selector.path, Extent::Tested);
+        }
         match action {
             RuleAction::Emit(emits) => emits.iter().for_each(|emit| reads.add_emit(emit)),
             RuleAction::Drop(_) | RuleAction::Fail(_) => {}
@@ -196,26 +203,37 @@ impl RuleReads {
         Arc::new(reads)
     }
 
-    /// The conditions of a group, which are tested on each of its elements.
+    /// The members that select the rule for each element of a group, such as its role or type. That a rule which did
+    /// not match tests whether a member is there does not use the member.
     pub(super) fn of_conditions(rules: &[Rule]) -> Arc<RuleReads> {
         let mut reads = RuleReads::default();
-        for Condition { selector, .. } in rules.iter().flat_map(|rule| &rule.conditions) {
-            reads.tree(selector.start).add(&selector.path, Extent::Tested);
+        for Condition { selector, test, .. } in rules.iter().flat_map(|rule| &rule.conditions) {
+            if matches!(test, ConditionTest::OneOf(_)) {
+                reads.add(selector.start, &selector.path, Extent::Tested);
+            }
         }
         Arc::new(reads)
     }
 
-    fn tree(&mut self, start: SelectorStart) -> &mut ReadTree {
+    /// `None` for the client's HTTP request, which is no document.
+    fn tree(&mut self, start: SelectorStart) -> Option<&mut ReadTree> {
         match start {
-            SelectorStart::Root => &mut self.root,
-            SelectorStart::Current => &mut self.current,
-            SelectorStart::Parent => &mut self.parent,
+            SelectorStart::Root => Some(&mut self.root),
+            SelectorStart::Current => Some(&mut self.current),
+            SelectorStart::Parent => Some(&mut self.parent),
+            SelectorStart::Head => None,
+        }
+    }
+
+    fn add(&mut self, start: SelectorStart, path: &SelectorPath, extent: Extent) {
+        if let Some(tree) = self.tree(start) {
+            tree.add(path, extent);
         }
     }
 
     fn add_emit(&mut self, emit: &Emit) {
         if let Some(each) = &emit.each {
-            self.tree(each.start).add(&each.path, Extent::Tested);
+            self.add(each.start, &each.path, Extent::Tested);
         }
         for condition in &emit.conditions {
             self.add_in_emit(emit, &condition.selector, Extent::Tested);
@@ -235,11 +253,13 @@ impl RuleReads {
     fn add_in_emit(&mut self, emit: &Emit, selector: &Selector, extent: Extent) {
         match (&emit.each, selector.start) {
             (Some(each), SelectorStart::Current) => {
-                self.tree(each.start).at(&each.path, &mut |element| element.add(&selector.path, extent));
+                if let Some(tree) = self.tree(each.start) {
+                    tree.at(&each.path, &mut |element| element.add(&selector.path, extent));
+                }
             }
             // Around an element of the inner list is the element of the rule.
             (Some(_), SelectorStart::Parent) => self.current.add(&selector.path, extent),
-            (_, start) => self.tree(start).add(&selector.path, extent),
+            (_, start) => self.add(start, &selector.path, extent),
         }
     }
 }

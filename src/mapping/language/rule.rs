@@ -121,7 +121,7 @@ impl RuleSet {
         named_rules: &NamedRules,
         cx: LoadContext,
     ) -> RuleSet {
-        let context = FieldContext { cx, tables, named_rules, lenient: grammar.skip_empty };
+        let context = FieldContext { cx, tables, named_rules, lenient: grammar.skip_empty, reads_head: false };
         let mut groups: Vec<RuleGroup> = Vec::new();
         for node in nodes {
             let Some((each, rule)) = Rule::parse(grammar, event_name.is_some(), node, &context) else { continue };
@@ -227,7 +227,7 @@ impl Rule {
         let event_span = entry.event.as_ref().map_or(node.span, |event| event.key_span);
         let event_names = entry.event.filter(|_| has_event_name).map_or(Vec::new(), |event| event.value.0);
         let (conditions, otherwise) = (entry.conditions.0, entry.otherwise);
-        let reads = RuleReads::of_rule(&action);
+        let reads = RuleReads::of_rule(&conditions, &action);
         Some((entry.each, Rule { span: node.span, event_names, event_span, conditions, otherwise, action, reads }))
     }
 }

@@ -1,6 +1,6 @@
 //! Compiles skeletons: checks placeholders and directives against the variables in scope, and inserts fragments.
 
-use super::directives::{DIRECTIVES, Each, If, SkeletonNode, Switch, Use};
+use super::directives::{DIRECTIVES, Each, If, Reject, SkeletonNode, Switch, Use};
 use super::expression::{Expression, ExpressionPoolBuilder};
 use super::scope::{FragmentUse, VariableScope};
 use super::selector::Selector;
@@ -166,6 +166,7 @@ impl SkeletonCompiler<'_, '_> {
             "$each" => self.each(Each::from_node(node, at)?, scope, used),
             "$if" => self.choose(If::from_node(node, at)?, scope, used),
             "$switch" => self.switch(node, scope, used),
+            "$reject" => self.reject(Reject::from_node(node, at)?, span, scope, used),
             unknown => {
                 let message = format!("unknown directive `{unknown}`");
                 self.cx.unknown(Code::BadDirective, span, message, unknown, DIRECTIVES.iter().copied());
@@ -188,6 +189,27 @@ impl SkeletonCompiler<'_, '_> {
         }
         let body = self.fragment(&section.fragment, &inner, used)?;
         Some(bound.into_iter().fold(body, |body, (name, value)| Skeleton::With { name, value, body: Box::new(body) }))
+    }
+
+    fn reject(
+        &self,
+        section: Reject,
+        span: Span,
+        scope: &VariableScope,
+        used: &mut Vec<FragmentInUse>,
+    ) -> Option<Skeleton> {
+        // Elsewhere the backend has already responded.
+        if ["request", "upstream"].iter().any(|name| scope.resolve(name).is_err()) {
+            let message = "`$reject` is only possible in the body and the headers of a backend's request";
+            self.cx.error(Code::BadDirective, span, message);
+            return None;
+        }
+        let message = self.node(section.message.0, scope, used);
+        let param = match section.param {
+            Some(SkeletonNode(node)) => Some(Box::new(self.node(node, scope, used)?)),
+            None => None,
+        };
+        Some(Skeleton::Reject { message: Box::new(message?), param })
     }
 
     fn choose(&self, section: If, scope: &VariableScope, used: &mut Vec<FragmentInUse>) -> Option<Skeleton> {

@@ -139,9 +139,8 @@ fn c17_members_that_nothing_reads_are_listed_with_their_places() {
     ]);
     assert_eq!(
         dropped(&gateway, "unread", messages),
-        "messages[0].name, messages[1].name, messages[1].content[0].cache_control, \
-         messages[1].content[1].image_url.hue, messages[2].reasoning_content, messages[2].audio, messages[3].is_error, \
-         stream_options.zork"
+        "items.reasoning, messages[0].name, messages[1].name, messages[1].content[0].cache_control, \
+         messages[1].content[1].image_url.hue, messages[2].audio, messages[3].is_error, stream_options.zork"
     );
 }
 

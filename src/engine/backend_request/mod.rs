@@ -1,27 +1,39 @@
-//! TurnRequest → HTTP request, by the backend's `request:` template.
+//! TurnRequest → HTTP request, by the backend's `request:` template. Without IO: tests and `explain` build the same
+//! request as the server.
 
-use super::adapt_request::{AdaptedRequest, adapt};
-use super::secrets::Secret;
+mod adapt;
+mod adapt_items;
+mod headers;
+mod unknown_values;
+mod view;
+
+pub use headers::{RequestValues, in_headers};
+pub use view::{SHOWN_KEY, preview};
+
 use crate::domain::variables::{self, Record};
 use crate::domain::{Fault, FaultKind, ToolAliases, Tree, TurnRequest};
 use crate::engine::render;
 use crate::engine::render::{RenderError, Scope};
-use crate::mapping::config::backend_address::BackendAddress;
-use crate::mapping::config::backend_request::{MergeAdjacent, RequestTemplate};
+use crate::mapping::config::backend_request::{MergeAdjacent, RequestSettings, RequestTemplate};
 use crate::mapping::config::capabilities::{FieldEdits, StreamMode};
 use crate::mapping::config::dialect_request::RequestPlan;
 use crate::mapping::grammar::notation::AnyValue;
+use adapt::{AdaptedRequest, adapt};
+use http::HeaderMap;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use reqwest::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
 use std::collections::HashSet;
 use std::sync::Arc;
 
 /// The HTTP request, and what is needed to decode its response.
-pub struct PreparedRequest {
-    pub method: reqwest::Method,
-    pub url: String,
+#[derive(Debug)]
+pub struct BackendRequest {
+    pub method: &'static str,
+    /// Path and query, to be appended to the URL of the backend.
+    pub path: String,
+    /// Those that contain the API key are marked as sensitive.
     pub headers: HeaderMap,
-    pub body: Vec<u8>,
+    pub body: Tree,
+    /// Fields of the client's request that are not sent, by the client's names.
     pub dropped: Vec<String>,
     pub tool_aliases: ToolAliases,
 }
@@ -31,12 +43,12 @@ const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'
 
 pub fn prepare(
     template: &RequestTemplate,
-    address: &BackendAddress,
-    key: Option<&Secret>,
+    settings: &RequestSettings,
+    key: Option<&str>,
     request: &TurnRequest,
     client: &RequestPlan,
-) -> Result<PreparedRequest, Fault> {
-    let capabilities = &address.capabilities;
+) -> Result<BackendRequest, Fault> {
+    let capabilities = &settings.capabilities;
     let AdaptedRequest { content, forwarded, mut dropped, tool_aliases } =
         adapt(request, template, capabilities, client)?;
     let stream = match capabilities.stream_mode() {
@@ -51,16 +63,16 @@ pub fn prepare(
     template.merge_adjacent.iter().for_each(|plan| merge_adjacent(&mut body, plan));
     let body = apply_field_edits(body, forwarded, &capabilities.fields, &mut dropped)?;
     let path = path(template, request, upstream)?;
-    let method = reqwest::Method::from_bytes(template.method.as_bytes()).unwrap_or(reqwest::Method::POST);
-    let headers = headers(template, &scope, key, stream)?;
-    let mut bytes = Vec::new();
-    body.write(&mut bytes);
-    Ok(PreparedRequest { method, url: format!("{}{path}", address.url), headers, body: bytes, dropped, tool_aliases })
+    let (scope, values) = (in_headers(&scope, key), RequestValues { template, settings });
+    let path = values.with_query(path, &scope)?;
+    let headers = values.headers(&scope, key, stream, &request.head)?;
+    Ok(BackendRequest { method: template.method, path, headers, body, dropped, tool_aliases })
 }
 
 fn path(template: &RequestTemplate, request: &TurnRequest, upstream: Record) -> Result<String, Fault> {
     let prefix = template.models.as_ref().and_then(|m| m.prefix.as_deref()).unwrap_or_default();
-    let model = request.model.strip_prefix(prefix).unwrap_or(&request.model);
+    let model = request.upstream_model.as_ref().unwrap_or(&request.model);
+    let model = model.strip_prefix(prefix).unwrap_or(model);
     let model = utf8_percent_encode(model, SEGMENT).to_string();
     let scope = Scope::default().set(variables::MODEL_NAME, &model).set(variables::UPSTREAM, upstream);
     let path = render(render::render(&template.path, &scope, &template.pool))?;
@@ -72,37 +84,6 @@ fn path(template: &RequestTemplate, request: &TurnRequest, upstream: Record) -> 
         return Err(Fault::new(FaultKind::Invalid, message).param("model"));
     }
     Ok(path.to_owned())
-}
-
-pub fn headers(
-    template: &RequestTemplate,
-    scope: &Scope,
-    key: Option<&Secret>,
-    stream: bool,
-) -> Result<HeaderMap, Fault> {
-    let secret = key.map(|key| Record::Secret(key.expose()));
-    let build = Record::Build(env!("CARGO_PKG_VERSION"));
-    let scope = scope.clone().set(variables::SECRET, secret).set(variables::BUILD, build);
-    let mut headers = HeaderMap::new();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert(
-        ACCEPT,
-        HeaderValue::from_static(if stream { "text/event-stream, application/json" } else { "application/json" }),
-    );
-    // A compressor would delay small events. A response that is compressed nevertheless is decoded.
-    headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-    headers.insert(USER_AGENT, HeaderValue::from_static(concat!("reframe/", env!("CARGO_PKG_VERSION"))));
-    for (name, text) in &template.headers {
-        let Some(value) = render::render_if_complete(text, &scope, &template.pool).map_err(internal)? else { continue };
-        let text = crate::mapping::language::field::scalar_text(&value).unwrap_or_default();
-        let (Ok(name), Ok(mut value)) = (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_str(&text)) else {
-            let message = format!("the header `{name}` cannot contain the value from the request");
-            return Err(Fault::new(FaultKind::Invalid, message));
-        };
-        value.set_sensitive(key.is_some_and(|k| text.contains(k.expose())));
-        headers.insert(name, value);
-    }
-    Ok(headers)
 }
 
 /// Merges adjacent elements, for backends that require it (such as alternating roles).
@@ -189,9 +170,15 @@ fn apply_field_edits(
 }
 
 fn render(rendered: Result<Option<Tree>, RenderError>) -> Result<Tree, Fault> {
-    rendered.map(Option::unwrap_or_default).map_err(internal)
+    rendered.map(Option::unwrap_or_default).map_err(render_fault)
 }
 
-fn internal(error: RenderError) -> Fault {
-    Fault::new(FaultKind::Internal, format!("the backend request could not be rendered: {error}"))
+/// The fault of a request that could not be rendered, or that the template rejects.
+fn render_fault(error: RenderError) -> Fault {
+    match error {
+        RenderError::Rejected { message, param } => Fault { param, ..Fault::new(FaultKind::Unsupported, message) },
+        RenderError::Failed(why) => {
+            Fault::new(FaultKind::Internal, format!("the backend request could not be rendered: {why}"))
+        }
+    }
 }
