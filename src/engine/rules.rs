@@ -206,8 +206,11 @@ impl RuleGroup {
                     matched = true;
                     output.matched = true;
                     cursor.record_reads(&rule.reads, ReadKind::Emit);
-                    for emit in emits {
-                        emit.run(grammar, rule.span, cursor, output);
+                    let same_list = |a: &Emit, b: &Emit| {
+                        a.each.as_ref().map(|each| &each.text) == b.each.as_ref().map(|each| &each.text)
+                    };
+                    for emits in emits.chunk_by(same_list) {
+                        run_emits(emits, grammar, rule.span, cursor, output);
                     }
                 }
                 // For a single event these are the fallback of the whole set; inside a list, of the element.
@@ -278,23 +281,23 @@ impl Rule {
     }
 }
 
-impl Emit {
-    fn run(&self, grammar: &EmitGrammar, rule: Span, cursor: &mut Cursor, output: &mut RuleOutput) {
-        match &self.each {
-            None => self.emit(grammar, rule, cursor, output),
-            Some(each) => {
-                for (node, path) in each.many(cursor) {
-                    if output.budget.is_stopped() {
-                        return;
-                    }
-                    cursor.enter(node, path);
-                    self.emit(grammar, rule, cursor, output);
-                    cursor.leave();
-                }
-            }
+/// Runs entries of `emit:` with the same `each`, or without one. Their list is walked once, element by element, so that
+/// the output keeps the order of the input.
+fn run_emits(emits: &[Emit], grammar: &EmitGrammar, rule: Span, cursor: &mut Cursor, output: &mut RuleOutput) {
+    let Some(each) = emits.first().and_then(|emit| emit.each.as_ref()) else {
+        return emits.iter().for_each(|emit| emit.emit(grammar, rule, cursor, output));
+    };
+    for (node, path) in each.many(cursor) {
+        if output.budget.is_stopped() {
+            return;
         }
+        cursor.enter(node, path);
+        emits.iter().for_each(|emit| emit.emit(grammar, rule, cursor, output));
+        cursor.leave();
     }
+}
 
+impl Emit {
     fn emit(&self, grammar: &EmitGrammar, rule: Span, cursor: &mut Cursor, output: &mut RuleOutput) {
         if !self.conditions.iter().all(|c| c.is_met(cursor)) {
             return;

@@ -13,8 +13,10 @@ use crate::mapping::source::field_reader::LoadContext;
 use minijinja::{Error, ErrorKind};
 
 /// The filters and tests that an expression may use.
-const FILTERS: &[&str] =
-    &["default", "table", "prefix", "lower", "upper", "trim", "length", "json", "join", "first", "last"];
+const FILTERS: &[&str] = &[
+    "default", "table", "prefix", "lower", "upper", "trim", "length", "json", "join", "first", "last", "rfc3339",
+    "split", "replace", "any", "all",
+];
 const TESTS: &[&str] = &["none", "startingwith", "endingwith"];
 
 /// Words and operators of an expression. The template engine parses nested operators recursively, so that a longer
@@ -23,7 +25,7 @@ const MAX_TOKENS: usize = 200;
 const MAX_BYTES: usize = 8 << 10;
 
 /// Filters with a result that can be a multiple of their input.
-const GROWING_FILTERS: &[&str] = &["json", "join"];
+const GROWING_FILTERS: &[&str] = &["json", "join", "replace"];
 const MAX_GROWING_FILTERS: usize = 2;
 
 /// The check of one expression.

@@ -213,3 +213,96 @@ fn c17_members_of_events_that_no_rule_reads_are_counted_once() {
     assert_eq!(gateway.server.log().matches("choices[].delta.mood").count(), 1, "{}", gateway.server.log());
     assert_eq!(gateway.metric("reframe_upstream_unread_members_total{backend=\"openai-chat\"}"), 1.0);
 }
+
+/// A set with one dialect; its body is `body`, its tables `tables`. The body of a turn with two calls.
+fn rendered(tables: &str, body: &str) -> Value {
+    let dir = TestDir::shipped();
+    let dialect = format!(
+        "dialect: probe\nrequest: {{ model: $.model }}\ntables: {tables}\nstream:\n  framing: {{ data: json }}\n  \
+         frames: {{ turn.end: {{ done: {{ text: x }} }} }}\n  order: {{ turn: turn.end }}\nbody: {body}\n\
+         errors: {{ $use: openai_error }}\n"
+    );
+    dir.write("mappings/dialects/probe.yaml", &dialect);
+    let events = r#"{"transcript":"openai-chat"}
+{"raw":{"choices":[{"index":0,"delta":{"content":"a-b-c","tool_calls":[{"index":0,"id":"c1","function":{"name":"f","arguments":"{}"}}]}}]}}
+{"raw":{"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}}
+{"end":true}
+"#;
+    dir.write("case/events.jsonl", events);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_reframe"));
+    let output = command.args(["explain", "case", "--to", "probe", "--body"]).current_dir(dir.path("")).output();
+    let output = output.unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}{}", String::from_utf8_lossy(&output.stderr)))
+}
+
+#[test]
+fn a19_small_filters() {
+    let body = r#"
+  time: "{{ 1767225600 | rfc3339 }}"
+  parts: "{{ turn.choices[0].text | split('-') }}"
+  replaced: "{{ turn.choices[0].text | replace('-', '+') }}"
+  any: "{{ turn.items | any('kind', 'function') }}"
+  none: "{{ turn.items | any('kind', 'custom') }}"
+  all: "{{ turn.items | all('kind', 'function') }}"
+  numbers: "{{ [1, 0] | any }}"
+"#;
+    let expected = json!({
+        "time": "2026-01-01T00:00:00Z", "parts": ["a", "b", "c"], "replaced": "a+b+c",
+        "any": true, "none": false, "all": false, "numbers": true,
+    });
+    assert_eq!(rendered("{}", body), expected);
+}
+
+#[test]
+fn a19_maps_are_merged() {
+    let body =
+        r#"{ $merge: [ { a: 1, b: 2 }, { $if: turn.usage, then: { b: 9 } }, { b: 3, c: "{{ turn.id | length }}" } ] }"#;
+    let merged = rendered("{}", body);
+    assert_eq!((&merged["a"], &merged["b"]), (&json!(1), &json!(3)));
+    assert!(merged["c"].as_u64().unwrap() > 0 && merged.as_object().unwrap().len() == 3, "{merged}");
+}
+
+#[test]
+fn a19_tables_have_patterns_thresholds_and_pass_words_through() {
+    let tables = "
+  words: { f: row, patterns: [ { contains: b-, is: pattern }, { starts_with: a, is: late } ], default: same }
+  sizes: { patterns: [ { below: 3, is: low }, { below: 10, is: middle } ], default: high }";
+    let body = r#"
+  row: "{{ turn.choices[0].calls[0].name | table('words') }}"
+  pattern: "{{ turn.choices[0].text | table('words') }}"
+  same: "{{ turn.choices[0].calls[0].call_id | table('words') }}"
+  low: "{{ 2 | table('sizes') }}"
+  middle: "{{ turn.choices[0].text | length | table('sizes') }}"
+  high: "{{ 10 | table('sizes') }}"
+"#;
+    let expected =
+        json!({ "row": "row", "pattern": "pattern", "same": "c1", "low": "low", "middle": "middle", "high": "high" });
+    assert_eq!(rendered(tables, body), expected);
+}
+
+const MIXED: &str = r#"
+backend: mixed
+transport: http
+request: { path: /chat, body: { model: "{{ request.model }}" } }
+events:
+  framing: ndjson
+  rules:
+    - where: { $.list: exists }
+      emit:
+        - { each: "$.list[*]", where: { "@.t": text }, text: { delta: "@.v" } }
+        - { each: "$.list[*]", where: { "@.t": loud }, text: { delta: "@.w" } }
+    - { where: { $.stop: exists }, emit: [ finish: { reason: stop } ] }
+"#;
+
+/// Entries of `emit:` with the same `each` walk their list once: the output has the order of the input.
+#[test]
+fn a14_entries_with_the_same_list_keep_its_order() {
+    let dir = TestDir::empty();
+    dir.write("layer/backends/mixed.yaml", MIXED);
+    let gateway = TestGateway::start("mixed", "openai", dir);
+    let list = json!({ "list": [{ "t": "text", "v": "a" }, { "t": "loud", "w": "B" }, { "t": "text", "v": "c" }] });
+    let response = MockResponse::ndjson(&[&list.to_string(), &json!({ "stop": true }).to_string()]);
+    let reply = gateway.fetch("mixed", response, dialect_request("chat", "mixed", false));
+    assert_eq!(reply.json()["choices"][0]["message"]["content"], "aBc", "{}", reply.text());
+}
