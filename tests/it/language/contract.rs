@@ -1,6 +1,6 @@
 //! Strict checks, and what is lost on the way.
 
-use crate::support::{MockResponse, Request, TestDir, TestGateway, dialect_request, edited, repo};
+use crate::support::{MockResponse, Request, TestDir, TestGateway, dialect_request, edited, eventually, repo, serve};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Command;
@@ -305,4 +305,27 @@ fn a14_entries_with_the_same_list_keep_its_order() {
     let response = MockResponse::ndjson(&[&list.to_string(), &json!({ "stop": true }).to_string()]);
     let reply = gateway.fetch("mixed", response, dialect_request("chat", "mixed", false));
     assert_eq!(reply.json()["choices"][0]["message"]["content"], "aBc", "{}", reply.text());
+}
+
+/// A key can be replaced without a restart; a file that is empty for a moment locks nobody out.
+#[test]
+fn a20_a_key_file_is_read_again_when_it_changes() {
+    let dir = TestDir::shipped();
+    dir.write("key.txt", "the-first-key\n");
+    let file = format!("secret: {{ file: {:?} }}", dir.path("key.txt"));
+    dir.edit("mappings/gateway.yaml", "secret: { env: REFRAME_API_KEY }", &file);
+    let server = serve().in_folder(&dir.path("")).start();
+    let status = |key: &str| {
+        let request = Request::get("/v1/models").header("authorization", &format!("Bearer {key}"));
+        server.client().fetch(request).status()
+    };
+    assert_eq!((status("the-first-key"), status("the-second-key")), (200, 401));
+    dir.write("key.txt", "the-second-key, longer\n");
+    eventually("the new key", || (status("the-second-key, longer") == 200).then_some(()));
+    assert_eq!(status("the-first-key"), 401);
+    dir.write("key.txt", "");
+    // The third key proves that the empty file was not taken for a key, however long it is checked.
+    assert_eq!(status("the-second-key, longer"), 200);
+    dir.write("key.txt", "the-third-key\n");
+    eventually("the third key", || (status("the-third-key") == 200).then_some(()));
 }
