@@ -41,6 +41,9 @@ pub mod engine {
     pub mod pipeline {
         pub use crate::engine::pipeline::{Observer, Pipeline, RenderMode, ResponseMode, TraceEvent, TurnSpec};
     }
+    pub mod unread {
+        pub use crate::engine::unread::ReadRecord;
+    }
     pub mod emission_budget {
         pub use crate::engine::emission_budget::{Cancelled, EmissionBudget};
     }

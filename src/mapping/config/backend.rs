@@ -6,10 +6,11 @@ use super::inline::{InlinePlan, InlineSection};
 use crate::diagnostics::Span;
 use crate::domain::emit::EVENTS;
 use crate::domain::{CallIdentity, EventKind, named_enum};
-use crate::mapping::grammar::collections::{Elements, Entries, Map};
+use crate::mapping::grammar::collections::{Elements, Entries, List, Map};
 use crate::mapping::grammar::notation::{AnyValue, NameOf, Spanned, closed, notation_schema, one_of};
 use crate::mapping::grammar::{At, FromNode, Quoted, Required, Section, section};
 use crate::mapping::language::directives::SkeletonNode;
+use crate::mapping::language::read_paths::ReadTree;
 use crate::mapping::language::rule::{NamedRules, RuleSet};
 use crate::mapping::language::rule_schema::{EventRules, NamedRuleOf, event_rules_need_a_name_selector};
 use crate::mapping::language::selector::Selector;
@@ -65,6 +66,8 @@ pub struct BackendPlan {
     pub unmatched: Unmatched,
     pub rules: RuleSet,
     pub calls_by: CallIdentity,
+    /// What is read of every event, or known to have no effect.
+    pub always_read: ReadTree,
     /// Blocks in its text.
     pub inline: InlinePlan,
 }
@@ -111,6 +114,9 @@ section! {
         event_name: Option<Selector>,
         /// What happens to an event that no rule matches.
         unmatched: NameOf<Unmatched> = NameOf(Unmatched::Warn),
+        /// Members of events that are known and have no effect: selectors that begin with `$`. `explain --loss` does not
+        /// list them.
+        ignored: List<Spanned<Selector>> = List::default(),
         /// Rules that emit events.
         rules: Required<Elements<'n, NamedRuleOf<EventRules>>>,
         /// What identifies a tool call. `key` is for backends that send another id with every delta.
@@ -159,9 +165,12 @@ impl BackendPlan {
         });
         let none = NamedRules::default();
         let calls_by = file.events.as_ref().map_or(CallIdentity::default(), |events| events.calls_by.0);
+        let mut always_read = ReadTree::default();
         let (Framings { framings, details }, unmatched, rules, inline) = match file.events {
             Some(events) => {
                 let rules = RuleSet::parse(&EVENTS, events.event_name, &events.rules, &tables, &none, cx);
+                rules.add_always_read(&mut always_read);
+                always_read.add_ignored(&events.ignored, cx);
                 (events.framing.0, events.unmatched.0, rules, InlinePlan::new(events.inline, cx))
             }
             None => {
@@ -181,6 +190,7 @@ impl BackendPlan {
             unmatched,
             rules,
             calls_by,
+            always_read,
             inline,
         })
     }
