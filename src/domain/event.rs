@@ -166,6 +166,7 @@ named_enum! {
     }
 }
 
+#[allow(clippy::derivable_impls, reason = "`named_enum!` declares the enum, and no default")]
 impl Default for CallIdentity {
     fn default() -> Self {
         CallIdentity::Id
