@@ -80,6 +80,7 @@ const COVERAGE: &[(Code, Coverage)] = &[
     (Code::UnservedDialect, Coverage::Nothing),
     (Code::UnvalidatedDialect, Coverage::Nothing),
 ];
+    ("a-pattern-with-two-tests", "the kinds of patterns are not exclusive in a schema"),
 
 /// Cases with a detectable kind of mistake in a place where a schema cannot detect it, with the reason.
 const NOT_DETECTABLE: &[(&str, &str)] = &[
