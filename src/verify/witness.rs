@@ -4,9 +4,10 @@
 use super::runner;
 use super::violation::locate_mismatch;
 use crate::diagnostics::{Code, Diagnostic, Sources, Span};
+use crate::domain::request_item::Derived;
 use crate::domain::{
-    Annotation, AnnotationKind, CallIdentity, CallKind, Delta, Event, Fault, FaultKind, Finish, Logprobs, Merge,
-    ReasoningKind, StreamEnd, Tree, TurnRequest, Usage, WorkBudget,
+    Annotation, AnnotationKind, CallKind, Delta, Event, Fault, FaultKind, Finish, Logprobs, Merge, ReasoningKind,
+    StreamEnd, Tree, TurnRequest, Usage, WorkBudget,
 };
 use crate::engine::encode;
 use crate::engine::pipeline::{
@@ -338,7 +339,7 @@ fn tool_call(id: &str, kind: CallKind, arguments: &str) -> Event {
         id: Some(id.into()),
         name: Some("f".into()),
         kind: Some(kind),
-        by: CallIdentity::Id,
+        by: Derived::default(),
         legacy: false,
         delta,
     }
