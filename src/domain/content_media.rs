@@ -40,11 +40,13 @@ impl ContentPart {
     /// The bytes in base64.
     pub fn base64(&self) -> Option<&str> {
         let given = self.media().and_then(|media| media.base64.as_deref());
-        given.or_else(|| self.data_url().map(|(_, base64)| base64)).or_else(|| match self {
-            // Without `data:` it is the base64 itself.
+        // Without `data:` it is the base64 itself.
+        let raw = match self {
             ContentPart::File { data, .. } | ContentPart::Audio { data, .. } => data.as_deref(),
-            _ => None,
-        })
+            ContentPart::Text { .. } | ContentPart::Refusal { .. } | ContentPart::Image { .. } => None,
+        };
+        let raw = raw.filter(|data| !data.starts_with("data:"));
+        given.or_else(|| self.data_url().map(|(_, base64)| base64)).or(raw)
     }
 
     /// The format of audio: what the client sent, or else from the media type.

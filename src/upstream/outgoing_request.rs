@@ -35,8 +35,8 @@ impl OutgoingRequest {
         let (body_bytes, dropped) = (self.body.len(), dropped.join(", "));
         tracing::debug!(backend, method, url, headers, body_bytes, dropped, "request to the backend");
         if tracing::enabled!(Level::TRACE) {
-            let end = self.body.floor_char_boundary(MAX_LOGGED_BODY);
-            tracing::trace!(backend, body = redact(&self.body[..end]), "body of the request to the backend");
+            let start = String::from_utf8_lossy(&self.body.as_bytes()[..self.body.len().min(MAX_LOGGED_BODY)]);
+            tracing::trace!(backend, body = redact(&start), "body of the request to the backend");
         }
     }
 
