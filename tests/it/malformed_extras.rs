@@ -124,7 +124,7 @@ fn fail_ends_the_turn_with_the_reason() {
 
 #[test]
 fn text_and_calls_that_cannot_be_read_fail_the_turn() {
-    let call = json!({ "tool_calls": [{ "index": 0, "function": { "arguments": {} } }] });
+    let call = json!({ "tool_calls": [{ "index": 0, "function": { "name": { "of": "a tool" }, "arguments": "" } }] });
     for (name, delta, what) in [
         ("text", json!({ "content": { "text": "Hello" } }), "text"),
         ("refusal", json!({ "refusal": ["no"] }), "refusal"),
