@@ -16,8 +16,8 @@ pub mod diagnostics {
 pub mod domain {
     pub use crate::domain::{
         Annotation, AnnotationKind, CallIdentity, CallKind, Delta, Event, Fault, FaultKind, Finish, Frame, FrameBody,
-        Merge, Moment, MomentKind, Policies, ReasoningKind, RoleNames, Scope, StreamEnd, StreamFormat, ToolAliases,
-        Tree, TurnRequest, Usage, WorkBudget,
+        IndexLaw, ItemKind, Merge, Moment, MomentKind, Policies, ReasoningKind, RoleNames, Scope, SentItems, StreamEnd,
+        StreamFormat, ToolAliases, Tree, TurnRequest, TurnState, Usage, WorkBudget,
     };
     pub mod emit {
         pub use crate::domain::emit::{
@@ -25,7 +25,7 @@ pub mod domain {
         };
     }
     pub mod policy {
-        pub use crate::domain::policy::{BUILT_IN, ItemsOverlap, ReasoningPolicy};
+        pub use crate::domain::policy::{BUILT_IN, ItemsOverlap, OutputIndex, PolicySpec, ReasoningPolicy};
     }
     pub mod variables {
         pub use crate::domain::variables::{Record, RecordType, Value};

@@ -4,11 +4,14 @@ use super::FindingList;
 use super::facts::Facts;
 use crate::diagnostics::count_noun;
 use crate::domain::emit::{DeltaKind, ItemFacts, ItemRef, ObservedItem, ObservedPart, ObservedText};
+use crate::domain::policy::ToolArguments;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Items {
     all: Vec<Item>,
     accumulators: Vec<TextAccumulator>,
+    /// Whether a delta of arguments has only the new text.
+    tool_arguments: ToolArguments,
 }
 
 #[derive(Debug)]
@@ -78,6 +81,10 @@ impl Item {
 }
 
 impl Items {
+    pub fn new(tool_arguments: ToolArguments) -> Items {
+        Items { all: Vec::new(), accumulators: Vec::new(), tool_arguments }
+    }
+
     pub fn open(&mut self, observed: ObservedItem, findings: &mut FindingList) {
         let ObservedItem { item: item_ref, facts } = observed;
         let before = self.all.iter().filter(|i| i.choice == item_ref.choice).count() as i64;
@@ -155,9 +162,19 @@ impl Items {
         } else if let Some(first_line) = accumulator.whole {
             findings.add(format!("{what} comes after the complete value on line {first_line}"));
         }
+        let is_cumulative =
+            accumulator.kind == DeltaKind::Arguments && self.tool_arguments == ToolArguments::Cumulative;
         match text.0 {
-            Some(text) => accumulator.text.push_str(&text),
             None => accumulator.has_partial_char = true,
+            Some(text) if !is_cumulative => accumulator.text.push_str(&text),
+            Some(text) => {
+                if !text.starts_with(&accumulator.text) {
+                    findings.add(format!(
+                        "{what} does not begin with the arguments so far (policy `tool_arguments: cumulative`)"
+                    ));
+                }
+                accumulator.text = text;
+            }
         }
     }
 

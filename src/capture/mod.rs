@@ -92,7 +92,7 @@ pub fn fit(dialect: &DialectPlan, capture: &Capture) -> Fit {
 
 pub fn validate(dialect: &DialectPlan, capture: &Capture) -> ValidationReport {
     let shapes = DialectShapes::of(dialect);
-    let mut stream_rules = StreamRules::new(&dialect.capture);
+    let mut stream_rules = StreamRules::new(dialect);
     let mut findings = FindingList::default();
     let what = match capture {
         Capture::Body { tree, text, line } => {

@@ -5,13 +5,16 @@
 use super::FindingList;
 use super::facts::Facts;
 use super::items::{Items, PartFraming};
-use crate::domain::emit::{Observation, ObservationKind};
-use crate::domain::{MomentKind, Tree};
+use crate::domain::emit::{ItemRef, Observation, ObservationKind};
+use crate::domain::{IndexLaw, MomentKind, Tree};
+use crate::mapping::config::dialect::DialectPlan;
 use crate::mapping::config::dialect_capture::CapturePlan;
 use std::collections::BTreeMap;
 
 pub struct StreamRules<'p> {
     plan: &'p CapturePlan,
+    /// What the index of an item means.
+    index: IndexLaw,
     /// The observations that the dialect's rules can emit.
     emitted: Vec<ObservationKind>,
     facts: Facts,
@@ -36,14 +39,16 @@ enum StreamOutcome {
 }
 
 impl<'p> StreamRules<'p> {
-    pub fn new(plan: &'p CapturePlan) -> StreamRules<'p> {
+    pub fn new(dialect: &'p DialectPlan) -> StreamRules<'p> {
+        let plan = &dialect.capture;
         StreamRules {
             plan,
+            index: dialect.index,
             emitted: plan.rules.emits().filter_map(|emit| ObservationKind::from_name(emit.kind.name)).collect(),
             facts: Facts::default(),
             last_sequence: None,
             choices: BTreeMap::new(),
-            items: Items::default(),
+            items: Items::new(dialect.resolved.policies.tool_arguments),
             usage: None,
             end: None,
             terminator: None,
@@ -113,7 +118,12 @@ impl<'p> StreamRules<'p> {
         self.emitted.contains(&kind)
     }
 
-    fn observe(&mut self, observation: Observation, findings: &mut FindingList) {
+    fn observe(&mut self, mut observation: Observation, findings: &mut FindingList) {
+        // The index of an item in a final list is its position there.
+        let is_listed = matches!(observation, Observation::Item { .. });
+        if let Some(item) = observation.item_ref() {
+            self.apply_index_law(item, is_listed, findings);
+        }
         let has_part_frames = self.emits(ObservationKind::OpenPart);
         let part_framing = if has_part_frames { PartFraming::Explicit } else { PartFraming::Implicit };
         match observation {
@@ -156,6 +166,20 @@ impl<'p> StreamRules<'p> {
             }
             Observation::Fail => self.end = Some((findings.line, StreamOutcome::Failed)),
             Observation::Invalid { message } => findings.add(message),
+        }
+    }
+
+    /// Only under `position` does an index identify an item.
+    fn apply_index_law(&self, item: &mut ItemRef, is_listed: bool, findings: &mut FindingList) {
+        match (self.index, item.index) {
+            (IndexLaw::Position, _) | (_, None) => return,
+            (IndexLaw::Choice, Some(index)) if index != item.choice && !is_listed => {
+                findings.add(format!("an item of choice {} has the index {index}", item.choice));
+            }
+            (IndexLaw::Choice | IndexLaw::None, Some(_)) => {}
+        }
+        if item.id.is_some() {
+            item.index = None;
         }
     }
 

@@ -84,6 +84,7 @@ codes! {
     InlineSecret = "RF132", Error, Compile, "a secret that is written into a mapping";
     TooManyVariants = "RF133", Error, Compile, "a route with too many variants";
     TooMuchWork = "RF134", Error, Compile, "a set that cannot be loaded within its limits of work and time";
+    IndexLawBroken = "RF138", Error, Compile, "policies that break the index law of a dialect";
     FailedTest = "RF140", Error, Test, "a test that fails";
     TranscriptFailed = "RF141", Error, Replay, "a transcript that violates a schema or an order of a route";
     UnsatisfiableFrame = "RF142", Error, Verify, "a frame, body or error that no values can make satisfy its schema";
@@ -98,4 +99,6 @@ codes! {
         "a table over values that a backend or client sends, without `default:`", "table_without_default.rs";
     IneffectivePolicy = "RF206", Warning, Lint, "a policy that has no effect in this dialect", "ineffective_policy.rs";
     Loss = "RF207", Note, Lint, "a feature that is lost between a backend and a dialect", "loss.rs";
+    UnservedDialect = "RF208", Note, Lint, "a dialect that no route serves", "unserved_dialect.rs";
+    UnvalidatedDialect = "RF209", Warning, Lint, "a dialect without schemas", "unvalidated_dialect.rs";
 }

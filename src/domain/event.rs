@@ -65,6 +65,10 @@ emissions! {
             usage: Usage, merge: Merge = Merge::Replace,
         } if input | output | total | cached | cache_write | reasoning;
 
+        /// A vendor field of the response, or of a choice: `turn.extra.NAME`, `choice.extra.NAME`. A later value replaces
+        /// an earlier one.
+        Extra = "extra" { choice: Option<usize>, name: String, value: Tree } if value;
+
         /// The finish reason of a choice. Without `choice` it finishes all open choices. `other` is the backend's word,
         /// for a reason that is not known: the policy `unknown_finish` applies if `reason` has no value.
         Finish = "finish" { choice: Option<usize>, reason: Option<Finish>, other: Option<String> } if reason | other;
@@ -179,7 +183,8 @@ impl Event {
             Event::Annotation { item, annotation, .. } => text_bytes(item) + annotation.heap_bytes(),
             Event::Logprobs { item, logprobs, .. } => text_bytes(item) + logprobs.heap_bytes(),
             Event::Tool { .. } | Event::Batch { .. } | Event::Close { .. } => 0,
-            Event::Start { .. } | Event::Usage { .. } | Event::Finish { .. } | Event::Fault { .. } | Event::End => 0,
+            Event::Start { .. } | Event::Usage { .. } | Event::Extra { .. } | Event::Finish { .. } => 0,
+            Event::Fault { .. } | Event::End => 0,
         }
     }
 
@@ -211,6 +216,7 @@ impl Event {
             Event::Usage { usage, .. } => {
                 format!("usage {}+{}", usage.input.unwrap_or(0), usage.output.unwrap_or(0))
             }
+            Event::Extra { name, .. } => format!("extra {name}"),
             Event::Finish { reason: Some(reason), .. } => format!("finish {}", reason.name()),
             Event::Finish { other, .. } => format!("finish {:?}", other.as_deref().unwrap_or_default()),
             Event::Fault { fault, is_final } => {

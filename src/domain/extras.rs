@@ -26,7 +26,7 @@ impl ExtraKind {
     /// The kind of extra that an event is; `None` for what a client was promised.
     pub fn of(event: EventKind) -> Option<ExtraKind> {
         match event {
-            EventKind::Start => Some(ExtraKind::Metadata),
+            EventKind::Start | EventKind::Extra => Some(ExtraKind::Metadata),
             EventKind::Reasoning => Some(ExtraKind::Reasoning),
             EventKind::Annotation => Some(ExtraKind::Annotation),
             EventKind::Logprobs => Some(ExtraKind::Logprobs),

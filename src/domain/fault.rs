@@ -72,6 +72,8 @@ pub struct Fault {
     pub status: Option<u16>,
     /// Seconds.
     pub retry_after: Option<u64>,
+    /// What only the operator may see, such as the expression that failed: for the log, `explain` and tests.
+    pub detail: Option<String>,
 }
 
 impl EmitField for Fault {
@@ -138,9 +140,9 @@ impl Redactor {
     }
 
     pub fn redact_fault(&self, fault: Fault) -> Fault {
-        let Fault { kind, message, param, code, status, retry_after } = fault;
         let redact = |text: Option<String>| text.map(|text| self.redact(&text));
-        Fault { kind, message: self.redact(&message), param: redact(param), code: redact(code), status, retry_after }
+        let message = self.redact(&fault.message);
+        Fault { message, param: redact(fault.param), code: redact(fault.code), detail: redact(fault.detail), ..fault }
     }
 }
 
@@ -164,7 +166,22 @@ impl std::fmt::Debug for Redactor {
 
 impl Fault {
     pub fn new(kind: FaultKind, message: impl Into<String>) -> Fault {
-        Fault { kind, message: message.into(), param: None, code: None, status: None, retry_after: None }
+        let message = message.into();
+        Fault { kind, message, param: None, code: None, status: None, retry_after: None, detail: None }
+    }
+
+    /// An expression that failed while something was rendered. Clients do not see it.
+    pub fn not_rendered(what: &str, error: impl std::fmt::Display) -> Fault {
+        let detail = Some(error.to_string());
+        Fault { detail, ..Fault::new(FaultKind::Internal, format!("{what} could not be rendered")) }
+    }
+
+    /// The message with the detail, for the operator.
+    pub fn full_message(&self) -> String {
+        match &self.detail {
+            Some(detail) => format!("{}: {detail}", self.message),
+            None => self.message.clone(),
+        }
     }
 
     pub fn param(mut self, param: impl Into<String>) -> Fault {

@@ -58,6 +58,9 @@ named_enum! {
         ToolClose = "tool.close",
         /// The usage of the turn, if known (policy `usage`).
         Usage = "usage",
+        /// A keepalive is due in an open stream (`keepalive.every`). Its frames replace the comment. It can occur between
+        /// any two moments, so it is in no order.
+        Idle = "idle",
     }
 }
 
@@ -74,7 +77,8 @@ impl MomentKind {
     pub fn subject(self) -> Subject {
         use MomentKind as M;
         match self {
-            M::TurnOpen | M::TurnFinish | M::TurnClose | M::TurnFail | M::TurnEnd | M::Usage => Subject::Turn,
+            M::TurnOpen | M::TurnFinish | M::TurnClose | M::TurnFail | M::TurnEnd => Subject::Turn,
+            M::Usage | M::Idle => Subject::Turn,
             M::ChoiceOpen | M::ChoiceFinish => Subject::Choice,
             M::MessageOpen | M::MessageClose | M::ReasoningOpen | M::ReasoningClose => Subject::Item,
             M::ToolOpen | M::ToolArgs | M::ToolClose => Subject::Item,

@@ -48,6 +48,10 @@ named_enum! {
     pub enum EmptyArguments { Object = "{}", Nothing = "" }
 }
 named_enum! {
+    /// The `input` of a function call with arguments that are not JSON, in dialects that read it: a fault, or the text.
+    pub enum InvalidArguments { Fault = "fault", Text = "text" }
+}
+named_enum! {
     /// Whether a truncated response has the status incomplete or completed.
     pub enum Truncation { Incomplete = "incomplete", Completed = "completed" }
 }
@@ -98,10 +102,6 @@ named_enum! {
     /// The finish of a choice with text for which the backend reports tool calls, and made none. Without text it always
     /// fails.
     pub enum FinishWithoutCalls { Stop = "stop", Fail = "fail" }
-}
-named_enum! {
-    /// The usage of an aggregated response if the backend reports none.
-    pub enum AggregateUsage { AsStream = "as_stream", Zeros = "zeros" }
 }
 named_enum! {
     /// The result if the backend sends nothing until the idle timeout.
@@ -211,6 +211,7 @@ built_in_policies! {
         Moments(&[M::MessageOpen, M::MessageClose, M::PartClose, M::ToolOpen, M::ToolClose]);
     "tool_ids": ToolIds, Expressions;
     "empty_arguments" in empty_arguments: EmptyArguments, Variables(&["args", "item.arguments"]);
+    "invalid_arguments" in invalid_arguments: InvalidArguments, Variables(&["item.input"]);
     "truncation": Truncation, Expressions;
     "terminator": Terminator, Expressions;
     "stream_start" in stream_start: StreamStart, Anywhere;
@@ -222,7 +223,6 @@ built_in_policies! {
     "aggregate.on_empty" in on_empty: OnEmpty, Anywhere;
     "aggregate.on_partial" in on_partial: OnPartial, Anywhere;
     "aggregate.on_malformed" in on_malformed: OnMalformed, Anywhere;
-    "aggregate.usage" in aggregate_usage: AggregateUsage, Variables(&["usage", "turn.usage"]);
 }
 
 /// The only policy with a list of values.

@@ -1,6 +1,7 @@
 //! The state of a turn. `turn/` writes it; dialects read it through the variables of `variables/`.
 
-use super::{Annotation, CallKind, Fault, Finish, TokenLogprob, Usage, named_enum};
+use super::{Annotation, CallKind, Fault, Finish, TokenLogprob, Tree, Usage, named_enum};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 #[derive(Clone, Debug, Default)]
@@ -14,6 +15,12 @@ pub struct TurnState {
     /// In the order in which they were opened.
     pub items: Vec<Item>,
     pub usage: Option<Usage>,
+    /// What the backend has reported so far. `usage` is set at the end only.
+    pub usage_so_far: Usage,
+    /// Vendor fields of the response, as a map (`turn.extra.NAME`).
+    pub extra: Option<Tree>,
+    /// Vendor fields of a choice, by its index (`choice.extra.NAME`).
+    pub choice_extra: BTreeMap<usize, Tree>,
     pub finish: Option<Finish>,
     pub error: Option<Fault>,
     /// Seconds since 1970, once the turn has ended.
@@ -44,11 +51,17 @@ pub struct Item {
     pub call_id: String,
     pub name: String,
     pub arguments: String,
+    /// The arguments of a closed call as JSON, if the dialect reads them (`item.input`).
+    pub input: Option<Tree>,
+    /// The number of its first block, once it has one.
+    pub block: Option<usize>,
 }
 
 #[derive(Clone, Debug)]
 pub struct Part {
     pub index: usize,
+    /// Its number among the blocks of the turn: parts and calls, in the order in which they are opened.
+    pub block: usize,
     pub kind: PartKind,
     pub text: String,
     pub annotations: Vec<PartAnnotation>,
@@ -139,6 +152,7 @@ impl Part {
     pub fn new(index: usize, kind: PartKind) -> Part {
         Part {
             index,
+            block: 0,
             kind,
             text: String::new(),
             annotations: Vec::new(),

@@ -26,9 +26,8 @@ impl Pipeline {
             }
         }
         let dialect = self.producer.dialect.clone();
-        let body = encode::body(&dialect, self.turn.state(), &self.producer.request).map_err(|e| {
-            Fault::new(FaultKind::Internal, format!("the body of `{}` could not be rendered: {e}", dialect.name))
-        })?;
+        let body = encode::body(&dialect, self.turn.state(), &self.producer.request)
+            .map_err(|e| Fault::not_rendered(&format!("the body of `{}`", dialect.name), e))?;
         let plan = &dialect.body;
         let output = Output::Body(&dialect.name);
         self.producer.check_schema(&body, plan.schema.as_ref(), output, plan.span)?;

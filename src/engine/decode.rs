@@ -22,6 +22,13 @@ pub struct DecodedEvent {
 }
 
 impl DecodedEvent {
+    /// No rule knows the event. One that a rule drops is known.
+    pub fn is_unread(&self, backend: &BackendPlan) -> bool {
+        let is_unmatched = self.dropped.as_ref().is_some_and(|(_, by)| *by == backend.span);
+        let is_unknown = self.not_understood.is_some() || is_unmatched;
+        self.events.is_empty() && self.malformed_extras.is_empty() && is_unknown
+    }
+
     fn add_malformed(&mut self, extra: MalformedExtra) {
         if self.malformed_extras.iter().all(|known| known.kind != extra.kind) {
             self.malformed_extras.push(extra);

@@ -83,8 +83,7 @@ impl FrameProducer {
                     }
                 },
                 Err(error) => {
-                    let message = format!("the frame `{}` could not be rendered: {error}", plan.name);
-                    self.failure = Some(Fault::new(FaultKind::Internal, message));
+                    self.failure = Some(Fault::not_rendered(&format!("the frame `{}`", plan.name), error));
                     return;
                 }
             }

@@ -8,7 +8,7 @@ pub use super::observer::{Observer, TraceEvent, lock};
 use super::decode::{self, DecodedEvent};
 use super::frames::{FrameOutput, FrameProducer};
 use super::inline::InlineStage;
-use crate::domain::policy::{MalformedExtras, OnIdle, OnMalformed, StreamStart};
+use crate::domain::policy::{MalformedExtras, StreamStart};
 use crate::domain::{
     Event, Fault, FaultKind, Frame, MalformedExtra, Policies, Redactor, StreamEnd, ToolAliases, Tree, TurnRequest,
     TurnState,
@@ -30,10 +30,14 @@ pub struct Pipeline {
     pub(super) producer: FrameProducer,
     /// The backend sent a start event.
     has_started: bool,
+    /// The backend sent raw events, and the rules read nothing of any of them.
+    is_unread: bool,
+    /// No raw event with content has arrived.
+    is_first: bool,
     /// The fault behind a truncated response. The client sees only that the response was truncated.
-    truncated_by: Option<Fault>,
+    pub(super) truncated_by: Option<Fault>,
     redactor: Option<Redactor>,
-    began_ms: u64,
+    pub(super) began_ms: u64,
 }
 
 /// How frames are rendered. Both modes give the same bytes; the golden tests compare them.
@@ -94,6 +98,8 @@ impl Pipeline {
             .request_chars(request_chars(request))
             .keep_logprobs(reads.logprobs)
             .represents_calls(reads.calls)
+            .parse_inputs(reads.inputs)
+            .sends(spec.dialect.sent)
             .tool_aliases(spec.tool_aliases)
             .single_body(spec.response_mode == ResponseMode::Body);
         let producer = FrameProducer {
@@ -117,6 +123,8 @@ impl Pipeline {
             turn,
             producer,
             has_started: false,
+            is_unread: false,
+            is_first: true,
             truncated_by: None,
             redactor: spec.redactor,
             began_ms: spec.now_ms,
@@ -182,6 +190,10 @@ impl Pipeline {
             let message = format!("the backend sent malformed {}: {}", extra.kind.name(), extra.detail);
             return self.fail(Fault::new(FaultKind::Malformed, message), now_ms);
         }
+        if !is_empty(raw) {
+            self.is_unread = decoded.is_unread(&self.backend) && (self.is_unread || self.is_first);
+            self.is_first = false;
+        }
         let DecodedEvent { events, not_understood, malformed_extras, .. } = decoded;
         for (event, rule) in events {
             self.push_decoded(event, rule, now_ms);
@@ -196,6 +208,11 @@ impl Pipeline {
             // Not the empty response of the policy `on_empty`: this one was started and never finished.
             StreamEnd::Marker | StreamEnd::Eof if self.has_started && !self.turn.is_open() => Event::Fault {
                 fault: Fault::new(FaultKind::Empty, "the backend started a response but sent no content"),
+                is_final: true,
+            },
+            // Nor is this an empty response: it has content that is lost.
+            StreamEnd::Marker | StreamEnd::Eof if self.is_unread && !self.turn.is_open() => Event::Fault {
+                fault: Fault::new(FaultKind::Malformed, "no rule of the backend's mapping reads its response"),
                 is_final: true,
             },
             // Both complete the turn after the last finish, and truncate it before.
@@ -250,55 +267,13 @@ impl Pipeline {
         self.turn.mark_headers_sent();
     }
 
-    /// The fault of an upstream error response: `from_status`, with the message, code and param that the backend's
-    /// rules find in the body.
-    pub fn upstream_fault(&self, raws: &[Tree], from_status: Fault) -> Fault {
-        let events = raws.iter().flat_map(|raw| decode::decode_event(&self.backend, raw).events);
-        let from_body = events.into_iter().find_map(|(event, _)| match event {
-            Event::Fault { fault, .. } => Some(fault),
-            _ => None,
-        });
-        let Some(from_body) = from_body else { return from_status };
-        let message = if from_body.message.is_empty() { from_status.message } else { from_body.message };
-        Fault {
-            message,
-            code: from_body.code,
-            param: from_body.param,
-            retry_after: from_status.retry_after.or(from_body.retry_after),
-            ..from_status
-        }
-    }
-
-    /// An upstream event that cannot be parsed is skipped, or ends the turn, by the policy `on_malformed`.
-    pub fn push_malformed(&mut self, why: &str, now_ms: u64) -> PipelineOutput {
-        match self.policies().on_malformed {
-            OnMalformed::Skip => PipelineOutput { is_over: self.turn.is_over(), ..PipelineOutput::default() },
-            OnMalformed::Fail => {
-                let message = format!("an event of the backend cannot be parsed: {why}");
-                self.fail(Fault::new(FaultKind::Malformed, message), now_ms)
-            }
-        }
-    }
-
-    /// Call when the backend has sent nothing for its idle timeout.
-    pub fn idle_timeout(&mut self, fault: Fault, now_ms: u64) -> PipelineOutput {
-        if self.turn.is_finished() {
-            return self.finish(StreamEnd::Eof, now_ms);
-        }
-        self.flush_inline(now_ms);
-        let truncates = self.policies().on_idle == OnIdle::FinishLength && self.has_output();
-        if !truncates || self.producer.response_mode == ResponseMode::Body {
-            return self.fail(fault, now_ms);
-        }
-        self.turn.set_elapsed_ms(now_ms.saturating_sub(self.began_ms) as i64);
-        let producer = &mut self.producer;
-        self.turn.truncate(&mut |state, moment| producer.on_moment(state, moment));
-        self.truncated_by = Some(fault);
-        self.take_output()
-    }
-
     pub(super) fn policies(&self) -> &Policies {
         &self.producer.dialect.resolved.policies
+    }
+
+    /// No output follows.
+    pub fn is_over(&self) -> bool {
+        self.turn.is_over()
     }
 
     /// Every choice is finished; only usage and the end of the stream may follow, and they are not waited for long.
@@ -364,7 +339,7 @@ impl Pipeline {
         self.fail_on_violation();
     }
 
-    fn fail_on_violation(&mut self) {
+    pub(super) fn fail_on_violation(&mut self) {
         if let Some(fault) = self.producer.failure.clone() {
             let producer = &mut self.producer;
             self.turn.fail_on_violation(fault, &mut |state, moment| producer.on_moment(state, moment));
@@ -383,7 +358,7 @@ impl Pipeline {
         }
     }
 
-    fn take_output(&mut self) -> PipelineOutput {
+    pub(super) fn take_output(&mut self) -> PipelineOutput {
         self.fail_on_violation();
         let frames = match &mut self.producer.output {
             FrameOutput::Frames(frames) => std::mem::take(frames),
@@ -397,4 +372,14 @@ impl Pipeline {
 fn request_chars(request: &TurnRequest) -> usize {
     let contents = request.content.items().iter().filter_map(|item| item.content());
     contents.map(|content| content.text().chars().count()).sum()
+}
+
+/// A document without content.
+fn is_empty(raw: &Tree) -> bool {
+    match raw {
+        Tree::Null => true,
+        Tree::List(items) => items.is_empty(),
+        Tree::Map(members) => members.is_empty(),
+        Tree::Bool(_) | Tree::Num(_) | Tree::Str(_) | Tree::SurrogateString(_) => false,
+    }
 }

@@ -4,7 +4,7 @@ use super::frame_validation::SchemaMismatch;
 use super::render;
 use super::render::Scope;
 use crate::domain::variables::{self, Record, Value};
-use crate::domain::{Fault, FaultKind, Tree};
+use crate::domain::{Fault, Tree};
 use crate::mapping::config::static_routes::StaticRoute;
 
 /// A model as static routes see it.
@@ -33,8 +33,7 @@ pub fn body(route: &StaticRoute, models: &[ListedModel], one: Option<ListedModel
         scope = scope.set(variables::MODEL, model.record());
     }
     let body = render::render(&route.body, &scope, &route.pool);
-    let error = |e| Fault::new(FaultKind::Internal, format!("the static route could not be rendered: {e}"));
-    Ok(body.map_err(error)?.unwrap_or_default())
+    Ok(body.map_err(|error| Fault::not_rendered("the static route", error))?.unwrap_or_default())
 }
 
 /// What is wrong with the body by the schema of its route.

@@ -3,8 +3,10 @@
 use super::config::backend::BackendPlan;
 use super::config::dialect;
 use super::config::dialect::{DialectContext, DialectPlan};
+use super::config::dialect_index;
 use super::config::gateway;
 use super::config::gateway::GatewayPlan;
+use super::config::layers::Override;
 use super::config::overrides::Overrides;
 use super::config::profile::Profile;
 use super::config::profile_patch;
@@ -57,9 +59,13 @@ pub struct Plan {
     pub transcripts: Vec<Arc<Transcript>>,
     /// All scripts, also those that no backend of the gateway uses.
     pub scripts: Vec<Arc<ScriptPlan>>,
+    /// The names of the profiles, with their spans.
+    pub profiles: Vec<(String, Span)>,
     /// The `*.test.yaml` files, parsed.
     pub tests: Vec<TestFile>,
     pub sources: Arc<Sources>,
+    /// What layers of the set replace or remove of the layers below them, except for whole files with the same path.
+    pub overrides: Vec<Override>,
     /// Maps a value that violates its schema back to the YAML line that produced it.
     pub dialect_sources: DialectSources,
     schemas: CompiledSchemas,
@@ -111,8 +117,10 @@ pub fn load_within(
     budget: &WorkBudget,
 ) -> LoadOutcome {
     let mut sources = Sources::default();
-    let ids: Vec<FileId> =
-        files.iter().map(|f| sources.add(f.name.as_str(), f.shown.as_str(), f.text.clone())).collect();
+    let ids: Vec<FileId> = files
+        .iter()
+        .map(|f| sources.add_to_layer(f.layer, f.name.as_str(), f.shown.as_str(), f.text.clone()))
+        .collect();
     let sources = Arc::new(sources);
     let findings = Findings::default();
     let cx = LoadContext { sources: &sources, findings: &findings, budget };
@@ -123,6 +131,7 @@ pub fn load_within(
             parsed.add(file, id, cx);
         }
     }
+    parsed.merge_layers(cx);
     parsed.resolve_derived_backends(cx);
     parsed.suppress_consequences(cx);
     let plan = compile(parsed, &sources, previous.map(|p| &p.schemas), overrides, cx);
@@ -144,7 +153,7 @@ fn compile(
     overrides: &Overrides,
     cx: LoadContext,
 ) -> Option<Plan> {
-    let tests = std::mem::take(&mut files.tests);
+    let (tests, layer_overrides) = (std::mem::take(&mut files.tests), std::mem::take(&mut files.overrides));
     let schemas = SchemaSet::new(files.schemas.iter().cloned());
     let schema_names = files.schemas.iter().map(|(name, _)| name).chain(&files.unreadable.schemas);
     let cache = SchemaCache::new(&schemas, schema_names.map(String::as_str).collect(), &files.unreadable.schemas);
@@ -243,16 +252,26 @@ fn compile(
         dialects,
         transcripts: files.transcripts.clone(),
         scripts,
+        profiles: files.of(SetFile::Profile).filter_map(|n| profile_name(n)).collect(),
         tests,
         sources: sources.clone(),
+        overrides: layer_overrides,
         dialect_sources: DialectSources::default(),
         schemas: cache.into_compiled(schemas_hash),
     };
+    if cx.findings.errors() == 0 {
+        dialect_index::check_reachable(&plan, &patched_dialects, cx);
+    }
     if cx.findings.errors() == 0 {
         lint::run(&plan, &files, &profiles, &patched_dialects, cx);
     }
     plan.dialect_sources = DialectSources { dialects: patched_dialects, shared: files.shared().cloned() };
     Some(plan)
+}
+
+fn profile_name(node: &Node) -> Option<(String, Span)> {
+    let name = node.get(SetFile::Profile.name())?;
+    Some((name.as_text()?.to_owned(), name.span))
 }
 
 fn check_unique_names<'n>(nodes: impl Iterator<Item = &'n Arc<Node>>, key: &'static str, cx: LoadContext) {

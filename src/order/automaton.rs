@@ -228,9 +228,9 @@ pub struct OrderViolation {
 }
 
 impl OrderCheck {
-    /// Checks one moment in all its scopes. `turn.fail` is allowed anywhere and ends the stream, so it is not checked.
+    /// Checks one moment in all its scopes. `turn.fail` and `idle` are allowed anywhere, so they are not checked.
     pub fn advance(&mut self, orders: &Orders, moment: &Moment) -> Result<(), OrderViolation> {
-        if moment.kind == MomentKind::TurnFail {
+        if matches!(moment.kind, MomentKind::TurnFail | MomentKind::Idle) {
             return Ok(());
         }
         self.step_scope(orders, Scope::Turn, Some(0), moment.kind)?;

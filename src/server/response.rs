@@ -2,9 +2,10 @@
 
 use crate::domain::{Fault, FaultKind, Tree};
 use crate::engine::encode;
+use crate::engine::response_head::{self, HeadContext};
 use crate::mapping::config::dialect::DialectPlan;
 use poem::Response;
-use poem::http::{HeaderValue, StatusCode};
+use poem::http::{HeaderName, HeaderValue, StatusCode};
 use serde_json::json;
 
 pub fn json(status: u16, body: String) -> Response {
@@ -14,18 +15,49 @@ pub fn json(status: u16, body: String) -> Response {
 }
 
 /// An error response in the dialect's envelope, or in a plain one if there is none.
-pub fn fault(dialect: Option<&DialectPlan>, fault: &Fault) -> Response {
+pub fn fault(dialect: Option<&DialectPlan>, fault: &Fault, head: HeadContext) -> Response {
+    if let Some(detail) = &fault.detail {
+        tracing::error!(message = fault.message, detail, "internal error");
+    }
     let bare = Fault { status: fault.status, ..Fault::new(fault.kind, "internal error") };
     let envelope = dialect.and_then(|d| render_envelope(d, fault).or_else(|| render_envelope(d, &bare)));
     let plain = || json!({ "error": fault.message }).to_string();
-    let mut response = json(fault.status(), envelope.map_or_else(plain, |envelope| envelope.to_json()));
+    let head = HeadContext { fault: Some(fault), ..head };
+    let status = dialect.map(|dialect| response_head::status(dialect, &head)).and_then(|status| {
+        status.unwrap_or_else(|error| {
+            tracing::error!(%error, "the status of an error could not be rendered");
+            None
+        })
+    });
+    let mut response =
+        json(status.unwrap_or_else(|| fault.status()), envelope.map_or_else(plain, |envelope| envelope.to_json()));
     if let Some(value) = fault.retry_after.and_then(|s| s.to_string().parse().ok()) {
         response.headers_mut().insert("retry-after", value);
     }
     if fault.kind == FaultKind::Unauthorized {
         response.headers_mut().insert("www-authenticate", HeaderValue::from_static("Bearer realm=\"api\""));
     }
+    if let Some(dialect) = dialect {
+        add_headers(&mut response, dialect, &head);
+    }
     response
+}
+
+/// Adds the headers of the dialect. One that cannot be rendered, or has a value that no header can have, is logged and not
+/// sent: the response is worth more.
+pub fn add_headers(response: &mut Response, dialect: &DialectPlan, head: &HeadContext) {
+    let headers = response_head::headers(dialect, head).unwrap_or_else(|error| {
+        tracing::error!(dialect = dialect.name, %error, "the headers of a response could not be rendered");
+        Vec::new()
+    });
+    for (name, value) in headers {
+        match (HeaderName::try_from(name), HeaderValue::from_str(&value)) {
+            (Ok(name), Ok(value)) => {
+                response.headers_mut().insert(name, value);
+            }
+            _ => tracing::warn!(dialect = dialect.name, header = name, "a header with an invalid value was not sent"),
+        }
+    }
 }
 
 /// The dialect's envelope, if it can be rendered and is valid by its schema.

@@ -10,6 +10,7 @@ use super::write_stall::{ResponseWatch, WriteTimeout};
 use super::{auth, origin, request_head, response, static_routes, status, turn_response};
 use crate::domain::{Fault, FaultKind};
 use crate::engine::request::RouteInput;
+use crate::engine::response_head::HeadContext;
 use crate::mapping::config::dialect::DialectPlan;
 use crate::mapping::config::gateway::{GatewayPlan, Validation};
 use crate::mapping::config::route::RoutePlan;
@@ -133,7 +134,7 @@ impl Gateway {
             // Errors of a path without a route have the format of the first route.
             let route = on_path.or(gateway.routes.first());
             let dialect = route.and_then(|route| route.variants.default_dialect());
-            let mut response = response::fault(dialect.map(|dialect| &**dialect), &fault);
+            let mut response = response::fault(dialect.map(|dialect| &**dialect), &fault, head(id));
             let allowed: Vec<&str> = targets.iter().flat_map(|target| target.methods(gateway)).collect();
             if let (FaultKind::WrongMethod, Ok(value)) = (fault.kind, allowed.join(", ").parse()) {
                 response.headers_mut().insert("allow", value);
@@ -196,13 +197,14 @@ impl Gateway {
     }
 
     async fn route_turn(&self, generation: &Arc<Generation>, route: &RoutePlan, admitted: Admitted<'_>) -> Response {
+        let id = admitted.id;
         let response = match route.variants.select(|name| joined_header(&admitted.request, name)) {
             Some(Ok(variant)) => {
                 let turn = self.turn(generation, &variant.plan, route, admitted).await;
-                turn.unwrap_or_else(|fault| response::fault(Some(&variant.plan), &fault))
+                turn.unwrap_or_else(|fault| response::fault(Some(&variant.plan), &fault, head(id)))
             }
-            Some(Err(rejected)) => response::fault(Some(rejected.plan), &rejected.fault),
-            None => response::fault(None, &Fault::new(FaultKind::Internal, "the route has no dialect")),
+            Some(Err(rejected)) => response::fault(Some(rejected.plan), &rejected.fault, head(id)),
+            None => response::fault(None, &Fault::new(FaultKind::Internal, "the route has no dialect"), head(id)),
         };
         self.app_state.metrics.count_response(&route.path, response.status().as_u16());
         response
@@ -236,6 +238,11 @@ impl Gateway {
         let context = TurnContext { generation, dialect, app_state, keepalive, validation, id, response_watch };
         turn_response::respond(context, body, input, slot).await
     }
+}
+
+/// What the headers of an error can read before the request was read.
+fn head(request_id: &str) -> HeadContext<'_> {
+    HeadContext { request_id, ..HeadContext::default() }
 }
 
 pub(super) fn header<'r>(request: &'r Request, name: &str) -> Option<&'r str> {

@@ -8,10 +8,11 @@ use super::response;
 use super::router::TurnContext;
 use super::start_turn::{self, StartedTurn, no_backend};
 use super::write_stall::ResponseWatch;
-use crate::domain::{Fault, FaultKind, MalformedExtra, StreamFormat, Tree};
+use crate::domain::{Fault, FaultKind, MalformedExtra, MomentKind, StreamFormat, Tree, TurnRequest};
 use crate::engine::decode;
 use crate::engine::pipeline::{Pipeline, PipelineOutput, ResponseMode, TurnSpec, Violation};
 use crate::engine::request::RouteInput;
+use crate::engine::response_head::HeadContext;
 use crate::engine::sse;
 use crate::mapping::config::backend::BackendPlan;
 use crate::mapping::config::dialect::DialectPlan;
@@ -48,6 +49,7 @@ pub async fn respond(
     let stream = request.stream;
     let is_examined = app_state.reports.examines_turn(generation.number, &backend.name);
     let examined_by = is_examined.then(|| rules.clone());
+    let client_request = request.clone();
     let pipeline = Pipeline::new(TurnSpec {
         backend: rules,
         dialect: dialect.clone(),
@@ -63,11 +65,14 @@ pub async fn respond(
     let timeouts = backend.address.as_ref().map_or(gateway.timeouts, |r| r.timeouts);
     // NDJSON has no comments.
     let has_comments = stream && dialect.encoding.format == StreamFormat::Sse;
+    let has_keepalives = stream && (has_comments || !dialect.frames(MomentKind::Idle).is_empty());
+    let plan = dialect.clone();
     let turn = TurnStream {
         pipeline,
         source,
         is_over: false,
-        deadlines: Deadlines::new(&timeouts, stream, keepalive.filter(|_| has_comments)),
+        deadlines: Deadlines::new(&timeouts, stream, keepalive.filter(|_| has_keepalives)),
+        has_comments,
         comment: gateway.keepalive.comment.0.clone(),
         dialect,
         stream,
@@ -80,7 +85,15 @@ pub async fn respond(
         response_watch,
         _slot: slot,
     };
-    let mut response = if stream { turn.into_stream().await? } else { turn.into_body().await? };
+    let answered = if stream { turn.into_stream().await } else { turn.into_body(id, &client_request).await };
+    let head = HeadContext { request_id: id, request: Some(&client_request), ..HeadContext::default() };
+    let mut response = match answered {
+        Ok(response) => response,
+        Err(fault) => return Ok(response::fault(Some(&plan), &fault, head)),
+    };
+    if stream {
+        response::add_headers(&mut response, &plan, &head);
+    }
     let name = &gateway.headers.dropped.0;
     if !dropped.is_empty()
         && let (Ok(name), Ok(value)) = (poem::http::HeaderName::try_from(name.as_str()), dropped_header(&dropped))
@@ -126,6 +139,7 @@ struct TurnStream {
     source: UpstreamSource,
     is_over: bool,
     deadlines: Deadlines,
+    has_comments: bool,
     comment: String,
     dialect: Arc<DialectPlan>,
     stream: bool,
@@ -241,13 +255,16 @@ impl TurnStream {
         self.pipeline.upstream_fault(&response.raws, from_status)
     }
 
-    async fn into_body(mut self) -> Result<Response, Fault> {
+    async fn into_body(mut self, id: &str, request: &TurnRequest) -> Result<Response, Fault> {
         while !self.is_over {
             poll_fn(|cx| self.poll_output(cx)).await;
         }
         let body = self.pipeline.body()?;
         let mut response = response::json(200, body.to_json());
         response.headers_mut().insert("cache-control", HeaderValue::from_static("no-cache"));
+        let turn = Some(self.pipeline.state());
+        let head = HeadContext { request_id: id, request: Some(request), turn, fault: None };
+        response::add_headers(&mut response, &self.dialect, &head);
         Ok(response)
     }
 
@@ -282,11 +299,16 @@ impl TurnStream {
         while !self.is_over && out.len() < CHUNK_BYTES {
             match self.poll_output(cx) {
                 Poll::Ready(Some(_)) => self.pipeline.drain(&mut out),
-                Poll::Ready(None) => {
+                Poll::Ready(None) if self.pipeline.keepalive() => {
+                    self.pipeline.drain(&mut out);
+                    self.is_over |= self.pipeline.is_over();
+                }
+                Poll::Ready(None) if self.has_comments => {
                     // The keepalive sends the response headers, so later faults are sent inside the stream.
                     self.pipeline.mark_headers_sent();
                     sse::comment(&self.comment.replace("{now_ms}", &now_ms().to_string()), &mut out);
                 }
+                Poll::Ready(None) => {}
                 Poll::Pending if out.is_empty() => return Poll::Pending,
                 Poll::Pending => break,
             }
@@ -338,7 +360,14 @@ impl Drop for TurnStream {
         if let Some(fault) = self.pipeline.fault().or(self.pipeline.truncated_by()) {
             self.metrics.count_fault(&self.backend, fault.kind.name());
             let (kind, status) = (fault.kind.name(), fault.status());
-            tracing::warn!(id = self.id, backend = self.backend, kind, status, reason = fault.message, "{event}");
+            tracing::warn!(
+                id = self.id,
+                backend = self.backend,
+                kind,
+                status,
+                reason = fault.full_message(),
+                "{event}"
+            );
         }
         if !self.is_over && self.pipeline.fault().is_none() {
             let (id, backend, stream) = (&self.id, &self.backend, self.stream);

@@ -31,15 +31,8 @@ impl Turn {
         let same = |i: &&Item| i.choice == choice && i.kind == kind;
         let calls = self.state.items.iter().filter(is_call).count();
         let call = matches!(kind, ItemKind::Function | ItemKind::Custom);
-        let index = match self.policies.output_index {
-            OutputIndex::Position => position,
-            OutputIndex::Choice => choice,
-            OutputIndex::MessageFirst => match kind {
-                ItemKind::Message => 0,
-                ItemKind::Function | ItemKind::Custom => 1 + calls,
-                ItemKind::Reasoning => position,
-            },
-        };
+        let index = self.output_index(choice, kind);
+        self.sent_items += usize::from(self.sent.includes(kind));
         let ordinal = if call { calls } else { self.state.items.iter().filter(same).count() };
         // A bare number is an index, not an id.
         let usable = |n: &&str| ids::is_usable_id(n) && !n.bytes().all(|b| b.is_ascii_digit());
@@ -62,7 +55,36 @@ impl Turn {
             call_id: String::new(),
             name: String::new(),
             arguments: String::new(),
+            input: None,
+            block: None,
         });
         position
+    }
+
+    /// The index of the next item. Items that the dialect does not send take none.
+    fn output_index(&self, choice: usize, kind: ItemKind) -> usize {
+        let next = self.sent_items;
+        match self.policies.output_index {
+            OutputIndex::Choice => choice,
+            OutputIndex::MessageFirst if self.sent.messages => {
+                let has_message = self.state.items.iter().any(|i| i.kind == ItemKind::Message);
+                // The first message has index 0, also if it comes later.
+                match kind {
+                    ItemKind::Message if !has_message => 0,
+                    _ if has_message => next,
+                    _ => next + 1,
+                }
+            }
+            OutputIndex::Position | OutputIndex::MessageFirst => next,
+        }
+    }
+
+    /// The number of a block that begins in this item: a part, a call, or reasoning without readable content. Blocks are
+    /// counted over the turn; those of items that the dialect does not send are not.
+    pub(super) fn next_block(&mut self, item: usize) -> usize {
+        let block = self.blocks;
+        self.blocks += usize::from(self.sent.includes(self.state.items[item].kind));
+        self.state.items[item].block.get_or_insert(block);
+        block
     }
 }

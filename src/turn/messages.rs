@@ -117,7 +117,8 @@ impl Turn {
         self.close_part(choice, item, MomentKind::PartClose, on_moment);
         let part = self.state.items[item].parts.len();
         self.count(PART_BYTES);
-        self.state.items[item].parts.push(Part { backend_index, ..Part::new(part, kind) });
+        let block = self.next_block(item);
+        self.state.items[item].parts.push(Part { backend_index, block, ..Part::new(part, kind) });
         on_moment(&self.state, &Moment::part(MomentKind::PartOpen, choice, item, part, String::new()));
         part
     }

@@ -5,8 +5,10 @@
 
 mod budget;
 mod call_identity;
+mod call_input;
 mod choice_state;
 mod deltas;
+mod extra;
 mod failure;
 mod finish;
 mod ids;
@@ -24,7 +26,7 @@ pub use ids::Ids;
 
 use crate::domain::policy::{ChoiceFrames, IdsPolicy, StreamStart};
 use crate::domain::{
-    Choice, Event, Fault, FaultKind, Moment, MomentKind, PartKind, Policies, ToolAliases, TurnState, Usage,
+    Choice, Event, Fault, FaultKind, Moment, MomentKind, PartKind, Policies, SentItems, ToolAliases, TurnState, Usage,
 };
 use choice_state::{ChoiceState, PendingLogprobs};
 
@@ -49,6 +51,13 @@ pub struct Turn {
     tool_aliases: ToolAliases,
     /// Whether the client's dialect can represent tool calls.
     represents_calls: bool,
+    /// Whether the dialect reads the arguments of calls as JSON.
+    parse_inputs: bool,
+    /// The kinds of items that the dialect sends.
+    sent: SentItems,
+    sent_items: usize,
+    /// The number of blocks so far.
+    blocks: usize,
     /// The client gets one JSON body, so the outcome can still change its content.
     single_body: bool,
     /// The body is aggregated from a stream of the backend.
@@ -81,6 +90,10 @@ impl Turn {
             keep_logprobs: true,
             tool_aliases: ToolAliases::default(),
             represents_calls: true,
+            parse_inputs: true,
+            sent: SentItems::ALL,
+            sent_items: 0,
+            blocks: 0,
             single_body: false,
             aggregated: false,
             headers_sent: false,
@@ -109,6 +122,18 @@ impl Turn {
     /// Sets whether the client's dialect can represent tool calls.
     pub fn represents_calls(mut self, represents_calls: bool) -> Turn {
         self.represents_calls = represents_calls;
+        self
+    }
+
+    /// Sets whether the arguments of calls are also kept as JSON.
+    pub fn parse_inputs(mut self, parse: bool) -> Turn {
+        self.parse_inputs = parse;
+        self
+    }
+
+    /// Sets the kinds of items that the client's dialect sends: only these are counted.
+    pub fn sends(mut self, sent: SentItems) -> Turn {
+        self.sent = sent;
         self
     }
 
@@ -221,7 +246,11 @@ impl Turn {
             }
             Event::Batch { choice, ids } => self.batch(choice, &ids, on_moment),
             Event::Close { choice, item, key } => self.close(choice, item.as_deref(), key.as_deref(), on_moment),
-            Event::Usage { usage, merge } => self.usage.merge(usage, merge),
+            Event::Usage { usage, merge } => {
+                self.usage.merge(usage, merge);
+                self.state.usage_so_far = self.usage;
+            }
+            Event::Extra { choice, name, value } => self.extra(choice, &name, value, on_moment),
             Event::Finish { choice, reason: Some(reason), .. } => self.finish(choice, reason, on_moment),
             Event::Finish { choice, reason: None, other } => {
                 self.finish_unknown(choice, &other.unwrap_or_default(), on_moment);
@@ -247,7 +276,9 @@ impl Turn {
             | Event::Annotation { choice, .. }
             | Event::Logprobs { choice, .. } => *choice,
             Event::Tool { .. } | Event::Batch { .. } | Event::Close { .. } => return Some(event),
-            Event::Start { .. } | Event::Usage { .. } | Event::Finish { .. } => return Some(event),
+            Event::Start { .. } | Event::Usage { .. } | Event::Extra { .. } | Event::Finish { .. } => {
+                return Some(event);
+            }
             Event::Fault { .. } | Event::End => return Some(event),
         };
         if !self.must_wait_for_call(choice, on_moment) {

@@ -115,7 +115,8 @@ impl Turn {
             self.close_part(choice, item, MomentKind::SummaryClose, on_moment);
             self.close_part(choice, item, MomentKind::ThoughtClose, on_moment);
             self.count(PART_BYTES);
-            self.state.items[item].summaries.push(Part::new(count, PartKind::Summary));
+            let block = self.next_block(item);
+            self.state.items[item].summaries.push(Part { block, ..Part::new(count, PartKind::Summary) });
             on_moment(&self.state, &Moment::part(MomentKind::SummaryOpen, choice, item, count, String::new()));
         }
         let at = self.state.items[item].summaries.len() - 1;
@@ -128,7 +129,8 @@ impl Turn {
         if !self.state.items[item].parts.last().is_some_and(|p| p.open) {
             let part = self.state.items[item].parts.len();
             self.count(PART_BYTES);
-            self.state.items[item].parts.push(Part::new(part, PartKind::Thought));
+            let block = self.next_block(item);
+            self.state.items[item].parts.push(Part { block, ..Part::new(part, PartKind::Thought) });
             on_moment(&self.state, &Moment::part(MomentKind::ThoughtOpen, choice, item, part, String::new()));
         }
         let at = self.state.items[item].parts.len() - 1;
@@ -141,6 +143,9 @@ impl Turn {
         self.close_part(choice, item, MomentKind::SummaryClose, on_moment);
         self.close_part(choice, item, MomentKind::ThoughtClose, on_moment);
         self.state.items[item].state = state;
+        if self.state.items[item].block.is_none() {
+            self.next_block(item);
+        }
         on_moment(&self.state, &Moment::item(MomentKind::ReasoningClose, choice, item));
     }
 }

@@ -129,6 +129,9 @@ impl Turn {
             let call = &self.choices[choice].calls[call_index];
             if self.policies.closes_when_complete() && (call.complete || (another && call.progress.is_complete())) {
                 self.close_call(choice, call_index, ItemState::Done, on_moment);
+                if self.ended {
+                    return;
+                }
             } else if serial {
                 return;
             }
@@ -153,6 +156,7 @@ impl Turn {
         let (key, id, name) = (ident.key.clone(), ident.id.clone(), ident.name.clone().unwrap_or_default());
         let kind = Item::call_kind(ident.kind.unwrap_or(CallKind::Function));
         let item = self.add_item(choice, kind, key.as_deref());
+        self.next_block(item);
         let call_id = id.unwrap_or_else(|| format!("call_{}", self.ids.next()));
         self.state.items[item].call_id = call_id;
         self.state.items[item].name = name;
@@ -185,6 +189,9 @@ impl Turn {
         let empty = self.state.items[item].arguments.is_empty() && self.state.items[item].kind == ItemKind::Function;
         if empty && state == ItemState::Done && self.policies.empty_arguments == EmptyArguments::Object {
             self.emit_arguments(choice, item, "{}".to_owned(), on_moment);
+        }
+        if !self.parse_input(item, on_moment) {
+            return;
         }
         self.state.items[item].state = state;
         on_moment(&self.state, &Moment::item(MomentKind::ToolClose, choice, item));
@@ -224,8 +231,8 @@ impl Turn {
         }
     }
 
-    /// Emits and closes every call at the end of the choice. Returns false if a call has no name; the turn has then
-    /// failed.
+    /// Emits and closes every call at the end of the choice. Returns false if the turn has failed: a call has no name, or
+    /// arguments that cannot be represented.
     pub(super) fn close_calls(&mut self, choice: usize, truncated: bool, on_moment: &mut OnMoment) -> bool {
         let count = self.choices[choice].calls.len();
         for call_index in 0..count {
@@ -242,6 +249,9 @@ impl Turn {
             let last = call_index + 1 == count;
             let state = if truncated && last { ItemState::Truncated } else { ItemState::Done };
             self.close_call(choice, call_index, state, on_moment);
+            if self.ended {
+                return false;
+            }
         }
         true
     }

@@ -2,15 +2,12 @@
 
 use super::Turn;
 use crate::domain::Usage;
-use crate::domain::policy::{AggregateUsage, UsagePolicy};
+use crate::domain::policy::UsagePolicy;
 
 impl Turn {
     pub(super) fn final_usage(&self) -> Option<Usage> {
         let reported = self.usage.is_known().then_some(self.usage);
         match self.policies.usage {
-            UsagePolicy::AsReported if self.aggregated && self.policies.aggregate_usage == AggregateUsage::Zeros => {
-                Some(reported.unwrap_or(Usage::ZERO))
-            }
             UsagePolicy::AsReported => reported,
             UsagePolicy::Zeros => Some(reported.unwrap_or(Usage::ZERO)),
             UsagePolicy::Estimate => Some(reported.unwrap_or_else(|| self.estimate_usage())),

@@ -118,7 +118,7 @@ pub fn failed_turn(path: &str, effect: &str, fault: &Fault, trace: &[TraceEntry]
 
 /// The message of a fault; for a violation, with its details.
 pub fn fault_message(fault: &Fault, trace: &[TraceEntry]) -> String {
-    first_violation(trace).map_or_else(|| fault.message.clone(), Violation::message)
+    first_violation(trace).map_or_else(|| fault.full_message(), Violation::message)
 }
 
 /// The first violation of a schema or an order.

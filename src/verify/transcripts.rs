@@ -46,7 +46,7 @@ pub fn replay_transcripts(plan: &Plan, budget: &WorkBudget) -> TranscriptReplay 
                     continue;
                 }
                 let shown = dialect.profile.as_ref().map_or(String::new(), |p| format!(" with the profile `{p}`"));
-                let reason = violation.as_ref().map_or(fault.message, Violation::message);
+                let reason = violation.as_ref().map_or_else(|| fault.full_message(), Violation::message);
                 let message = format!(
                     "replayed as `{}`{shown}{client}, the transcript `{}` fails: {reason}",
                     dialect.name, transcript.name

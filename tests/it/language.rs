@@ -1,11 +1,15 @@
 //! What the mapping language can express: constructs (`a01` to `a20`), combinations of policies (`b01` to `b06`), and
 //! mistakes that must not come back (`c01` to `c24`). Each has tests with its number in their names.
 
+mod answers;
 mod calls;
+mod combinations;
 mod contract;
+mod index_law;
 mod inline;
 mod layers;
 mod requests;
+mod set_commands;
 mod turns;
 
 use crate::tidy::rust_files;
@@ -13,10 +17,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Numbers that may have no test yet.
-const OPEN: &[&str] = &[
-    "a03", "a10", "a11", "a12", "a13", "a14", "a15", "a16", "a20", "b01", "b02", "b03", "b04", "b05", "b06", "c01",
-    "c17", "c19", "c20", "c22", "c23", "c24",
-];
+const OPEN: &[&str] = &["a14", "a20", "b02", "b03", "b04", "c17", "c23", "c24"];
 
 fn numbers() -> impl Iterator<Item = String> {
     [('a', 20), ('b', 6), ('c', 24)]

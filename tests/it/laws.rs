@@ -4,7 +4,7 @@
 
 mod chat;
 mod completions;
-mod events;
+pub mod events;
 mod full_requests;
 mod loader;
 mod mutated_requests;

@@ -66,6 +66,7 @@ const COVERAGE: &[(Code, Coverage)] = &[
     (Code::InlineSecret, Coverage::Full),
     (Code::TooManyVariants, Coverage::Nothing),
     (Code::TooMuchWork, Coverage::Nothing),
+    (Code::IndexLawBroken, Coverage::Nothing),
     (Code::FailedTest, Coverage::Nothing),
     (Code::UnsatisfiableFrame, Coverage::Nothing),
     (Code::TranscriptFailed, Coverage::Nothing),
@@ -76,6 +77,8 @@ const COVERAGE: &[(Code, Coverage)] = &[
     (Code::TableWithoutDefault, Coverage::Nothing),
     (Code::IneffectivePolicy, Coverage::Nothing),
     (Code::Loss, Coverage::Nothing),
+    (Code::UnservedDialect, Coverage::Nothing),
+    (Code::UnvalidatedDialect, Coverage::Nothing),
 ];
 
 /// Cases with a detectable kind of mistake in a place where a schema cannot detect it, with the reason.
@@ -251,7 +254,7 @@ fn codes_at(expected: &str, file: &str) -> Vec<String> {
     let mut codes = Vec::new();
     let mut code = "";
     for line in expected.lines() {
-        if let Some(rest) = line.strip_prefix("error[").or(line.strip_prefix("warning[")) {
+        if let Some(rest) = ["error[", "warning[", "note["].iter().find_map(|severity| line.strip_prefix(severity)) {
             code = rest.split(']').next().unwrap();
         }
         let at = line.trim_start().strip_prefix("--> ").map(|place| place.split(':').next().unwrap());

@@ -49,8 +49,9 @@ const CASES: &[(&str, &str, &str, &[&str])] = &[
     ("reasoning_form", "responses", "openai-responses/matrix-raw-thoughts", &["events", "summary_events"]),
 ];
 
-/// Policies that need a clock or a socket are tested in tests/it/aggregation.rs and tests/slow/disconnects.rs.
-const TESTED_ELSEWHERE: &[&str] = &["on_idle", "aggregate.on_malformed", "aggregate.usage"];
+/// Policies that need a clock or a socket are tested in tests/it/aggregation.rs and tests/slow/disconnects.rs, and one
+/// that no shipped dialect needs in tests/it/language/answers.rs.
+const TESTED_ELSEWHERE: &[&str] = &["on_idle", "aggregate.on_malformed", "invalid_arguments"];
 
 /// The embedded set with a profile for every value of every policy: `tried-ROW-VALUE`.
 fn set() -> &'static LoadedSet {

@@ -86,7 +86,7 @@ fn carries_content(moment: MomentKind) -> bool {
     match moment {
         M::TextDelta | M::RefusalDelta | M::SummaryDelta | M::ThoughtDelta | M::ToolArgs => true,
         M::Annotation | M::ToolOpen | M::Usage | M::TurnFail | M::ChoiceFinish => true,
-        M::TurnOpen | M::TurnFinish | M::TurnClose | M::TurnEnd | M::ChoiceOpen => false,
+        M::TurnOpen | M::TurnFinish | M::TurnClose | M::TurnEnd | M::ChoiceOpen | M::Idle => false,
         M::MessageOpen | M::MessageClose | M::PartOpen | M::PartClose => false,
         M::ReasoningOpen | M::ReasoningClose | M::SummaryOpen | M::SummaryClose => false,
         M::ThoughtOpen | M::ThoughtClose | M::ToolClose => false,

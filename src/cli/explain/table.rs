@@ -1,7 +1,7 @@
 //! The table of `reframe explain`: the result of each raw event, the YAML lines that produced it, and the policies
 //! that affected it.
 
-use super::columns::aligned;
+use crate::cli::columns::aligned;
 use crate::diagnostics::{Sources, Span, count_noun};
 use crate::domain::{FrameBody, MomentKind};
 use crate::engine::pipeline::Pipeline;
@@ -195,7 +195,7 @@ pub fn summary(pipeline: &Pipeline, trace: &[TraceEntry]) -> String {
         many => count_noun(many, "violation"),
     });
     match &state.error {
-        Some(fault) => parts.push(format!("failed: {}", fault.message)),
+        Some(fault) => parts.push(format!("failed: {}", fault.full_message())),
         None => {
             parts.push("order ok".into());
             parts.extend(state.usage.map(|u| format!("usage {}+{}", u.input.unwrap_or(0), u.output.unwrap_or(0))));

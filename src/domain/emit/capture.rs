@@ -60,6 +60,22 @@ emissions! {
     }
 }
 
+impl Observation {
+    /// The item that it is about.
+    pub fn item_ref(&mut self) -> Option<&mut ItemRef> {
+        match self {
+            Observation::Open { item } | Observation::Close { item } | Observation::Item { item } => {
+                Some(&mut item.item)
+            }
+            Observation::OpenPart { part } | Observation::ClosePart { part } => Some(&mut part.item),
+            Observation::Delta { part, .. } | Observation::Whole { part, .. } => Some(&mut part.item),
+            Observation::Turn { .. } | Observation::Sequence { .. } | Observation::Start { .. } => None,
+            Observation::Finish { .. } | Observation::Usage { .. } | Observation::End { .. } => None,
+            Observation::Fail | Observation::Invalid { .. } => None,
+        }
+    }
+}
+
 emit_group! {
     /// An item is identified by its id, its index or both.
     #[derive(Debug)]

@@ -37,6 +37,8 @@ use VariableType as T;
 /// The variables of places other than frames, each with its type: the check and the renderer use the same name.
 pub const TURN: Variable = ("turn", T::Record(R::Turn));
 pub const REQUEST: Variable = ("request", T::Record(R::Request));
+/// The id of the request, as in the gateway's own header.
+pub const REQUEST_ID: Variable = ("request_id", T::Text);
 pub const FAULT: Variable = ("fault", T::Record(R::Fault));
 /// The name of the frame.
 pub const FRAME: Variable = ("frame", T::Text);

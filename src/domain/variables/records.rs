@@ -109,6 +109,10 @@ records! {
         choices: T::List(R::Choice) => Value::list(turn.choices.iter().map(|choice| Record::Choice(turn, choice)));
         items: T::List(R::Item) => items_by_index(turn);
         usage: T::Record(R::Usage) => turn.usage.as_ref().map(Record::Usage);
+        // What is known at this moment; `usage` is null until the end.
+        usage_so_far: T::Record(R::Usage) => turn.usage_so_far.is_known().then_some(Record::Usage(&turn.usage_so_far));
+        // Vendor fields, by the names that the backend's rules emit.
+        extra: T::Json => turn.extra.as_ref();
         error: T::Record(R::Fault) => turn.error.as_ref().map(Record::Fault);
         truncated: T::Bool => turn.finish.is_some_and(Finish::is_truncated);
         // Seconds since 1970, once the turn has ended.
@@ -138,6 +142,7 @@ records! {
         };
         logprobs: T::List(R::Token) => tokens(parts(turn, choice));
         finish: T::Enum(Finish::NAMES) => choice.finish.map(Finish::name);
+        extra: T::Json => turn.choice_extra.get(&choice.index);
     }
     Item(item: Item) {
         id: T::Text => &item.id;
@@ -153,9 +158,15 @@ records! {
         call_id: T::Text => &item.call_id;
         name: T::Text => &item.name;
         arguments: T::Text => &item.arguments;
+        // The arguments as JSON, once the call is closed.
+        input: T::Json => item.input.as_ref();
+        // The number of its first block.
+        block: T::Int => item.block;
     }
     Part(part: Part) {
         index: T::Int => part.index;
+        // Its number among all parts and calls of the turn.
+        block: T::Int => part.block;
         kind: T::Enum(PartKind::NAMES) => part.kind.name();
         text: T::Text => &part.text;
         annotations: T::List(R::Annotation) => Value::list(part.annotations.iter().map(Record::Annotation));

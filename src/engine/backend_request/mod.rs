@@ -177,8 +177,6 @@ fn render(rendered: Result<Option<Tree>, RenderError>) -> Result<Tree, Fault> {
 fn render_fault(error: RenderError) -> Fault {
     match error {
         RenderError::Rejected { message, param } => Fault { param, ..Fault::new(FaultKind::Unsupported, message) },
-        RenderError::Failed(why) => {
-            Fault::new(FaultKind::Internal, format!("the backend request could not be rendered: {why}"))
-        }
+        RenderError::Failed(why) => Fault::not_rendered("the backend request", why),
     }
 }

@@ -40,7 +40,7 @@ impl<'a> Scope<'a> {
         self
     }
 
-    fn with_policies(mut self, dialect: &'a DialectPlan) -> Scope<'a> {
+    pub fn with_policies(mut self, dialect: &'a DialectPlan) -> Scope<'a> {
         let policies = Value::Policies(&dialect.resolved.policies.values);
         self.variables.push((Cow::Borrowed("policy"), policies));
         self

@@ -2,18 +2,20 @@
 //! order.
 
 use super::dialect_capture::{CapturePlan, CaptureSection};
+use super::dialect_head::ResponseHead;
 use super::dialect_request::{RequestPlan, RequestSection};
 use super::dialect_stream::StreamSection;
 use super::inline::{InlinePlan, InlineSection};
 use super::profile::Profile;
 use super::profile_patch::PatchedDialect;
 use super::rename_fields::RenameFields;
+use super::request_values::RequestHeaders;
 use super::schemas::SchemaCache;
 use crate::diagnostics::{Code, Span};
 use crate::domain::variables::{self, Variable};
-use crate::domain::{MomentKind, StreamFormat};
+use crate::domain::{IndexLaw, MomentKind, SentItems, StreamFormat};
 use crate::mapping::grammar::collections::{Entries, Map};
-use crate::mapping::grammar::notation::Spanned;
+use crate::mapping::grammar::notation::{NameOf, Spanned};
 use crate::mapping::grammar::policies::{CustomPolicies, DialectPolicies, custom_policies_are_declared};
 use crate::mapping::grammar::unparsed::Unparsed;
 use crate::mapping::grammar::{FromNode, Required, section};
@@ -44,6 +46,10 @@ pub struct DialectPlan {
     pub orders: Orders,
     pub body: ValidatedSkeleton,
     pub errors: ValidatedSkeleton,
+    pub head: ResponseHead,
+    pub index: IndexLaw,
+    /// The kinds of items that it sends.
+    pub sent: SentItems,
     pub capture: CapturePlan,
     /// Blocks in the text of every backend.
     pub inline: InlinePlan,
@@ -111,6 +117,13 @@ pub enum FrameContent {
     Comment(Skeleton),
 }
 
+impl FrameContent {
+    pub fn skeleton(&self) -> &Skeleton {
+        let (FrameContent::Data(skeleton) | FrameContent::Text(skeleton) | FrameContent::Comment(skeleton)) = self;
+        skeleton
+    }
+}
+
 impl DialectPlan {
     /// Number of frames over all moments.
     pub fn frame_count(&self) -> usize {
@@ -134,6 +147,8 @@ section! {
         /// The folder below `schemas/` with the schemas of its frames, body and errors; without it output is not
         /// checked.
         schemas: Option<Spanned<String>>,
+        /// What `item.index` means to clients. The policies must fit to it: see [policies](policies.md#the-index-law).
+        index: NameOf<IndexLaw> = NameOf(IndexLaw::Position),
         /// How a client's body is read.
         request: Required<Option<RequestSection<'n>>>,
         /// The policies of this dialect. Those of a profile take precedence.
@@ -156,6 +171,12 @@ section! {
         body: Required<Option<SkeletonNode<'n>>>,
         /// The response to a fault before the first frame. It sees `fault` and `policy`.
         errors: Required<Option<SkeletonNode<'n>>>,
+        /// Headers of every response, by name. They see `request`, `request_id`, `policy`, in a JSON response `turn`, and in
+        /// an error `fault`. A header with a null value is not sent.
+        headers: Entries<'n, RequestHeaders> = Entries::default(),
+        /// The HTTP status of an error, from 400 to 599. It sees `fault`, `request`, `request_id` and `policy`. Null or any
+        /// other value: `fault.status`.
+        status: Option<SkeletonNode<'n>>,
     }
 }
 
@@ -221,6 +242,7 @@ pub fn compile(
     let body = file.body.0.and_then(|body| compiler.validated(body.0, "body", &body_scope));
     let error_scope = compiler.scope("an error", [variables::FAULT]);
     let errors = file.errors.0.and_then(|errors| compiler.validated(errors.0, "error", &error_scope));
+    let head = compiler.head(&file.headers, file.status.as_ref());
     let frame_schema = |frame: &str, span: Span| compiler.schema(frame, SchemaOf::Frame, span);
     let capture = CapturePlan::new(file.capture, &tables, frame_schema, cx);
     let inline = InlinePlan::new(file.inline, cx);
@@ -228,6 +250,7 @@ pub fn compile(
     let stream_reads = stream.reads();
     let body = body?;
     let body_reads = StateRead::of(None, &body.skeleton);
+    let sent = stream.items_sent(&body.skeleton);
     let plan = DialectPlan {
         name,
         profile: profile.map(|p| p.name.to_owned()),
@@ -239,6 +262,9 @@ pub fn compile(
         orders: stream.orders,
         body,
         errors: errors?,
+        head,
+        index: file.index.0,
+        sent,
         capture,
         inline,
         pool: pool.build()?,

@@ -69,7 +69,8 @@ pub fn compile(section: OrderSection, framed: &[(MomentKind, Span)], cx: LoadCon
         Orders { turn: automaton(section.turn), choice: automaton(section.choice), item: automaton(section.item) };
     for (moment, span) in framed {
         let is_ordered = Scope::ALL.iter().any(|s| orders.of(*s).is_some_and(|a| a.mentions(*moment)));
-        if valid && !is_ordered && *moment != MomentKind::TurnFail {
+        let is_anywhere = matches!(moment, MomentKind::TurnFail | MomentKind::Idle);
+        if valid && !is_ordered && !is_anywhere {
             let message = format!("`{}` has frames but does not occur in `order:`", moment.name());
             cx.add(
                 Diagnostic::new(Code::BadOrder, *span, message)

@@ -5,13 +5,14 @@ use super::dialect_order;
 use super::dialect_order::OrderSection;
 use crate::diagnostics::{Code, Diagnostic, Span};
 use crate::domain::variables::{self, variables_at};
-use crate::domain::{MomentKind, NamedEnum, Scope, StreamFormat, Tree, named_enum};
+use crate::domain::{MomentKind, NamedEnum, Scope, SentItems, StreamFormat, Tree, named_enum};
 use crate::mapping::grammar::collections::Entries;
 use crate::mapping::grammar::notation::{LINE_BREAKS, NameOf, Spanned, closed, exactly_one, notation_schema, or_null};
 use crate::mapping::grammar::unparsed::ExpressionNode;
 use crate::mapping::grammar::{Named, Required, Section, section};
 use crate::mapping::language::cacheable::is_cacheable;
 use crate::mapping::language::directives::SkeletonNode;
+use crate::mapping::language::items_sent::items_sent;
 use crate::mapping::language::scope::VariableScope;
 use crate::mapping::language::skeleton::Skeleton;
 use crate::mapping::language::state_read::StateRead;
@@ -33,12 +34,17 @@ pub(super) struct StreamPlan {
 }
 
 impl StreamPlan {
+    /// The kinds of items that the frames send, or the body lists.
+    pub fn items_sent(&self, body: &Skeleton) -> SentItems {
+        let has_frames = |moment: MomentKind| self.frames.get(moment as usize).is_some_and(|frames| !frames.is_empty());
+        items_sent(has_frames, self.frames.iter().flatten().map(|frame| frame.content.skeleton()).chain([body]))
+    }
+
     /// What the frames read of the state of a turn. The frames of a call send it themselves.
     pub fn reads(&self) -> StateRead {
         let by_moment = MomentKind::ALL.iter().zip(&self.frames);
         let of_frame = |moment: MomentKind, frame: &FramePlan| {
-            let (FrameContent::Data(skeleton) | FrameContent::Text(skeleton) | FrameContent::Comment(skeleton)) =
-                &frame.content;
+            let skeleton = frame.content.skeleton();
             let sends_call = matches!(moment, MomentKind::ToolOpen | MomentKind::ToolArgs | MomentKind::ToolClose);
             StateRead::of(frame.when.as_ref(), skeleton).or(StateRead { calls: sends_call, ..StateRead::default() })
         };
@@ -70,7 +76,7 @@ section! {
         /// Moments to named frames, in the order in which they are sent.
         frames: Required<Entries<'n, FramesByMoment>>,
         /// A regular expression over moments for each scope. Every moment with frames must be mentioned in one of them,
-        /// except `turn.fail`.
+        /// except `turn.fail` and `idle`.
         order: Option<OrderSection>,
     }
 }

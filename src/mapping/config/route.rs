@@ -175,7 +175,11 @@ impl UserAgentRule {
         let rules: Vec<UserAgentRule> =
             nodes.iter().filter_map(|node| UserAgentRule::compile(node, known, cx)).collect();
         for (at, rule) in rules.iter().enumerate() {
-            let earlier = rules[..at].iter().find(|r| user_agent_contains(&rule.pattern, &r.pattern));
+            let layer = cx.sources.layer(rule.span);
+            // A layer may take the clients of a layer below it over.
+            let earlier = rules[..at]
+                .iter()
+                .find(|r| user_agent_contains(&rule.pattern, &r.pattern) && cx.sources.layer(r.span) <= layer);
             if let Some(earlier) = earlier {
                 let message = format!(
                     "this rule never applies: every user agent with `{}` also has `{}`",

@@ -11,7 +11,7 @@ use crate::domain::Tree;
 use crate::domain::emit::scalar_text;
 use crate::domain::variables::VariableType;
 use crate::mapping::source::field_reader::LoadContext;
-use minijinja::value::ValueKind;
+use minijinja::value::{Enumerator, Object, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, Expression as JinjaExpression, Value};
 use std::cell::{self, RefCell};
 use std::collections::BTreeMap;
@@ -293,6 +293,12 @@ fn environment(tables: Tables) -> Environment<'static> {
     env.add_filter("trim", |value: Value| on_text(value, |t| t.trim().to_owned()));
     env.add_filter("length", |value: Value| value.len().unwrap_or(0));
     env.add_filter("json", |value: Value| from_jinja(&value).to_json());
+    env.add_filter("parse_json", |value: Value| {
+        value
+            .as_str()
+            .and_then(|text| Tree::parse(text.as_bytes()).ok())
+            .map_or(Value::from(()), |tree| to_jinja(&tree))
+    });
     env.add_filter("join", |value: Value, between: Option<String>| {
         let text = |value: Value| {
             let tree = from_jinja(&value);
@@ -373,9 +379,23 @@ pub fn to_jinja(tree: &Tree) -> Value {
         Tree::SurrogateString(t) => Value::from(t.to_string_lossy()),
         Tree::List(items) => items.iter().map(to_jinja).collect(),
         Tree::Map(entries) => {
-            let fields: BTreeMap<String, Value> = entries.iter().map(|(k, v)| (k.to_string(), to_jinja(v))).collect();
-            Value::from(fields)
+            Value::from_object(OrderedMap(entries.iter().map(|(k, v)| (k.clone(), to_jinja(v))).collect()))
         }
+    }
+}
+
+/// A map that keeps the order of its keys: what goes through an expression is written like what does not.
+#[derive(Debug)]
+struct OrderedMap(Vec<(Arc<str>, Value)>);
+
+impl Object for OrderedMap {
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        let name = key.as_str()?;
+        self.0.iter().find(|(known, _)| **known == *name).map(|(_, value)| value.clone())
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        Enumerator::Values(self.0.iter().map(|(name, _)| Value::from(&**name)).collect())
     }
 }
 

@@ -12,12 +12,32 @@ use crate::mapping::lint;
 use crate::mapping::source::field_reader::LoadContext;
 use minijinja::{Error, ErrorKind};
 
-/// The filters and tests that an expression may use.
-const FILTERS: &[&str] = &[
-    "default", "table", "prefix", "lower", "upper", "trim", "length", "json", "join", "first", "last", "rfc3339",
-    "split", "replace", "any", "all",
+/// The filters that an expression may use, with their meaning.
+pub const FILTERS: &[(&str, &str)] = &[
+    ("default", "`a | default(b)`: `b` if the value is null"),
+    ("table", "`a | table('NAME')`: the value of a row of a table"),
+    ("prefix", "`a | prefix('x-')`: the text with this text before it"),
+    ("lower", "the text in lower case"),
+    ("upper", "the text in upper case"),
+    ("trim", "the text without white space at its ends"),
+    ("length", "the number of characters, elements or members"),
+    ("json", "the value as JSON text"),
+    ("parse_json", "the value of a JSON text"),
+    ("join", "`a | join(', ')`: the elements of a list as one text"),
+    ("first", "the first element"),
+    ("last", "the last element"),
+    ("rfc3339", "seconds since 1970 as `2026-01-01T00:00:00Z`"),
+    ("split", "`a | split(',')`: the parts of a text, as a list"),
+    ("replace", "`a | replace('x', 'y')`: the text with `y` for every `x`"),
+    ("any", "`a | any('role', 'tool')`: whether any element has this value in this field, or is true"),
+    ("all", "`a | all('role', 'tool')`: whether every element has this value in this field, or is true"),
 ];
-const TESTS: &[&str] = &["none", "startingwith", "endingwith"];
+/// The tests that an expression may use, with their meaning.
+pub const TESTS: &[(&str, &str)] = &[
+    ("none", "`a is none`: the value is null"),
+    ("startingwith", "`a is startingwith('x')`: the text begins with this text"),
+    ("endingwith", "`a is endingwith('x')`: the text ends with this text"),
+];
 
 /// Words and operators of an expression. The template engine parses nested operators recursively, so that a longer
 /// expression could exhaust the stack.
@@ -177,7 +197,7 @@ impl ExpressionCheck<'_> {
         let mut valid = true;
         for call in expression_tokens::calls(&self.tokens) {
             let at = self.span_at(call.at, call.name);
-            let (known, noun): (&[&str], &str) = match call.kind {
+            let (known, noun): (&[(&str, &str)], &str) = match call.kind {
                 CallKind::Filter => (FILTERS, "filter"),
                 CallKind::Test => (TESTS, "test"),
                 CallKind::Function => {
@@ -185,14 +205,14 @@ impl ExpressionCheck<'_> {
                         "`{}(…)` is not supported: expressions have filters and tests, but no functions",
                         call.name
                     );
-                    self.cx.unknown(Code::UnknownFilter, at, message, call.name, FILTERS.iter().copied());
+                    self.cx.unknown(Code::UnknownFilter, at, message, call.name, FILTERS.iter().map(|(name, _)| *name));
                     valid = false;
                     continue;
                 }
             };
-            if !known.contains(&call.name) {
+            if !known.iter().any(|(name, _)| *name == call.name) {
                 let message = format!("unknown {noun} `{}`", call.name);
-                self.cx.unknown(Code::UnknownFilter, at, message, call.name, known.iter().copied());
+                self.cx.unknown(Code::UnknownFilter, at, message, call.name, known.iter().map(|(name, _)| *name));
                 valid = false;
             } else if call.kind == CallKind::Filter {
                 valid &= self.check_filter_input(&call) && (call.name != "table" || self.check_table(&call));

@@ -22,7 +22,9 @@ named_enum! {
         JsonText = "json_text",
         /// Parses text that contains JSON.
         Json = "json",
+        /// True for false, null and an absent value; false for true.
         Not = "not",
+        /// To lower case.
         Lower = "lower",
         /// The number of members of an object or elements of an array.
         Count = "count",

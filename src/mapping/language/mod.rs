@@ -9,6 +9,7 @@ pub mod expression_paths;
 pub mod expression_tokens;
 pub mod field;
 pub mod field_schema;
+pub mod items_sent;
 pub mod read_paths;
 pub mod rule;
 pub mod rule_index;

@@ -6,7 +6,7 @@ use super::scope::{FragmentUse, VariableScope};
 use super::selector::Selector;
 use super::skeleton::{Skeleton, TextSegment, fold_constants};
 use super::template::{Template, TemplateSegment};
-use crate::diagnostics::{Code, Diagnostic, Span};
+use crate::diagnostics::{Code, Diagnostic, Span, did_you_mean};
 use crate::domain::Tree;
 use crate::domain::variables::VariableType;
 use crate::mapping::config::rename_fields::RenameFields;
@@ -44,6 +44,8 @@ pub struct SkeletonCompiler<'c, 'n> {
     pub rename_fields: &'c RenameFields,
 }
 
+/// How many keys next to `$use` a message lists.
+const MAX_LISTED_KEYS: usize = 5;
 /// Limit for fragments that use fragments. A cycle is detected before it is reached.
 const MAX_NESTED_FRAGMENTS: usize = 16;
 /// Limit for a value with all fragments inserted. Rendering, validating and writing it are recursive, and JSON that is
@@ -162,7 +164,7 @@ impl SkeletonCompiler<'_, '_> {
     ) -> Option<Skeleton> {
         let at = At { key: name, key_span: span, cx: self.cx };
         match name {
-            "$use" => self.fragment_use(Use::from_node(node, at)?, scope, used),
+            "$use" => self.fragment_use(self.use_section(node, name)?, scope, used),
             "$each" => self.each(Each::from_node(node, at)?, scope, used),
             "$if" => self.choose(If::from_node(node, at)?, scope, used),
             "$switch" => self.switch(node, scope, used),
@@ -174,6 +176,24 @@ impl SkeletonCompiler<'_, '_> {
                 None
             }
         }
+    }
+
+    /// Reads `$use`. Other keys next to it are one mistake: the author expects that they are merged with the fragment.
+    fn use_section<'n>(&self, node: &'n Node, key: &str) -> Option<Use<'n>> {
+        let fields = Use::open(node, key, self.cx)?;
+        let section = Use::read_fields(&fields);
+        let others = fields.unread();
+        let Some(first) = others.first().filter(|_| others.iter().all(|e| did_you_mean(&e.key, ["with"]).is_none()))
+        else {
+            fields.finish();
+            return section;
+        };
+        let names: Vec<String> = others.iter().take(MAX_LISTED_KEYS).map(|e| format!("`{}`", e.key)).collect();
+        let more = if others.len() > MAX_LISTED_KEYS { ", …" } else { "" };
+        let message = format!("`$use` cannot have other keys next to it: {}{more}", names.join(", "));
+        let help = "a fragment is not merged with other keys: add them to the fragment, or write `KEY: { $use: NAME }`";
+        self.cx.add(Diagnostic::new(Code::UnknownKey, first.key_span, message).help(help));
+        None
     }
 
     fn fragment_use(&self, section: Use, scope: &VariableScope, used: &mut Vec<FragmentInUse>) -> Option<Skeleton> {

@@ -4,7 +4,7 @@
 use super::expression::Expression;
 use super::skeleton::Skeleton;
 use super::variables_read::ResolvedPath;
-use super::visitor::VisitedExpression;
+use super::visitor::{Binding, VisitedExpression};
 
 /// When in doubt, it is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -13,6 +13,10 @@ pub struct StateRead {
     pub logprobs: bool,
     /// Tool calls, other than the one that a frame is about.
     pub calls: bool,
+    /// The arguments of calls as JSON.
+    pub inputs: bool,
+    /// The index of items.
+    pub index: bool,
 }
 
 /// Fields that contain log-probabilities, if they are written as a whole.
@@ -43,16 +47,35 @@ impl StateRead {
             let is_whole = visited.is_written && (RECORDS.contains(&&**last) || is_element && fields.is_empty());
             read.logprobs |= is_whole || has_field(&["logprobs"]);
             read.calls |= is_whole || has_field(&["calls", "items"]);
+            let is_item = match is_element {
+                true => is_element_of(root, visited.bound, &["calls", "items"]),
+                false => &**root == "item" || has_field(&["calls", "items"]),
+            };
+            read.inputs |= is_whole || is_item && &**last == "input";
+            read.index |= is_whole || is_item && &**last == "index";
         }
         // Fields can also be read by name: `part['logprobs']`, `parts | map(attribute='logprobs')`.
         if let Expression::Jinja { text, .. } = visited.expression {
             read.logprobs |= text.contains("logprobs");
             read.calls |= text.contains("calls") || text.contains("items");
+            read.inputs |= text.contains("'input'") || text.contains("\"input\"");
         }
         read
     }
 
     pub fn or(self, other: StateRead) -> StateRead {
-        StateRead { logprobs: self.logprobs || other.logprobs, calls: self.calls || other.calls }
+        StateRead {
+            logprobs: self.logprobs || other.logprobs,
+            calls: self.calls || other.calls,
+            inputs: self.inputs || other.inputs,
+            index: self.index || other.index,
+        }
     }
+}
+
+/// Whether a name is that of the elements of a list in one of these fields.
+fn is_element_of(name: &str, bound: &[Binding], lists: &[&str]) -> bool {
+    let binding = bound.iter().rfind(|binding| binding.name == name);
+    let list = binding.and_then(|binding| binding.element_of?.0.last());
+    list.is_some_and(|list| lists.contains(&&**list))
 }

@@ -19,6 +19,8 @@ pub struct Binding<'s> {
     pub name: &'s str,
     /// The variable that a fragment uses under this name; `None` for the elements of `$each`.
     pub alias_of: Option<&'s VariablePath>,
+    /// The list of which `$each` gives the elements this name.
+    pub element_of: Option<&'s VariablePath>,
 }
 
 impl Skeleton {
@@ -53,7 +55,7 @@ impl<'s> Visitor<'s, '_> {
             Skeleton::Map(entries) => entries.iter().for_each(|(_, value)| self.skeleton(value)),
             Skeleton::Each { list, name, filter, body } => {
                 self.expression(list, false);
-                self.bound.push(Binding { name, alias_of: None });
+                self.bound.push(Binding { name, alias_of: None, element_of: variable(list) });
                 filter.iter().for_each(|filter| self.expression(filter, false));
                 self.skeleton(body);
                 self.bound.pop();
@@ -64,13 +66,10 @@ impl<'s> Visitor<'s, '_> {
                 default.iter().for_each(|case| self.skeleton(case));
             }
             Skeleton::With { name, value, body } => {
-                let alias_of = match value {
-                    Expression::Variable(path) => Some(path),
-                    Expression::Chain { .. } | Expression::Jinja { .. } => None,
-                };
+                let alias_of = variable(value);
                 // An alias is read where it is used; any other value is read here.
                 self.expression(value, alias_of.is_none());
-                self.bound.push(Binding { name, alias_of });
+                self.bound.push(Binding { name, alias_of, element_of: None });
                 self.skeleton(body);
                 self.bound.pop();
             }
@@ -88,5 +87,12 @@ impl<'s> Visitor<'s, '_> {
 
     fn expression(&mut self, expression: &'s Expression, is_written: bool) {
         (self.visit)(VisitedExpression { expression, is_value: false, is_written, bound: &self.bound });
+    }
+}
+
+fn variable(expression: &Expression) -> Option<&VariablePath> {
+    match expression {
+        Expression::Variable(path) => Some(path),
+        Expression::Chain { .. } | Expression::Jinja { .. } => None,
     }
 }

@@ -65,7 +65,7 @@ pub(super) fn features(backend: &BackendPlan) -> Vec<Feature> {
             EventKind::Usage => features.push(Feature::Usage),
             EventKind::Fault => features.push(Feature::Fault),
             EventKind::Start | EventKind::Logprobs | EventKind::Batch | EventKind::Close => {}
-            EventKind::Finish | EventKind::End => {}
+            EventKind::Extra | EventKind::Finish | EventKind::End => {}
         }
     }
     features.extend(inline_features(&backend.inline));

@@ -58,7 +58,8 @@ fn dfa(turn_model: &TurnModel, visible: &dyn Fn(M) -> bool) -> (MomentDfa, Preci
 fn is_emitted_alone(moment: M) -> bool {
     match moment {
         M::TextDelta | M::RefusalDelta | M::Annotation | M::SummaryDelta | M::ThoughtDelta | M::ChoiceFinish => true,
-        M::TurnOpen | M::TurnFinish | M::TurnClose | M::TurnFail | M::TurnEnd | M::Usage | M::ChoiceOpen => false,
+        M::TurnOpen | M::TurnFinish | M::TurnClose | M::TurnFail | M::TurnEnd | M::ChoiceOpen => false,
+        M::Usage | M::Idle => false,
         M::MessageOpen | M::MessageClose | M::PartOpen | M::PartClose => false,
         M::ReasoningOpen | M::ReasoningClose | M::SummaryOpen | M::SummaryClose => false,
         M::ThoughtOpen | M::ThoughtClose | M::ToolOpen | M::ToolArgs | M::ToolClose => false,

@@ -8,7 +8,7 @@ mod two_choices;
 
 use super::Automaton;
 use super::proof::{Counterexample, MomentNfa};
-use crate::domain::policy::{AggregateUsage, EmptyMessageItem, OnEmpty, ReasoningPolicy, UsagePolicy};
+use crate::domain::policy::{EmptyMessageItem, OnEmpty, ReasoningPolicy, UsagePolicy};
 use crate::domain::{MomentKind as M, Policies, Scope, WorkBudget};
 use choice::ChoiceModel;
 use items::{MessageModel, ReasoningModel};
@@ -124,7 +124,7 @@ impl TurnModel<'_> {
         let has_content = output.text || output.refusal || output.annotations;
         match moment {
             M::TurnOpen | M::TurnFinish | M::TurnClose | M::TurnFail | M::TurnEnd => true,
-            M::ChoiceOpen | M::ChoiceFinish => true,
+            M::ChoiceOpen | M::ChoiceFinish | M::Idle => true,
             M::MessageOpen | M::MessageClose => {
                 has_content || self.policies.empty_message_item == EmptyMessageItem::Always
             }
@@ -138,7 +138,7 @@ impl TurnModel<'_> {
             M::ToolOpen | M::ToolArgs | M::ToolClose => output.tools,
             M::Usage => match self.policies.usage {
                 UsagePolicy::Zeros | UsagePolicy::Estimate => true,
-                UsagePolicy::AsReported => output.usage || self.policies.aggregate_usage == AggregateUsage::Zeros,
+                UsagePolicy::AsReported => output.usage,
             },
         }
     }

@@ -26,6 +26,13 @@ pub fn proxied_body(status: &str, output: &Value, usage: &Value) -> Value {
     json!({ "id": "ID", "object": "response", "created": 0, "status": status, "model": "up-model", "output": output, "usage": usage })
 }
 
+/// One for which the backend reported no usage: the profile invents none.
+pub fn proxied_body_without_usage(status: &str, output: &Value) -> Value {
+    let mut body = proxied_body(status, output, &Value::Null);
+    body.as_object_mut().unwrap().remove("usage");
+    body
+}
+
 pub fn proxied_message(text: &str) -> Value {
     json!({ "id": "ITEM", "type": "message", "role": "assistant", "content": [{ "type": "output_text", "text": text }] })
 }
@@ -37,10 +44,6 @@ pub fn openai_message(text: &str, status: &str) -> Value {
 
 pub fn reported_usage() -> Value {
     json!({ "input_tokens": 11, "output_tokens": 4, "total_tokens": 15 })
-}
-
-pub fn zero_usage() -> Value {
-    json!({ "input_tokens": 0, "output_tokens": 0, "total_tokens": 0 })
 }
 
 #[test]
@@ -138,7 +141,7 @@ fn tool_call_deltas_are_joined() {
 #[test]
 fn an_empty_stream_is_completed_without_output() {
     let reply = codex_proxy().fetch("nothing", MockResponse::sse(&[]), dialect_request("responses", "nothing", false));
-    let mut expected = proxied_body("completed", &json!([]), &zero_usage());
+    let mut expected = proxied_body_without_usage("completed", &json!([]));
     expected["model"] = json!("nothing");
     assert_eq!(normalized_body(&reply, "created"), expected);
 
@@ -159,7 +162,7 @@ fn a_partial_stream_is_failed_with_the_received_output() {
         let reply = codex_proxy().fetch(model, answer.clone(), dialect_request("responses", model, false));
         assert_eq!(
             normalized_body(&reply, "created"),
-            proxied_body("failed", &json!([proxied_message("Half of it")]), &zero_usage())
+            proxied_body_without_usage("failed", &json!([proxied_message("Half of it")]))
         );
 
         let reply = openai().fetch(model, answer, dialect_request("responses", model, false));

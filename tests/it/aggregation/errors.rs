@@ -1,7 +1,7 @@
 //! Error scenarios of aggregation: empty stream, partial stream, malformed events, timeout, connection error. Each is
 //! tested with each profile and with the other dialects.
 
-use super::aggregator::{normalized_body, openai_message, proxied_body, proxied_message, zero_usage};
+use super::aggregator::{normalized_body, openai_message, proxied_body_without_usage, proxied_message};
 use super::{codex_proxy, openai};
 use crate::support::backend_events::{created, events, text_delta};
 use crate::support::{MockResponse, RefusingPort, TestDir, TestGateway, assert_contains, dialect_request, serve};
@@ -16,7 +16,7 @@ fn empty_stream() {
     for (model, text) in nothing {
         let answer = MockResponse::sse(&[]).bytes(text);
         let reply = codex_proxy().fetch(model, answer.clone(), dialect_request("responses", model, false));
-        let mut expected = proxied_body("completed", &json!([]), &zero_usage());
+        let mut expected = proxied_body_without_usage("completed", &json!([]));
         expected["model"] = json!(model);
         assert_eq!(normalized_body(&reply, "created"), expected);
 
@@ -38,7 +38,7 @@ fn empty_stream_is_an_empty_completion_for_a_codex_proxy_chat_client() {
     assert_eq!(reply.status(), 200);
     let message = json!({ "role": "assistant", "content": null, "refusal": null });
     assert_contains(
-        &json!({ "choices": [{ "index": 0, "message": message, "finish_reason": "stop" }], "usage": { "prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0 } }),
+        &json!({ "choices": [{ "index": 0, "message": message, "finish_reason": "stop" }], "usage": { "prompt_tokens": 2, "completion_tokens": 0, "total_tokens": 2 } }),
         &reply.json(),
     );
 }
@@ -55,7 +55,7 @@ fn partial_stream() {
         let reply = codex_proxy().fetch(model, answer.clone(), dialect_request("responses", model, false));
         assert_eq!(
             normalized_body(&reply, "created"),
-            proxied_body("failed", &json!([proxied_message("Half")]), &zero_usage()),
+            proxied_body_without_usage("failed", &json!([proxied_message("Half")])),
             "{model}"
         );
         let reply = openai().fetch(model, answer, dialect_request("responses", model, false));
@@ -75,7 +75,7 @@ fn partial_stream() {
 fn a_stream_that_started_without_content_is_not_completed() {
     let answer = MockResponse::sse_raw(events(&[created()]));
     let reply = codex_proxy().fetch("e2-began", answer.clone(), dialect_request("responses", "e2-began", false));
-    assert_eq!(normalized_body(&reply, "created"), proxied_body("failed", &json!([]), &zero_usage()));
+    assert_eq!(normalized_body(&reply, "created"), proxied_body_without_usage("failed", &json!([])));
     let chat = codex_proxy().server.fetch(dialect_request("chat", "e2-began", false));
     assert_eq!(chat.status(), 502);
     let reply = openai().fetch("e2-began", answer, dialect_request("responses", "e2-began", false));

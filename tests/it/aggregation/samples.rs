@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 fn backend_ids() -> &'static TestGateway {
     static SHARED: LazyLock<TestGateway> = LazyLock::new(|| {
         let dir = TestDir::empty();
-        let policies = "{ ids: backend, aggregate.on_empty: completed, aggregate.usage: zeros }";
+        let policies = "{ ids: backend, aggregate.on_empty: completed, usage: zeros }";
         dir.write("layer/profiles/samples.yaml", &format!("profile: samples\npolicies: {policies}\n"));
         TestGateway::shared("openai-responses", "samples", dir)
     });

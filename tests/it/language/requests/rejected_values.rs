@@ -47,7 +47,7 @@ fn with_content(name: &str, content: &str, expect: &str) -> String {
 }
 
 #[test]
-fn a08_a_template_rejects_what_it_cannot_say() {
+fn a08_a_template_rejects_what_it_cannot_express() {
     let url = "{ type: image_url, image_url: { url: \"https://example.com/a.png\" } }";
     let data = "{ type: image_url, image_url: { url: \"data:image/png;base64,AAAA\" } }";
     let file = "{ type: file, file: { file_id: f } }";

@@ -1,0 +1,37 @@
+//! The arguments of a tool call as JSON (`item.input`), for dialects that do not send them as text.
+
+use super::{OnMoment, Turn};
+use crate::domain::policy::InvalidArguments;
+use crate::domain::{Fault, FaultKind, ItemKind, Tree};
+
+impl Turn {
+    /// Parses the arguments of a call that closes, if the dialect reads them as JSON. Arguments that are not JSON are a
+    /// fault, or a JSON string, by the policy `invalid_arguments`; never an empty object, which the model did not send.
+    /// Returns false if the turn has failed.
+    pub(super) fn parse_input(&mut self, item: usize, on_moment: &mut OnMoment) -> bool {
+        if !self.parse_inputs {
+            return true;
+        }
+        let call = &self.state.items[item];
+        let input = match call.kind {
+            ItemKind::Function if call.arguments.trim().is_empty() => Tree::Map(Vec::new()),
+            ItemKind::Function => match (Tree::parse(call.arguments.as_bytes()), self.policies.invalid_arguments) {
+                (Ok(input), _) => input,
+                (Err(_), InvalidArguments::Text) => Tree::from(call.arguments.as_str()),
+                (Err(error), InvalidArguments::Fault) => {
+                    let message = format!("the arguments of the call of `{}` are not valid JSON: {error}", call.name);
+                    self.fail(Fault::new(FaultKind::Malformed, message), on_moment);
+                    return false;
+                }
+            },
+            // The input of a custom tool is text.
+            ItemKind::Custom => Tree::from(call.arguments.as_str()),
+            ItemKind::Message | ItemKind::Reasoning => return true,
+        };
+        if !self.charge(input.heap_bytes(), on_moment) {
+            return false;
+        }
+        self.state.items[item].input = Some(input);
+        true
+    }
+}
