@@ -17,7 +17,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Numbers that may have no test yet.
-const OPEN: &[&str] = &["b02", "b03", "b04", "c23", "c24"];
+const OPEN: &[&str] = &[
+"b02", "b03", "b04", "c23", "c24",
+];
 
 fn numbers() -> impl Iterator<Item = String> {
     [('a', 20), ('b', 6), ('c', 24)]
