@@ -12,6 +12,8 @@ impl Turn {
         if !self.parse_inputs {
             return true;
         }
+        // A failure here is none that keeps what came before: the call cannot be closed.
+        let truncating = std::mem::replace(&mut self.truncating, true);
         let call = &self.state.items[item];
         let input = match call.kind {
             ItemKind::Function if call.arguments.trim().is_empty() => Tree::Map(Vec::new()),
@@ -26,11 +28,12 @@ impl Turn {
             },
             // The input of a custom tool is text.
             ItemKind::Custom => Tree::from(call.arguments.as_str()),
-            ItemKind::Message | ItemKind::Reasoning => return true,
+            ItemKind::Message | ItemKind::Reasoning => Tree::Null,
         };
         if !self.charge(input.heap_bytes(), on_moment) {
             return false;
         }
+        self.truncating = truncating;
         self.state.items[item].input = Some(input);
         true
     }

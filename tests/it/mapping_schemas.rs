@@ -80,10 +80,10 @@ const COVERAGE: &[(Code, Coverage)] = &[
     (Code::UnservedDialect, Coverage::Nothing),
     (Code::UnvalidatedDialect, Coverage::Nothing),
 ];
-    ("a-pattern-with-two-tests", "the kinds of patterns are not exclusive in a schema"),
 
 /// Cases with a detectable kind of mistake in a place where a schema cannot detect it, with the reason.
 const NOT_DETECTABLE: &[(&str, &str)] = &[
+    ("a-pattern-with-two-tests", "the kinds of patterns are not exclusive in a schema"),
     ("a-condition-with-an-operator", "a condition may compare with any other text"),
     ("a-test-of-what-a-backend-without-a-template-is-sent", "whether a backend has a template is in another file"),
     ("a-default-with-a-typo", "inside an expression"),
