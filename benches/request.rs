@@ -9,8 +9,8 @@ mod end_to_end;
 
 use divan::{AllocProfiler, Bencher, black_box};
 use end_to_end::PLAN;
+use reframe::testing::engine::backend_request::prepare;
 use reframe::testing::engine::request;
-use reframe::testing::upstream::build_request::prepare;
 
 #[global_allocator]
 static ALLOC: AllocProfiler = AllocProfiler::system();
@@ -41,7 +41,7 @@ fn agent_history(bencher: Bencher, calls: usize) {
     let (template, address) = (backend.plan.request_template.as_ref().unwrap(), backend.address.as_ref().unwrap());
     bencher.bench_local(|| {
         let request = request::read(client, black_box(&body).as_bytes()).unwrap();
-        prepare(template, address, None, &request, client).unwrap().body
+        prepare(template, &address.settings, None, &request, client).unwrap().body.to_json()
     });
 }
 

@@ -32,6 +32,9 @@ pub mod domain {
     }
 }
 pub mod engine {
+    pub mod backend_request {
+        pub use crate::engine::backend_request::prepare;
+    }
     pub mod encode {
         pub use crate::engine::encode::error;
     }
@@ -109,9 +112,6 @@ pub mod turn {
     pub use crate::turn::{Ids, Turn};
 }
 pub mod upstream {
-    pub mod build_request {
-        pub use crate::upstream::build_request::prepare;
-    }
     pub mod decode {
         pub use crate::upstream::decode::{Decoder, DecoderOutput, EventTooLarge};
     }

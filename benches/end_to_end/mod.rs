@@ -2,13 +2,13 @@
 //! Not included in any: sockets, TLS, HTTP.
 
 use reframe::testing::domain::{StreamEnd, ToolAliases, TurnRequest};
+use reframe::testing::engine::backend_request::prepare;
 use reframe::testing::engine::pipeline::{Pipeline, RenderMode, ResponseMode, TurnSpec};
 use reframe::testing::engine::request;
 use reframe::testing::mapping::config::backend::Framing;
 use reframe::testing::mapping::{Plan, SourceFile, load};
 use reframe::testing::reload::embedded;
 use reframe::testing::turn::Ids;
-use reframe::testing::upstream::build_request::prepare;
 use reframe::testing::upstream::decode::{Decoder, DecoderOutput};
 use reframe::testing::verify::test_turn_spec;
 use std::fmt;
@@ -167,7 +167,9 @@ impl Case {
         let address = backend.address.as_ref().expect("it has an address");
         Box::new(move || {
             let request = request::read(client, body.as_bytes()).expect("it is valid");
-            black_box(prepare(template, address, None, &request, client).expect("it is valid").body);
+            black_box(
+                prepare(template, &address.settings, None, &request, client).expect("it is valid").body.to_json(),
+            );
         })
     }
 

@@ -131,6 +131,15 @@ async fn serve(reloader: Arc<Reloader>, poll: SafetyPoll, hangups: HangupSignals
              help: set REFRAME_API_KEY, or set `auth: none` in gateway.yaml to accept requests without a key"
         ));
     }
+    if let Some(short) = auth::short_api_key(gateway, &app_state.client_pool.keys)
+        && !listener.local_addr().ip().is_loopback()
+    {
+        return Err(format!(
+            "{addr} is not a local address and the API key `{short}` has fewer than {} characters\n\
+             help: use a longer key, such as the output of `openssl rand -hex 24`",
+            auth::MIN_REMOTE_KEY
+        ));
+    }
     for backend in &gateway.backends {
         let source = backend.address.as_ref().and_then(|address| address.api_key.as_ref());
         if let Some(source) = source.filter(|source| app_state.client_pool.keys.get(source).is_none()) {

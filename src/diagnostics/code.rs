@@ -64,7 +64,8 @@ codes! {
     UnknownFilter = "RF105", Error, Compile, "a filter, test or function that does not exist";
     UnknownTable = "RF106", Error, Compile, "a table that does not exist";
     UnknownFragment = "RF107", Error, Compile, "a fragment that does not exist";
-    FragmentCycle = "RF108", Error, Compile, "fragments that use each other in a cycle";
+    FragmentCycle = "RF108", Error, Compile,
+        "fragments that use each other, or backends that extend each other, in a cycle";
     BadDirective = "RF109", Error, Compile, "a directive that does not exist or is incomplete";
     PartialTable = "RF110", Error, Compile, "a table that does not cover all values of a closed list";
     PartialSwitch = "RF111", Error, Compile, "a `$switch` that does not cover all values of a closed list";
@@ -86,7 +87,7 @@ codes! {
     IndexLawBroken = "RF138", Error, Compile, "policies that break the index law of a dialect";
     FailedTest = "RF140", Error, Test, "a test that fails";
     TranscriptFailed = "RF141", Error, Replay, "a transcript that violates a schema or an order of a route";
-    UnsatisfiableFrame = "RF142", Error, Verify, "a frame, body or error that no values can make satisfy its schema";
+    UnsatisfiableFrame = "RF142", Error, Verify, "a frame, body or error that violates its schema, or cannot be rendered, for a value that it can get";
     UnreachableRule = "RF201", Warning, Lint, "a rule that can never match", "unreachable_rule.rs";
     UnframedMoment = "RF202", Warning, Lint,
         "a moment in an order, or a failure, without a frame", "unframed_moment.rs";

@@ -105,26 +105,56 @@ impl Redactor {
         Redactor(text.into())
     }
 
-    /// Replaces the key wherever it is. A short key is replaced only where it is a word of its own: as part of another
-    /// word it is no leak, and replacing it would change the message.
+    /// Replaces the key wherever it is, also if characters of it are escaped as in JSON. A short key is replaced only
+    /// where it is a word of its own: as part of another word it is no leak, and replacing it would change the message.
     pub fn redact(&self, text: &str) -> String {
         let in_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
         let mut redacted = String::new();
         let mut rest = text;
-        while let Some(at) = rest.find(&*self.0) {
-            let (before, after) = (&rest[..at], &rest[at + self.0.len()..]);
-            let is_word = self.0.len() >= LONG_KEY || !before.ends_with(in_word) && !after.starts_with(in_word);
-            redacted.push_str(before);
-            redacted.push_str(if is_word { "[redacted]" } else { &self.0 });
-            rest = after;
+        while let Some(c) = rest.chars().next() {
+            let written = self.written_length(rest).filter(|length| {
+                let is_word = !redacted.ends_with(in_word) && !rest[*length..].starts_with(in_word);
+                is_word || self.0.len() >= LONG_KEY
+            });
+            match written {
+                Some(length) => {
+                    redacted.push_str("[redacted]");
+                    rest = &rest[length..];
+                }
+                None => {
+                    redacted.push(c);
+                    rest = &rest[c.len_utf8()..];
+                }
+            }
         }
-        redacted + rest
+        redacted
+    }
+
+    /// The bytes of the text that are the key, if it begins with it.
+    fn written_length(&self, text: &str) -> Option<usize> {
+        let mut rest = text;
+        for c in self.0.chars() {
+            rest = rest.strip_prefix(c).or_else(|| after_escaped(rest, c))?;
+        }
+        (!self.0.is_empty()).then_some(text.len() - rest.len())
     }
 
     pub fn redact_fault(&self, fault: Fault) -> Fault {
         let redact = |text: Option<String>| text.map(|text| self.redact(&text));
         let message = self.redact(&fault.message);
         Fault { message, param: redact(fault.param), code: redact(fault.code), detail: redact(fault.detail), ..fault }
+    }
+}
+
+/// What follows the character, if the text begins with it in the form of JSON: `\/`, `\u002d`.
+fn after_escaped(text: &str, c: char) -> Option<&str> {
+    let escaped = text.strip_prefix('\\')?;
+    match escaped.strip_prefix('u') {
+        Some(hex) => {
+            let (hex, rest) = hex.split_at_checked(4)?;
+            (u32::from_str_radix(hex, 16).ok()? == u32::from(c)).then_some(rest)
+        }
+        None => escaped.strip_prefix(c),
     }
 }
 

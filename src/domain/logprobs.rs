@@ -121,6 +121,15 @@ fn read_bytes(value: &Tree, token: &Tree) -> Option<TokenBytes> {
 }
 
 impl TokenLogprob {
+    /// The memory that it needs besides its place in a list, in bytes.
+    pub fn heap_bytes(&self) -> usize {
+        let bytes = match &self.bytes {
+            TokenBytes::Unknown | TokenBytes::OfText => 0,
+            TokenBytes::Other(bytes) => bytes.len() + Tree::ALLOCATION_BYTES,
+        };
+        self.token.heap_bytes() + self.logprob.heap_bytes() + bytes + heap_bytes(&self.top)
+    }
+
     /// `None` if the backend did not send them.
     pub fn bytes(&self) -> Option<&[u8]> {
         match &self.bytes {
@@ -135,15 +144,8 @@ fn heap_bytes(tokens: &[TokenLogprob]) -> usize {
     if tokens.is_empty() {
         return 0;
     }
-    let of_token = |token: &TokenLogprob| {
-        let bytes = match &token.bytes {
-            TokenBytes::Unknown | TokenBytes::OfText => 0,
-            TokenBytes::Other(bytes) => bytes.len() + Tree::ALLOCATION_BYTES,
-        };
-        token.token.heap_bytes() + token.logprob.heap_bytes() + bytes + heap_bytes(&token.top)
-    };
     let list = size_of_val(tokens) + size_of::<[usize; 2]>() + Tree::ALLOCATION_BYTES;
-    list + tokens.iter().map(of_token).sum::<usize>()
+    list + tokens.iter().map(TokenLogprob::heap_bytes).sum::<usize>()
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //!
 //! All closed lists of names are defined here, so that `check` and the run time use the same tables.
 
+mod content_media;
 pub mod emit;
 pub mod event;
 pub mod extras;
@@ -9,6 +10,7 @@ pub mod fault;
 pub mod finish;
 pub mod frame;
 pub mod index_law;
+pub mod inline;
 pub mod logprobs;
 pub mod moment;
 pub mod policy;

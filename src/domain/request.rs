@@ -11,6 +11,8 @@ use std::sync::{Arc, OnceLock};
 #[derive(Clone, Debug, Default)]
 pub struct TurnRequest {
     pub model: String,
+    /// The name of the model at its backend, if it is another one.
+    pub upstream_model: Option<String>,
     pub stream: bool,
     pub n: usize,
     /// All scalar fields that have a value (`emit::SCALARS`), those above included.
@@ -39,6 +41,8 @@ pub struct RequestContent {
     pub tools: Vec<Arc<Tool>>,
     pub tool_choice: Option<ToolChoice>,
     pub format: Option<Format>,
+    /// Scalars with another value for the backend than for the client; null: none.
+    pub scalars: EmittedFields,
     pub views: RequestViews,
 }
 
@@ -89,6 +93,12 @@ impl TurnRequest {
         TurnRequest::new(vec![("model", model.into()), ("stream", stream.into()), ("usage", usage.into()), ("n", n)])
     }
 
+    /// Sets the values that the client did not set.
+    pub fn imply(&mut self, implied: &EmittedFields) {
+        let absent = implied.iter().filter(|(name, _)| self.scalar(name).is_none()).cloned().collect::<Vec<_>>();
+        self.scalars.extend(absent);
+    }
+
     pub fn scalar(&self, name: &str) -> Option<&Tree> {
         self.scalars.iter().find(|(scalar, _)| *scalar == name).map(|(_, value)| value)
     }
@@ -107,7 +117,13 @@ impl RequestContent {
         tool_choice: Option<ToolChoice>,
         format: Option<Format>,
     ) -> RequestContent {
-        RequestContent { items, tools, tool_choice, format, views: RequestViews::default() }
+        RequestContent { items, tools, tool_choice, format, ..RequestContent::default() }
+    }
+
+    /// A scalar of the request, as this content has it.
+    pub fn scalar<'r>(&'r self, request: &'r TurnRequest, name: &str) -> Option<&'r Tree> {
+        let own = self.scalars.iter().find(|(scalar, _)| *scalar == name).map(|(_, value)| value);
+        own.or_else(|| request.scalar(name))
     }
 
     pub fn items(&self) -> &[Arc<RequestItem>] {
@@ -150,7 +166,7 @@ impl RequestContent {
     }
 
     /// The items as messages, each a range of items. Adjacent calls and the text around them are one assistant message;
-    /// results follow it.
+    /// results follow it. Reasoning belongs to the assistant's message or call after it, or else to the one before it.
     pub fn messages(&self) -> impl Iterator<Item = &[Arc<RequestItem>]> {
         let ranges = self.views.messages.get_or_init(|| self.message_ranges());
         ranges.iter().map(|range| &self.items[range.clone()])
@@ -165,18 +181,37 @@ impl RequestContent {
         let mut messages: Vec<Range<usize>> = Vec::new();
         // Of the last message: whether it is the assistant's, and whether it has calls.
         let (mut is_assistant, mut has_calls) = (false, false);
+        // Reasoning that waits for its message.
+        let mut reasoning: Option<Range<usize>> = None;
         for (at, item) in self.items.iter().enumerate() {
+            if item.reasoning().is_some() {
+                reasoning = Some(reasoning.map_or(at, |waiting| waiting.start)..at + 1);
+                continue;
+            }
             let Some(role) = item.message_role() else { continue };
             let (assistant, call) = (role == "assistant", item.call().is_some());
             // No message is allowed between calls and their results.
             let continues = is_assistant && assistant && (call || has_calls);
-            match messages.last_mut().filter(|_| continues) {
-                Some(range) => range.end = at + 1,
-                None => messages.push(at..at + 1),
+            let waiting = reasoning.take();
+            if let Some(waiting) = waiting.as_ref().filter(|_| is_assistant && !assistant) {
+                extend_last(&mut messages, waiting.end);
+            }
+            match continues {
+                true => extend_last(&mut messages, at + 1),
+                false => messages.push(waiting.filter(|_| assistant).map_or(at, |waiting| waiting.start)..at + 1),
             }
             (is_assistant, has_calls) = (assistant, call || continues && has_calls);
         }
+        if let Some(waiting) = reasoning.filter(|_| is_assistant) {
+            extend_last(&mut messages, waiting.end);
+        }
         messages
+    }
+}
+
+fn extend_last(messages: &mut [Range<usize>], end: usize) {
+    if let Some(last) = messages.last_mut() {
+        last.end = end;
     }
 }
 

@@ -24,10 +24,8 @@ emissions! {
             call_id: Option<String>, content: Content, failed: Option<bool>, tool: Derived<CalledTool>,
         };
 
-        /// Reasoning of an earlier turn, sent back by the client.
-        Reasoning = "reasoning" {
-            id: Option<String>, summaries: Option<Vec<String>>, encrypted: Option<String>,
-        } if id | summaries | encrypted;
+        /// Reasoning of an earlier turn, sent back by the client. It belongs to the assistant's message or calls after it.
+        Reasoning = "reasoning" { reasoning: RequestReasoning } if id | text | summaries | signature | encrypted;
 
         /// An item of a kind that only backends of the same dialect support.
         Other = "other" { kind: Option<String>, raw: Tree } if raw;
@@ -45,18 +43,42 @@ emissions! {
         Text = "text" { text: String } if text;
 
         /// An image part.
-        Image = "image" { url: Option<String>, detail: Option<String> } if url;
+        Image = "image" { url: Option<String>, media: Media, detail: Option<String> } if url | base64;
 
         /// A file part.
         File = "file" {
-            id: Option<String>, name: Option<String>, data: Option<String>, url: Option<String>,
-        } if id | data | url;
+            id: Option<String>, name: Option<String>, data: Option<String>, url: Option<String>, media: Media,
+        } if id | data | url | base64;
 
         /// An audio part.
-        Audio = "audio" { data: Option<String>, format: Option<String> } if data;
+        Audio = "audio" { data: Option<String>, format: Option<String>, media: Media } if data | base64;
 
         /// A refusal part.
         Refusal = "refusal" { text: String } if text;
+    }
+}
+
+emit_group! {
+    /// Reasoning of an earlier turn.
+    #[derive(Clone, Debug, Default)]
+    pub struct RequestReasoning {
+        id: Option<String>,
+        // The reasoning itself, as opposed to its summaries.
+        text: Option<String>,
+        summaries: Option<Vec<String>>,
+        // By which the backend recognizes its own text.
+        signature: Option<String>,
+        // The reasoning in a form that only the backend can read.
+        encrypted: Option<String>,
+    }
+}
+
+emit_group! {
+    /// The bytes of a content part, if the client sent them with their type instead of a `data:` URL.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Media {
+        media_type: Option<String>,
+        base64: Option<String>,
     }
 }
 
@@ -196,6 +218,13 @@ impl RequestItem {
         }
     }
 
+    pub fn reasoning(&self) -> Option<&RequestReasoning> {
+        match self {
+            RequestItem::Reasoning { reasoning } => Some(reasoning),
+            _ => None,
+        }
+    }
+
     pub fn call(&self) -> Option<&RequestCall> {
         match self {
             RequestItem::Call { call } => Some(call),
@@ -262,6 +291,13 @@ impl Content {
         }
     }
 
+    /// Several texts are paragraphs: without a blank line between them, the last word of one would run into the next.
+    pub fn separate_paragraphs(&mut self) {
+        let texts = self.parts.iter().filter_map(ContentPart::text).filter(|text| !text.is_empty());
+        let texts: Vec<&str> = texts.collect();
+        self.merged_text = (texts.len() > 1).then(|| texts.join("\n\n"));
+    }
+
     /// Whether it contains only text parts.
     pub fn is_plain(&self) -> bool {
         self.parts.iter().all(|part| matches!(part, ContentPart::Text { .. }))
@@ -274,19 +310,5 @@ impl ContentPart {
             ContentPart::Text { text } | ContentPart::Refusal { text } => Some(text),
             ContentPart::Image { .. } | ContentPart::File { .. } | ContentPart::Audio { .. } => None,
         }
-    }
-
-    /// The media type and the bytes (in base64) of a `data:` URL.
-    pub fn data_url(&self) -> Option<(&str, &str)> {
-        let texts = match self {
-            ContentPart::Image { url, .. } => [url, &None],
-            ContentPart::File { url, data, .. } => [url, data],
-            ContentPart::Audio { data, .. } => [data, &None],
-            ContentPart::Text { .. } | ContentPart::Refusal { .. } => return None,
-        };
-        let url = texts.into_iter().flatten().find_map(|text| text.strip_prefix("data:"))?;
-        let (media, base64) = url.split_once(";base64,")?;
-        // Parameters such as `;charset=…` and `;name=…` are not part of the media type.
-        Some((media.split(';').next().unwrap_or_default(), base64))
     }
 }

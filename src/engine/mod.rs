@@ -1,5 +1,6 @@
 //! Plan + raw events → frames. Run time only; pure: no IO, no clock, no randomness.
 
+pub mod backend_request;
 mod body;
 pub mod decode;
 pub mod emission_budget;
@@ -7,6 +8,7 @@ pub mod encode;
 pub mod fields;
 pub mod frame_validation;
 pub mod frames;
+pub mod inline;
 pub mod lines;
 pub mod observer;
 pub mod param;
@@ -21,5 +23,6 @@ pub mod selector;
 mod signals;
 pub mod sse;
 pub mod sse_parser;
+pub mod static_route;
 mod unknown_values;
 pub mod variant;

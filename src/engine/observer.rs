@@ -2,7 +2,7 @@
 
 use super::frame_validation::Violation;
 use crate::diagnostics::Span;
-use crate::domain::{Event, Frame, Moment, Tree, TurnState};
+use crate::domain::{Event, Fault, Frame, Moment, Tree, TurnState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Receives the trace events of a turn.
@@ -29,12 +29,16 @@ pub enum TraceEvent<'a> {
     /// The reason, and the rule or setting that drops the event.
     Dropped(&'a str, Span),
     NotUnderstood(&'a str),
+    /// So many bytes of text wait, because they could be an inline block.
+    Held(usize),
     /// An event arrived after the end of the turn.
     Late,
     Moment(&'a Moment, &'a TurnState),
     Frame(&'a Frame, Span),
     /// The JSON body, in place of frames.
     Body(&'a Tree, Span),
+    /// An expression of a frame or the body failed.
+    NotRendered(&'a Fault, Span),
     /// A frame or a body violated its schema, or a moment its order. Under `validation: report` the frame is sent
     /// nevertheless, and its `Frame` or `Body` follows.
     Violation(&'a Violation),

@@ -7,6 +7,7 @@ pub use super::observer::{Observer, TraceEvent, lock};
 
 use super::decode::{self, DecodedEvent};
 use super::frames::{FrameOutput, FrameProducer};
+use super::inline::InlineStage;
 use crate::domain::policy::{MalformedExtras, StreamStart};
 use crate::domain::{
     Event, Fault, FaultKind, Frame, MalformedExtra, Policies, Redactor, StreamEnd, ToolAliases, Tree, TurnRequest,
@@ -23,6 +24,8 @@ use std::sync::Arc;
 /// One turn, from the backend's events to the client's frames.
 pub struct Pipeline {
     pub(super) backend: Arc<BackendPlan>,
+    /// Searches text for blocks, if there can be any.
+    pub(super) inline: Option<InlineStage>,
     pub(super) turn: Turn,
     pub(super) producer: FrameProducer,
     /// The backend sent a start event.
@@ -84,6 +87,7 @@ pub struct TurnSpec {
 impl Pipeline {
     pub fn new(spec: TurnSpec) -> Pipeline {
         let policies = spec.dialect.resolved.policies.clone();
+        let inline = InlineStage::of_turn(&spec);
         let request = &spec.request;
         let created = (spec.now_ms / 1000) as i64;
         let reads = match spec.response_mode {
@@ -115,6 +119,7 @@ impl Pipeline {
         };
         Pipeline {
             backend: spec.backend,
+            inline,
             turn,
             producer,
             has_started: false,
@@ -129,6 +134,9 @@ impl Pipeline {
     /// Limits the memory of what the turn keeps, in bytes.
     pub fn with_memory_limit(mut self, bytes: usize) -> Pipeline {
         self.turn.set_memory_limit(bytes);
+        if let Some(inline) = &mut self.inline {
+            inline.pass.set_memory_limit(bytes);
+        }
         self
     }
 
@@ -187,14 +195,14 @@ impl Pipeline {
         }
         let DecodedEvent { events, not_understood, malformed_extras, .. } = decoded;
         for (event, rule) in events {
-            self.producer.trace(TraceEvent::Event(&event, rule));
-            self.advance(event, now_ms);
+            self.push_decoded(event, rule, now_ms);
         }
         PipelineOutput { not_understood, malformed_extras, ..self.take_output() }
     }
 
     /// Call at the end of the upstream response. Emits the end of the turn, or the fault.
     pub fn finish(&mut self, how: StreamEnd, now_ms: u64) -> PipelineOutput {
+        self.flush_inline(now_ms);
         let event = match how {
             // Not the empty response of the policy `on_empty`: this one was started and never finished.
             StreamEnd::Marker | StreamEnd::Eof if self.has_started && !self.turn.is_open() => Event::Fault {
@@ -243,6 +251,7 @@ impl Pipeline {
 
     /// Ends the turn with a fault that is not an event of the backend.
     pub fn fail(&mut self, fault: Fault, now_ms: u64) -> PipelineOutput {
+        self.flush_inline(now_ms);
         self.advance(Event::Fault { fault, is_final: true }, now_ms);
         self.take_output()
     }
@@ -307,7 +316,7 @@ impl Pipeline {
         &self.producer.violations
     }
 
-    fn advance(&mut self, event: Event, now_ms: u64) {
+    pub(super) fn advance(&mut self, event: Event, now_ms: u64) {
         let event = match (event, &self.redactor) {
             (Event::Fault { fault, is_final }, Some(redactor)) => {
                 Event::Fault { fault: redactor.redact_fault(fault), is_final }

@@ -164,12 +164,13 @@ fn emissions(
         return Err(Fault::new(FaultKind::Invalid, message).param(param));
     }
     *budget = output.budget;
-    let RuleOutput { emissions, mismatches, unknown, failed, .. } = output;
+    let RuleOutput { emissions, mismatches, unknown, failed, failed_at, .. } = output;
     if let Some(mismatch) = mismatches.into_iter().next() {
         return Err(invalid(mismatch));
     }
     if let Some((message, _)) = failed {
-        return Err(Fault::new(FaultKind::Unsupported, message));
+        let param = Some(failed_at).filter(|path| !path.is_empty());
+        return Err(Fault { param, ..Fault::new(FaultKind::Unsupported, message) });
     }
     if let Some(param) = unknown.into_iter().next() {
         return Err(invalid(Mismatch { param, message: UNMATCHED_ELEMENT.to_owned() }));

@@ -30,6 +30,11 @@ fn item(emission: Emission) -> Option<RequestItem> {
             None => {}
         }
     }
+    if item.is_instruction()
+        && let Some(content) = item.content_mut()
+    {
+        content.separate_paragraphs();
+    }
     Some(item)
 }
 

@@ -49,6 +49,8 @@ pub struct RuleOutput {
     /// The reason, and the rule.
     pub dropped: Option<(String, Span)>,
     pub failed: Option<(String, Span)>,
+    /// The path of the element that the rule failed for; empty for the whole document.
+    pub failed_at: String,
     /// Fields with a value that does not fit.
     pub mismatches: Vec<Mismatch>,
     /// The same, by emission.
@@ -106,29 +108,31 @@ impl RuleSet {
         groups.any(|group| {
             let candidates = group.index.of_event(key).of_node(cursor);
             let mut rules = candidates.iter().map(|position| &group.rules[*position]);
-            rules.any(|rule| rule.matches(cursor) && rule.fall_back(output))
+            rules.any(|rule| rule.matches(cursor) && rule.fall_back(cursor, output))
         });
     }
 
-    /// The content parts of the selected node; `None` if it is absent.
+    /// The content parts of the selected node; `None` if it is absent, or a list of nothing but elements that are
+    /// ignored: a user's message with nothing but results of tools is no message.
     fn parts(
         &self,
         from: &Selector,
         cursor: &mut Cursor,
-        budget: &mut EmissionBudget,
+        whole: &mut RuleOutput,
     ) -> Result<Option<Vec<ContentPart>>, Mismatch> {
         let Some(node) = from.one(cursor).filter(|n| !n.is_null()) else { return Ok(None) };
         let path = from.param(cursor);
-        let mut output = RuleOutput { budget: std::mem::take(budget), ..RuleOutput::default() };
+        let mut output = RuleOutput { budget: std::mem::take(&mut whole.budget), ..RuleOutput::default() };
         cursor.enter(node, path.clone());
         self.run(cursor, &mut output);
         cursor.leave();
-        *budget = output.budget;
+        whole.budget = output.budget;
         if let Some(mismatch) = output.mismatches.into_iter().next() {
             return Err(mismatch);
         }
-        if let Some((message, _)) = output.failed {
-            return Err(Mismatch { param: path, message });
+        if output.failed.is_some() {
+            (whole.failed, whole.failed_at) = (output.failed, output.failed_at);
+            return Ok(None);
         }
         if let Some(unknown) = output.unknown.into_iter().next() {
             return Err(Mismatch { param: unknown, message: UNMATCHED_ELEMENT.into() });
@@ -138,7 +142,9 @@ impl RuleSet {
             return Err(Mismatch { param: path, message: format!("is not supported: no rule matches this {found}") });
         }
         let parts = output.emissions.into_iter();
-        Ok(Some(parts.filter_map(|part| ContentPart::from_emission(part.name, part.fields)).collect()))
+        let parts: Vec<_> = parts.filter_map(|part| ContentPart::from_emission(part.name, part.fields)).collect();
+        let is_ignored = parts.is_empty() && node.as_list().is_some_and(|elements| !elements.is_empty());
+        Ok((!is_ignored).then_some(parts))
     }
 }
 
@@ -163,7 +169,7 @@ impl RuleGroup {
                 }
                 // For a single event these are the fallback of the whole set; inside a list, of the element.
                 RuleAction::Drop(_) | RuleAction::Fail(_) => {
-                    matched = matched || (self.each.is_some() && rule.fall_back(output));
+                    matched = matched || (self.each.is_some() && rule.fall_back(cursor, output));
                 }
             }
         }
@@ -212,11 +218,14 @@ impl Rule {
     }
 
     /// `drop:` or `fail:`; false if the rule emits.
-    fn fall_back(&self, output: &mut RuleOutput) -> bool {
+    fn fall_back(&self, cursor: &Cursor, output: &mut RuleOutput) -> bool {
         match &self.action {
             RuleAction::Emit(_) => return false,
             RuleAction::Drop(why) => output.dropped = Some((why.clone(), self.span)),
-            RuleAction::Fail(why) => output.failed = Some((why.clone(), self.span)),
+            RuleAction::Fail(why) => {
+                output.failed = Some((why.clone(), self.span));
+                output.failed_at = cursor.path();
+            }
         }
         output.matched = true;
         true
@@ -249,7 +258,7 @@ impl Emit {
         let mut parts = None;
         for read in &self.fields {
             if let FieldSource::ContentParts { from, rules } = &read.source {
-                match rules.parts(from, cursor, &mut output.budget) {
+                match rules.parts(from, cursor, output) {
                     Ok(found) => parts = found,
                     Err(mismatch) => output.mismatches.push(mismatch),
                 }

@@ -42,6 +42,7 @@ impl Pipeline {
         if self.turn.is_finished() {
             return self.finish(StreamEnd::Eof, now_ms);
         }
+        self.flush_inline(now_ms);
         let truncates = self.policies().on_idle == OnIdle::FinishLength && self.has_output();
         if !truncates || self.producer.response_mode == ResponseMode::Body {
             return self.fail(fault, now_ms);

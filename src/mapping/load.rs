@@ -26,6 +26,7 @@ use super::provenance::values::DialectSources;
 use super::source::field_reader::LoadContext;
 use super::source::files::MappingFiles;
 use super::source::layout::SetFile;
+use super::source::renamed_schemas;
 use super::source::yaml::{Entry, Node};
 use crate::diagnostics::{Code, Diagnostic, FileId, Findings, Severity, Sources, Span, dedupe};
 use crate::domain::WorkBudget;
@@ -112,18 +113,20 @@ pub fn load_within(
     budget: &WorkBudget,
 ) -> LoadOutcome {
     let mut sources = Sources::default();
-    let ids: Vec<FileId> =
-        files.iter().map(|f| sources.add(f.name.as_str(), f.shown.as_str(), f.text.clone())).collect();
+    let renamed = renamed_schemas::derive(files, budget);
+    let files = || files.iter().chain(&renamed);
+    let ids: Vec<FileId> = files().map(|f| sources.add(f.name.as_str(), f.shown.as_str(), f.text.clone())).collect();
     let sources = Arc::new(sources);
     let findings = Findings::default();
     let cx = LoadContext { sources: &sources, findings: &findings, budget };
     let mut parsed = MappingFiles::default();
-    for (file, id) in files.iter().zip(ids) {
+    for (file, id) in files().zip(ids) {
         budget.begin(&file.name, "parsing this file");
         if budget.spend(file.text.len() as u64 / BYTES_PER_STEP) {
             parsed.add(file, id, cx);
         }
     }
+    parsed.resolve_derived_backends(cx);
     parsed.suppress_consequences(cx);
     let plan = compile(parsed, &sources, previous.map(|p| &p.schemas), overrides, cx);
     if let Some(diagnostic) = exhausted::diagnostic(budget, &sources) {
@@ -218,6 +221,7 @@ fn compile(
         profiles: &files.names(SetFile::Profile),
         tables: &shared_tables,
         fragments: shared_fragments,
+        schemas: &cache,
     };
     begin(gateway);
     let mut gateway = gateway::parse(gateway, &known, cx)?;

@@ -1,85 +1,79 @@
-//! The schema files that an OpenAPI document refers to, as its components. Only names and references are rewritten.
+//! The schemas that an OpenAPI document refers to, as its components: flat, and in the form that client generators
+//! understand.
 
+use super::definitions::Definitions;
 use crate::mapping::Plan;
-use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
-use url::Url;
 
 pub struct Components<'p> {
-    plan: &'p Plan,
-    /// By the names of the components.
-    included: BTreeMap<String, Value>,
+    definitions: Definitions<'p>,
+    /// Schemas that are not in the set's files, by name.
+    fixed: Map<String, Value>,
 }
+
+const PREFIX: &str = "#/components/schemas/";
 
 impl<'p> Components<'p> {
     pub fn new(plan: &'p Plan) -> Components<'p> {
-        Components { plan, included: BTreeMap::new() }
+        Components { definitions: Definitions::new(plan, PREFIX, None), fixed: Map::new() }
     }
 
     /// `chat/body.json`, or `responses/events.json#/$defs/x`, as a reference within the document.
     pub fn reference(&mut self, name: &str) -> Value {
-        let (file, fragment) = name.split_once('#').unwrap_or((name, ""));
-        self.include(file);
-        json!({ "$ref": pointer(file, fragment) })
+        json!({ "$ref": self.definitions.reference(name) })
     }
 
-    pub fn title(&self, name: &str) -> Option<String> {
+    /// A reference to a schema of the gateway itself, with a name that no file of a set can have.
+    pub fn fixed(&mut self, name: &str, schema: &Value) -> Value {
+        self.fixed.insert(name.to_owned(), schema.clone());
+        json!({ "$ref": format!("{PREFIX}{name}") })
+    }
+
+    pub fn title(&mut self, name: &str) -> Option<String> {
         let file = name.split('#').next().unwrap_or_default();
-        self.included.get(&component(file))?["title"].as_str().map(str::to_owned)
-    }
-
-    fn include(&mut self, file: &str) {
-        if self.included.contains_key(&component(file)) {
-            return;
-        }
-        let name = format!("schemas/{file}");
-        let source = self.plan.sources.iter().find(|(_, s)| s.name == name);
-        let Some(mut schema) = source.and_then(|(_, s)| serde_json::from_str(&s.text).ok()) else { return };
-        let mut references = Vec::new();
-        rewrite(&mut schema, file, &mut references);
-        // Added before its references are followed: files may refer to each other.
-        self.included.insert(component(file), schema);
-        references.iter().for_each(|other| self.include(other));
+        self.definitions.member(file, "title")?.as_str().map(str::to_owned)
     }
 
     pub fn schemas(self) -> Map<String, Value> {
-        self.included.into_iter().collect()
+        let mut schemas = self.definitions.into_schemas();
+        schemas.extend(self.fixed);
+        for schema in schemas.values_mut() {
+            for_generators(schema);
+        }
+        schemas.sort_keys();
+        schemas
     }
 }
 
-/// `chat/body.json` → `chat.body`
-fn component(file: &str) -> String {
-    file.trim_end_matches(".json").replace('/', ".")
+/// Generators name a class after `title`, and refuse two classes with one name: the name of the component is unique.
+fn for_generators(schema: &mut Value) {
+    if let Some(members) = schema.as_object_mut() {
+        members.shift_remove("$schema");
+        if let Some(title) = members.shift_remove("title") {
+            members.entry("description").or_insert(title);
+        }
+    }
+    state_items(schema);
 }
 
-fn pointer(file: &str, fragment: &str) -> String {
-    format!("#/components/schemas/{}{fragment}", component(file))
-}
-
-fn rewrite(schema: &mut Value, file: &str, references: &mut Vec<String>) {
+/// An array without `items` accepts any elements; generators need it in writing.
+fn state_items(schema: &mut Value) {
     match schema {
         Value::Object(members) => {
-            for (key, value) in members {
-                match value.as_str().filter(|_| key == "$ref").and_then(|reference| resolve(file, reference)) {
-                    Some((target, fragment)) => {
-                        *value = pointer(&target, &fragment).into();
-                        references.push(target);
-                    }
-                    None => rewrite(value, file, references),
+            let is_array = members.get("type").is_some_and(|kind| match kind {
+                Value::Array(kinds) => kinds.iter().any(|kind| kind == "array"),
+                kind => kind == "array",
+            });
+            if is_array && !members.contains_key("items") && !members.contains_key("prefixItems") {
+                members.insert("items".into(), json!({}));
+            }
+            for (keyword, value) in members {
+                if !matches!(keyword.as_str(), "const" | "enum" | "default" | "examples") {
+                    state_items(value);
                 }
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(|i| rewrite(i, file, references)),
+        Value::Array(values) => values.iter_mut().for_each(state_items),
         _ => {}
     }
-}
-
-/// The file and the pointer that a reference in `file` leads to: `../shared/x.json` in `chat/body.json` is
-/// `shared/x.json`. `None` for the URL of another site.
-fn resolve(file: &str, reference: &str) -> Option<(String, String)> {
-    let url = Url::parse("schema:///").ok()?.join(file).ok()?.join(reference).ok()?;
-    let path = percent_decode_str(url.path()).decode_utf8_lossy();
-    let target = path.trim_start_matches('/').to_owned();
-    (url.scheme() == "schema").then(|| (target, url.fragment().unwrap_or_default().to_owned()))
 }

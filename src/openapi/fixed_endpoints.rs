@@ -1,50 +1,78 @@
 //! The operations that do not come from mappings: telemetry and the API documentation.
 
+use super::components::Components;
+use super::{bundle, gateway_schemas};
 use serde_json::{Value, json};
 
-pub fn metrics() -> Value {
-    let description = "Counters, gauges and histograms.";
-    operation("metrics", "Metrics for Prometheus", description, "application/openmetrics-text", "string")
+pub fn metrics(components: &mut Components) -> Value {
+    let schema = components.fixed("gateway.metrics", &gateway_schemas::metrics());
+    let mut operation = operation("metrics", "Metrics for Prometheus", "Counters, gauges and histograms.");
+    // Which of them depends on `accept`.
+    operation["responses"]["200"]["content"] =
+        json!({ "text/plain": { "schema": schema }, "application/openmetrics-text": { "schema": schema } });
+    operation
 }
 
-pub fn status() -> Value {
+pub fn status(components: &mut Components) -> Value {
     let description = "The current generation, the last rejected set, the turns in flight and the number of reloads.";
-    operation("status", "Status of the gateway", description, "application/json", "object")
+    let schema = components.fixed("gateway.status", &gateway_schemas::status());
+    let operation = operation("status", "Status of the gateway", description);
+    with_content(operation, "application/json", schema)
 }
 
 /// The endpoints of the API documentation, by path. They require no API key.
-pub fn api_docs() -> [(&'static str, Value); 4] {
-    let text = json!({ "type": "string" });
-    let mut json = operation("openapi_json", "This document, as JSON", "OK", "application/json", "object");
-    let mut yaml = operation("openapi_yaml", "This document, as YAML", "OK", "application/yaml", "string");
+pub fn api_docs(components: &mut Components) -> [(&'static str, Value); 6] {
+    let text = || json!({ "type": "string" });
+    let object = || json!({ "type": "object" });
+    let published = |id, summary, content_type, schema| {
+        let mut operation = with_content(operation(id, summary, "OK"), content_type, schema);
+        let etag = json!({ "etag": { "schema": text() } });
+        operation["responses"]["200"]["headers"] = etag.clone();
+        operation["responses"]["304"] =
+            json!({ "description": "Not modified: `if-none-match` has its etag", "headers": etag });
+        operation
+    };
+    let json = published("openapi_json", "This document, as JSON", "application/json", object());
+    let yaml = published("openapi_yaml", "This document, as YAML", "text/plain", text());
+    let index = components.fixed("gateway.schemas", &bundle::index_schema());
+    let index = published("schemas", "All JSON schemas", "application/json", index);
     let summary = "A JSON schema that requests or responses are validated against";
-    let mut schema = operation("schema", summary, "OK", "application/json", "object");
+    let mut schema = published("schema", summary, "application/json", object());
+    schema["description"] = "`body.bundled.json` is `body.json` without references to other files.".into();
     schema["responses"]["404"] = json!({ "description": "Unknown schema" });
     schema["parameters"] = json!([
-        { "name": "folder", "in": "path", "description": "The dialect's folder", "required": true, "schema": text },
-        { "name": "file", "in": "path", "description": "For example `body.json`", "required": true, "schema": text },
+        { "name": "folder", "in": "path", "description": "The dialect's folder", "required": true, "schema": text() },
+        { "name": "file", "in": "path", "description": "For example `body.json`", "required": true, "schema": text() },
     ]);
-    for conditional in [&mut json, &mut yaml, &mut schema] {
-        let etag = json!({ "etag": { "schema": text } });
-        conditional["responses"]["200"]["headers"] = etag.clone();
-        conditional["responses"]["304"] =
-            json!({ "description": "Not modified: `if-none-match` has its etag", "headers": etag });
-    }
-    let summary = "This document as a web page, with a form to send requests";
-    let page = operation("docs", summary, "OK", "text/html", "string");
-    let mut endpoints =
-        [("/openapi.json", json), ("/openapi.yaml", yaml), ("/schemas/{folder}/{file}", schema), ("/docs", page)];
+    let page = operation("docs", "This document as a web page, with a form to send requests", "OK");
+    let page = with_content(page, "text/html", text());
+    let mut root = operation("root", "Leads browsers to the documentation", "OK");
+    root["responses"] = json!({
+        "303": { "description": "For clients that accept HTML", "headers": { "location": { "schema": text() } } },
+        "404": { "description": "For all others" },
+    });
+    let mut endpoints = [
+        ("/", root),
+        ("/openapi.json", json),
+        ("/openapi.yaml", yaml),
+        ("/schemas/", index),
+        ("/schemas/{folder}/{file}", schema),
+        ("/docs", page),
+    ];
     endpoints.iter_mut().for_each(|(_, operation)| operation["security"] = json!([]));
     endpoints
 }
 
-fn operation(id: &str, summary: &str, answer: &str, content_type: &str, kind: &str) -> Value {
+fn operation(id: &str, summary: &str, answer: &str) -> Value {
     json!({
         "operationId": id,
         "summary": summary,
         "tags": ["operations"],
-        "responses": {
-            "200": { "description": answer, "content": { content_type: { "schema": { "type": kind } } } },
-        },
+        "responses": { "200": { "description": answer } },
     })
+}
+
+fn with_content(mut operation: Value, content_type: &str, schema: Value) -> Value {
+    operation["responses"]["200"]["content"] = json!({ content_type: { "schema": schema } });
+    operation
 }

@@ -1,8 +1,11 @@
 //! The OpenAPI document of a plan: routes with their schemas, static routes, errors and headers. It is generated from
 //! the active mappings, so it reflects what a profile renames or drops.
 
+pub mod bundle;
 mod components;
+mod definitions;
 mod fixed_endpoints;
+pub mod gateway_schemas;
 
 use crate::domain::MomentKind;
 use crate::mapping::Plan;
@@ -38,15 +41,16 @@ pub fn document(plan: &Plan, generation: Option<&GenerationInfo>) -> Value {
         add(&mut paths, &route.path, &route.method, operation);
     }
     if let Some(path) = &gateway.metrics {
-        add(&mut paths, path, "GET", fixed_endpoints::metrics());
+        add(&mut paths, path, "GET", fixed_endpoints::metrics(&mut components));
     }
     // A route with the same path takes precedence.
     if let Some(path) = gateway.status_path().filter(|path| !paths.contains_key(*path)) {
-        add(&mut paths, path, "GET", fixed_endpoints::status());
+        add(&mut paths, path, "GET", fixed_endpoints::status(&mut components));
     }
     if gateway.docs == Docs::Public {
-        for (path, operation) in fixed_endpoints::api_docs() {
-            paths.insert(path.to_owned(), json!({ "get": operation }));
+        for (path, operation) in fixed_endpoints::api_docs(&mut components) {
+            // A route with the same path takes precedence.
+            paths.entry(path).or_insert_with(|| json!({ "get": operation }));
         }
     }
     let mut document = json!({
@@ -96,7 +100,7 @@ fn operation(gateway: &GatewayPlan, route: &RoutePlan, dialect: &DialectPlan, co
         "200": {
             "description": "The response: JSON, or a stream if the request has `stream: true`.",
             "headers": gateway_headers(gateway),
-            "content": { "application/json": { "schema": body }, stream_type: { "schema": stream } },
+            "content": { "application/json": { "schema": body }, stream_type: stream },
         },
     });
     add_errors(&mut responses, gateway, Some(dialect), ROUTE_ERRORS, components);
@@ -134,7 +138,8 @@ fn header_parameter(choice: &HeaderChoice) -> Value {
     })
 }
 
-/// The schema of the stream: one of the data schemas of its events.
+/// The content of a stream. To HTTP it is one text; the schemas of its events are in an extension, as `itemSchema` of
+/// OpenAPI 3.2. As the schema of the content, tools would read the stream as one object.
 fn stream(dialect: &DialectPlan, components: &mut Components) -> Value {
     let mut schemas: Vec<Value> = Vec::new();
     let frames = MomentKind::ALL.iter().flat_map(|m| dialect.frames(*m));
@@ -144,8 +149,11 @@ fn stream(dialect: &DialectPlan, components: &mut Components) -> Value {
             schemas.push(schema);
         }
     }
-    let description = "The data of each event is one of these; a final event may be plain text.";
-    json!({ "description": description, "oneOf": schemas })
+    let description = "A stream of events. `x-item-schema` has the schemas of their data; the last may be plain text.";
+    json!({
+        "schema": { "type": "string", "description": description },
+        "x-item-schema": { "anyOf": schemas },
+    })
 }
 
 fn static_route(
@@ -154,18 +162,20 @@ fn static_route(
     dialect: Option<&DialectPlan>,
     components: &mut Components,
 ) -> Value {
+    let schema = route.schema.as_ref().map_or_else(any, |schema| components.reference(&schema.name));
     let mut responses = json!({
         "200": {
             "description": "A response from the gateway's configuration.",
             "headers": gateway_headers(gateway),
-            "content": { "application/json": { "schema": { "type": "object" } } },
+            "content": { "application/json": { "schema": schema } },
         },
     });
+    let title = route.schema.as_ref().and_then(|schema| components.title(&schema.name));
     let codes: &[(&str, &str)] = if route.prefix().is_some() { &[UNAUTHORIZED, UNKNOWN] } else { &[UNAUTHORIZED] };
     add_errors(&mut responses, gateway, dialect, codes, components);
     let mut operation = json!({
         "operationId": operation_id(&route.method, &route.path),
-        "summary": "Static route of the gateway",
+        "summary": title.unwrap_or_else(|| "Static route of the gateway".to_owned()),
         "tags": ["models"],
     });
     let parameters = path_parameters(&route.path);

@@ -35,7 +35,9 @@ impl Target {
         let method = match self {
             Target::Route(at) => return vec![&gateway.routes[at].method],
             Target::StaticRoute(at) => gateway.static_routes[at].method.as_str(),
-            Target::Metrics | Target::Status | Target::ApiDocs => "GET",
+            // OPTIONS: web pages of other origins may read the documentation.
+            Target::ApiDocs => return vec!["GET", "HEAD", "OPTIONS"],
+            Target::Metrics | Target::Status => "GET",
         };
         if method == "GET" { vec!["GET", "HEAD"] } else { vec![method] }
     }
@@ -45,7 +47,8 @@ impl Target {
 const PARAMETER: &str = "[^/]+";
 
 /// The paths of the API documentation.
-const API_DOCS: [&str; 4] = ["/openapi.json", "/openapi.yaml", "/docs", "/schemas/{file}"];
+const API_DOCS: [&str; 7] =
+    ["/", "/openapi.json", "/openapi.yaml", "/docs", "/schemas", "/schemas/", "/schemas/{file}"];
 
 impl PathTable {
     pub fn new(gateway: &GatewayPlan) -> Result<PathTable, RouteError> {

@@ -3,10 +3,11 @@
 
 use super::listener::Listener;
 use super::{AppState, response, status};
+use crate::domain::Fault;
 use crate::mapping::config::gateway::GatewayPlan;
 use crate::reload::{Cause, ReloadOutcome, Reloader};
 use crate::upstream::secrets::{Keyring, Secret};
-use poem::http::header::{ALLOW, WWW_AUTHENTICATE};
+use poem::http::header::{ACCEPT, ALLOW, WWW_AUTHENTICATE};
 use poem::http::{HeaderValue, Method};
 use poem::{Endpoint, Request, Response};
 use serde_json::json;
@@ -79,8 +80,11 @@ impl Admin {
         match request.uri().path() {
             "/admin/reload" if *request.method() == Method::POST => self.reload().await,
             "/admin/reload" => method_not_allowed("POST"),
-            "/status" if is_read => status::status(&self.reloader),
-            "/metrics" if is_read => status::metrics(&self.reloader, &self.app_state),
+            "/status" if is_read => own_document(status::status(&self.reloader)),
+            "/metrics" if is_read => {
+                let accept = request.headers().get(ACCEPT).and_then(|value| value.to_str().ok());
+                own_document(status::metrics(&self.reloader, &self.app_state, accept))
+            }
             "/status" | "/metrics" => method_not_allowed("GET, HEAD"),
             path => error_response(
                 404,
@@ -106,6 +110,10 @@ impl Admin {
             }
         }
     }
+}
+
+fn own_document(document: Result<Response, Fault>) -> Response {
+    document.unwrap_or_else(|fault| error_response(fault.status(), &fault.message))
 }
 
 fn error_response(status: u16, message: &str) -> Response {

@@ -1,14 +1,19 @@
 //! API documentation: the OpenAPI document, the JSON schemas, and a page to browse them. Independent of the mappings.
 
 use super::response;
+use super::router::header;
 use crate::openapi;
-use crate::openapi::GenerationInfo;
+use crate::openapi::{GenerationInfo, bundle};
 use crate::reload::Generation;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use percent_encoding::percent_decode_str;
-use poem::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY};
-use poem::http::{HeaderValue, StatusCode};
+use poem::http::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_EXPOSE_HEADERS, CACHE_CONTROL, CONTENT_SECURITY_POLICY,
+};
+use poem::http::{HeaderValue, Method, StatusCode};
+use poem::web::Redirect;
 use poem::web::headers::{ETag, HeaderMapExt, IfNoneMatch};
 use poem::{IntoResponse, Request, Response};
 use poem_openapi::OpenApiService;
@@ -32,17 +37,34 @@ struct PublishedDocument {
 const PAGE_HEAD: &str = "<!DOCTYPE html><link rel=\"icon\" href=\"data:,\"><title>Reframe</title>";
 
 impl ApiDocs {
-    /// The response to a GET request; `None` if the path is unknown.
+    /// The response to a request; `None` if the path is unknown. The documentation needs no API key and contains no
+    /// secret, so web pages of every origin may read it.
     pub fn respond(&self, generation: &Generation, request: &Request) -> Option<Response> {
+        let mut response = self.content(generation, request)?;
+        if *request.method() == Method::OPTIONS {
+            response = StatusCode::NO_CONTENT.into_response();
+            response.headers_mut().insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, HEAD"));
+            response.headers_mut().insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static("if-none-match"));
+        }
+        response.headers_mut().insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+        response.headers_mut().insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("etag"));
+        Some(response)
+    }
+
+    fn content(&self, generation: &Generation, request: &Request) -> Option<Response> {
         let published = || self.published(generation);
         Some(match request.uri().path() {
+            "/" => accepts_html(request).then(|| Redirect::see_other("/docs").into_response())?,
             "/openapi.json" => revalidated(request, "application/json", &published().json),
-            "/openapi.yaml" => revalidated(request, "application/yaml", &published().yaml),
+            // Browsers show plain text, and would save YAML as a file.
+            "/openapi.yaml" => revalidated(request, "text/plain; charset=utf-8", &published().yaml),
             "/docs" => published().page(),
+            "/schemas" | "/schemas/" => {
+                revalidated(request, "application/json", &openapi::json_text(&bundle::index(&generation.plan)))
+            }
             path => {
-                let name = percent_decode_str(path.strip_prefix('/')?).decode_utf8().ok()?;
-                let (_, source) = generation.plan.sources.iter().find(|(_, s)| s.name == name)?;
-                revalidated(request, "application/json", &source.text)
+                let name = percent_decode_str(path.strip_prefix("/schemas/")?).decode_utf8().ok()?;
+                revalidated(request, "application/json", &bundle::published(&generation.plan, &name)?)
             }
         })
     }
@@ -82,6 +104,10 @@ impl PublishedDocument {
             .header(CACHE_CONTROL, "no-cache")
             .body(self.page.clone())
     }
+}
+
+fn accepts_html(request: &Request) -> bool {
+    header(request, "accept").is_some_and(|accept| accept.contains("text/html"))
 }
 
 /// Clients revalidate each time, and get the body again only if it has changed.

@@ -40,6 +40,16 @@ pub fn bearer_token(headers: &HeaderMap) -> Option<&[u8]> {
     scheme.eq_ignore_ascii_case(b"bearer").then(|| token.trim_ascii())
 }
 
+/// The length from which on an API key may protect an address that is not local: shorter ones can be guessed.
+pub const MIN_REMOTE_KEY: usize = 8;
+
+/// The name of an API key that is too short for an address that is not local.
+pub fn short_api_key<'g>(gateway: &'g GatewayPlan, keys: &Keyring) -> Option<&'g str> {
+    let is_short = |secret: &Secret| secret.expose().chars().count() < MIN_REMOTE_KEY;
+    let short = gateway.api_keys.iter().find(|key| keys.get(&key.secret).as_ref().is_some_and(is_short));
+    short.map(|key| key.name.as_str()).filter(|_| gateway.auth == Auth::Keys)
+}
+
 /// Whether a configured API key has a value.
 pub fn has_api_key(gateway: &GatewayPlan, keys: &Keyring) -> bool {
     gateway.api_keys.iter().any(|key| keys.get(&key.secret).is_some())

@@ -77,9 +77,8 @@ impl RequestBody {
                     let deadline = (began + silence + earned).min(Instant::now() + silence);
                     timeout_at(deadline, self.chunks.next()).await.map_err(|_| {
                         self.state = BodyState::Rejected;
-                        let received = bytes.len();
-                        let message =
-                            format!("the body was sent too slowly: {received} bytes in {:.0?}", began.elapsed());
+                        let (received, time) = (bytes.len(), began.elapsed());
+                        let message = format!("the body was sent too slowly: bytes received in {time:.0?}: {received}");
                         Fault { status: Some(408), ..Fault::new(FaultKind::Timeout, message) }
                     })?
                 }

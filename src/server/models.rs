@@ -24,9 +24,8 @@ impl ModelCache {
                 ModelMatch::Id(id) => all.push((id.clone(), model.backend)),
                 ModelMatch::Prefix(prefix) => {
                     let ids = self.of_backend(gateway, model.backend, client_pool).await;
-                    let matching = ids.into_iter().filter(|id| id.starts_with(prefix.as_str()));
                     let before = all.len();
-                    all.extend(matching.map(|id| (id, model.backend)));
+                    all.extend(ids.iter().filter_map(|id| Some((model.listed_name(id)?, model.backend))));
                     let is_remote = gateway.backends.get(model.backend).is_some_and(|b| b.address.is_some());
                     if all.len() == before && prefix.is_empty() && is_remote {
                         all.push((DEFAULT_MODEL.to_owned(), model.backend));

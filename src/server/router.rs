@@ -166,8 +166,8 @@ impl Gateway {
                 };
                 static_routes::render(static_route, gateway, &models, path, self.started_at)
             }
-            Some(Target::Metrics) => Ok(status::metrics(&self.reloader, &self.app_state)),
-            Some(Target::Status) => Ok(status::status(&self.reloader)),
+            Some(Target::Metrics) => status::metrics(&self.reloader, &self.app_state, header(&request, "accept")),
+            Some(Target::Status) => status::status(&self.reloader),
             Some(Target::ApiDocs) => self.api_docs.respond(generation, &request).ok_or_else(unknown_path),
         }
     }

@@ -62,14 +62,15 @@ fn read_and_start(
     body: &[u8],
     limits: &RequestLimits,
 ) -> Result<StartedTurn, Fault> {
-    let request = Arc::new(request::read_within(&dialect.request, body, limits)?);
+    let mut request = request::read_within(&dialect.request, body, limits)?;
     let plan = &generation.plan;
-    let model = plan.gateway.model(&request.model).ok_or_else(|| {
+    let model = plan.gateway.resolve_model(&mut request).ok_or_else(|| {
         let param = dialect.request.param_of("model").unwrap_or_else(|| "model".to_owned());
         static_routes::unknown_model(&request.model).param(param)
     })?;
     let backend = plan.gateway.backends.get(model.backend).ok_or_else(no_backend)?;
     limits.check_cancelled()?;
+    let request = Arc::new(request);
     let upstream = upstream::start(&app_state.client_pool, plan, backend, &request, &dialect.request)?;
     Ok(StartedTurn { request, backend: model.backend, upstream })
 }

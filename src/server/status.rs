@@ -2,21 +2,55 @@
 
 use super::{AppState, response};
 use crate::diagnostics::{Diagnostic, visible_span};
+use crate::domain::{Fault, FaultKind, Tree};
+use crate::mapping::config::gateway::Validation;
+use crate::openapi::gateway_schemas;
 use crate::reload::{RejectedSet, Reloader};
 use crate::telemetry::{LogQueue, RejectedConfigLabels};
 use poem::Response;
 use poem::http::HeaderValue;
+use reframe_json::Schema;
 
 /// The content type of the OpenMetrics text format.
 const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-pub fn status(reloader: &Reloader) -> Response {
-    let mut response = response::json(200, reloader.status(env!("CARGO_PKG_VERSION")).to_string());
+/// The content type for clients that do not ask for OpenMetrics, such as browsers. The text is the same: what only
+/// OpenMetrics has is a comment in the older format.
+const PLAIN_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+pub fn status(reloader: &Reloader) -> Result<Response, Fault> {
+    let status = reloader.status(env!("CARGO_PKG_VERSION"));
+    validate("status", reloader, gateway_schemas::status_validator(), || Tree::from_value(&status))?;
+    let mut response = response::json(200, status.to_string());
     response.headers_mut().insert("cache-control", HeaderValue::from_static("no-store"));
-    response
+    Ok(response)
 }
 
-pub fn metrics(reloader: &Reloader, app_state: &AppState) -> Response {
+/// `accept`: the content types that the client asks for.
+pub fn metrics(reloader: &Reloader, app_state: &AppState, accept: Option<&str>) -> Result<Response, Fault> {
+    let text = metrics_text(reloader, app_state);
+    validate("metrics", reloader, gateway_schemas::metrics_validator(), || Tree::from(text.as_str()))?;
+    let is_openmetrics = accept.is_some_and(|accept| accept.contains("application/openmetrics-text"));
+    Ok(response::text(if is_openmetrics { METRICS_TYPE } else { PLAIN_TYPE }, text))
+}
+
+/// Validates a document of the gateway itself, as `validation:` demands of everything that is sent.
+fn validate(
+    document: &str,
+    reloader: &Reloader,
+    schema: Option<&Schema>,
+    content: impl FnOnce() -> Tree,
+) -> Result<(), Fault> {
+    let validation = reloader.current().plan.gateway.validation;
+    let Some(schema) = schema.filter(|_| validation != Validation::Off) else { return Ok(()) };
+    let Err(violation) = schema.check(&content()) else { return Ok(()) };
+    let pointer = violation.pointer;
+    tracing::error!(document, pointer, keyword = violation.keyword, "a document of the gateway violates its schema");
+    let message = format!("the {document} violates its schema at `{pointer}`");
+    if validation == Validation::Strict { Err(Fault::new(FaultKind::Violation, message)) } else { Ok(()) }
+}
+
+fn metrics_text(reloader: &Reloader, app_state: &AppState) -> String {
     let metrics = &app_state.metrics;
     // Concurrent scrapes must not see each other's half-set gauges: each is a consistent snapshot.
     let _guard = metrics.lock_snapshot();
@@ -29,7 +63,7 @@ pub fn metrics(reloader: &Reloader, app_state: &AppState) -> Response {
     metrics.set_reloads("rejected", reloads.rejected);
     metrics.set_reloads("unchanged", reloads.unchanged);
     metrics.set_rejected_config(reloader.current_rejection().as_deref().map(rejected_labels).unwrap_or_default());
-    response::text(METRICS_TYPE, metrics.encode())
+    metrics.encode()
 }
 
 /// One mistake can cause very many diagnostics; a few suffice to find it.

@@ -7,7 +7,7 @@ use crate::domain::{StreamEnd, Tree, TurnRequest, WorkBudget};
 use crate::engine::pipeline::{Pipeline, ResponseMode};
 use crate::engine::render::{self, Scope};
 use crate::engine::selector::Cursor;
-use crate::engine::{encode, request};
+use crate::engine::{backend_request, encode, request};
 use crate::mapping::config::backend::Framing;
 use crate::mapping::language::expression::ExpressionPoolBuilder;
 use crate::mapping::language::scope::VariableScope;
@@ -17,7 +17,6 @@ use crate::mapping::source::field_reader::LoadContext;
 use crate::mapping::{Plan, SourceFile, load};
 use crate::order::Automaton;
 use crate::reload::embedded;
-use crate::upstream::build_request;
 use crate::upstream::decode::Decoder;
 use crate::verify::test_turn_spec;
 use std::sync::{Arc, LazyLock};
@@ -146,7 +145,7 @@ pub fn client_body(bytes: &[u8]) {
         };
         for backend in &plan.gateway.backends {
             if let (Some(template), Some(address)) = (&backend.plan.request_template, &backend.address) {
-                let prepared = build_request::prepare(template, address, None, &request, &dialect.request);
+                let prepared = backend_request::prepare(template, &address.settings, None, &request, &dialect.request);
                 assert!(prepared.is_ok() || prepared.is_err_and(|fault| fault.status() < 500));
             }
         }

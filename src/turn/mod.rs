@@ -11,6 +11,7 @@ mod extra;
 mod failure;
 mod finish;
 mod ids;
+pub mod inline;
 mod items;
 mod messages;
 mod reasoning;

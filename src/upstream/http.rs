@@ -1,8 +1,8 @@
 //! An upstream response over HTTP, polled without a task or a channel. Dropping it closes the connection, which cancels
 //! the request. A task exists only after the end marker: it drains the body, so that the connection can be reused.
 
-use super::build_request::PreparedRequest;
 use super::decode::{Decoder, DecoderOutput};
+use super::outgoing_request::OutgoingRequest;
 use super::{ErrorResponse, UpstreamEvent, UpstreamStats};
 use crate::domain::{Fault, FaultKind, StreamEnd, Tree};
 use crate::mapping::config::backend::{BackendPlan, Framing};
@@ -73,12 +73,11 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 impl HttpSource {
     pub fn new(
         client: &reqwest::Client,
-        prepared: PreparedRequest,
+        outgoing: OutgoingRequest,
         plan: Arc<BackendPlan>,
         size_limits: SizeLimits,
     ) -> HttpSource {
-        let PreparedRequest { method, url, headers, body, .. } = prepared;
-        let sent = client.request(method, url).headers(headers).body(body).send();
+        let sent = outgoing.send(client);
         HttpSource {
             state: SourceState::Sending(Box::pin(sent)),
             plan,

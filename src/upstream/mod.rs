@@ -1,24 +1,25 @@
 //! TurnRequest → backend → raw events. The only folder that connects to backends.
 
-pub mod adapt_request;
-pub mod build_request;
 mod client;
 pub mod decode;
 mod http;
 pub mod models;
+mod outgoing_request;
 mod replay;
 pub mod secrets;
-mod unknown_values;
 
 pub use client::ClientPool;
 
 use crate::domain::{Fault, FaultKind, Redactor, StreamEnd, ToolAliases, Tree, TurnRequest};
+use crate::engine::backend_request::{self, BackendRequest};
 use crate::mapping::Plan;
 use crate::mapping::config::backend::{BackendPlan, Transport};
 use crate::mapping::config::dialect_request::RequestPlan;
 use crate::mapping::config::gateway::Backend;
 use http::{HttpSource, SizeLimits};
+use outgoing_request::OutgoingRequest;
 use replay::ReplaySource;
+use secrets::Secret;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -154,9 +155,12 @@ fn start_http(
             }
         },
     };
-    let mut prepared = build_request::prepare(template, address, key.as_ref(), request, client)?;
-    let dropped = std::mem::take(&mut prepared.dropped);
-    let tool_aliases = std::mem::take(&mut prepared.tool_aliases);
+    let key_text = key.as_ref().map(Secret::expose);
+    let BackendRequest { method, path, headers, body, dropped, tool_aliases } =
+        backend_request::prepare(template, &address.settings, key_text, request, client)?;
+    let redactor = key_text.map(Redactor::new);
+    let outgoing = OutgoingRequest { method, url: format!("{}{path}", address.url), headers, body: body.to_json() };
+    outgoing.log(&backend.name, &dropped, redactor.as_ref());
     let http_client = client_pool.client(address).map_err(|why| {
         tracing::error!(reason = why, "the HTTP client could not be created");
         Fault::new(FaultKind::Internal, "the gateway could not create an HTTP client")
@@ -166,8 +170,7 @@ fn start_http(
         event_bytes: limits.event_bytes.0,
         answer_bytes: (!request.stream).then_some(limits.answer_bytes.0),
     };
-    let redactor = key.as_ref().map(|key| Redactor::new(key.expose()));
-    let source = HttpSource::new(&http_client, prepared, backend.plan.clone(), size_limits);
+    let source = HttpSource::new(&http_client, outgoing, backend.plan.clone(), size_limits);
     Ok(UpstreamTurn {
         source: UpstreamSource::Http(Box::new(source)),
         rules: backend.plan.clone(),

@@ -1,9 +1,10 @@
 //! Fetches the model list of a backend. The backend may be slow, wrong or unreachable.
 
 use super::ClientPool;
-use super::build_request::headers;
+use super::secrets::Secret;
 use crate::domain::Tree;
 use crate::domain::variables;
+use crate::engine::backend_request::{RequestValues, in_headers};
 use crate::engine::render::Scope;
 use crate::engine::selector::Cursor;
 use crate::mapping::config::backend_address::BackendAddress;
@@ -34,9 +35,12 @@ async fn fetch(
     let key = address.api_key.as_ref().and_then(|source| client_pool.keys.get(source));
     let no_request = Tree::Null;
     let scope = Scope::default().set(variables::REQUEST, &no_request);
-    let headers = headers(template, &scope, key.as_ref(), false).map_err(|fault| fault.message)?;
+    let key = key.as_ref().map(Secret::expose);
+    let (scope, values) = (in_headers(&scope, key), RequestValues { template, settings: &address.settings });
+    let headers = values.headers(&scope, key, false).map_err(|fault| fault.message)?;
+    let path = values.with_query(plan.path.clone(), &scope).map_err(|fault| fault.message)?;
     let client = client_pool.client(address)?;
-    let sent = client.get(format!("{}{}", address.url, plan.path)).headers(headers).send();
+    let sent = client.get(format!("{}{path}", address.url)).headers(headers).send();
     let mut response = sent.await.map_err(|e| e.without_url().to_string())?;
     if !response.status().is_success() {
         return Err(format!("the backend responded with {}", response.status()));

@@ -44,7 +44,7 @@ impl ValueSource {
                     found = Some(ValueSource::rule(*rule, raw));
                 }
                 TraceEntry::Event(..) | TraceEntry::Dropped(..) | TraceEntry::NotUnderstood(_) | TraceEntry::Late => {}
-                TraceEntry::Moment(..) | TraceEntry::Frame(..) | TraceEntry::Violation(_) => {}
+                TraceEntry::Held(_) | TraceEntry::Moment(..) | TraceEntry::Frame(..) | TraceEntry::Violation(_) => {}
             }
         }
         found
@@ -125,7 +125,7 @@ pub fn fault_message(fault: &Fault, trace: &[TraceEntry]) -> String {
 pub fn first_violation(trace: &[TraceEntry]) -> Option<&Violation> {
     trace.iter().find_map(|entry| match entry {
         TraceEntry::Violation(violation) => Some(violation),
-        TraceEntry::Raw(_) | TraceEntry::Event(..) | TraceEntry::Dropped(..) => None,
+        TraceEntry::Raw(_) | TraceEntry::Event(..) | TraceEntry::Dropped(..) | TraceEntry::Held(_) => None,
         TraceEntry::NotUnderstood(_) | TraceEntry::Late | TraceEntry::Moment(..) | TraceEntry::Frame(..) => None,
     })
 }

@@ -7,7 +7,9 @@ use super::runner::TestOutcome;
 use super::trace::{FrameTrace, data_frames};
 use crate::diagnostics::{Code, Diagnostic, Span};
 use crate::domain::{Fault, Tree};
-use crate::mapping::config::test_file::{Expect, ExpectedFault, ExpectedFrame, FrameIndex, FrameValues, LAST};
+use crate::mapping::config::test_file::{
+    Expect, ExpectedFault, ExpectedFrame, ExpectedRequest, FrameIndex, FrameValues, LAST,
+};
 use crate::mapping::grammar::Section;
 use crate::mapping::grammar::collections::Elements;
 use crate::mapping::grammar::notation::Spanned;
@@ -25,6 +27,7 @@ pub struct Expectation {
     events: Option<Vec<String>>,
     body: Option<Matcher>,
     request: Option<Matcher>,
+    sent: Option<Matcher>,
     fault: Option<Matcher>,
     plays: Option<Matcher>,
     /// The keys that are present, with their spans, to report those that cannot match.
@@ -38,7 +41,7 @@ struct FrameCheck {
     paths: Vec<(Selector, Matcher)>,
 }
 
-const KEYS: &[&str] = &["frames", "where", "stream", "events", "body", "request", "fault", "plays"];
+const KEYS: &[&str] = &["frames", "where", "stream", "events", "body", "request", "sent", "fault", "plays"];
 
 impl Expectation {
     pub fn parse(section: &Spanned<Unparsed<Expect>>, cx: LoadContext) -> Option<Expectation> {
@@ -59,10 +62,16 @@ impl Expectation {
             events: expect.events.map(|events| events.0),
             body: value(expect.body),
             request: value(expect.request),
+            sent: expect.sent.map(|sent| sent_matcher(&sent, cx)),
             fault: expect.fault.map(|fault| fault_matcher(&fault, cx)),
             plays: value(expect.plays),
             keys,
         })
+    }
+
+    /// Whether the request to the backend is compared.
+    pub fn expects_sent(&self) -> bool {
+        self.sent.is_some()
     }
 
     /// Whether the turn is expected to fail.
@@ -117,6 +126,15 @@ impl Expectation {
                 (Some(_), None) => out.push(missing(what, outcome)),
                 (None, _) => {}
             }
+        }
+        match (&self.sent, &outcome.sent) {
+            (Some(matcher), Some(sent)) => {
+                let from = out.len();
+                matcher.compare(Some(&sent.request), "sent", MatchMode::Subset, &mut out);
+                out[from..].iter_mut().for_each(|d| d.source = Some(ValueSource::body(sent.span)));
+            }
+            (Some(_), None) => out.push(missing("sent", outcome)),
+            (None, _) => {}
         }
         match (&self.fault, &outcome.fault) {
             (Some(matcher), Some(fault)) => {
@@ -232,6 +250,14 @@ fn fault_tree(fault: &Fault) -> Tree {
         ("code", fault.code.as_deref().map_or(Tree::Null, Tree::from)),
         ("status", Tree::from(i64::from(fault.status()))),
     ])
+}
+
+fn sent_matcher(sent: &Spanned<ExpectedRequest>, cx: LoadContext) -> Matcher {
+    let ExpectedRequest { method, path, query, headers, body, dropped } = &sent.value;
+    let members = [("method", method), ("path", path), ("query", query), ("headers", headers)];
+    let members = members.into_iter().chain([("body", body), ("dropped", dropped)]);
+    let matcher = |(key, node): (&str, &Option<AnyNode>)| Some((key.to_owned(), Matcher::parse(node.as_ref()?.0, cx)?));
+    Matcher::Map(members.filter_map(matcher).collect(), Vec::new())
 }
 
 fn fault_matcher(fault: &Spanned<ExpectedFault>, cx: LoadContext) -> Matcher {

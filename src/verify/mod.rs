@@ -6,12 +6,15 @@ mod difference_source;
 mod expectation;
 mod matcher;
 mod runner;
+mod schema_advice;
+mod static_routes;
 mod test_case;
 mod text_diff;
 mod trace;
 mod transcripts;
 mod violation;
 mod witness;
+mod witness_turns;
 
 pub use difference::{Difference, DifferenceKind, ValueSource};
 pub use difference_source::fault_message;
@@ -49,6 +52,7 @@ fn run_phases(plan: &Plan, budget: &WorkBudget) -> Verification {
     let witnesses = witness::check_witnesses(plan, budget);
     let mut verification =
         Verification { found: witnesses.found, shapes: witnesses.shapes, tested: None, duplicates: 0, replayed: None };
+    verification.found.extend(static_routes::check_static_routes(plan));
     if !verification.found.is_empty() {
         return verification;
     }
@@ -122,7 +126,7 @@ pub fn run(case: &TestCase, plan: &Plan) -> Vec<Difference> {
 }
 
 fn run_and_compare(case: &TestCase, plan: &Plan) -> (TestOutcome, Vec<Difference>) {
-    let outcome = runner::run(case);
+    let outcome = runner::run(case, &plan.gateway);
     let mut differences = case.expect.compare(&outcome);
     difference_source::locate_body_members(case, &outcome, &mut differences, plan);
     (outcome, differences)

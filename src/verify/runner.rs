@@ -5,16 +5,19 @@ use super::test_case::TestCase;
 use super::trace::{RawEvent, TraceDetail, TraceEntry, TraceRecorder, describe_raw};
 use crate::diagnostics::Span;
 use crate::domain::variables::{Record, Value};
-use crate::domain::{Fault, Tree, TurnRequest};
+use crate::domain::{Event, Fault, ToolAliases, Tree, TurnRequest};
+use crate::engine::backend_request::{self, BackendRequest};
 use crate::engine::decode;
+use crate::engine::inline::InlineStage;
 use crate::engine::pipeline::{Pipeline, ResponseMode, TurnSpec, Violation, lock};
 use crate::engine::request;
 use crate::engine::script_step;
 use crate::mapping::config::backend::BackendPlan;
 use crate::mapping::config::dialect::DialectPlan;
-use crate::mapping::config::gateway::Validation;
+use crate::mapping::config::gateway::{GatewayPlan, Validation};
 use crate::mapping::config::transcript::RecordedEvent;
 use crate::turn::Ids;
+use crate::turn::inline::CallableTools;
 use std::sync::{Arc, Mutex};
 
 /// The outputs of a test.
@@ -25,6 +28,8 @@ pub struct TestOutcome {
     pub trace: Vec<TraceEntry>,
     pub body: Option<BodyOutcome>,
     pub request: Option<Tree>,
+    /// The request that the backend would get.
+    pub sent: Option<SentRequest>,
     /// The transcript that the script selects.
     pub plays: Option<String>,
     pub fault: Option<Fault>,
@@ -37,6 +42,18 @@ pub struct EmittedEvent {
     pub brief: String,
     pub rule: Span,
     pub raw: RawEvent,
+}
+
+impl EmittedEvent {
+    fn new(event: &Event, rule: Span, raw: &RawEvent) -> EmittedEvent {
+        EmittedEvent { brief: event.summary(), rule, raw: raw.clone() }
+    }
+}
+
+/// The request to the backend as JSON, and the span of its body in the mapping.
+pub struct SentRequest {
+    pub request: Tree,
+    pub span: Span,
 }
 
 /// The JSON body, its span in the mapping, and the trace of its turn.
@@ -54,18 +71,13 @@ pub struct TestTurn {
     pub given: Vec<RecordedEvent>,
 }
 
-pub fn run(case: &TestCase) -> TestOutcome {
+pub fn run(case: &TestCase, gateway: &GatewayPlan) -> TestOutcome {
     let mut outcome = TestOutcome::default();
     let raws = case.given.iter().filter_map(|arrival| match arrival {
         RecordedEvent::Raw(raw) => Some(raw),
         RecordedEvent::End | RecordedEvent::Disconnect(_) => None,
     });
-    for (at, raw) in raws.enumerate() {
-        for (event, rule) in decode::decode_event(&case.backend, raw).events {
-            let raw = RawEvent { number: at + 1, name: describe_raw(&case.backend, raw), data: None };
-            outcome.events.push(EmittedEvent { brief: event.summary(), rule, raw });
-        }
-    }
+    outcome.events = case.events(raws);
     let test_turn = match case.test_turn() {
         Ok(Some(test_turn)) => test_turn,
         Ok(None) => return outcome,
@@ -78,6 +90,15 @@ pub fn run(case: &TestCase) -> TestOutcome {
     if let Some(script) = &case.script {
         match script_step::select_transcript(script, &test_turn.request) {
             Ok((transcript, _)) => outcome.plays = Some(transcript.name.clone()),
+            Err(fault) => outcome.fault = Some(fault),
+        }
+    }
+    if case.sends {
+        match case.preview(&test_turn, gateway) {
+            Ok(sent) => {
+                let span = case.backend.request_template.as_ref().map_or(Span::NOWHERE, |template| template.body_span);
+                outcome.sent = Some(SentRequest { request: sent.to_tree(), span });
+            }
             Err(fault) => outcome.fault = Some(fault),
         }
     }
@@ -95,9 +116,40 @@ pub fn run(case: &TestCase) -> TestOutcome {
 }
 
 impl TestCase {
+    /// What the rules emit, with the inline blocks of the backend. Without a request, every tool can be called.
+    fn events<'r>(&self, raws: impl Iterator<Item = &'r Tree>) -> Vec<EmittedEvent> {
+        let requested = self.request.as_ref().and_then(|_| self.test_turn().ok().flatten());
+        let tools = requested.map_or(CallableTools::Any, |t| CallableTools::of(&t.request, &ToolAliases::default()));
+        let mut inline = InlineStage::new(&self.backend, self.dialect.as_deref(), tools);
+        let mut emitted = Vec::new();
+        let mut last = RawEvent { number: 0, name: String::new(), data: None };
+        for (at, raw) in raws.enumerate() {
+            last = RawEvent { number: at + 1, name: describe_raw(&self.backend, raw), data: None };
+            for (event, rule) in decode::decode_event(&self.backend, raw).events {
+                let events = match &mut inline {
+                    Some(inline) => inline.push(event, rule),
+                    None => vec![(event, rule)],
+                };
+                emitted.extend(events.into_iter().map(|(event, rule)| EmittedEvent::new(&event, rule, &last)));
+            }
+        }
+        let held_back = inline.map_or_else(Vec::new, |mut inline| inline.flush(self.backend.span));
+        emitted.extend(held_back.into_iter().map(|(event, rule)| EmittedEvent::new(&event, rule, &last)));
+        emitted
+    }
+
     /// The turn to run, or the fault that rejects the request; `None` if the test has no dialect.
     pub fn test_turn(&self) -> Result<Option<TestTurn>, Fault> {
         self.dialect.as_ref().map(|dialect| self.test_turn_to(dialect)).transpose()
+    }
+
+    /// The request that the backend would get for this turn.
+    fn preview(&self, turn: &TestTurn, gateway: &GatewayPlan) -> Result<BackendRequest, Fault> {
+        let mut request = TurnRequest::clone(&turn.request);
+        if self.settings.is_some() {
+            gateway.resolve_model(&mut request);
+        }
+        backend_request::preview(&self.backend, self.settings.as_ref(), &request, &turn.dialect.request)
     }
 
     /// The same turn, to a client of this dialect.

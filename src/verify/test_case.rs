@@ -5,6 +5,7 @@ use crate::diagnostics::{Code, Diagnostic, FileId, Findings, Span, describe_know
 use crate::domain::{Tree, WorkBudget};
 use crate::mapping::Plan;
 use crate::mapping::config::backend::BackendPlan;
+use crate::mapping::config::backend_request::RequestSettings;
 use crate::mapping::config::dialect::DialectPlan;
 use crate::mapping::config::script::ScriptPlan;
 use crate::mapping::config::test_file::{TestEntry, TestFile};
@@ -24,6 +25,10 @@ pub struct TestCase {
     /// The whole test, to find it by a line number.
     pub whole: Span,
     pub backend: Arc<BackendPlan>,
+    /// The settings of an entry of gateway.yaml, instead of those of the backend file.
+    pub settings: Option<RequestSettings>,
+    /// Whether the request to the backend is built: it is compared, or a test that names a backend gives no events.
+    pub sends: bool,
     pub dialect: Option<Arc<DialectPlan>>,
     pub script: Option<Arc<ScriptPlan>>,
     pub request: Option<Tree>,
@@ -62,7 +67,13 @@ fn parse_case(file: &str, node: &Node, plan: &Plan, cx: LoadContext) -> Option<T
         (None, _) => None,
     };
     let expect = entry.expect.0.and_then(|expect| Expectation::parse(&expect, cx));
-    let backend = subject(&entry.backend, SetFile::Backend);
+    let mut backend = subject(&entry.backend, SetFile::Backend);
+    let mut settings = None;
+    if let Some(name) = &entry.backend_entry {
+        let (file, own) = backend_entry(name, plan, cx)?;
+        (backend, settings) = (Some((file, Some(name.span))), Some(own));
+    }
+    let names_backend = backend.is_some();
     let mut references = References { file: node.span.file, plan, cx, backend, given: Vec::new() };
     let given = entry.given.iter().flat_map(|given| given.iter());
     references.given.extend(given.map(|AnyNode(node)| RecordedEvent::Raw(constant(node))));
@@ -85,18 +96,39 @@ fn parse_case(file: &str, node: &Node, plan: &Plan, cx: LoadContext) -> Option<T
         Some(name) => Some(references.script(&name)?),
         None => None,
     };
+    let expect = expect?;
+    let sends_only = names_backend && references.given.is_empty() && backend.request_template.is_some();
     let case = TestCase {
         span: entry.name.span,
         name: entry.name.value,
         whole: node.span,
         backend,
+        settings,
+        sends: expect.expects_sent() || sends_only && dialect.is_some() && entry.request.is_some(),
         dialect,
         script,
         request: entry.request.map(|AnyNode(node)| constant(node)),
         given: references.given,
-        expect: expect?,
+        expect,
     };
     case.is_satisfiable(cx).then_some(case)
+}
+
+/// The backend file and the settings of an entry of gateway.yaml.
+fn backend_entry(name: &Spanned<String>, plan: &Plan, cx: LoadContext) -> Option<(String, RequestSettings)> {
+    let entries = &plan.gateway.backends;
+    let Some(entry) = entries.iter().find(|entry| entry.name == name.value) else {
+        let known = entries.iter().map(|entry| entry.name.as_str());
+        let message = format!("gateway.yaml has no backend `{}`", name.value);
+        cx.unknown(Code::UnknownReference, name.span, message, name, known);
+        return None;
+    };
+    let Some(address) = &entry.address else {
+        let message = format!("the backend `{}` has no `url:`, so nothing is sent to it", name.value);
+        cx.error(Code::UnknownReference, name.span, message);
+        return None;
+    };
+    Some((entry.plan.name.clone(), address.settings.clone()))
 }
 
 /// A name, and its span unless it is the name of the test file.
@@ -203,7 +235,7 @@ impl TestCase {
         let mut is_valid = true;
         for (key, span) in &self.expect.keys {
             let needs_events = matches!(*key, "frames" | "where" | "stream" | "events" | "body");
-            let needs_dialect = matches!(*key, "frames" | "where" | "stream" | "body" | "request" | "plays");
+            let needs_dialect = matches!(*key, "frames" | "where" | "stream" | "body" | "request" | "sent" | "plays");
             let (message, help) = match *key {
                 _ if needs_events && self.given.is_empty() => {
                     (format!("`{key}:` is expected, but no events are given"), "add `given:` or `transcript:`")
@@ -211,8 +243,12 @@ impl TestCase {
                 _ if needs_dialect && self.dialect.is_none() => {
                     (format!("`{key}:` is expected, but no dialect is named"), "add `dialect: NAME`")
                 }
-                "request" if self.request.is_none() => {
+                "request" | "sent" if self.request.is_none() => {
                     (format!("`{key}:` is expected, but the test sends none"), "add `request:`, the client's body")
+                }
+                "sent" if self.backend.request_template.is_none() => {
+                    let message = format!("`sent:` is expected, but `{}` has no request template", self.backend.name);
+                    (message, "name a backend with `request:`")
                 }
                 "plays" if self.script.is_none() => {
                     (format!("`{key}:` is expected, but no script is named"), "add `script: NAME`")

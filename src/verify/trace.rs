@@ -15,6 +15,8 @@ pub enum TraceEntry {
     /// The reason, and the rule or setting that drops the event.
     Dropped(String, Span),
     NotUnderstood(String),
+    /// So many bytes of text wait, because they could be an inline block.
+    Held(usize),
     Late,
     Moment(Moment, Option<Box<TurnState>>),
     Frame(Frame, Span),
@@ -75,13 +77,14 @@ impl Observer for TraceRecorder {
             TraceEvent::Event(event, span) => TraceEntry::Event(event.summary(), span),
             TraceEvent::Dropped(why, rule) => TraceEntry::Dropped(why.to_owned(), rule),
             TraceEvent::NotUnderstood(what) => TraceEntry::NotUnderstood(what.to_owned()),
+            TraceEvent::Held(bytes) => TraceEntry::Held(bytes),
             TraceEvent::Late => TraceEntry::Late,
             TraceEvent::Moment(moment, state) => {
                 TraceEntry::Moment(moment.clone(), states.then(|| Box::new(state.clone())))
             }
             TraceEvent::Frame(frame, span) => TraceEntry::Frame(frame.clone(), span),
             TraceEvent::Violation(violation) => TraceEntry::Violation(violation.clone()),
-            TraceEvent::Body(..) => return,
+            TraceEvent::Body(..) | TraceEvent::NotRendered(..) => return,
         };
         self.trace.push(entry);
     }
@@ -101,7 +104,8 @@ pub fn data_frames(trace: &[TraceEntry]) -> Vec<FrameTrace<'_>> {
                     frames.push(FrameTrace { frame, data, span: *span, moment, event, raw });
                 }
             }
-            TraceEntry::Dropped(..) | TraceEntry::NotUnderstood(_) | TraceEntry::Late | TraceEntry::Violation(_) => {}
+            TraceEntry::Dropped(..) | TraceEntry::NotUnderstood(_) | TraceEntry::Held(_) => {}
+            TraceEntry::Late | TraceEntry::Violation(_) => {}
         }
     }
     frames

@@ -26,6 +26,7 @@ const NOT_ONE_MISTAKE: &[&str] = &[
     "losses-of-a-dialect",
     "intended-settings-without-warnings",
     "a-secret-next-to-a-mistake",
+    "limits-out-of-range",
 ];
 
 #[test]

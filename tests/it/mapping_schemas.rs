@@ -81,7 +81,9 @@ const COVERAGE: &[(Code, Coverage)] = &[
 
 /// Cases with a detectable kind of mistake in a place where a schema cannot detect it, with the reason.
 const NOT_DETECTABLE: &[(&str, &str)] = &[
+    ("a-test-of-what-a-backend-without-a-template-is-sent", "whether a backend has a template is in another file"),
     ("a-default-with-a-typo", "inside an expression"),
+    ("a-mistake-in-the-patch-of-a-backend", "what a patch changes is in another file"),
     ("a-replay-without-a-script", "the transport is in another file"),
     ("a-row-with-a-typo", "the keys that a table is looked up with are in an expression"),
     ("a-script-that-may-have-nothing-to-play", "a schema cannot constrain the last element of an array"),

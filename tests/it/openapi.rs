@@ -52,7 +52,8 @@ fn the_server_serves_its_openapi_document() {
         assert_eq!(request["properties"]["stream"]["default"], false, "{path}: left out, `stream` means JSON");
         let contents = &operation["responses"]["200"]["content"];
         assert!(contents["application/json"]["schema"]["$ref"].is_string(), "{path}");
-        let events = contents["text/event-stream"]["schema"]["oneOf"].as_array().unwrap();
+        assert_eq!(contents["text/event-stream"]["schema"]["type"], "string", "a stream is not one object");
+        let events = contents["text/event-stream"]["x-item-schema"]["anyOf"].as_array().unwrap();
         assert!(events.len() >= kinds, "{path}: {} kinds of events", events.len());
         for status in ["400", "401", "404", "413", "429", "500", "502", "503", "504"] {
             let error = &operation["responses"][status]["content"]["application/json"]["schema"];
@@ -61,9 +62,22 @@ fn the_server_serves_its_openapi_document() {
         assert!(operation["responses"]["429"]["headers"]["retry-after"].is_object());
         assert!(operation["responses"]["200"]["headers"]["x-request-id"].is_object());
     }
-    for path in ["/v1/models", "/v1/models/{model}", "/metrics", "/openapi.json", "/openapi.yaml", "/docs"] {
+    for (path, content_type) in [
+        ("/v1/models", "application/json"),
+        ("/v1/models/{model}", "application/json"),
+        ("/status", "application/json"),
+        ("/metrics", "text/plain"),
+        ("/metrics", "application/openmetrics-text"),
+        ("/schemas/", "application/json"),
+    ] {
+        let schema = &document["paths"][path]["get"]["responses"]["200"]["content"][content_type]["schema"];
+        assert!(schema["$ref"].is_string(), "{path}: {schema}");
+    }
+    for path in ["/openapi.json", "/openapi.yaml", "/docs", "/schemas/{folder}/{file}", "/"] {
         assert!(document["paths"][path]["get"].is_object(), "{path}");
     }
+    // Client generators do not look into `$defs` of components.
+    assert!(!document.to_string().contains("$defs"));
     assert_eq!(document["components"]["securitySchemes"]["bearer"]["scheme"], "bearer");
     let mut references = Vec::new();
     references_in(&document, &mut references);
@@ -81,9 +95,9 @@ fn a_profile_is_reflected_in_the_document() {
     let operation = &document["paths"]["/v1/responses"]["post"];
     let body = &operation["responses"]["200"]["content"]["application/json"]["schema"]["$ref"];
     assert_eq!(body, "#/components/schemas/responses-v2.body");
-    let schema = resolve(&document, body.as_str().unwrap()).to_string();
+    let schema = resolve(&document, "#/components/schemas/responses-v2.body.response").to_string();
     assert!(schema.contains("\"created\"") && !schema.contains("\"created_at\""), "{schema}");
-    let events = operation["responses"]["200"]["content"]["text/event-stream"]["schema"].to_string();
+    let events = operation["responses"]["200"]["content"]["text/event-stream"]["x-item-schema"].to_string();
     assert!(!events.contains("response.in_progress"), "{events}");
     assert!(operation["requestBody"]["content"]["application/json"]["schema"]["$ref"].is_string());
 }
@@ -96,7 +110,7 @@ fn a_reload_changes_the_document_and_its_etag() {
     let etag = before.header("etag").unwrap().to_owned();
     let again = fetch_if_none_match(&server, "/openapi.json", &etag);
     assert_eq!((again.status(), again.text().as_str()), (304, ""));
-    assert_eq!(get(&server, "/openapi.yaml").header("content-type"), Some("application/yaml"));
+    assert_eq!(get(&server, "/openapi.yaml").header("content-type"), Some("text/plain; charset=utf-8"));
     dir.edit("mappings/gateway.yaml", "endpoint: POST /v1/completions", "endpoint: POST /v1/old/completions");
     let after = eventually("the new path", || {
         let reply = fetch_if_none_match(&server, "/openapi.json", &etag);
@@ -109,10 +123,12 @@ fn a_reload_changes_the_document_and_its_etag() {
 }
 
 #[test]
-fn schemas_are_served_unchanged() {
+fn schemas_are_served_with_their_address() {
     let server = serve().start();
     let reply = get(&server, "/schemas/responses/events.json");
-    assert_eq!(reply.text(), repo("schemas/responses/events.json"));
+    let file = repo("schemas/responses/events.json");
+    let with_address = file.replacen('{', "{\n  \"$id\": \"/schemas/responses/events.json\",", 1);
+    assert_eq!(reply.text(), with_address, "the rest is unchanged");
     let etag = reply.header("etag").unwrap().to_owned();
     for known in [etag.clone(), format!("W/{etag}"), format!("\"other\", {etag}"), "*".to_owned()] {
         assert_eq!(fetch_if_none_match(&server, "/schemas/responses/events.json", &known).status(), 304, "{known}");
@@ -124,7 +140,83 @@ fn schemas_are_served_unchanged() {
         assert_eq!((missing.status(), &missing.json()["error"]["code"]), (404, &Value::from("unknown_url")), "{path}");
     }
     let wrong = server.client().fetch(Request::new("DELETE", "/docs"));
-    assert_eq!((wrong.status(), wrong.header("allow")), (405, Some("GET, HEAD")));
+    assert_eq!((wrong.status(), wrong.header("allow")), (405, Some("GET, HEAD, OPTIONS")));
+}
+
+/// Every schema is listed, and has a form in one file.
+#[test]
+fn schemas_are_listed_and_bundled() {
+    let server = serve().start();
+    let listed = get(&server, "/schemas/").json();
+    assert_eq!(get(&server, "/schemas").json(), listed);
+    let entries = listed["schemas"].as_array().unwrap();
+    assert!(entries.len() >= 14, "{listed}");
+    for entry in entries {
+        assert_eq!(get(&server, entry["url"].as_str().unwrap()).json()["$id"], entry["url"]);
+        let bundled = get(&server, entry["bundled_url"].as_str().unwrap()).json();
+        assert_eq!(bundled["$id"], entry["bundled_url"]);
+        let mut references = Vec::new();
+        references_in(&bundled, &mut references);
+        for reference in references {
+            assert!(!resolve(&bundled, &reference).is_null(), "{entry}: {reference} leads nowhere");
+        }
+    }
+    let events = get(&server, "/schemas/responses/events.bundled.json").json();
+    assert!(events["anyOf"].as_array().unwrap().len() >= 20, "any of the events, not everything");
+    assert_eq!(get(&server, "/schemas/chat/nope.bundled.json").status(), 404);
+}
+
+/// Web pages may read the documentation, and a browser that opens the gateway is led to it.
+#[test]
+fn the_documentation_is_open_to_browsers() {
+    let server = serve().start();
+    for path in ["/openapi.json", "/openapi.yaml", "/docs", "/schemas/", "/schemas/chat/body.json"] {
+        assert_eq!(get(&server, path).header("access-control-allow-origin"), Some("*"), "{path}");
+        let preflight = server.client().fetch(Request::new("OPTIONS", path));
+        assert_eq!((preflight.status(), preflight.header("access-control-allow-origin")), (204, Some("*")), "{path}");
+        assert_eq!(preflight.header("access-control-allow-headers"), Some("if-none-match"));
+    }
+    assert_eq!(get(&server, "/v1/models").header("access-control-allow-origin"), None);
+    let browser = server.client().fetch(Request::get("/").header("accept", "text/html,*/*;q=0.8"));
+    assert_eq!((browser.status(), browser.header("location")), (303, Some("/docs")));
+    assert_eq!(get(&server, "/").status(), 404, "for other clients there is nothing");
+}
+
+/// A static route is validated like everything else: when it is loaded, and when it is sent.
+#[test]
+fn a_static_route_satisfies_its_schema() {
+    let dir = TestDir::shipped();
+    let schema = repo("schemas/shared/models.json");
+    assert!(schema.contains("\"type\": \"array\""));
+    // Two models pass at load; the third is too many.
+    dir.write(
+        "schemas/shared/models.json",
+        &schema.replace("\"type\": \"array\"", "\"type\": \"array\", \"maxItems\": 2"),
+    );
+    let more = "models:\n  - { id: a, backend: demo }\n  - { id: b, backend: demo }\n";
+    dir.edit("mappings/gateway.yaml", "models:\n", more);
+    let server = serve().in_folder(&dir.path("")).start();
+    let reply = get(&server, "/v1/models");
+    assert_eq!((reply.status(), &reply.json()["error"]["code"]), (500, &Value::from("schema_violation")));
+    assert_eq!(get(&server, "/v1/models/a").status(), 200);
+    dir.edit("mappings/gateway.yaml", "validation: strict", "validation: report");
+    let models = eventually("the list, which is only reported", || {
+        let reply = get(&server, "/v1/models");
+        (reply.status() == 200).then(|| reply.json())
+    });
+    assert_eq!(models["data"].as_array().unwrap().len(), 3);
+}
+
+/// Prometheus asks for OpenMetrics; everybody else gets a type that browsers show.
+#[test]
+fn metrics_have_the_requested_content_type() {
+    let server = serve().start();
+    let plain = get(&server, "/metrics");
+    assert_eq!(plain.header("content-type"), Some("text/plain; version=0.0.4; charset=utf-8"));
+    let accept = "application/openmetrics-text;version=1.0.0,text/plain;q=0.5";
+    let scraped = server.client().fetch(Request::get("/metrics").header("accept", accept));
+    let expected = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    assert_eq!(scraped.header("content-type"), Some(expected));
 }
 
 /// The page loads nothing from other hosts, and its content security policy forbids it.

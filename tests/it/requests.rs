@@ -9,17 +9,15 @@ mod unusual_values;
 use crate::support::replay::{self, LoadedSet};
 use reframe::testing::domain::variables::{Record, Value};
 use reframe::testing::domain::{Fault, RoleNames, Tree, TurnRequest};
+use reframe::testing::engine::backend_request::prepare;
 use reframe::testing::engine::request;
 use reframe::testing::mapping::SourceFile;
 use reframe::testing::reload::embedded;
-use reframe::testing::upstream::build_request::prepare;
-use reframe::testing::upstream::secrets::Secret;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 const BACKENDS: &[&str] = &["openai-chat", "openai-responses", "anthropic-messages", "gemini-generate"];
-const URL: &str = "http://backend.test/v1";
 
 /// Every shipped HTTP backend, and some with other settings.
 const GATEWAY: &str = r#"
@@ -79,9 +77,8 @@ fn prepared_request(backend: &str, dialect: &str, body: &Tree) -> Tree {
     let client = &set.plan.dialect(dialect, Some("openai")).expect("a dialect of the set").request;
     let backend = set.plan.gateway.backends.iter().find(|b| b.name == backend).expect("a backend of gateway.yaml");
     let (template, address) = (backend.plan.request_template.as_ref().unwrap(), backend.address.as_ref().unwrap());
-    let key = Secret::new("KEY");
     let prepared = request::read_tree(client, body.clone());
-    let prepared = prepared.and_then(|r| prepare(template, address, key.as_ref(), &r, client));
+    let prepared = prepared.and_then(|r| prepare(template, &address.settings, Some("KEY"), &r, client));
     let sent = match prepared {
         Ok(sent) => sent,
         Err(fault) => return Tree::map([("fault", fault_tree(&fault))]),
@@ -89,10 +86,10 @@ fn prepared_request(backend: &str, dialect: &str, body: &Tree) -> Tree {
     let header = |name: &str| Tree::from(sent.headers.get(name).and_then(|v| v.to_str().ok()).unwrap_or_default());
     let texts = |list: &[String]| Tree::from(list.iter().map(|t| Tree::from(t.as_str())).collect::<Vec<_>>());
     Tree::map([
-        ("method", Tree::from(sent.method.as_str())),
-        ("path", Tree::from(sent.url.strip_prefix(URL).unwrap())),
+        ("method", Tree::from(sent.method)),
+        ("path", Tree::from(sent.path.as_str())),
         ("headers", Tree::map(template.headers.iter().map(|(name, _)| (name.as_str(), header(name))))),
-        ("body", Tree::parse(&sent.body).unwrap()),
+        ("body", sent.body.clone()),
         ("dropped", texts(&sent.dropped)),
         ("wrapped", texts(&sent.tool_aliases.custom)),
     ])
@@ -359,7 +356,7 @@ fn without_a_key_no_key_header_is_sent() {
         let (template, address) = (backend.plan.request_template.as_ref().unwrap(), backend.address.as_ref().unwrap());
         let client = &set().plan.dialect("chat", Some("openai")).unwrap().request;
         let request = request::read(client, format!("{HI}}}").as_bytes()).unwrap();
-        let sent = prepare(template, address, None, &request, client).unwrap();
+        let sent = prepare(template, &address.settings, None, &request, client).unwrap();
         for secret in ["authorization", "x-api-key", "x-goog-api-key"] {
             assert!(!sent.headers.contains_key(secret), "{name}: {secret}");
         }

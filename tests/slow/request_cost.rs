@@ -5,10 +5,10 @@
 //! least of several measurements counts.
 
 use crate::support::{MockBackend, MockResponse, Request, Server, backend_events, serve};
+use reframe::testing::engine::backend_request::prepare;
 use reframe::testing::engine::request;
 use reframe::testing::mapping::{Plan, SourceFile, load};
 use reframe::testing::reload::embedded;
-use reframe::testing::upstream::build_request::prepare;
 use std::fmt::Write;
 use std::fs;
 use std::hint::black_box;
@@ -134,7 +134,9 @@ fn cost(dialect: &str, body: &str, times: usize) -> Duration {
         let request = request::read(client, body.as_bytes()).unwrap_or_else(|fault| panic!("{}", fault.message));
         for backend in &PLAN.gateway.backends {
             if let (Some(template), Some(address)) = (&backend.plan.request_template, &backend.address) {
-                let _ = black_box(prepare(template, address, None, &request, client));
+                let _ = black_box(
+                    prepare(template, &address.settings, None, &request, client).map(|sent| sent.body.to_json()),
+                );
             }
         }
     }

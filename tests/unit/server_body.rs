@@ -37,7 +37,7 @@ async fn a_client_that_stops_sending_times_out() {
     let began = Instant::now();
     let fault = body.read(4, SILENCE).await.unwrap_err();
     assert_eq!((fault.kind, fault.status()), (FaultKind::Timeout, 408));
-    assert_eq!(fault.message, "the body was sent too slowly: 2 bytes in 30s");
+    assert_eq!(fault.message, "the body was sent too slowly: bytes received in 30s: 2");
     assert_eq!(began.elapsed().as_secs(), 30);
 }
 

@@ -101,7 +101,7 @@ fn test_input<'p>(case: &TestCase, args: &ExplainArgs, plan: &'p Plan) -> Result
 }
 
 /// Selected by `--route`, or by `--to`: the default variant of the first route that serves the dialect.
-fn find_target<'p>(args: &ExplainArgs, plan: &'p Plan) -> Result<Target<'p>, String> {
+pub fn find_target<'p>(args: &ExplainArgs, plan: &'p Plan) -> Result<Target<'p>, String> {
     let known = dialect_names(plan);
     if let Some(endpoint) = &args.client.route {
         let client = Client::new(&args.client, endpoint, plan)?;

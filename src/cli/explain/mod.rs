@@ -7,6 +7,7 @@ mod input;
 mod loss;
 mod policies;
 mod request;
+mod sent;
 mod table;
 
 use super::{EXIT_FINDINGS, EXIT_OK, load_plan, print_report};
@@ -41,6 +42,10 @@ pub struct ExplainArgs {
     /// Show what the backend can send and the dialect cannot, and what of this transcript was not sent
     #[arg(long)]
     loss: bool,
+    /// Show the request that a backend would get: a backend of gateway.yaml, a backend file, or by default the one of
+    /// the test or of the model. The argument can also be a JSON file with the client's body
+    #[arg(long, value_name = "BACKEND", num_args = 0..=1, require_equals = true)]
+    sent: Option<Option<String>>,
     /// Show the JSON response to the same events
     #[arg(long)]
     body: bool,
@@ -55,6 +60,9 @@ pub fn run(args: &ExplainArgs, layers: &Layers, overrides: &Overrides) -> Result
 fn explain(args: &ExplainArgs, layers: &Layers, overrides: &Overrides) -> Result<(String, u8), String> {
     args.client.require_route()?;
     let plan = load_plan(layers, overrides)?;
+    if let Some(backend) = &args.sent {
+        return sent::explain(args, backend.as_deref(), &plan).map(|text| (text, EXIT_OK));
+    }
     if let Some(given) = &args.given
         && let Some(text) = request::explain(given, &plan)?
     {

@@ -48,6 +48,6 @@ fn explain_request(case: &TestCase) -> Option<String> {
     Some(text)
 }
 
-fn fault_summary(fault: &Fault) -> String {
+pub fn fault_summary(fault: &Fault) -> String {
     format!("{} ({}, {})", fault.message, fault.kind.name(), fault.status())
 }

@@ -70,6 +70,7 @@ impl Rows<'_> {
                 self.push_note(format!("dropped: {why}"));
             }
             TraceEntry::NotUnderstood(what) => self.push_note(format!("not recognized: {what}")),
+            TraceEntry::Held(bytes) => self.push_note(format!("held back: {}", count_noun(*bytes, "byte"))),
             TraceEntry::Late => {
                 self.next.moment = "–".into();
                 self.push_note("dropped: arrived after the end".into());

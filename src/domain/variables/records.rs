@@ -3,12 +3,13 @@
 use super::{Value, Variable, VariableType as T};
 use crate::domain::request_item::{
     ChoiceMode, Content, ContentPart as P, ContentPartType, Format, FormatKind, RequestCall, RequestItem as I,
-    RequestItemType, Tool, ToolChoice, ToolKind,
+    RequestItemType, RequestReasoning, Tool, ToolChoice, ToolKind,
 };
 use crate::domain::{
     AnnotationKind, CallKind, Choice, Fault, FaultKind, Finish, Item, ItemKind, ItemState, Part, PartAnnotation,
     PartKind, RequestContent, RoleNames, TokenLogprob, TurnRequest, TurnState, Usage,
 };
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Declares the records: each is read from a Rust type, with an expression for each field.
@@ -205,21 +206,21 @@ records! {
         retry_after: T::Int => fault.retry_after;
     }
     Request(request: TurnRequest, content: RequestContent, roles: RoleNames) {
-        model: T::Text => request.scalar("model");
-        stream: T::Bool => request.scalar("stream");
-        usage: T::Bool => request.scalar("usage");
-        n: T::Int => request.scalar("n");
-        max_tokens: T::Int => request.scalar("max_tokens");
-        temperature: T::Number => request.scalar("temperature");
-        top_p: T::Number => request.scalar("top_p");
-        stop: T::ScalarList => request.scalar("stop");
-        seed: T::Int => request.scalar("seed");
-        reasoning_effort: T::Text => request.scalar("reasoning_effort");
-        parallel_tool_calls: T::Bool => request.scalar("parallel_tool_calls");
-        metadata: T::Json => request.scalar("metadata");
-        user: T::Text => request.scalar("user");
-        previous_response_id: T::Text => request.scalar("previous_response_id");
-        stored_prompt: T::Json => request.scalar("stored_prompt");
+        model: T::Text => content.scalar(request, "model");
+        stream: T::Bool => content.scalar(request, "stream");
+        usage: T::Bool => content.scalar(request, "usage");
+        n: T::Int => content.scalar(request, "n");
+        max_tokens: T::Int => content.scalar(request, "max_tokens");
+        temperature: T::Number => content.scalar(request, "temperature");
+        top_p: T::Number => content.scalar(request, "top_p");
+        stop: T::ScalarList => content.scalar(request, "stop");
+        seed: T::Int => content.scalar(request, "seed");
+        reasoning_effort: T::Text => content.scalar(request, "reasoning_effort");
+        parallel_tool_calls: T::Bool => content.scalar(request, "parallel_tool_calls");
+        metadata: T::Json => content.scalar(request, "metadata");
+        user: T::Text => content.scalar(request, "user");
+        previous_response_id: T::Text => content.scalar(request, "previous_response_id");
+        stored_prompt: T::Json => content.scalar(request, "stored_prompt");
         tool_choice: T::Record(R::ToolChoice) => content.tool_choice.as_ref().map(Record::ToolChoice);
         format: T::Record(R::Format) => content.format.as_ref().map(Record::Format);
         tools: T::List(R::Tool) => Value::list(content.tools.iter().map(|tool| Record::Tool(tool)));
@@ -239,12 +240,16 @@ records! {
     RequestItem(roles: RoleNames, item: I) {
         type: T::Enum(RequestItemType::NAMES) => item.kind().name();
         role: T::Text => field!(item, I::Message { role, .. } => role.as_ref().map(|role| roles.map(role)));
-        text: T::Text => item.content().map(Content::text);
+        text: T::Text => match item {
+            I::Reasoning { reasoning } => reasoning.text.as_deref().map(Cow::Borrowed),
+            _ => item.content().map(Content::text),
+        };
         parts: T::List(R::RequestPart) => item.content().map(|content| request_parts(&content.parts));
         // Contains only text parts.
         plain: T::Bool => item.content().map(Content::is_plain);
         id: T::Text => {
-            field!(item, I::Call { call: RequestCall { id, .. } } | I::Reasoning { id, .. } => id.as_ref())
+            let id = item.call().map(|call| &call.id).or(item.reasoning().map(|reasoning| &reasoning.id));
+            id.and_then(Option::as_ref)
         };
         name: T::Text => item.tool().and_then(|tool| tool.name.as_ref());
         // Of a call or its result: function or custom. Of another item: the client's type.
@@ -257,17 +262,26 @@ records! {
         input: T::Json => item.call().map(RequestCall::input);
         call_id: T::Text => field!(item, I::Result { call_id, .. } => call_id.as_ref());
         failed: T::Bool => field!(item, I::Result { failed, .. } => *failed);
-        summaries: T::ScalarList => field!(item, I::Reasoning { summaries, .. } => summaries.as_ref().map(Value::list));
-        encrypted: T::Text => field!(item, I::Reasoning { encrypted, .. } => encrypted.as_ref());
+        summaries: T::ScalarList => item.reasoning().and_then(|r| r.summaries.as_ref()).map(Value::list);
+        signature: T::Text => item.reasoning().and_then(|reasoning| reasoning.signature.as_ref());
+        encrypted: T::Text => item.reasoning().and_then(|reasoning| reasoning.encrypted.as_ref());
         raw: T::Json => field!(item, I::Other { raw, .. } => raw);
     }
     /// One or more items that are one message.
     RequestMessage(roles: RoleNames, items: [Arc<I>]) {
-        role: T::Text => items.first().and_then(|item| item.message_role()).map(|role| roles.map(role));
+        role: T::Text => items.iter().find_map(|item| item.message_role()).map(|role| roles.map(role));
         text: T::Text => contents(items).map(Content::text).reduce(|text, more| text + more);
         parts: T::List(R::RequestPart) => request_parts(contents(items).flat_map(|content| &content.parts));
         calls: T::List(R::RequestCall) => {
             Value::list(items.iter().filter_map(|item| item.call()).map(Record::RequestCall))
+        };
+        // The reasoning before it, sent back by the client.
+        reasoning: T::List(R::RequestReasoning) => {
+            Value::list(items.iter().filter_map(|item| item.reasoning()).map(Record::RequestReasoning))
+        };
+        // The texts of its reasoning.
+        thoughts: T::Text => {
+            Value::joined(items.iter().filter_map(|item| item.reasoning()).filter_map(|r| r.text.as_deref()))
         };
         // Contains only text parts.
         plain: T::Bool => contents(items).all(Content::is_plain);
@@ -275,6 +289,13 @@ records! {
         // The name of the call that this is the result of.
         name: T::Text => items.first().map(|item| field!(&**item, I::Result { tool, .. } => tool.0.name.as_ref()));
         failed: T::Bool => items.first().map(|item| field!(&**item, I::Result { failed, .. } => *failed));
+    }
+    RequestReasoning(reasoning: RequestReasoning) {
+        id: T::Text => reasoning.id.as_ref();
+        text: T::Text => reasoning.text.as_ref();
+        summaries: T::ScalarList => reasoning.summaries.as_ref().map(Value::list);
+        signature: T::Text => reasoning.signature.as_ref();
+        encrypted: T::Text => reasoning.encrypted.as_ref();
     }
     RequestCall(call: RequestCall) {
         id: T::Text => call.id.as_ref();
@@ -286,15 +307,15 @@ records! {
     RequestPart(part: P) {
         type: T::Enum(ContentPartType::NAMES) => part.kind().name();
         text: T::Text => part.text();
-        url: T::Text => field!(part, P::Image { url, .. } | P::File { url, .. } => url.as_ref());
+        url: T::Text => part.url();
         detail: T::Text => field!(part, P::Image { detail, .. } => detail.as_ref());
         id: T::Text => field!(part, P::File { id, .. } => id.as_ref());
         name: T::Text => field!(part, P::File { name, .. } => name.as_ref());
-        data: T::Text => field!(part, P::File { data, .. } | P::Audio { data, .. } => data.as_ref());
-        format: T::Text => field!(part, P::Audio { format, .. } => format.as_ref());
-        // Of a `data:` URL: the media type, and the bytes in base64.
-        media: T::Text => part.data_url().map(|(media, _)| media);
-        base64: T::Text => part.data_url().map(|(_, base64)| base64);
+        data: T::Text => part.data();
+        format: T::Text => part.format();
+        // Of bytes, whichever form the client sent: the media type, and the bytes in base64.
+        media_type: T::Text => part.media_type();
+        base64: T::Text => part.base64();
     }
     Tool(tool: Tool) {
         kind: T::Text => tool.kind.map(ToolKind::name);

@@ -1,11 +1,13 @@
 //! A backend file: how to send requests to a backend, and how its events are decoded.
 
 use super::backend_request::{ModelListPlan, RequestSection, RequestTemplate};
+use super::derived_backend;
+use super::inline::{InlinePlan, InlineSection};
 use crate::diagnostics::Span;
 use crate::domain::emit::EVENTS;
-use crate::domain::named_enum;
+use crate::domain::{EventKind, named_enum};
 use crate::mapping::grammar::collections::{Elements, Entries, Map};
-use crate::mapping::grammar::notation::{NameOf, closed, notation_schema, one_of};
+use crate::mapping::grammar::notation::{AnyValue, NameOf, Spanned, closed, notation_schema, one_of};
 use crate::mapping::grammar::{At, FromNode, Quoted, Required, Section, section};
 use crate::mapping::language::directives::SkeletonNode;
 use crate::mapping::language::rule::{NamedRules, RuleSet};
@@ -50,6 +52,8 @@ named_enum! {
 pub struct BackendPlan {
     pub name: String,
     pub span: Span,
+    /// The backend that it is derived from.
+    pub extends: Option<Spanned<String>>,
     pub transport: Transport,
     pub framings: Vec<Framing>,
     /// The line that ends an event stream, if the backend sends one.
@@ -60,18 +64,27 @@ pub struct BackendPlan {
     pub request_template: Option<RequestTemplate>,
     pub unmatched: Unmatched,
     pub rules: RuleSet,
+    /// Blocks in its text.
+    pub inline: InlinePlan,
 }
 
 section! {
     /// One kind of backend: how it is called, what it supports, and what its events mean.
     #[subject = "a backend"]
     #[title = "a backend"]
-    #[transform = only_replay_has_no_events]
+    #[transform = derived_or_complete]
     pub struct BackendFile<'n> {
         /// Its name.
         backend: String,
-        /// How it is called. A `replay` backend plays transcripts; each names the backend file with the rules that read
-        /// it.
+        /// The name of the backend that this one is derived from. A derived backend has no other keys than `backend`,
+        /// `extends` and `patch`.
+        extends: Option<Spanned<String>>,
+        /// Changes to the backend that `extends` names. Maps are merged, and so are lists with elements that have a
+        /// `name`, such as rules; `$remove` deletes a key, `{ $replace: VALUE }` replaces a map, `{ $add: VALUE }` adds
+        /// a key, `{ $before: OTHER, … }` adds an entry before another; any other value replaces what is there.
+        patch: Option<Entries<'n, Map<AnyValue>>>,
+        /// How it is called; required unless the backend is derived. A `replay` backend plays transcripts; each names
+        /// the backend file with the rules that read it.
         transport: NameOf<Transport>,
         /// The backend's list of models.
         models: Option<ModelListPlan>,
@@ -99,6 +112,8 @@ section! {
         unmatched: NameOf<Unmatched> = NameOf(Unmatched::Warn),
         /// Rules that emit events.
         rules: Required<Elements<'n, NamedRuleOf<EventRules>>>,
+        /// Blocks in the text of the model that are reasoning or tool calls, by name.
+        inline: Map<InlineSection> = Map::default(),
     }
 }
 
@@ -113,10 +128,15 @@ section! {
     }
 }
 
-fn only_replay_has_no_events(schema: &mut Schema) {
+/// A derived backend has three keys; a complete one has a transport and, unless it is a replay backend, events.
+fn derived_or_complete(schema: &mut Schema) {
     let replay = json!({ "properties": { "transport": { "const": Transport::Replay.name() } } });
-    schema.insert("if".to_owned(), replay);
-    schema.insert("else".to_owned(), json!({ "required": ["events"] }));
+    let complete = json!({ "required": ["transport"], "if": replay, "else": { "required": ["events"] } });
+    schema.insert("required".to_owned(), json!(["backend"]));
+    schema.insert("if".to_owned(), json!({ "anyOf": [{ "required": ["extends"] }, { "required": ["patch"] }] }));
+    let keys = json!({ "propertyNames": { "enum": derived_backend::KEYS }, "required": ["extends"] });
+    schema.insert("then".to_owned(), keys);
+    schema.insert("else".to_owned(), complete);
 }
 
 impl BackendPlan {
@@ -135,16 +155,20 @@ impl BackendPlan {
             RequestTemplate::new(request, &file.fragments, shared_fragments, file.models, &tables, cx)
         });
         let none = NamedRules::default();
-        let (Framings { framings, details }, unmatched, rules) = match file.events {
+        let (Framings { framings, details }, unmatched, rules, inline) = match file.events {
             Some(events) => {
                 let rules = RuleSet::parse(&EVENTS, events.event_name, &events.rules, &tables, &none, cx);
-                (events.framing.0, events.unmatched.0, rules)
+                (events.framing.0, events.unmatched.0, rules, InlinePlan::new(events.inline, cx))
             }
-            None => (Framings::default(), Unmatched::Warn, RuleSet::parse(&EVENTS, None, &[], &tables, &none, cx)),
+            None => {
+                let rules = RuleSet::parse(&EVENTS, None, &[], &tables, &none, cx);
+                (Framings::default(), Unmatched::Warn, rules, InlinePlan::default())
+            }
         };
         Some(BackendPlan {
             name: file.backend,
             span: node.span,
+            extends: file.extends,
             transport: file.transport.0,
             framings,
             end: details.end,
@@ -152,7 +176,14 @@ impl BackendPlan {
             request_template: template,
             unmatched,
             rules,
+            inline,
         })
+    }
+
+    /// Whether its rules emit snapshots of the text so far.
+    pub fn has_text_snapshots(&self) -> bool {
+        let is_text = |name| name == EventKind::Text.name();
+        self.rules.emits().any(|emit| is_text(emit.kind.name) && emit.fields.iter().any(|f| f.field.name == "whole"))
     }
 }
 

@@ -1,14 +1,18 @@
 //! An entry of `backends:` in gateway.yaml: the URL of a backend, its API key, capabilities and timeouts.
 
+use super::backend_request::RequestSettings;
 use super::capabilities::Capabilities;
+use super::gateway::KnownNames;
+use super::request_values::{EntryValues, RequestHeaders, RequestQuery};
 use super::secret::SecretSource;
 use super::timeouts::Timeouts;
 use crate::diagnostics::{Code, Diagnostic};
-use crate::mapping::grammar::collections::List;
+use crate::mapping::grammar::collections::{Entries, List};
 use crate::mapping::grammar::notation::{Spanned, notation_schema, text_notation};
 use crate::mapping::grammar::{Named, section};
 use crate::mapping::source::field_reader::LoadContext;
 use core::net::IpAddr;
+use std::sync::Arc;
 use url::{Host, Url};
 
 #[derive(Clone, Debug)]
@@ -16,7 +20,7 @@ pub struct BackendAddress {
     /// Without a trailing slash: paths of the backend file begin with one.
     pub url: String,
     pub api_key: Option<SecretSource>,
-    pub capabilities: Capabilities,
+    pub settings: RequestSettings,
     pub timeouts: Timeouts,
     /// Link-local and metadata addresses that the mapping explicitly allows. All others are rejected.
     pub allowed_addresses: Vec<IpAddr>,
@@ -27,7 +31,7 @@ section! {
     /// backend has `script`, an HTTP backend has `url`.
     #[subject = Named("the backend")]
     #[title = "backend"]
-    pub struct BackendEntry {
+    pub struct BackendEntry<'n> {
         /// The name of a backend file: the value of its key `backend:`.
         file as "use": Spanned<String>,
         /// The name of the script that a replay backend plays.
@@ -36,6 +40,11 @@ section! {
         url: Option<Spanned<String>>,
         /// The key that is sent to the backend.
         api_key: Option<SecretSource>,
+        /// Headers that are sent in addition to those of the backend file, or in their place; null omits one. They see
+        /// `upstream`, `secret.key` and `build.version`.
+        headers: Entries<'n, RequestHeaders> = Entries::default(),
+        /// Parameters of the query of every request, like `headers`.
+        query: Entries<'n, RequestQuery> = Entries::default(),
         /// Overrides `timeouts` of the gateway, key by key.
         timeouts: Option<Timeouts>,
         /// IP addresses that are exempt from the address check: other link-local and cloud metadata addresses are
@@ -58,20 +67,25 @@ text_notation! {
 notation_schema!(IpAddress, { "type": "string" });
 
 impl BackendAddress {
-    /// The address of an HTTP backend. `capabilities` and `timeouts` are those that the entry can override.
+    /// The address of an HTTP backend. `settings` and `timeouts` are those that the entry can override.
     pub fn new(
         entry: &BackendEntry,
-        capabilities: &Capabilities,
+        settings: &RequestSettings,
         timeouts: Timeouts,
+        known: &KnownNames,
         cx: LoadContext,
     ) -> Option<BackendAddress> {
         let allowed_addresses: Vec<IpAddr> = entry.allow_addresses.iter().map(|address| address.0).collect();
+        let values = EntryValues::new(&entry.headers, &entry.query, known, cx);
         let url = entry.url.as_ref()?;
         match parse_base_url(url, &allowed_addresses) {
             Ok(url) => Some(BackendAddress {
                 url,
                 api_key: entry.api_key.clone(),
-                capabilities: capabilities.with(&entry.capabilities),
+                settings: RequestSettings {
+                    capabilities: settings.capabilities.with(&entry.capabilities),
+                    entry: values.map(Arc::new),
+                },
                 timeouts: entry.timeouts.map_or(timeouts, |own| own.or(timeouts)),
                 allowed_addresses,
             }),

@@ -2,10 +2,11 @@
 
 use super::capabilities::Capabilities;
 use super::rename_fields::RenameFields;
-use crate::diagnostics::{Code, Diagnostic};
+use super::request_values::{self, EntryValues, NamedValues, RequestHeaders, RequestQuery};
+use crate::diagnostics::Span;
 use crate::domain::{named_enum, variables};
 use crate::mapping::grammar::collections::{Entries, List};
-use crate::mapping::grammar::notation::{HeaderName, LINE_BREAKS, NameOf, is_token, notation_schema};
+use crate::mapping::grammar::notation::NameOf;
 use crate::mapping::grammar::section;
 use crate::mapping::language::directives::SkeletonNode;
 use crate::mapping::language::expression::{ExpressionPool, ExpressionPoolBuilder, VariablePath};
@@ -16,7 +17,7 @@ use crate::mapping::language::skeleton_compiler::{Fragments, SkeletonCompiler};
 use crate::mapping::language::table::Tables;
 use crate::mapping::source::field_reader::LoadContext;
 use crate::mapping::source::yaml::Entry;
-use schemars::json_schema;
+use std::sync::Arc;
 
 /// Template of the HTTP request that starts a turn.
 #[derive(Debug)]
@@ -25,14 +26,26 @@ pub struct RequestTemplate {
     /// Reads `model`, which is escaped as one path segment, and `upstream`.
     pub path: Skeleton,
     /// A header with a null placeholder is omitted.
-    pub headers: Vec<(String, Skeleton)>,
+    pub headers: NamedValues,
+    /// Added to the query of the path; a parameter with a null placeholder is omitted.
+    pub query: NamedValues,
     pub body: Skeleton,
+    /// The value of `body:`.
+    pub body_span: Span,
     /// Applied to the body before it is sent, in this order.
     pub merge_adjacent: Vec<MergeAdjacent>,
     pub pool: ExpressionPool,
-    pub capabilities: Capabilities,
+    pub settings: RequestSettings,
     pub reads: RequestFieldsRead,
     pub models: Option<ModelListPlan>,
+}
+
+/// How the requests to one backend are built: by the settings of its file, and those of its entry in gateway.yaml.
+#[derive(Clone, Debug, Default)]
+pub struct RequestSettings {
+    pub capabilities: Capabilities,
+    /// The headers and the query of the entry in gateway.yaml.
+    pub entry: Option<Arc<EntryValues>>,
 }
 
 section! {
@@ -49,6 +62,9 @@ section! {
         /// The headers. They see `request`, `upstream`, `secret.key` and `build.version`. A header without a value is
         /// omitted.
         headers: Entries<'n, RequestHeaders> = Entries::default(),
+        /// Parameters that are added to the query of the path, percent-encoded. They see what headers see. A parameter
+        /// without a value is omitted.
+        query: Entries<'n, RequestQuery> = Entries::default(),
         /// The body. It sees `request` and `upstream.stream`.
         body: SkeletonNode<'n>,
         /// Lists of the body with adjacent elements that are merged.
@@ -95,15 +111,6 @@ section! {
         prefix: Option<String>,
     }
 }
-
-/// Headers of the request, by name.
-#[derive(Clone, Copy, Debug)]
-pub struct RequestHeaders;
-
-notation_schema!(RequestHeaders, |generator| {
-    let (name, value) = (generator.subschema_for::<HeaderName>(), generator.subschema_for::<SkeletonNode>());
-    json_schema!({ "type": ["null", "object"], "propertyNames": name, "additionalProperties": value })
-});
 
 /// The request fields that the body and the headers of the template read. All others are not sent to the backend.
 #[derive(Debug, Default)]
@@ -162,6 +169,11 @@ impl RequestFieldsRead {
         self.scalar("items") || self.scalar("history")
     }
 
+    /// Whether the reasoning of messages is read, or that of the items.
+    pub fn reasoning(&self) -> bool {
+        self.items() || self.element_field("reasoning") || self.element_field("thoughts")
+    }
+
     fn record(&mut self, path: &VariablePath) {
         let mut steps = path.0.iter().map(|s| &**s);
         if steps.next() != Some("request") {
@@ -197,34 +209,24 @@ impl RequestTemplate {
         let path = compiler.compile(section.path.0, &path_scope);
         let in_headers = [variables::REQUEST, variables::UPSTREAM, variables::SECRET, variables::BUILD];
         let header_scope = VariableScope::new("a header", in_headers);
-        let mut headers = Vec::new();
-        for entry in section.headers.items {
-            if !is_token(&entry.key) {
-                cx.error(Code::UnsafeText, entry.key_span, format!("`{}` is not a valid header name", entry.key));
-                continue;
-            }
-            if entry.value.as_text().is_some_and(|t| t.contains(LINE_BREAKS)) {
-                cx.add(
-                    Diagnostic::new(Code::UnsafeText, entry.value.span, "a line break in a header")
-                        .help("it would end the header and start another one"),
-                );
-                continue;
-            }
-            headers.extend(compiler.compile(&entry.value, &header_scope).map(|s| (entry.key.to_ascii_lowercase(), s)));
-        }
+        let headers = request_values::headers(section.headers.items, &compiler, &header_scope);
+        let query_scope = VariableScope::new("`query:`", in_headers);
+        let query = request_values::query(section.query.items, &compiler, &query_scope);
         let body_scope =
             VariableScope::new("the body of a backend's request", [variables::REQUEST, variables::UPSTREAM]);
-        let body = compiler.compile(section.body.0, &body_scope);
+        let (body, body_span) = (compiler.compile(section.body.0, &body_scope), section.body.0.span);
         let (path, body) = (path?, body?);
-        let reads = RequestFieldsRead::of([&body].into_iter().chain(headers.iter().map(|(_, s)| s)));
+        let reads = RequestFieldsRead::of([&body].into_iter().chain(headers.iter().chain(&query).map(|(_, s)| s)));
         Some(RequestTemplate {
             method: section.method.0.name(),
             path,
             headers,
+            query,
             body,
+            body_span,
             merge_adjacent: section.merge_adjacent.0,
             pool: pool.build()?,
-            capabilities: section.capabilities,
+            settings: RequestSettings { capabilities: section.capabilities, entry: None },
             reads,
             models,
         })

@@ -35,6 +35,19 @@ named_enum! {
 }
 
 named_enum! {
+    /// What happens to reasoning that the client sends back.
+    pub enum OnReasoning {
+        Forward = "forward",
+        /// Only reasoning with an id, a signature or encrypted content is forwarded; the rest is dropped.
+        Identified = "identified",
+        /// Only reasoning with a signature, or encrypted reasoning, is forwarded; the rest is dropped.
+        Signed = "signed",
+        Drop = "drop",
+        Reject = "reject",
+    }
+}
+
+named_enum! {
     /// What happens to a word that the client's dialect does not define.
     pub enum OnUnknownValue {
         Reject = "reject",
@@ -50,6 +63,15 @@ named_enum! {
     }
 }
 
+named_enum! {
+    /// How the texts of a system message with several parts are joined.
+    pub enum SystemParts {
+        /// With a blank line between them.
+        Paragraphs = "paragraphs",
+        Concat = "concat",
+    }
+}
+
 section! {
     /// What a backend supports, and what happens to the rest of a request.
     #[subject = "capabilities"]
@@ -62,12 +84,20 @@ section! {
         /// `merge` combines the leading system and developer messages into one.
         #[extend("default" = SystemMessages::Separate.name())]
         system_messages: Option<NameOf<SystemMessages>>,
+        /// How the texts of a system message with several parts become one: with a blank line between them, or
+        /// concatenated as they are.
+        #[extend("default" = SystemParts::Paragraphs.name())]
+        system_parts: Option<NameOf<SystemParts>>,
         /// How tools are handled, by kind (`custom`, `other`) or by the client's own type name. `wrap`, for custom
         /// tools, sends the tool as a function with one text argument and converts its calls back into custom calls.
         /// Default: `wrap` for custom tools, `drop` for others.
         tools: KeyedMap<OnTool> = KeyedMap::default(),
         /// How content parts are handled, by kind. Default: `forward`.
         content_parts: KeyedMap<OnContentPart> = KeyedMap::default(),
+        /// What happens to reasoning of earlier turns that the client sends back, if the body reads it: all of it is
+        /// forwarded, only that with a signature or encrypted content (`signed`) or also with an id (`identified`), or none.
+        #[extend("default" = OnReasoning::Forward.name())]
+        reasoning: Option<NameOf<OnReasoning>>,
         /// Roles with messages that may contain only text. Other content parts are dropped and listed.
         text_only_roles: Option<List<String>>,
         /// How a request field is handled that the body does not read and that has an effect. `format: as_tool` sends
@@ -138,9 +168,17 @@ impl Capabilities {
         self.content_parts.get(kind).copied().unwrap_or(OnUnsupported::Forward)
     }
 
+    pub fn on_reasoning(&self) -> OnReasoning {
+        self.reasoning.map_or(OnReasoning::Forward, |action| action.0)
+    }
+
     pub fn on_unsupported_field(&self, field: &str) -> OnUnsupported {
         let set = self.unsupported.get(field).copied();
         set.unwrap_or(if REJECTED_BY_DEFAULT.contains(&field) { OnUnsupported::Reject } else { OnUnsupported::Drop })
+    }
+
+    pub fn system_parts(&self) -> SystemParts {
+        self.system_parts.map_or(SystemParts::Paragraphs, |parts| parts.0)
     }
 
     pub fn stream_mode(&self) -> StreamMode {
@@ -161,8 +199,10 @@ impl Capabilities {
             stream: other.stream.or(self.stream),
             role_map: RoleNames(merged(&self.role_map.0, &other.role_map.0)),
             system_messages: other.system_messages.or(self.system_messages),
+            system_parts: other.system_parts.or(self.system_parts),
             tools: KeyedMap(merged(&self.tools.0, &other.tools.0)),
             content_parts: KeyedMap(merged(&self.content_parts.0, &other.content_parts.0)),
+            reasoning: other.reasoning.or(self.reasoning),
             text_only_roles: other.text_only_roles.clone().or_else(|| self.text_only_roles.clone()),
             unsupported: KeyedMap(merged(&self.unsupported.0, &other.unsupported.0)),
             unknown_fields: other.unknown_fields.or(self.unknown_fields),

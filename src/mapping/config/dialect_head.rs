@@ -1,7 +1,7 @@
 //! `headers:` and `status:` of a dialect: the head of its HTTP responses.
 
-use super::backend_request::RequestHeaders;
 use super::dialect::Compiler;
+use super::request_values::RequestHeaders;
 use crate::diagnostics::{Code, Diagnostic};
 use crate::domain::variables;
 use crate::mapping::grammar::collections::Entries;

@@ -6,6 +6,7 @@ use super::backend_address::{BackendAddress, BackendEntry};
 use super::headers::HeaderNames;
 use super::models::{Model, ModelEntry, ModelMatch};
 use super::route::{RouteEntry, RoutePlan, UserAgentEntry, UserAgentRule};
+use super::schemas::SchemaCache;
 use super::script::ScriptPlan;
 use super::secret::SecretSource;
 use super::static_routes::{StaticRoute, StaticRouteEntry};
@@ -127,6 +128,7 @@ pub struct KnownNames<'k> {
     pub profiles: &'k [&'k str],
     pub tables: &'k Tables,
     pub fragments: &'k [Entry],
+    pub schemas: &'k SchemaCache<'k>,
 }
 
 section! {
@@ -141,7 +143,7 @@ section! {
         /// fault, `report` logs the violation and sends the frame, `off` does not check.
         validation: NameOf<Validation> = NameOf(Validation::Strict),
         /// The backends that models refer to, by name.
-        backends: Required<Entries<'n, Map<BackendEntry>>>,
+        backends: Required<Entries<'n, Map<BackendEntry<'n>>>>,
         /// The models; the first match is used. An unknown model is a 404.
         models: Required<NonEmptyList<ModelEntry>>,
         /// Which dialect each endpoint serves. A request to an unknown path is rejected in the error format of the
@@ -349,7 +351,7 @@ fn backend(entry: &Entry, timeouts: Timeouts, known: &KnownNames, cx: LoadContex
         }
         (Transport::Http, Some(template)) => {
             fields.required("url");
-            let address = BackendAddress::new(&address, &template.capabilities, timeouts, cx);
+            let address = BackendAddress::new(&address, &template.settings, timeouts, known, cx);
             fields.finish();
             (None, Some(address?))
         }

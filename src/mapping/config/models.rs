@@ -1,7 +1,9 @@
-//! `models:` of gateway.yaml: the model names that clients may request, and the backend of each.
+//! `models:` of gateway.yaml: the model names that clients may request, the backend of each, and its name there.
 
 use super::gateway::{Backend, GatewayPlan};
-use crate::diagnostics::{Code, Span};
+use super::scalar_constants::ScalarConstants;
+use crate::diagnostics::{Code, Diagnostic, Span};
+use crate::domain::TurnRequest;
 use crate::mapping::grammar::notation::{Spanned, notation_schema, text_notation};
 use crate::mapping::grammar::section;
 use crate::mapping::source::field_reader::LoadContext;
@@ -18,6 +20,13 @@ section! {
         pattern as "match": Option<Spanned<ModelPattern>>,
         /// The name of one of `backends:`.
         backend: Spanned<String>,
+        /// The name of the model that the backend gets, if it is another one. After `match:`, `*` in it is what the `*`
+        /// of the pattern matched.
+        upstream_model: Option<Spanned<String>>,
+        /// Whether upper and lower case make no difference in the name.
+        ignore_case: bool = false,
+        /// Values of request fields that the client did not set: `{ reasoning_effort: high }`.
+        implied: ScalarConstants = ScalarConstants::default(),
     }
 }
 
@@ -37,8 +46,11 @@ notation_schema!(ModelPattern, { "type": "string", "pattern": "^[^*]*\\*$" });
 #[derive(Debug)]
 pub struct Model {
     pub matches: ModelMatch,
+    pub ignore_case: bool,
     /// Position in `GatewayPlan::backends`.
     pub backend: usize,
+    pub upstream_model: Option<UpstreamModel>,
+    pub implied: ScalarConstants,
     /// Span of its name or pattern.
     pub span: Span,
 }
@@ -49,22 +61,52 @@ pub enum ModelMatch {
     Prefix(String),
 }
 
+/// The name of a model at its backend.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum UpstreamModel {
+    Name(String),
+    /// The texts before and after what the `*` of the pattern matched.
+    Around(String, String),
+}
+
 impl GatewayPlan {
     /// The first model that matches.
     pub fn model(&self, name: &str) -> Option<&Model> {
-        self.models.iter().find(|m| match &m.matches {
-            ModelMatch::Id(id) => id == name,
-            ModelMatch::Prefix(prefix) => name.starts_with(prefix.as_str()),
-        })
+        self.models.iter().find(|model| model.rest_of(name).is_some())
+    }
+
+    /// The first model that matches the request. The request gets the name of the model at its backend, and the values
+    /// that the model implies.
+    pub fn resolve_model(&self, request: &mut TurnRequest) -> Option<&Model> {
+        let model = self.model(&request.model)?;
+        request.upstream_model = model.upstream_name(&request.model);
+        request.imply(&model.implied.0);
+        Some(model)
     }
 }
 
 impl Model {
+    /// Every model, for a single backend.
+    pub fn any(backend: usize) -> Model {
+        Model {
+            matches: ModelMatch::Prefix(String::new()),
+            ignore_case: false,
+            backend,
+            upstream_model: None,
+            implied: ScalarConstants::default(),
+            span: Span::NOWHERE,
+        }
+    }
+
     /// `named`: the names of all backends, also of those with errors.
     pub(super) fn new(entry: ModelEntry, named: &[&str], backends: &[Backend], cx: LoadContext) -> Option<Model> {
         let (matches, span) = match (entry.id, entry.pattern) {
             (Some(id), _) => (ModelMatch::Id(id.value), id.span),
             (None, pattern) => pattern.map(|p| (ModelMatch::Prefix(p.value.0), p.span))?,
+        };
+        let upstream_model = match &entry.upstream_model {
+            Some(name) => Some(UpstreamModel::new(name, &matches, cx)?),
+            None => None,
         };
         let name = entry.backend.as_str();
         let found = backends.iter().position(|b| b.name == name);
@@ -73,6 +115,56 @@ impl Model {
             let message = format!("unknown backend `{name}`");
             cx.unknown(Code::UnknownReference, entry.backend.span, message, name, named.iter().copied());
         }
-        Some(Model { matches, backend: found?, span })
+        Some(Model {
+            matches,
+            ignore_case: entry.ignore_case,
+            backend: found?,
+            upstream_model,
+            implied: entry.implied,
+            span,
+        })
+    }
+
+    /// What follows the prefix, or nothing for a whole name; `None` if the name does not match.
+    fn rest_of<'m>(&self, name: &'m str) -> Option<&'m str> {
+        let (ModelMatch::Id(text) | ModelMatch::Prefix(text)) = &self.matches;
+        let (start, rest) = name.split_at_checked(text.len())?;
+        let is_same = if self.ignore_case { start.eq_ignore_ascii_case(text) } else { start == text };
+        let is_whole = rest.is_empty() || matches!(self.matches, ModelMatch::Prefix(_));
+        (is_same && is_whole).then_some(rest)
+    }
+
+    fn upstream_name(&self, name: &str) -> Option<String> {
+        match self.upstream_model.as_ref()? {
+            UpstreamModel::Name(name) => Some(name.clone()),
+            UpstreamModel::Around(before, after) => Some(format!("{before}{}{after}", self.rest_of(name)?)),
+        }
+    }
+
+    /// The name under which clients see a model that the backend lists; `None` if they cannot request it.
+    pub fn listed_name(&self, upstream: &str) -> Option<String> {
+        let ModelMatch::Prefix(prefix) = &self.matches else { return None };
+        match &self.upstream_model {
+            None => self.rest_of(upstream).map(|_| upstream.to_owned()),
+            Some(UpstreamModel::Name(_)) => None,
+            Some(UpstreamModel::Around(before, after)) => {
+                let rest = upstream.strip_prefix(before.as_str())?.strip_suffix(after.as_str())?;
+                Some(format!("{prefix}{rest}"))
+            }
+        }
+    }
+}
+
+impl UpstreamModel {
+    /// `None` if the name is wrong, which is reported.
+    fn new(name: &Spanned<String>, matches: &ModelMatch, cx: LoadContext) -> Option<UpstreamModel> {
+        let Some((before, after)) = name.split_once('*') else { return Some(UpstreamModel::Name(name.value.clone())) };
+        let (message, help) = match matches {
+            ModelMatch::Id(_) => ("`*` has no meaning here: the model has an `id:`", "use `match:` with a `*`"),
+            ModelMatch::Prefix(_) if after.contains('*') => ("a name can have only one `*`", "remove the other ones"),
+            ModelMatch::Prefix(_) => return Some(UpstreamModel::Around(before.to_owned(), after.to_owned())),
+        };
+        cx.add(Diagnostic::new(Code::UnknownValue, name.span, message).help(help));
+        None
     }
 }

@@ -5,7 +5,7 @@ use super::admin::{ADMIN_TOKEN_VAR, AdminListener, LocalAddress};
 use super::backend_address;
 use super::backend_address::BackendAddress;
 use super::gateway::{Backend, GatewayPlan, KnownNames};
-use super::models::{Model, ModelMatch};
+use super::models::Model;
 use super::secret::SecretSource;
 use super::timeouts::Timeouts;
 use crate::diagnostics::{Code, Diagnostic, Span};
@@ -46,8 +46,7 @@ impl Overrides {
             && let Some(backend) = at.resolve(gateway.timeouts, known, cx)
         {
             gateway.backends = vec![backend];
-            gateway.models =
-                vec![Model { matches: ModelMatch::Prefix(String::new()), backend: 0, span: Span::NOWHERE }];
+            gateway.models = vec![Model::any(0)];
             gateway.example = None;
         }
         if let Some(profile) = &self.profile {
@@ -82,9 +81,9 @@ impl BackendOverride {
                 return None;
             }
         };
-        let capabilities = plan.request_template.as_ref().map(|a| a.capabilities.clone()).unwrap_or_default();
+        let settings = plan.request_template.as_ref().map(|template| template.settings.clone()).unwrap_or_default();
         let api_key = self.api_key.clone();
-        let address = BackendAddress { url, api_key, capabilities, timeouts, allowed_addresses: Vec::new() };
+        let address = BackendAddress { url, api_key, settings, timeouts, allowed_addresses: Vec::new() };
         let span = Span::NOWHERE;
         Some(Backend { name: self.name.clone(), plan: plan.clone(), script: None, address: Some(address), span })
     }

@@ -1,9 +1,12 @@
 //! Static routes: responses that need no backend, such as the list of models.
 
+use super::dialect::NamedSchema;
 use super::gateway::KnownNames;
 use super::rename_fields::RenameFields;
 use super::route::Endpoint;
+use crate::diagnostics::Span;
 use crate::domain::variables;
+use crate::mapping::grammar::notation::Spanned;
 use crate::mapping::grammar::section;
 use crate::mapping::language::directives::SkeletonNode;
 use crate::mapping::language::expression::{ExpressionPool, ExpressionPoolBuilder};
@@ -21,6 +24,9 @@ section! {
         endpoint: Endpoint,
         /// The response body. It sees `models`, `build.version` and, if the path ends in `{model}`, `model`.
         body: SkeletonNode<'n>,
+        /// The schema of the body: `models/list` is `schemas/models/list.json`. The body is validated like a frame, and
+        /// the OpenAPI document refers to the schema. Default: any body.
+        schema: Option<Spanned<String>>,
     }
 }
 
@@ -32,6 +38,9 @@ pub struct StaticRoute {
     pub path: String,
     pub body: Skeleton,
     pub pool: ExpressionPool,
+    pub schema: Option<NamedSchema>,
+    /// Of the body.
+    pub span: Span,
 }
 
 impl StaticRoute {
@@ -51,6 +60,11 @@ impl StaticRoute {
         let one_model = path.ends_with("{model}").then_some(variables::MODEL);
         let scope = VariableScope::new("a static route", variables.chain(one_model));
         let body = compiler.compile(entry.body.0, &scope)?;
-        Some(StaticRoute { method, path, body, pool: pool.build()? })
+        let schema = entry.schema.as_ref().and_then(|name| {
+            let file = format!("{}.json", name.value);
+            let schema = known.schemas.get_for_output(&file, name.span, cx)?;
+            Some(NamedSchema { name: file, schema })
+        });
+        Some(StaticRoute { method, path, body, pool: pool.build()?, schema, span: entry.body.0.span })
     }
 }

@@ -28,6 +28,8 @@ section! {
         name: Spanned<String>,
         /// The backend that is tested. Default in `backends/`: the backend of the file name.
         backend: Option<Spanned<String>>,
+        /// An entry of `backends:` in gateway.yaml: its backend file is tested, with the settings of the entry.
+        backend_entry: Option<Spanned<String>>,
         /// The dialect that is tested. Default in `dialects/`: the dialect of the file name.
         dialect: Option<Spanned<String>>,
         /// The profile that is tested. Default in `profiles/`: the profile of the file name.
@@ -67,10 +69,33 @@ section! {
         events: Option<StrictList<String>>,
         /// The parsed request, like `body`.
         request: Option<AnyNode<'n>>,
+        /// The request that the backend gets. Nothing is sent: the test needs `request`, `dialect` and a backend with
+        /// `request:`.
+        sent: Option<Spanned<ExpectedRequest<'n>>>,
         /// The expected fault.
         fault: Option<Spanned<ExpectedFault<'n>>>,
         /// The name of the transcript that the script selects for the request; `{ $is: string }` matches any.
         plays: Option<AnyNode<'n>>,
+    }
+}
+
+section! {
+    /// The expected members of a request to a backend, like `body`. `secret.key` is `API-KEY` in tests.
+    #[subject = "`sent:`"]
+    #[extend("minProperties" = 1)]
+    pub struct ExpectedRequest<'n> {
+        /// The HTTP method.
+        method: Option<AnyNode<'n>>,
+        /// The path after the URL of the backend, without its query.
+        path: Option<AnyNode<'n>>,
+        /// The parameters of the query, decoded.
+        query: Option<AnyNode<'n>>,
+        /// The headers, by their names in lower case.
+        headers: Option<AnyNode<'n>>,
+        /// The body.
+        body: Option<AnyNode<'n>>,
+        /// The fields of the client's request that are not sent, as in the header `x-reframe-dropped`.
+        dropped: Option<AnyNode<'n>>,
     }
 }
 

@@ -86,7 +86,7 @@ impl<'n> FromNode<'n> for Count {
         match node.kind {
             YamlKind::Int(value) if value >= 0 => Some(Count(value as usize)),
             _ => {
-                at.cx.error(Code::WrongType, node.span, format!("`{}:` must be a non-negative integer", at.key));
+                at.cx.error(Code::WrongType, node.span, format!("`{}:` must be an integer, 0 or more", at.key));
                 None
             }
         }
@@ -105,11 +105,13 @@ pub struct PositiveCount(pub usize);
 
 impl<'n> FromNode<'n> for PositiveCount {
     fn from_node(node: &'n Node, at: At) -> Option<PositiveCount> {
-        let Count(count) = Count::from_node(node, at)?;
-        if count == 0 {
-            at.cx.error(Code::WrongType, node.span, format!("`{}:` must be at least 1", at.key));
+        match node.kind {
+            YamlKind::Int(value) if value > 0 => Some(PositiveCount(value as usize)),
+            _ => {
+                at.cx.error(Code::WrongType, node.span, format!("`{}:` must be an integer, 1 or more", at.key));
+                None
+            }
         }
-        (count > 0).then_some(PositiveCount(count))
     }
 
     fn shown(&self) -> Option<Value> {
@@ -174,6 +176,9 @@ notation_schema!([T: NamedEnum] NameOf<T>, |_generator| {
 pub struct TimeLimit(pub Option<Duration>);
 
 impl TimeLimit {
+    /// About two years. More would overflow clocks.
+    const MAX_MS: u64 = 1_000_000 * 60_000;
+
     /// A setting of so many seconds.
     pub const fn seconds(seconds: u64) -> Option<TimeLimit> {
         Some(TimeLimit(Some(Duration::from_secs(seconds))))
@@ -197,18 +202,19 @@ impl fmt::Display for TimeLimit {
 impl<'n> FromNode<'n> for TimeLimit {
     fn from_node(node: &'n Node, at: At) -> Option<TimeLimit> {
         let parsed = match &node.kind {
-            YamlKind::Text(text) if text == "none" => Some(TimeLimit(None)),
-            YamlKind::Text(text) => [("ms", 1), ("s", 1000), ("m", 60_000)]
-                .iter()
-                .find_map(|(unit, ms)| text.strip_suffix(unit)?.trim().parse::<u64>().ok()?.checked_mul(*ms))
-                .filter(|ms| *ms > 0)
-                .map(|ms| TimeLimit(Some(Duration::from_millis(ms)))),
+            YamlKind::Text(text) if text == "none" => return Some(TimeLimit(None)),
+            YamlKind::Text(text) => number_with_unit(text, &[("ms", 1), ("s", 1000), ("m", 60_000)]),
             _ => None,
         };
-        if parsed.is_none() {
-            at.cx.wrong_value(node, "a time", "250ms, 15s, 5m or none");
+        match parsed {
+            Some(1..=TimeLimit::MAX_MS) => parsed.map(|ms| TimeLimit(Some(Duration::from_millis(ms)))),
+            Some(0) => at.cx.out_of_range(node, "a time limit is longer than 0", "no limit is `none`"),
+            Some(_) => at.cx.out_of_range(node, "a time limit is at most 1000000m", "no limit is `none`"),
+            None => {
+                at.cx.wrong_value(node, "a time", "250ms, 15s, 5m or none");
+                None
+            }
         }
-        parsed
     }
 
     fn shown(&self) -> Option<Value> {
@@ -225,20 +231,35 @@ notation_schema! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bytes(pub usize);
 
+impl Bytes {
+    const MAX: u64 = 1 << 40;
+}
+
+/// The product of the number and its unit; the largest number if it does not fit.
+fn number_with_unit(text: &str, units: &[(&str, u64)]) -> Option<u64> {
+    let (number, factor) = units.iter().find_map(|(unit, factor)| Some((text.strip_suffix(unit)?.trim(), factor)))?;
+    if number.is_empty() || !number.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    Some(number.parse::<u64>().unwrap_or(u64::MAX).saturating_mul(*factor))
+}
+
 impl<'n> FromNode<'n> for Bytes {
     fn from_node(node: &'n Node, at: At) -> Option<Bytes> {
         let parsed = match &node.kind {
-            YamlKind::Int(n) if *n > 0 => Some(*n as usize),
-            YamlKind::Text(text) => [("KiB", 10), ("MiB", 20), ("GiB", 30)]
-                .iter()
-                .find_map(|(unit, shift)| text.strip_suffix(unit).map(|n| (n.trim().parse::<usize>(), shift)))
-                .and_then(|(n, shift)| n.ok()?.checked_shl(*shift)),
+            YamlKind::Int(n) => u64::try_from(*n).ok(),
+            YamlKind::Text(text) => number_with_unit(text, &[("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)]),
             _ => None,
         };
-        if parsed.is_none() {
-            at.cx.wrong_value(node, "a number of bytes", "65536, 512KiB or 16MiB");
+        match parsed {
+            Some(1..=Bytes::MAX) => parsed.and_then(|bytes| usize::try_from(bytes).ok()).map(Bytes),
+            Some(0) => at.cx.out_of_range(node, "a number of bytes is at least 1", "for example 512KiB"),
+            Some(_) => at.cx.out_of_range(node, "a number of bytes is at most 1024GiB", "for example 16MiB"),
+            None => {
+                at.cx.wrong_value(node, "a number of bytes", "65536, 512KiB or 16MiB");
+                None
+            }
         }
-        parsed.map(Bytes)
     }
 
     fn shown(&self) -> Option<Value> {

@@ -253,7 +253,7 @@ fn checked_constant(field: &FieldSpec, value: &Tree, node: &Node, cx: LoadContex
     }
 }
 
-fn coerced_constant(field: &FieldSpec, value: &Tree, node: &Node, cx: LoadContext) -> Option<Tree> {
+pub(crate) fn coerced_constant(field: &FieldSpec, value: &Tree, node: &Node, cx: LoadContext) -> Option<Tree> {
     if value.is_null() {
         return Some(Tree::Null);
     }

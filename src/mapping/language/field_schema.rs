@@ -33,6 +33,11 @@ fn field(field_type: FieldType, generator: &mut SchemaGenerator) -> Value {
     json!({ "$ref": format!("#/$defs/{key}") })
 }
 
+/// The constants that a field of this type accepts.
+pub fn constant_schema(field_type: FieldType) -> Value {
+    described(field_type).1
+}
+
 /// The name of a type, and the constants that a field of this type accepts.
 fn described(field_type: FieldType) -> (String, Value) {
     let (name, constant) = match field_type {

@@ -181,6 +181,17 @@ impl Selector {
         }
     }
 
+    /// The names of the members on the way from the root. `None` for a path with other steps.
+    pub(crate) fn members(&self) -> Option<Vec<String>> {
+        let SelectorPath::Steps(steps) = &self.path else { return None };
+        let name = |step: &SelectorStep| match step {
+            SelectorStep::Name(name) => Some(name.clone()),
+            SelectorStep::Index(_) => None,
+        };
+        let names: Option<Vec<String>> = steps.iter().map(name).collect();
+        names.filter(|names| self.start == SelectorStart::Root && !names.is_empty())
+    }
+
     /// The top-level member that this selector reads, if it starts at the root.
     pub fn root_member(&self) -> Option<&str> {
         if self.start != SelectorStart::Root {

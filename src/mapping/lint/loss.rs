@@ -135,7 +135,7 @@ fn unsupported_fields(backend: &BackendPlan, dialect: &DialectPlan) -> Vec<(&'st
     let unread = OPTIONAL_FIELDS.iter().filter(|name| can_request(name) && !template.reads.scalar(name));
     // A format that is sent as a tool is not lost.
     unread
-        .map(|name| (*name, template.capabilities.on_unsupported_field(name)))
+        .map(|name| (*name, template.settings.capabilities.on_unsupported_field(name)))
         .filter(|(_, handling)| *handling != OnUnsupported::AsTool)
         .collect()
 }

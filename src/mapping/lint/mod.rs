@@ -99,10 +99,11 @@ fn dialect_label(dialect: &str, profile: Option<&str>) -> String {
     profile.map_or_else(|| dialect.to_owned(), |profile| format!("{dialect}@{profile}"))
 }
 
-/// The kinds of output that any backend of the set can produce.
-fn output_kinds<'b>(backends: impl IntoIterator<Item = &'b BackendPlan>) -> OutputKinds {
+/// The kinds of output that any backend of the set can produce, with the blocks that the dialect finds in its text.
+fn output_kinds<'b>(backends: impl IntoIterator<Item = &'b BackendPlan>, dialect: &DialectPlan) -> OutputKinds {
     let mut can = OutputKinds::default();
-    for feature in backends.into_iter().flat_map(representable::features) {
+    let of_backends = backends.into_iter().flat_map(representable::features);
+    for feature in of_backends.chain(representable::inline_features(&dialect.inline)) {
         match feature {
             Feature::Text => can.text = true,
             Feature::Refusal => can.refusal = true,

@@ -40,8 +40,8 @@ use crate::order::turn_model::{ChoiceCount, TurnModel};
 const MAX_SHOWN: usize = 8;
 
 pub(super) fn check(context: &LintContext) {
-    let output = output_kinds(context.plan.backends.iter().map(|b| &**b));
     for (dialect, patched_dialect) in context.reachable_dialects() {
+        let output = output_kinds(context.plan.backends.iter().map(|b| &**b), dialect);
         let turn_model = TurnModel { policies: &dialect.resolved.policies, output, choices: choices(dialect) };
         for scope in Scope::ALL {
             let Some(order) = dialect.orders.of(*scope) else { continue };

@@ -4,6 +4,7 @@ use crate::domain::policy::ReasoningPolicy;
 use crate::domain::{EventKind, MomentKind, ReasoningKind};
 use crate::mapping::config::backend::BackendPlan;
 use crate::mapping::config::dialect::DialectPlan;
+use crate::mapping::config::inline::InlinePlan;
 use crate::mapping::language::field::FieldMapping;
 use crate::mapping::language::rule::Emit;
 
@@ -38,7 +39,7 @@ const REPRESENTED_BY: &[(Feature, &[MomentKind], &str)] = &[
 
 /// The names of `REPRESENTED_BY`; empty when nothing is lost.
 pub fn lost(backend: &BackendPlan, dialect: &DialectPlan) -> Vec<&'static str> {
-    let features = features(backend);
+    let features: Vec<Feature> = features(backend).into_iter().chain(inline_features(&dialect.inline)).collect();
     let drops_reasoning = dialect.resolved.policies.reasoning == ReasoningPolicy::Drop;
     let is_dropped = |feature: &Feature| drops_reasoning && matches!(feature, Feature::Reasoning(_));
     REPRESENTED_BY
@@ -67,7 +68,14 @@ pub(super) fn features(backend: &BackendPlan) -> Vec<Feature> {
             EventKind::Extra | EventKind::Finish | EventKind::End => {}
         }
     }
+    features.extend(inline_features(&backend.inline));
     features
+}
+
+/// What the blocks in a text can become.
+pub(super) fn inline_features(inline: &InlinePlan) -> impl Iterator<Item = Feature> {
+    let reasoning = inline.has_reasoning().then_some(Feature::Reasoning(ReasoningKind::Raw));
+    reasoning.into_iter().chain(inline.has_calls().then_some(Feature::Tool))
 }
 
 fn reasoning(emit: &Emit) -> Vec<Feature> {

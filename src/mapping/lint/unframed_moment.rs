@@ -35,8 +35,8 @@ use crate::mapping::source::yaml::{Entry, Node};
 use crate::order::turn_model::TurnModel;
 
 pub(super) fn check(context: &LintContext) {
-    let output = output_kinds(context.plan.backends.iter().map(|b| &**b));
     for (dialect, patched_dialect) in context.reachable_dialects() {
+        let output = output_kinds(context.plan.backends.iter().map(|b| &**b), dialect);
         let Some(frames) = stream_key(&patched_dialect.node, "frames") else { continue };
         // A frame that a profile removes is not reported: the removal is intended.
         let unpatched = stream_key(&patched_dialect.base, "frames");

@@ -50,6 +50,14 @@ impl LoadContext<'_> {
         self.add(Diagnostic::new(Code::WrongType, node.span, message).help(format!("for example {examples}")));
     }
 
+    /// Reports a number in a valid notation that is too small or too large.
+    pub fn out_of_range<T>(&self, node: &Node, range: &str, help: &str) -> Option<T> {
+        let written = self.sources.text(node.span);
+        let message = format!("`{written}` is out of range: {range}");
+        self.add(Diagnostic::new(Code::WrongType, node.span, message).help(help.to_owned()));
+        None
+    }
+
     /// Reports a name that is not in a closed list, with the closest known name.
     pub fn unknown<'k>(
         &self,

@@ -7,6 +7,7 @@ use super::layout::{FOLDERS, Folder, SetFile};
 use super::yaml;
 use super::yaml::{Node, YamlKind};
 use crate::diagnostics::{Code, Diagnostic, FileId, Span, did_you_mean};
+use crate::mapping::config::derived_backend;
 use crate::mapping::config::transcript;
 use crate::mapping::config::transcript::Transcript;
 use crate::mapping::load::{SourceFile, TestFile};
@@ -93,9 +94,27 @@ impl MappingFiles {
         }
     }
 
+    /// Replaces each derived backend by the backend that results. One that cannot be resolved is left out; its name
+    /// stays known.
+    pub fn resolve_derived_backends(&mut self, cx: LoadContext) {
+        let backends: Vec<Arc<Node>> = self.of(SetFile::Backend).cloned().collect();
+        let unreadable: Vec<&str> = self.unreadable.names_of(SetFile::Backend).collect();
+        let resolved = derived_backend::resolve(&backends, &unreadable, cx);
+        self.mappings.retain(|(kind, _)| *kind != SetFile::Backend);
+        for (file, resolved) in backends.iter().zip(resolved) {
+            match resolved {
+                Some(node) => self.mappings.push((SetFile::Backend, node)),
+                None => self
+                    .unreadable
+                    .names
+                    .extend(derived_backend::name_of(file).map(|name| (SetFile::Backend, name.to_owned()))),
+            }
+        }
+    }
+
     /// All names that files of a kind define, also those of files that could not be parsed.
     pub fn names(&self, kind: SetFile) -> Vec<&str> {
-        let unreadable = self.unreadable.names.iter().filter(|(k, _)| *k == kind).map(|(_, name)| name.as_str());
+        let unreadable = self.unreadable.names_of(kind);
         self.of(kind).filter_map(|n| n.entry_or_typo(kind.name())?.value.as_text()).chain(unreadable).collect()
     }
 
@@ -118,6 +137,10 @@ impl MappingFiles {
 }
 
 impl UnreadableFiles {
+    fn names_of(&self, kind: SetFile) -> impl Iterator<Item = &str> {
+        self.names.iter().filter(move |(k, _)| *k == kind).map(|(_, name)| name.as_str())
+    }
+
     fn record(&mut self, kind: SetFile, file: &SourceFile, cx: LoadContext) {
         match kind {
             SetFile::Gateway => self.gateway = true,

@@ -70,12 +70,19 @@ fn full_text(reply: &Reply) -> String {
     format!("{:?}\n{}", reply.head, reply.text())
 }
 
+/// As a JSON encoder may write it.
+fn escaped(key: &str) -> String {
+    let escape = |c: char| if c.is_alphanumeric() { c.to_string() } else { format!("\\u{:04x}", u32::from(c)) };
+    key.chars().map(escape).collect()
+}
+
 #[test]
 fn the_backend_key_is_redacted_in_backend_errors() {
     let fixture = with_backend_key("openai-chat");
     let message = format!("Incorrect API key provided: {BACKEND_KEY}.");
     let body =
         json!({ "error": { "message": message, "type": "x", "param": null, "code": "invalid_api_key" } }).to_string();
+    let escaped_message = message.replace(BACKEND_KEY, &escaped(BACKEND_KEY));
     for (answer, message) in [
         (MockResponse::json(401, &body), "Incorrect API key provided: [redacted]."),
         (MockResponse::sse(&[&body]).status(401), "Incorrect API key provided: [redacted]."),
@@ -87,12 +94,17 @@ fn the_backend_key_is_redacted_in_backend_errors() {
             MockResponse::json(401, &body.replace("provided: ", "provided: Bearer%20")),
             "Incorrect API key provided: Bearer%20[redacted].",
         ),
+        // An unknown body is quoted as it is, with escapes.
+        (
+            MockResponse::new(401).bytes(&escaped_message),
+            "the backend responded with 401: Incorrect API key provided: [redacted].",
+        ),
         (MockResponse::json(401, &body).header("x-key", BACKEND_KEY).gzip(), "Incorrect API key provided: [redacted]."),
     ] {
         for (status, text) in visible_output(&fixture, answer) {
             assert_eq!(status, 401);
             assert!(text.contains(&format!("\"message\":\"{message}\"")), "{text}");
-            assert!(!text.contains(BACKEND_KEY), "{text}");
+            assert!(!text.contains(BACKEND_KEY) && !text.contains(&escaped(BACKEND_KEY)), "{text}");
         }
     }
     let log = fixture.server.log();

@@ -26,7 +26,11 @@ pub(super) fn check(context: &LintContext) {
 fn covers(earlier: &Model, model: &Model) -> bool {
     match (&earlier.matches, &model.matches) {
         (ModelMatch::Prefix(prefix), ModelMatch::Id(name) | ModelMatch::Prefix(name)) => {
-            name.starts_with(prefix.as_str())
+            match earlier.ignore_case {
+                true => name.to_ascii_lowercase().starts_with(&prefix.to_ascii_lowercase()),
+                // In another case, the name does not match the earlier prefix.
+                false => name.starts_with(prefix.as_str()) && (!model.ignore_case || prefix.is_empty()),
+            }
         }
         // A duplicate name is an error.
         (ModelMatch::Id(_), ModelMatch::Id(_) | ModelMatch::Prefix(_)) => false,

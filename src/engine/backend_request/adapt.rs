@@ -1,0 +1,432 @@
+//! Adapts a request to the capabilities of a backend: maps roles, converts tools and content parts. Unsupported fields
+//! are rejected, or dropped and listed: nothing is lost silently.
+
+use super::unknown_values;
+use crate::domain::request_item::{
+    ChoiceMode, Content, ContentPart, ContentPartType, Derived, FormatKind, RequestItem, RequestReasoning, Tool,
+    ToolChoice, ToolKind, WRAPPED_INPUT,
+};
+use crate::domain::{CallKind, Fault, FaultKind, RequestContent, ToolAliases, Tree, TurnRequest};
+use crate::engine::selector::Cursor;
+use crate::mapping::config::backend_request::RequestTemplate;
+use crate::mapping::config::capabilities::{
+    Capabilities, OPTIONAL_FIELDS, OnReasoning, OnUnsupported, SystemMessages, SystemParts,
+};
+use crate::mapping::config::dialect_request::RequestPlan;
+use crate::mapping::grammar::notation::NameOf;
+use crate::mapping::language::field::FieldMapping;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+#[derive(Debug)]
+pub struct AdaptedRequest {
+    pub content: RequestContent,
+    /// Unknown members that are forwarded as they are.
+    pub forwarded: Vec<(Arc<str>, Tree)>,
+    /// Fields that were dropped, by the client's names.
+    pub dropped: Vec<String>,
+    pub tool_aliases: ToolAliases,
+}
+
+pub fn adapt(
+    request: &TurnRequest,
+    template: &RequestTemplate,
+    capabilities: &Capabilities,
+    client: &RequestPlan,
+) -> Result<AdaptedRequest, Fault> {
+    unknown_values::check(request, template, capabilities, client)?;
+    let mut adapter = RequestAdapter {
+        request,
+        capabilities,
+        template,
+        client,
+        dropped: DroppedFields::default(),
+        tool_aliases: ToolAliases::default(),
+    };
+    let mut tools = adapter.tools()?;
+    let mut tool_choice = adapter.tool_choice(&tools)?;
+    let mut format = request.content.format.clone();
+    if let Some(answer_tool) = adapter.answer_tool(&tools)? {
+        let name = answer_tool.name.clone();
+        tool_choice = Some(ToolChoice { mode: Some(ChoiceMode::Named), name: name.clone(), unknown: Derived(None) });
+        tools.push(Arc::new(answer_tool));
+        format = None;
+        adapter.tool_aliases.answer = name;
+    }
+    let mut items = adapter.items()?;
+    if capabilities.system_messages == Some(NameOf(SystemMessages::Merge)) {
+        merge_system_messages(&mut items);
+    }
+    let mut content = RequestContent::new(items, tools, tool_choice, format);
+    content.scalars.extend(request.upstream_model.as_deref().map(|name| ("model", Tree::from(name))));
+    adapter.scalars(&content)?;
+    let forwarded = adapter.members()?;
+    adapter.inner_members()?;
+    Ok(AdaptedRequest { content, forwarded, dropped: adapter.dropped.names, tool_aliases: adapter.tool_aliases })
+}
+
+struct RequestAdapter<'a> {
+    request: &'a TurnRequest,
+    capabilities: &'a Capabilities,
+    template: &'a RequestTemplate,
+    client: &'a RequestPlan,
+    dropped: DroppedFields,
+    tool_aliases: ToolAliases,
+}
+
+/// The fields that were dropped, each once. A client can send many thousands of them.
+#[derive(Default)]
+struct DroppedFields {
+    names: Vec<String>,
+    seen: HashSet<String>,
+}
+
+impl RequestAdapter<'_> {
+    /// Applies the action for an unsupported field: drops it, or rejects the request. `param` is the client's name.
+    fn drop_or_reject(&mut self, action: OnUnsupported, param: String, what: &str) -> Result<(), Fault> {
+        if action == OnUnsupported::Reject {
+            let message = format!("this backend does not support {what}");
+            return Err(Fault::new(FaultKind::Unsupported, message).param(param));
+        }
+        if !self.dropped.seen.contains(&param) {
+            self.dropped.seen.insert(param.clone());
+            self.dropped.names.push(param);
+        }
+        Ok(())
+    }
+
+    fn tools(&mut self) -> Result<Vec<Arc<Tool>>, Fault> {
+        let mut kept = Vec::new();
+        for (at, tool) in self.request.content.tools.iter().enumerate() {
+            let Some(kind @ (ToolKind::Custom | ToolKind::Other)) = tool.kind else {
+                if tool.strict == Some(true) && !self.template.reads.element_field("strict") {
+                    self.drop_or_reject(OnUnsupported::Drop, format!("tools[{at}].strict"), "")?;
+                }
+                kept.push(tool.clone());
+                continue;
+            };
+            let client_type = tool.client_type.as_deref();
+            match self.capabilities.on_tool(kind, client_type) {
+                OnUnsupported::Forward => kept.push(tool.clone()),
+                OnUnsupported::Wrap if kind == ToolKind::Custom => {
+                    self.tool_aliases.custom.push(tool.name.clone().unwrap_or_default());
+                    kept.push(Arc::new(wrap_tool(tool)));
+                }
+                action => {
+                    let what = format!("tools of the type `{}`", client_type.unwrap_or(kind.name()));
+                    self.drop_or_reject(action, format!("tools[{at}]"), &what)?;
+                }
+            }
+        }
+        Ok(kept)
+    }
+
+    /// For a backend that supports tools but no response formats: a tool that it must call, with the format as its
+    /// parameters.
+    fn answer_tool(&self, tools: &[Arc<Tool>]) -> Result<Option<Tool>, Fault> {
+        let by_tool = self.capabilities.on_unsupported_field("format") == OnUnsupported::AsTool
+            && !self.template.reads.scalar("format");
+        let Some(format) = self.request.content.format.as_ref().filter(|_| by_tool) else { return Ok(None) };
+        if !has_effect("format", self.request, &self.request.content) {
+            return Ok(None);
+        }
+        if !tools.is_empty() {
+            // The forced call would keep the model from calling the client's tools.
+            let param = self.format_param();
+            let message = format!("this backend does not support `{param}` together with tools");
+            return Err(Fault::new(FaultKind::Unsupported, message).param(param));
+        }
+        let any_object = || Tree::map([("type", Tree::from("object"))]);
+        Ok(Some(Tool {
+            kind: Some(ToolKind::Function),
+            name: Some(format.name.as_deref().unwrap_or(DEFAULT_ANSWER_TOOL).to_owned()),
+            description: format.description.clone(),
+            parameters: Some(format.schema.clone().unwrap_or_else(any_object)),
+            ..Tool::default()
+        }))
+    }
+
+    /// The tool choice, unless it refers to tools that were dropped. A choice that the dialect could not read is dropped
+    /// too, unless the backend reads it from the raw request.
+    fn tool_choice(&mut self, kept: &[Arc<Tool>]) -> Result<Option<ToolChoice>, Fault> {
+        let choice = self.request.content.tool_choice.as_ref();
+        if choice.is_some_and(|choice| choice.unknown.0.is_some()) {
+            return Ok(choice.cloned());
+        }
+        let Some(mode) = choice.and_then(|choice| choice.mode) else {
+            if let Some(param) = self.client.param_in("tool_choice", &self.request.raw) {
+                let sent = self.request.raw.get(&param).and_then(Tree::as_map).unwrap_or(&[]);
+                if !sent.iter().any(|(name, _)| self.template.reads.nested(&param, name)) {
+                    self.drop_or_reject_choice()?;
+                }
+            }
+            return Ok(choice.cloned());
+        };
+        let offered = !self.request.content.tools.is_empty();
+        let name = choice.and_then(|choice| choice.name.as_ref());
+        let is_absent = match mode {
+            ChoiceMode::Auto | ChoiceMode::None => kept.is_empty(),
+            ChoiceMode::Required => offered && kept.is_empty(),
+            ChoiceMode::Named => offered && !kept.iter().any(|tool| tool.name.as_ref() == name),
+        };
+        if !is_absent {
+            return Ok(choice.cloned());
+        }
+        if matches!(mode, ChoiceMode::Required | ChoiceMode::Named) {
+            self.drop_or_reject_choice()?;
+        }
+        Ok(None)
+    }
+
+    fn drop_or_reject_choice(&mut self) -> Result<(), Fault> {
+        let param = self.param("tool_choice");
+        let what = format!("this `{param}`");
+        self.drop_or_reject(self.capabilities.on_unsupported_field("tool_choice"), param, &what)
+    }
+
+    fn items(&mut self) -> Result<Vec<Arc<RequestItem>>, Fault> {
+        let content = &self.request.content;
+        let leading = content.leading_instructions();
+        // A backend that does not support custom tools does not support calls of them either.
+        let wraps_calls = self.capabilities.on_tool(ToolKind::Custom, None) != OnUnsupported::Forward;
+        let mut kept = Vec::with_capacity(content.items().len());
+        for (at, item) in content.items().iter().enumerate() {
+            let unsupported = match &**item {
+                RequestItem::Reasoning { reasoning } => {
+                    self.on_reasoning(reasoning).map(|action| ("reasoning", action))
+                }
+                RequestItem::Other { kind, .. } if !self.template.reads.items() => {
+                    Some((kind.as_deref().unwrap_or("reasoning"), OnUnsupported::Drop))
+                }
+                RequestItem::Other { .. } => None,
+                RequestItem::Message { .. } | RequestItem::Call { .. } | RequestItem::Result { .. } => None,
+            };
+            if let Some((kind, action)) = unsupported {
+                self.drop_or_reject(action, format!("items.{kind}"), "reasoning of earlier turns")?;
+                continue;
+            }
+            let mut item = item.clone();
+            if wraps_calls && item.tool().is_some_and(|tool| tool.kind == Some(CallKind::Custom)) {
+                wrap_call(Arc::make_mut(&mut item));
+            }
+            let text_only = at < leading && self.template.reads.instructions_as_text()
+                || self
+                    .capabilities
+                    .text_only_roles
+                    .iter()
+                    .flat_map(|roles| roles.iter())
+                    .any(|role| item.message_role() == Some(role));
+            if let Some(content) = item.content()
+                && let Some(supported) = self.supported_content(content, text_only)?
+                && let Some(content) = Arc::make_mut(&mut item).content_mut()
+            {
+                *content = supported;
+            }
+            if item.is_instruction() && item.content().is_some_and(|content| content.parts.len() > 1) {
+                self.join_system_parts(Arc::make_mut(&mut item));
+            }
+            kept.push(item);
+        }
+        Ok(kept)
+    }
+
+    /// The text of a system message with several parts.
+    fn join_system_parts(&self, item: &mut RequestItem) {
+        let Some(content) = item.content_mut() else { return };
+        match self.capabilities.system_parts() {
+            SystemParts::Paragraphs => content.separate_paragraphs(),
+            SystemParts::Concat => content.merged_text = None,
+        }
+    }
+
+    /// `None` if the reasoning is sent.
+    fn on_reasoning(&self, reasoning: &RequestReasoning) -> Option<OnUnsupported> {
+        let is_signed = reasoning.signature.is_some() || reasoning.encrypted.is_some();
+        match self.capabilities.on_reasoning() {
+            OnReasoning::Reject => Some(OnUnsupported::Reject),
+            _ if !self.template.reads.reasoning() => Some(OnUnsupported::Drop),
+            OnReasoning::Drop => Some(OnUnsupported::Drop),
+            OnReasoning::Identified if reasoning.id.is_some() => None,
+            OnReasoning::Identified | OnReasoning::Signed => (!is_signed).then_some(OnUnsupported::Drop),
+            OnReasoning::Forward => None,
+        }
+    }
+
+    /// The content without the parts that the backend does not support; `None` if it supports all of them.
+    fn supported_content(&mut self, content: &Content, text_only: bool) -> Result<Option<Content>, Fault> {
+        let mut kept = Vec::new();
+        for part in &content.parts {
+            let kind = part.kind().name();
+            let action = match self.capabilities.on_content_part(kind) {
+                OnUnsupported::Forward if text_only && part.kind() != ContentPartType::Text => OnUnsupported::Drop,
+                action => action,
+            };
+            if action != OnUnsupported::Forward {
+                self.drop_or_reject(action, format!("parts.{kind}"), &format!("content parts of the type `{kind}`"))?;
+                continue;
+            }
+            if matches!(part, ContentPart::Image { detail: Some(detail), .. } if !matches!(&**detail, "" | "auto"))
+                && !self.template.reads.element_field("detail")
+            {
+                self.drop_or_reject(OnUnsupported::Drop, format!("parts.{kind}.detail"), "")?;
+            }
+            kept.push(part);
+        }
+        let is_shorter = kept.len() < content.parts.len();
+        Ok(is_shorter.then(|| Content { parts: kept.into_iter().cloned().collect(), merged_text: None }))
+    }
+
+    /// The fields that the template does not read.
+    fn scalars(&mut self, content: &RequestContent) -> Result<(), Fault> {
+        for scalar in OPTIONAL_FIELDS {
+            if self.template.reads.scalar(scalar) || !has_effect(scalar, self.request, content) {
+                continue;
+            }
+            let param = match *scalar {
+                "format" => self.format_param(),
+                _ => self.param(scalar),
+            };
+            let what = format!("`{param}`");
+            self.drop_or_reject(self.capabilities.on_unsupported_field(scalar), param, &what)?;
+        }
+        Ok(())
+    }
+
+    fn param(&self, scalar: &str) -> String {
+        self.client.param_in(scalar, &self.request.raw).unwrap_or_else(|| scalar.to_owned())
+    }
+
+    /// The request field that contains the format: the parent of its first member.
+    fn format_param(&self) -> String {
+        let cursor = Cursor::new(&self.request.raw);
+        let mut selectors = self.client.format.iter().flat_map(FieldMapping::selectors);
+        let sent = selectors.find(|s| s.one(&cursor).is_some()).map(|s| s.param(&cursor));
+        let parent = sent.as_deref().and_then(|param| param.rsplit_once('.'));
+        parent.map_or("format", |(parent, _)| parent).to_owned()
+    }
+
+    /// Top-level members that the client's dialect does not know. Returns those to forward.
+    fn members(&mut self) -> Result<Vec<(Arc<str>, Tree)>, Fault> {
+        let mut forwarded = Vec::new();
+        for (name, value) in self.request.extra.as_map().unwrap_or(&[]) {
+            if value.is_null() || self.template.reads.member(name) {
+                continue;
+            }
+            match self.capabilities.on_unknown_field() {
+                OnUnsupported::Forward => forwarded.push((name.clone(), value.clone())),
+                action => self.drop_or_reject(action, name.to_string(), &format!("`{name}`"))?,
+            }
+        }
+        Ok(forwarded)
+    }
+
+    /// Unknown nested fields of objects that the dialect reads in part.
+    fn inner_members(&mut self) -> Result<(), Fault> {
+        let objects = self.request.raw.as_map().unwrap_or(&[]).iter();
+        for (member, inner) in objects.filter_map(|(member, value)| Some((member, value.as_map()?))) {
+            let read = self.paths_read_in(member);
+            // A format that the dialect does not define is forwarded with all of its members.
+            let is_forwarded = self.request.content.format.as_ref().is_some_and(|format| format.unknown.0.is_some())
+                && self.format_param() == **member;
+            if is_forwarded || read.is_empty() || read.iter().any(|path| path.is_empty()) {
+                continue;
+            }
+            for (name, value) in inner {
+                let known = read.iter().any(|path| path == &**name) || self.template.reads.nested(member, name);
+                if !value.is_null() && !known {
+                    // A nested field cannot be forwarded without its object.
+                    let action = match self.capabilities.on_unknown_field() {
+                        OnUnsupported::Reject => OnUnsupported::Reject,
+                        _ => OnUnsupported::Drop,
+                    };
+                    self.drop_or_reject(action, format!("{member}.{name}"), &format!("`{member}.{name}`"))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The names that the dialect reads in a top-level member; an empty name if it reads the whole member.
+    fn paths_read_in(&self, member: &str) -> Vec<String> {
+        let cursor = Cursor::new(&Tree::Null);
+        let scalars = self.client.scalars.iter().filter(|read| OPTIONAL_FIELDS.contains(&read.field.name));
+        let selectors = scalars.chain(&self.client.format).flat_map(FieldMapping::selectors);
+        let paths = selectors.map(|selector| selector.param(&cursor));
+        let in_member = paths.filter_map(|path| {
+            let mut steps = path.split('.');
+            (steps.next() == Some(member)).then(|| steps.next().unwrap_or_default().to_owned())
+        });
+        in_member.collect()
+    }
+}
+
+/// The name of the answer tool if the client's format has none.
+const DEFAULT_ANSWER_TOOL: &str = "answer";
+
+/// Whether a field requests anything that differs from the default.
+fn has_effect(field: &str, request: &TurnRequest, content: &RequestContent) -> bool {
+    match field {
+        "n" => request.n > 1,
+        "parallel_tool_calls" => request.scalar(field).and_then(Tree::as_bool) == Some(false),
+        "tools" => !content.tools.is_empty(),
+        "tool_choice" => {
+            let mode = content.tool_choice.as_ref().and_then(|choice| choice.mode);
+            mode.is_some_and(|mode| mode != ChoiceMode::Auto)
+        }
+        "format" => {
+            let kind = content.format.as_ref().and_then(|format| format.kind);
+            kind.is_some_and(|kind| kind != FormatKind::Text)
+        }
+        _ => match request.scalar(field) {
+            None | Some(Tree::Null) => false,
+            Some(Tree::List(items)) => !items.is_empty(),
+            Some(Tree::Map(members)) => !members.is_empty(),
+            Some(_) => true,
+        },
+    }
+}
+
+/// Merges the leading system and developer messages into one.
+fn merge_system_messages(items: &mut Vec<Arc<RequestItem>>) {
+    let leading = items.iter().take_while(|item| item.is_instruction()).count();
+    if leading < 2 {
+        return;
+    }
+    let contents: Vec<&Content> = items[..leading].iter().filter_map(|item| item.content()).collect();
+    let text = contents.iter().map(|content| content.text()).collect::<Vec<_>>().join("\n\n");
+    let content = match contents.iter().all(|content| content.is_plain()) {
+        true => Content::from(text),
+        false => Content {
+            parts: contents.iter().flat_map(|content| &content.parts).cloned().collect(),
+            merged_text: Some(text),
+        },
+    };
+    items.drain(1..leading);
+    let role = items[0].message_role().map(str::to_owned);
+    items[0] = Arc::new(RequestItem::Message { role, content });
+}
+
+/// A custom tool as a function with one string parameter.
+fn wrap_tool(tool: &Tool) -> Tool {
+    let text = Tree::map([("type", Tree::from("string"))]);
+    let parameters = Tree::map([
+        ("type", Tree::from("object")),
+        ("properties", Tree::map([(WRAPPED_INPUT, text)])),
+        ("required", Tree::from(vec![Tree::from(WRAPPED_INPUT)])),
+        ("additionalProperties", Tree::from(false)),
+    ]);
+    Tool { kind: Some(ToolKind::Function), parameters: Some(parameters), ..tool.clone() }
+}
+
+/// Makes a call of a custom tool, or its result, one of such a function.
+fn wrap_call(item: &mut RequestItem) {
+    match item {
+        RequestItem::Call { call } => {
+            let arguments = call.arguments.take().unwrap_or_default();
+            call.arguments = Some(Tree::map([(WRAPPED_INPUT, Tree::from(arguments))]).to_json());
+            (call.tool.kind, call.input) = (Some(CallKind::Function), Derived::default());
+        }
+        RequestItem::Result { tool, .. } => tool.0.kind = Some(CallKind::Function),
+        RequestItem::Message { .. } | RequestItem::Reasoning { .. } | RequestItem::Other { .. } => {}
+    }
+}

@@ -1,0 +1,46 @@
+//! The request to a backend as JSON, for `expect: { sent: … }` of tests and for `reframe explain --sent`.
+
+use super::{BackendRequest, prepare};
+use crate::domain::{Fault, FaultKind, Tree, TurnRequest};
+use crate::mapping::config::backend::BackendPlan;
+use crate::mapping::config::backend_request::RequestSettings;
+use crate::mapping::config::dialect_request::RequestPlan;
+use percent_encoding::percent_decode_str;
+
+/// What `secret.key` is in tests and in `explain`: they never read an API key.
+pub const SHOWN_KEY: &str = "API-KEY";
+
+/// The request that a backend would get. `settings`: those of an entry of gateway.yaml instead of the file's own.
+pub fn preview(
+    backend: &BackendPlan,
+    settings: Option<&RequestSettings>,
+    request: &TurnRequest,
+    client: &RequestPlan,
+) -> Result<BackendRequest, Fault> {
+    let Some(template) = &backend.request_template else {
+        let message = format!("the backend `{}` has no `request:`", backend.name);
+        return Err(Fault::new(FaultKind::Internal, message));
+    };
+    prepare(template, settings.unwrap_or(&template.settings), Some(SHOWN_KEY), request, client)
+}
+
+impl BackendRequest {
+    pub fn to_tree(&self) -> Tree {
+        let (path, query) = self.path.split_once('?').unwrap_or((&self.path, ""));
+        let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+        let pairs = query.split('&').filter(|pair| !pair.is_empty());
+        let query = pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+        let headers = self
+            .headers
+            .iter()
+            .map(|(name, value)| (name.as_str(), Tree::from(String::from_utf8_lossy(value.as_bytes()).into_owned())));
+        Tree::map([
+            ("method", Tree::from(self.method)),
+            ("path", Tree::from(path)),
+            ("query", Tree::map(query.map(|(name, value)| (decoded(name), Tree::from(decoded(value)))))),
+            ("headers", Tree::map(headers)),
+            ("body", self.body.clone()),
+            ("dropped", Tree::from(self.dropped.iter().map(|name| Tree::from(name.as_str())).collect::<Vec<_>>())),
+        ])
+    }
+}
