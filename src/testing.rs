@@ -15,8 +15,8 @@ pub mod diagnostics {
 }
 pub mod domain {
     pub use crate::domain::{
-        Annotation, AnnotationKind, CallKind, Delta, Event, Fault, FaultKind, Finish, Frame, FrameBody, IndexLaw,
-        ItemKind, Merge, Moment, MomentKind, Policies, ReasoningKind, RoleNames, Scope, SentItems, StreamEnd,
+        Annotation, AnnotationKind, CallIdentity, CallKind, Delta, Event, Fault, FaultKind, Finish, Frame, FrameBody,
+        IndexLaw, ItemKind, Merge, Moment, MomentKind, Policies, ReasoningKind, RoleNames, Scope, SentItems, StreamEnd,
         StreamFormat, ToolAliases, Tree, TurnRequest, TurnState, Usage, WorkBudget,
     };
     pub mod emit {

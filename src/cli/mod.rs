@@ -1,7 +1,10 @@
 //! The command line, one file per command. Exit codes: 0 success, 1 findings or failing tests, 2 could not run.
 
 pub mod check;
+mod columns;
 mod explain;
+mod init;
+mod list;
 mod openapi;
 mod schema;
 mod serve;
@@ -26,7 +29,8 @@ struct Args {
     /// The mapping set to use instead of the embedded one [default: ./mappings if it has a gateway.yaml]
     #[arg(long, global = true, value_name = "DIR")]
     mappings: Option<PathBuf>,
-    /// Add the files of this folder to the set, replacing files of the same name; can be repeated
+    /// Add this folder to the set as a layer: gateway.yaml and shared.yaml are merged, other files replace those of the
+    /// same name; can be repeated
     #[arg(long, global = true, value_name = "DIR")]
     add: Vec<PathBuf>,
     #[command(flatten)]
@@ -45,6 +49,10 @@ enum Command {
     Test(test::TestArgs),
     /// Show, event by event, how a dialect translates a transcript or a test
     Explain(explain::ExplainArgs),
+    /// List what the mapping language offers, and what the set defines
+    List(list::ListArgs),
+    /// Write the embedded mapping set to a folder, to edit it
+    Init(init::InitArgs),
     /// Print or write the OpenAPI document of the set
     Openapi(openapi::OpenapiArgs),
     /// Check whether a captured body or stream conforms to a dialect
@@ -83,6 +91,8 @@ fn run_command(args: Args) -> Result<u8, String> {
         Command::Check(args) => check::run(&args, &layers, &overrides),
         Command::Test(args) => test::run(&args, &layers),
         Command::Explain(args) => explain::run(&args, &layers, &overrides),
+        Command::List(args) => list::run(&args, &layers, &overrides),
+        Command::Init(args) => init::run(&args),
         Command::Openapi(args) => openapi::run(&args, layers, overrides),
         Command::Validate(args) => validate::run(&args, &layers),
         Command::Schema(args) => schema::run(&args),

@@ -84,6 +84,9 @@ fn port_variable() -> Option<String> {
     std::env::var("PORT").ok().filter(|port| !port.is_empty())
 }
 
+/// Below this path, most client libraries expect the endpoints of a base URL.
+const CLIENT_BASE: &str = "/v1/";
+
 /// How long turns in flight may take to finish after a stop signal.
 const DRAIN: Duration = Duration::from_secs(10);
 
@@ -209,7 +212,8 @@ fn banner(reloader: &Reloader, addr: SocketAddr, admin: Option<SocketAddr>) -> S
         lines.push(format!("try:\n  curl -N http://{addr}{path} -H 'content-type: application/json' -d '{body}'"));
     }
     lines.extend(admin.map(|addr| format!("admin on http://{addr}/status")));
-    lines.push(format!("listening on http://{addr}/v1\n"));
+    let base = if gateway.routes.iter().any(|route| route.path.starts_with(CLIENT_BASE)) { CLIENT_BASE } else { "" };
+    lines.push(format!("listening on http://{addr}{}\n", base.trim_end_matches('/')));
     lines.join("\n")
 }
 

@@ -99,4 +99,6 @@ codes! {
         "a table over values that a backend or client sends, without `default:`", "table_without_default.rs";
     IneffectivePolicy = "RF206", Warning, Lint, "a policy that has no effect in this dialect", "ineffective_policy.rs";
     Loss = "RF207", Note, Lint, "a feature that is lost between a backend and a dialect", "loss.rs";
+    UnservedDialect = "RF208", Note, Lint, "a dialect that no route serves", "unserved_dialect.rs";
+    UnvalidatedDialect = "RF209", Warning, Lint, "a dialect without schemas", "unvalidated_dialect.rs";
 }

@@ -36,7 +36,20 @@ pub struct Source {
     pub name: String,
     /// The path to display: `mappings/dialects/chat.yaml`.
     pub shown: String,
+    /// 0 for the base of the set, else the position of its folder among the added ones.
+    pub layer: usize,
     pub text: Arc<str>,
+}
+
+impl Source {
+    /// The folder of its layer, as the user knows it: `(embedded) mappings`, `examples/parrot`.
+    pub fn layer_name(&self) -> &str {
+        match self.shown.strip_suffix(self.name.as_str()).map(|folder| folder.trim_end_matches('/')) {
+            Some("") => ".",
+            Some(folder) => folder,
+            None => &self.shown,
+        }
+    }
 }
 
 /// The texts of all files of a set, kept so that any span can be displayed.
@@ -47,8 +60,28 @@ pub struct Sources {
 
 impl Sources {
     pub fn add(&mut self, name: impl Into<String>, shown: impl Into<String>, text: Arc<str>) -> FileId {
-        self.files.push(Source { name: name.into(), shown: shown.into(), text });
+        self.add_to_layer(0, name, shown, text)
+    }
+
+    pub fn add_to_layer(
+        &mut self,
+        layer: usize,
+        name: impl Into<String>,
+        shown: impl Into<String>,
+        text: Arc<str>,
+    ) -> FileId {
+        self.files.push(Source { name: name.into(), shown: shown.into(), layer, text });
         FileId((self.files.len() - 1) as u32)
+    }
+
+    /// The layer that a span belongs to.
+    pub fn layer(&self, span: Span) -> usize {
+        self.get(span.file).map_or(0, |source| source.layer)
+    }
+
+    /// The last layer that has a file.
+    pub fn last_layer(&self) -> usize {
+        self.files.iter().map(|source| source.layer).max().unwrap_or_default()
     }
 
     pub fn get(&self, file: FileId) -> Option<&Source> {

@@ -98,14 +98,29 @@ pub fn did_you_mean<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) ->
     }
     known
         .into_iter()
-        .map(|k| (strsim::damerau_levenshtein(&word_lower, &k.to_lowercase()), k))
-        .filter(|(distance, k)| {
-            // Replacing every letter, as in words of one letter, is no typo.
-            let length = word.chars().count().max(k.chars().count());
-            *distance <= (length / 3).max(1) && *distance < length
-        })
+        .filter_map(|k| Some((typo_distance(&word_lower, &k.to_lowercase())?, k)))
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, k)| k)
+}
+
+/// The number of edits between two names, if they are few for their length. Of paths such as `item.input`, only the
+/// names that differ count: `item.` must not make `input` and `index` similar.
+fn typo_distance(word: &str, known: &str) -> Option<usize> {
+    let (mut word, mut known) = (word, known);
+    while let (Some((a, rest_a)), Some((b, rest_b))) = (word.split_once('.'), known.split_once('.'))
+        && a == b
+    {
+        (word, known) = (rest_a, rest_b);
+    }
+    while let (Some((rest_a, a)), Some((rest_b, b))) = (word.rsplit_once('.'), known.rsplit_once('.'))
+        && a == b
+    {
+        (word, known) = (rest_a, rest_b);
+    }
+    let distance = strsim::damerau_levenshtein(word, known);
+    let length = word.chars().count().max(known.chars().count());
+    // Replacing every letter, as in words of one letter, is no typo.
+    (distance <= (length / 3).max(1) && distance < length).then_some(distance)
 }
 
 /// The name of `known` that is one edit away, so that `word` is probably a typo of it.

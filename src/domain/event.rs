@@ -41,13 +41,16 @@ emissions! {
         /// `top_logprobs`.
         Logprobs = "logprobs" { choice: usize = 0, item: Option<String>, logprobs as "value": Logprobs } if value;
 
-        /// A delta of a tool call. `key` is the backend's identifier of the call, such as an index.
+        /// A delta of a tool call. `key` is the backend's identifier of the call, such as an index. `by` is what
+        /// identifies a call. A `legacy` call waits until the finish, and is ignored if the choice has other calls.
         Tool = "tool" {
             choice: usize = 0,
             key: Option<String>,
             id: Option<String>,
             name: Option<String>,
             kind: Option<CallKind>,
+            by: CallIdentity = CallIdentity::Id,
+            legacy: bool = false,
             delta: Option<Delta>,
         } if id | name | delta | whole;
 
@@ -66,8 +69,9 @@ emissions! {
         /// an earlier one.
         Extra = "extra" { choice: Option<usize>, name: String, value: Tree } if value;
 
-        /// The finish reason of a choice. Without `choice` it finishes all open choices.
-        Finish = "finish" { choice: Option<usize>, reason: Finish } if reason;
+        /// The finish reason of a choice. Without `choice` it finishes all open choices. `other` is the backend's word,
+        /// for a reason that is not known: the policy `unknown_finish` applies if `reason` has no value.
+        Finish = "finish" { choice: Option<usize>, reason: Option<Finish>, other: Option<String> } if reason | other;
 
         /// An error. `final: false` means that the backend continues after it.
         Fault = "fault" { fault: Fault, is_final as "final": bool = true };
@@ -152,6 +156,16 @@ named_enum! {
 }
 
 named_enum! {
+    /// What identifies a call.
+    pub enum CallIdentity {
+        /// The id: another id is another call. So is the same id with another key or another name.
+        Id = "id",
+        /// The key alone, for backends that change the id of a call.
+        Key = "key",
+    }
+}
+
+named_enum! {
     pub enum ReasoningKind {
         Summary = "summary",
         Raw = "raw",
@@ -203,7 +217,8 @@ impl Event {
                 format!("usage {}+{}", usage.input.unwrap_or(0), usage.output.unwrap_or(0))
             }
             Event::Extra { name, .. } => format!("extra {name}"),
-            Event::Finish { reason, .. } => format!("finish {}", reason.name()),
+            Event::Finish { reason: Some(reason), .. } => format!("finish {}", reason.name()),
+            Event::Finish { other, .. } => format!("finish {:?}", other.as_deref().unwrap_or_default()),
             Event::Fault { fault, is_final } => {
                 format!("fault {}{}", quote(&fault.message), if *is_final { "" } else { " (goes on)" })
             }

@@ -15,13 +15,16 @@ pub mod logprobs;
 pub mod moment;
 pub mod policy;
 pub mod request;
+pub mod request_head;
 pub mod request_item;
 pub mod turn_state;
 pub mod usage;
 pub mod variables;
 pub mod work_budget;
 
-pub use event::{Annotation, AnnotationKind, CallKind, Delta, Event, EventKind, ReasoningKind, StreamEnd};
+pub use event::{
+    Annotation, AnnotationKind, CallIdentity, CallKind, Delta, Event, EventKind, ReasoningKind, StreamEnd,
+};
 pub use extras::{ExtraKind, MalformedExtra};
 pub use fault::{Fault, FaultKind, Redactor};
 pub use finish::Finish;
@@ -32,6 +35,7 @@ pub use moment::{Moment, MomentKind, Scope};
 pub use policy::Policies;
 pub use reframe_json::Tree;
 pub use request::{RequestContent, RoleNames, ToolAliases, TurnRequest, UnknownValue};
+pub use request_head::RequestHead;
 pub use turn_state::{Choice, Item, ItemKind, ItemState, Part, PartAnnotation, PartKind, TurnState};
 pub use usage::{Merge, Usage};
 pub use work_budget::WorkBudget;

@@ -90,6 +90,15 @@ named_enum! {
     pub enum MalformedExtras { Drop = "drop", Fail = "fail" }
 }
 named_enum! {
+    /// A finish reason of the backend that its mapping does not know.
+    pub enum UnknownFinish {
+        /// After output it is a stop; without output the turn ends with a fault.
+        Stop = "stop",
+        /// The turn ends with a fault.
+        Fail = "fail",
+    }
+}
+named_enum! {
     /// The finish of a choice with text for which the backend reports tool calls, and made none. Without text it always
     /// fails.
     pub enum FinishWithoutCalls { Stop = "stop", Fail = "fail" }
@@ -209,6 +218,7 @@ built_in_policies! {
     "ids" in ids: IdsPolicy, Variables(&["turn.id", "turn.created", "item.id"]);
     "on_idle" in on_idle: OnIdle, Anywhere;
     "finish_without_calls" in finish_without_calls: FinishWithoutCalls, Anywhere;
+    "unknown_finish" in unknown_finish: UnknownFinish, Anywhere;
     "malformed_extras" in malformed_extras: MalformedExtras, Anywhere;
     "aggregate.on_empty" in on_empty: OnEmpty, Anywhere;
     "aggregate.on_partial" in on_partial: OnPartial, Anywhere;

@@ -2,7 +2,7 @@
 
 use super::emit::EmittedFields;
 use super::request_item::{Content, ContentPart, Format, RequestItem, Tool, ToolChoice};
-use super::{Fault, FaultKind, Tree};
+use super::{Fault, FaultKind, RequestHead, Tree};
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -24,6 +24,7 @@ pub struct TurnRequest {
     pub extra: Tree,
     /// The client's body as sent.
     pub raw: Tree,
+    pub head: RequestHead,
 }
 
 /// A word that the client's dialect does not define.

@@ -1,6 +1,7 @@
 //! Raw event → Event, by the rules of a backend. No state.
 
 use crate::diagnostics::Span;
+use crate::domain::event::quote;
 use crate::domain::{Event, EventKind, ExtraKind, Fault, FaultKind, MalformedExtra, Tree};
 use crate::engine::rules::{Emission, RuleOutput};
 use crate::mapping::config::backend::{BackendPlan, Unmatched};
@@ -64,6 +65,9 @@ pub fn decode_event(backend: &BackendPlan, raw: &Tree) -> DecodedEvent {
     for emission in output.emissions {
         let Emission { name, fields, rule, .. } = emission;
         let Some(event) = Event::from_emission(name, fields) else { continue };
+        if let Event::Finish { reason: None, other: Some(word), .. } = &event {
+            decoded.not_understood = Some(format!("the finish reason {} is not known", quote(word)));
+        }
         let malformed = event.malformed_extra();
         // Log-probabilities are left out one by one, a citation as a whole.
         if malformed.is_none() || !matches!(event, Event::Annotation { .. }) {

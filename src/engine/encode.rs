@@ -35,7 +35,7 @@ pub fn frame(
         FrameContent::Comment(skeleton) => FrameBody::Comment(one_line(rendered(skeleton)?)?),
     };
     if event.as_deref().is_some_and(has_line_break) {
-        return Err(RenderError("the event name contains a line break".into()));
+        return Err(RenderError::Failed("the event name contains a line break".into()));
     }
     Ok(Some(Frame { name: plan.name.clone(), moment: moment.kind, event, body }))
 }
@@ -85,7 +85,7 @@ pub fn error(dialect: &DialectPlan, fault: &Fault) -> Result<Tree, RenderError> 
 fn one_line(tree: Tree) -> Result<String, RenderError> {
     let text = crate::mapping::language::field::scalar_text(&tree).unwrap_or_default();
     if has_line_break(&text) {
-        return Err(RenderError("a text frame contains a line break".into()));
+        return Err(RenderError::Failed("a text frame contains a line break".into()));
     }
     Ok(text)
 }

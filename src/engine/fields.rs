@@ -31,7 +31,10 @@ impl FieldMapping {
                     return Ok(sum(from, cursor));
                 }
                 let found = from.iter().find_map(|s| s.one(cursor).filter(|n| !n.is_null()).map(|n| (s, n)));
-                let Some((selector, node)) = found else { return Ok(default.clone()) };
+                // JSON null is a value of its own, except where it means that there is nothing new.
+                let is_json_text = *convert == Some(Conversion::JsonText) && self.field.name != "delta";
+                let null = || from.iter().find_map(|s| s.one(cursor).map(|n| (s, n))).filter(|_| is_json_text);
+                let Some((selector, node)) = found.or_else(null) else { return Ok(default.clone()) };
                 let mismatch = |message: String| Mismatch { param: selector.param(cursor), message };
                 let converted = match convert {
                     Some(Conversion::Position) => cursor.position().map_or(Tree::Null, |p| Tree::from(p as i64)),

@@ -178,6 +178,7 @@ impl Pipeline {
             self.producer.trace(TraceEvent::Dropped(why, *rule));
         }
         if let Some(what) = &decoded.not_understood {
+            self.turn.mark_unread();
             self.producer.trace(TraceEvent::NotUnderstood(what));
         }
         for extra in &decoded.malformed_extras {

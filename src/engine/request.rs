@@ -3,7 +3,7 @@
 use crate::diagnostics::schema_message;
 use crate::domain::emit::{EmitField, EmittedFields};
 use crate::domain::request_item::Tool;
-use crate::domain::{Fault, FaultKind, RequestContent, Tree, TurnRequest};
+use crate::domain::{Fault, FaultKind, RequestContent, RequestHead, Tree, TurnRequest};
 use crate::engine::emission_budget::{Cancelled, EmissionBudget};
 use crate::engine::fields::Mismatch;
 use crate::engine::request_items;
@@ -45,11 +45,28 @@ impl RequestLimits {
     }
 }
 
+/// What a route adds to a client's body.
+#[derive(Clone, Debug, Default)]
+pub struct RouteInput<'r> {
+    pub head: RequestHead,
+    /// Scalars that the route sets, whatever the client sent.
+    pub set: &'r [(&'static str, Tree)],
+}
+
 pub fn read(plan: &RequestPlan, body: &[u8]) -> Result<TurnRequest, Fault> {
     read_within(plan, body, &RequestLimits::NONE)
 }
 
 pub fn read_within(plan: &RequestPlan, body: &[u8], limits: &RequestLimits) -> Result<TurnRequest, Fault> {
+    read_with(plan, body, RouteInput::default(), limits)
+}
+
+pub fn read_with(
+    plan: &RequestPlan,
+    body: &[u8],
+    input: RouteInput,
+    limits: &RequestLimits,
+) -> Result<TurnRequest, Fault> {
     let json_limits = Limits { max_nodes: limits.values.min(Limits::default().max_nodes), ..Limits::default() };
     let body = Tree::parse_with(body, &json_limits).map_err(|error| match error.kind {
         ParseErrorKind::TooManyValues => {
@@ -62,16 +79,26 @@ pub fn read_within(plan: &RequestPlan, body: &[u8], limits: &RequestLimits) -> R
     if body.as_map().is_none() {
         return Err(Fault::new(FaultKind::NotJson, "the body must be a JSON object"));
     }
-    read_tree_within(plan, body, limits)
+    read_tree_within(plan, body, input, limits)
 }
 
 pub fn read_tree(plan: &RequestPlan, body: Tree) -> Result<TurnRequest, Fault> {
-    read_tree_within(plan, body, &RequestLimits::NONE)
+    read_tree_with(plan, body, RouteInput::default())
 }
 
-fn read_tree_within(plan: &RequestPlan, body: Tree, limits: &RequestLimits) -> Result<TurnRequest, Fault> {
+pub fn read_tree_with(plan: &RequestPlan, body: Tree, input: RouteInput) -> Result<TurnRequest, Fault> {
+    read_tree_within(plan, body, input, &RequestLimits::NONE)
+}
+
+fn read_tree_within(
+    plan: &RequestPlan,
+    body: Tree,
+    input: RouteInput,
+    limits: &RequestLimits,
+) -> Result<TurnRequest, Fault> {
     limits.check_cancelled()?;
-    let mut cursor = Cursor::new(&body);
+    let head = if plan.head_parameters.is_empty() { Tree::Null } else { input.head.to_tree() };
+    let mut cursor = Cursor::new(&body).with_head(&head);
     for (selector, RequiredMember { required_type, unless }) in &plan.required {
         let fault = |kind, message: String| {
             let param = selector.param(&cursor);
@@ -94,7 +121,9 @@ fn read_tree_within(plan: &RequestPlan, body: Tree, limits: &RequestLimits) -> R
             return Err(Fault { code: rejected.code.clone(), ..fault });
         }
     }
-    let scalars = read_fields(&plan.scalars, &mut cursor)?;
+    let mut scalars = read_fields(&plan.scalars, &mut cursor)?;
+    scalars.retain(|(name, _)| !input.set.iter().any(|(set, _)| set == name));
+    scalars.extend(input.set.iter().cloned());
     let unknown = unknown_values::find(plan, &cursor);
     let tool_choice = match unknown_values::of_group(&plan.tool_choice, &unknown, &cursor) {
         Some(unknown) => Some(unknown_values::tool_choice(unknown, &body)),
@@ -127,6 +156,7 @@ fn read_tree_within(plan: &RequestPlan, body: Tree, limits: &RequestLimits) -> R
     request.unknown_values = unknown;
     request.extra = Tree::Map(extra.collect());
     request.raw = body;
+    request.head = input.head;
     Ok(request)
 }
 

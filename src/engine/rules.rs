@@ -13,6 +13,7 @@ use crate::mapping::language::rule::{Emit, Rule, RuleAction, RuleGroup, RuleSet}
 use crate::mapping::language::rule_index::{Candidates, MemberTree};
 use crate::mapping::language::selector::Selector;
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 /// An event or request item that a rule emitted, with its fields; absent fields are left out.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,7 +79,8 @@ impl RuleSet {
 
     pub fn run(&self, cursor: &mut Cursor, output: &mut RuleOutput) {
         let key = self.event_name.as_ref().map(|k| k.one(cursor).and_then(scalar_text).unwrap_or_default());
-        for group in &self.groups {
+        let mut unknown: Vec<(usize, &Tree, String)> = Vec::new();
+        for (at, group) in self.groups.iter().enumerate() {
             match &group.each {
                 None => {
                     group.run(self.grammar, key.as_deref(), cursor, output);
@@ -90,15 +92,41 @@ impl RuleSet {
                         }
                         cursor.enter(node, path.clone());
                         if !group.run(self.grammar, key.as_deref(), cursor, output) {
-                            output.unknown.push(path);
+                            unknown.push((at, node, path));
                         }
                         cursor.leave();
                     }
                 }
             }
         }
+        if !unknown.is_empty() {
+            self.remove_known(&mut unknown, key.as_deref(), cursor);
+            output.unknown.extend(unknown.into_iter().map(|(_, _, path)| path));
+        }
         if !output.matched {
             self.run_fallback_rules(key.as_deref(), cursor, output);
+        }
+    }
+
+    /// Removes the elements that another group knows: several groups may go over one list, and each may know other
+    /// elements of it.
+    fn remove_known<'t>(
+        &self,
+        unknown: &mut Vec<(usize, &'t Tree, String)>,
+        key: Option<&str>,
+        cursor: &mut Cursor<'t>,
+    ) {
+        for (at, group) in self.groups.iter().enumerate() {
+            let Some(each) = group.each.as_ref().filter(|_| unknown.iter().any(|(of, ..)| *of != at)) else { continue };
+            let mut known: HashSet<*const Tree> = HashSet::new();
+            for (node, path) in each.many(cursor) {
+                cursor.enter(node, path);
+                if group.knows(key, cursor) {
+                    known.insert(std::ptr::from_ref(node));
+                }
+                cursor.leave();
+            }
+            unknown.retain(|(of, node, _)| *of == at || !known.contains(&std::ptr::from_ref(*node)));
         }
     }
 
@@ -149,6 +177,11 @@ impl RuleSet {
 }
 
 impl RuleGroup {
+    /// Whether a rule for events of this name matches the current node.
+    fn knows(&self, key: Option<&str>, cursor: &Cursor) -> bool {
+        self.index.of_event(key).of_node(cursor).iter().any(|position| self.rules[*position].matches(cursor))
+    }
+
     /// True if a rule matched the current node.
     fn run(&self, grammar: &EmitGrammar, key: Option<&str>, cursor: &mut Cursor, output: &mut RuleOutput) -> bool {
         let candidates = self.index.of_event(key);

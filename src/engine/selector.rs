@@ -8,12 +8,18 @@ use jsonpath_rust::query::js_path_process;
 #[derive(Clone, Debug)]
 pub struct Cursor<'t> {
     pub root: &'t Tree,
+    /// The client's HTTP request.
+    head: &'t Tree,
     stack: Vec<(&'t Tree, String)>,
 }
 
 impl<'t> Cursor<'t> {
     pub fn new(root: &'t Tree) -> Cursor<'t> {
-        Cursor { root, stack: Vec::new() }
+        Cursor { root, head: &Tree::Null, stack: Vec::new() }
+    }
+
+    pub fn with_head(self, head: &'t Tree) -> Cursor<'t> {
+        Cursor { head, ..self }
     }
 
     pub fn enter(&mut self, node: &'t Tree, path: String) {
@@ -52,6 +58,7 @@ impl<'t> Cursor<'t> {
             SelectorStart::Root => (self.root, ""),
             SelectorStart::Current => self.at(1),
             SelectorStart::Parent => self.at(2),
+            SelectorStart::Head => (self.head, ""),
         }
     }
 }
@@ -96,6 +103,9 @@ impl Selector {
 
     /// The path as the client wrote it: `stream_options.include_usage`.
     pub fn param(&self, cursor: &Cursor) -> String {
+        if let Some((_, name)) = self.head_parameter() {
+            return name.to_owned();
+        }
         let (_, base) = cursor.start(self.start);
         match &self.path {
             SelectorPath::Steps(steps) | SelectorPath::Children(steps) => join(base, steps),

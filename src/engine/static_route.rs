@@ -21,17 +21,19 @@ impl<'m> ListedModel<'m> {
     }
 }
 
-/// Renders the body. `one`: the model in the path.
-pub fn body(route: &StaticRoute, models: &[ListedModel], one: Option<ListedModel>) -> Result<Tree, Fault> {
+/// Renders the body. `one`: the model in the path; `head`: the path, query and headers of the request.
+pub fn body(route: &StaticRoute, models: &[ListedModel], one: Option<ListedModel>, head: &Tree) -> Result<Tree, Fault> {
     let models = models.iter().map(|model| model.record());
     let build = Record::Build(env!("CARGO_PKG_VERSION"));
     let mut scope = Scope::default().set(variables::MODELS, Value::list(models)).set(variables::BUILD, build);
+    for (name, ty) in [variables::PATH, variables::QUERY, variables::HEADERS] {
+        scope = scope.set((name, ty), head.get(name));
+    }
     if let Some(model) = one {
         scope = scope.set(variables::MODEL, model.record());
     }
     let body = render::render(&route.body, &scope, &route.pool);
-    let error = |e| Fault::not_rendered("the static route", e);
-    Ok(body.map_err(error)?.unwrap_or_default())
+    Ok(body.map_err(|error| Fault::not_rendered("the static route", error))?.unwrap_or_default())
 }
 
 /// What is wrong with the body by the schema of its route.

@@ -6,6 +6,7 @@ use super::config::dialect::{DialectContext, DialectPlan};
 use super::config::dialect_index;
 use super::config::gateway;
 use super::config::gateway::GatewayPlan;
+use super::config::layers::Override;
 use super::config::overrides::Overrides;
 use super::config::profile::Profile;
 use super::config::profile_patch;
@@ -59,9 +60,13 @@ pub struct Plan {
     pub transcripts: Vec<Arc<Transcript>>,
     /// All scripts, also those that no backend of the gateway uses.
     pub scripts: Vec<Arc<ScriptPlan>>,
+    /// The names of the profiles, with their spans.
+    pub profiles: Vec<(String, Span)>,
     /// The `*.test.yaml` files, parsed.
     pub tests: Vec<TestFile>,
     pub sources: Arc<Sources>,
+    /// What layers of the set replace or remove of the layers below them, except for whole files with the same path.
+    pub overrides: Vec<Override>,
     /// Maps a value that violates its schema back to the YAML line that produced it.
     pub dialect_sources: DialectSources,
     schemas: CompiledSchemas,
@@ -115,7 +120,8 @@ pub fn load_within(
     let mut sources = Sources::default();
     let renamed = renamed_schemas::derive(files, budget);
     let files = || files.iter().chain(&renamed);
-    let ids: Vec<FileId> = files().map(|f| sources.add(f.name.as_str(), f.shown.as_str(), f.text.clone())).collect();
+    let ids: Vec<FileId> =
+        files().map(|f| sources.add_to_layer(f.layer, f.name.as_str(), f.shown.as_str(), f.text.clone())).collect();
     let sources = Arc::new(sources);
     let findings = Findings::default();
     let cx = LoadContext { sources: &sources, findings: &findings, budget };
@@ -126,6 +132,7 @@ pub fn load_within(
             parsed.add(file, id, cx);
         }
     }
+    parsed.merge_layers(cx);
     parsed.resolve_derived_backends(cx);
     parsed.suppress_consequences(cx);
     let plan = compile(parsed, &sources, previous.map(|p| &p.schemas), overrides, cx);
@@ -147,7 +154,7 @@ fn compile(
     overrides: &Overrides,
     cx: LoadContext,
 ) -> Option<Plan> {
-    let tests = std::mem::take(&mut files.tests);
+    let (tests, layer_overrides) = (std::mem::take(&mut files.tests), std::mem::take(&mut files.overrides));
     let schemas = SchemaSet::new(files.schemas.iter().cloned());
     let schema_names = files.schemas.iter().map(|(name, _)| name).chain(&files.unreadable.schemas);
     let cache = SchemaCache::new(&schemas, schema_names.map(String::as_str).collect(), &files.unreadable.schemas);
@@ -239,14 +246,17 @@ fn compile(
         cx,
     }
     .compile_variants(&mut gateway);
+    gateway.collect_client_headers();
     let mut plan = Plan {
         gateway,
         backends,
         dialects,
         transcripts: files.transcripts.clone(),
         scripts,
+        profiles: files.of(SetFile::Profile).filter_map(|n| profile_name(n)).collect(),
         tests,
         sources: sources.clone(),
+        overrides: layer_overrides,
         dialect_sources: DialectSources::default(),
         schemas: cache.into_compiled(schemas_hash),
     };
@@ -258,6 +268,11 @@ fn compile(
     }
     plan.dialect_sources = DialectSources { dialects: patched_dialects, shared: files.shared().cloned() };
     Some(plan)
+}
+
+fn profile_name(node: &Node) -> Option<(String, Span)> {
+    let name = node.get(SetFile::Profile.name())?;
+    Some((name.as_text()?.to_owned(), name.span))
 }
 
 fn check_unique_names<'n>(nodes: impl Iterator<Item = &'n Arc<Node>>, key: &'static str, cx: LoadContext) {

@@ -15,6 +15,9 @@ pub fn status() -> Value {
     let mut generation = object(json!({
         "number": count(), "hash": text(), "applied_at": time(), "turns_in_flight": count(), "cause": text(),
         "duration_ms": count(), "files": { "type": "array", "items": text() }, "warnings": diagnostics(),
+        "layers": { "type": "array", "items": text(), "description": "The folders of the set, the base first." },
+        "routes": definitions(&[]), "models": definitions(&[]), "backends": definitions(&[]),
+        "policies": definitions(&["route"]),
     }));
     generation["description"] = "The generation that serves new requests.".into();
     let mut last_rejected = object(json!({
@@ -64,11 +67,21 @@ fn compile(schema: Value) -> Option<Schema> {
     SchemaSet::new([("own.json".to_owned(), schema)]).compile("own.json").ok()
 }
 
+/// What a set defines, and where. `more` are further members.
+fn definitions(more: &[&str]) -> Value {
+    let text = || json!({ "type": "string" });
+    let place =
+        json!({ "type": ["string", "null"], "description": "File, line and column; null if no file defines it." });
+    let mut members = json!({ "name": text(), "value": text(), "layer": text(), "defined_at": place });
+    more.iter().for_each(|name| members[*name] = text());
+    json!({ "type": "array", "items": object(members) })
+}
+
 fn diagnostic() -> Value {
     let number = json!({ "type": ["integer", "null"], "minimum": 1 });
     let text = json!({ "type": ["string", "null"] });
     object(json!({
-        "code": { "type": "string" }, "severity": { "enum": ["error", "warning"] }, "message": { "type": "string" },
+        "code": { "type": "string" }, "severity": { "enum": ["error", "warning", "note"] }, "message": { "type": "string" },
         "label": text, "help": text, "file": text, "line": number, "column": number, "end_line": number,
         "end_column": number,
     }))

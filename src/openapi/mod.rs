@@ -68,12 +68,32 @@ pub fn document(plan: &Plan, generation: Option<&GenerationInfo>) -> Value {
     let mut parts = json!({ "schemas": components.schemas() });
     if gateway.auth == Auth::Keys && !gateway.api_keys.is_empty() {
         // If no key is set at run time, none is required: the document lists both alternatives.
-        document["security"] = json!([{ "bearer": [] }, {}]);
-        parts["securitySchemes"] = json!({ "bearer": { "type": "http", "scheme": "bearer" } });
+        let schemes = security_schemes(gateway);
+        let alternatives = schemes.keys().map(|name| json!({ name.as_str(): [] }));
+        document["security"] = alternatives.chain([json!({})]).collect();
+        parts["securitySchemes"] = schemes.into();
     }
     document["paths"] = paths.into();
     document["components"] = parts;
     document
+}
+
+/// The places in which clients may send an API key, by name.
+fn security_schemes(gateway: &GatewayPlan) -> Map<String, Value> {
+    let mut schemes = Map::new();
+    for key in &gateway.api_keys {
+        for name in key.headers.iter().map(|header| header.0.as_str()) {
+            let (id, scheme) = match name {
+                "authorization" => ("bearer", json!({ "type": "http", "scheme": "bearer" })),
+                name => (name, json!({ "type": "apiKey", "in": "header", "name": name })),
+            };
+            schemes.insert(id.to_owned(), scheme);
+        }
+        if let Some(name) = &key.query {
+            schemes.insert(format!("query_{name}"), json!({ "type": "apiKey", "in": "query", "name": name }));
+        }
+    }
+    schemes
 }
 
 /// The text of a document, as `/openapi.json` serves it.

@@ -144,9 +144,9 @@ pub fn check_own_schemas(files: &[SourceFile], now: &Generation) -> Result<(), S
 
 /// The files, with the texts of the current generation where they are equal: two generations share them in memory.
 pub fn share_texts(mut files: Vec<SourceFile>, now: &Generation) -> Vec<SourceFile> {
-    let known: HashMap<&str, &Arc<str>> = now.plan.sources.iter().map(|(_, s)| (s.name.as_str(), &s.text)).collect();
+    let known: HashMap<&str, &Arc<str>> = now.plan.sources.iter().map(|(_, s)| (s.shown.as_str(), &s.text)).collect();
     for file in &mut files {
-        if let Some(text) = known.get(file.name.as_str()).filter(|text| ***text == file.text) {
+        if let Some(text) = known.get(file.shown.as_str()).filter(|text| ***text == file.text) {
             file.text = (*text).clone();
         }
     }

@@ -4,6 +4,7 @@ pub mod embedded;
 pub mod generation;
 mod path_table;
 mod pinned;
+pub mod read_error;
 mod reloader;
 pub mod set_reader;
 mod status;

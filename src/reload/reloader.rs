@@ -4,7 +4,8 @@
 use super::embedded;
 use super::generation::{self, Generation, SetError};
 use super::pinned::PinnedSettings;
-use super::set_reader::{Layers, ReadError};
+use super::read_error::ReadError;
+use super::set_reader::Layers;
 use super::status::History;
 use super::supervisor::Supervisor;
 use crate::diagnostics::{Code, Diagnostic, Sources, Span};

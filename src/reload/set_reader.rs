@@ -3,34 +3,27 @@
 //! This module decides which files belong to a set; the loader interprets them. A file with the wrong name or in an
 //! unknown folder is returned too, so that the loader can report it: silently ignored files are hard to debug.
 
+use super::read_error::ReadError;
 use super::watcher::parent_folder;
 use crate::diagnostics::Code;
 use crate::mapping::SourceFile;
-use crate::mapping::source::layout::{EDITOR_SCHEMAS, Folder, ROOT, SCHEMAS, SetFile, may_belong, tests_of};
+use crate::mapping::source::layout::{
+    EDITOR_SCHEMAS, Folder, GATEWAY, ROOT, SCHEMAS, SHARED, SetFile, may_belong, tests_of,
+};
 use std::{
     collections::{BTreeMap, BTreeSet},
+    ffi::OsStr,
     fs,
     io::{self, Read},
     path::{Component, MAIN_SEPARATOR, Path, PathBuf},
-    string::FromUtf8Error,
 };
 
 const MAX_FILES: usize = 2_000;
 /// Limit for all files of a set together. In memory a parsed file is several times as large as its text.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
 
-/// Why a set could not be read.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ReadError {
-    pub code: Code,
-    /// The file or folder, in display form; `None` if the set as a whole is the problem.
-    pub path: Option<String>,
-    pub message: String,
-    /// What to show of the file, and the offset of the problem in it. Empty if the file was not read.
-    pub excerpt: (String, usize),
-}
-
-/// Where the files of a set come from. Later layers replace files of the same name.
+/// Where the files of a set come from. Later layers replace files of the same name, except for gateway.yaml and
+/// shared.yaml, which the loader merges.
 #[derive(Clone, Debug)]
 pub struct Layers {
     pub base: Base,
@@ -42,6 +35,17 @@ pub enum Base {
     /// The files that are compiled into the binary.
     Embedded,
     Folder(PathBuf),
+}
+
+/// A file that a file of a later layer replaces.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReplacedFile {
+    /// In the set: `dialects/chat.yaml`.
+    pub name: String,
+    /// The displayed path of the later file.
+    pub by: String,
+    /// The displayed path of the file that is replaced.
+    pub of: String,
 }
 
 /// The files and folders found by walking the layers, before any file is read.
@@ -78,21 +82,15 @@ enum SiblingSchemas {
 }
 
 impl Layers {
-    /// Returns the whole set, sorted by name, or every error. `embedded` are the files compiled into the binary.
+    /// Returns the whole set, sorted by name and layer, or every error. `embedded` are the files compiled into the
+    /// binary.
     pub fn read(&self, embedded: &[SourceFile]) -> Result<Vec<SourceFile>, Vec<ReadError>> {
         let walk = self.walk();
         let mut errors = walk.errors;
         let mut set = BTreeMap::new();
         let mut layer_of: BTreeMap<String, usize> = BTreeMap::new();
-        let (rest, schemas) = match &self.base {
-            Base::Embedded => (true, true),
-            Base::Folder(folder) => (false, schemas_of(folder, SiblingSchemas::Used).is_none()),
-        };
-        for file in embedded {
-            let is_schema = SetFile::Schema.matches(&file.name);
-            if (is_schema && schemas) || (!is_schema && rest) {
-                set.insert(file.name.clone(), file.clone());
-            }
+        for file in self.used(embedded) {
+            set.insert(key(&file.name, file.layer), file.clone());
         }
         if walk.files.len() > MAX_FILES {
             let message = format!("the set has more than {MAX_FILES} files");
@@ -110,19 +108,42 @@ impl Layers {
                         return Err(errors);
                     }
                     // Tests belong to the mapping next to them: a layer that replaces a mapping drops its old tests.
-                    if let Some(tests) = tests_of(&found.name).filter(|_| set.contains_key(&found.name))
+                    if let Some(tests) =
+                        tests_of(&found.name).filter(|_| set.contains_key(&key(&found.name, found.layer)))
                         && layer_of.get(&tests) != Some(&found.layer)
                     {
-                        set.remove(&tests);
+                        set.remove(&key(&tests, found.layer));
                     }
                     layer_of.insert(found.name.clone(), found.layer);
-                    set.insert(found.name, file);
+                    set.insert(key(&found.name, found.layer), file);
                 }
                 Ok(None) => {}
                 Err(error) => errors.push(error),
             }
         }
         if errors.is_empty() { Ok(set.into_values().collect()) } else { Err(errors) }
+    }
+
+    /// Each file that a file of a later layer replaces, with that file: the displayed paths, and the name in the set.
+    pub fn replaced_files(&self, embedded: &[SourceFile]) -> Vec<ReplacedFile> {
+        let embedded = self.used(embedded).map(|file| (file.name.clone(), file.layer, file.shown.clone()));
+        let found = self.walk().files.into_iter().map(|file| (file.name, file.layer, display_path(&file.path)));
+        let mut last: BTreeMap<(String, usize), (usize, String)> = BTreeMap::new();
+        let mut replaced = Vec::new();
+        for (name, layer, shown) in embedded.chain(found) {
+            let earlier = last.insert(key(&name, layer), (layer, shown.clone()));
+            replaced.extend(earlier.map(|(_, of)| ReplacedFile { name, by: shown, of }));
+        }
+        replaced
+    }
+
+    /// The embedded files that belong to the set.
+    fn used<'e>(&self, embedded: &'e [SourceFile]) -> impl Iterator<Item = &'e SourceFile> {
+        let (rest, schemas) = match &self.base {
+            Base::Embedded => (true, true),
+            Base::Folder(folder) => (false, schemas_of(folder, SiblingSchemas::Used).is_none()),
+        };
+        embedded.iter().filter(move |file| if SetFile::Schema.matches(&file.name) { schemas } else { rest })
     }
 
     /// The folders to watch: every existing folder of the layout, and the targets of symlinks.
@@ -287,39 +308,10 @@ impl FoundFile {
     }
 }
 
-impl ReadError {
-    fn new(code: Code, path: Option<String>, message: String) -> ReadError {
-        ReadError { code, path, message, excerpt: (String::new(), 0) }
-    }
-
-    fn unreadable(path: &Path, why: &str) -> ReadError {
-        let shown = display_path(path);
-        let message = format!("cannot read {shown}: {why}");
-        ReadError::new(Code::Unreadable, Some(shown), message)
-    }
-
-    fn io(path: &Path, error: &io::Error) -> ReadError {
-        match error.kind() {
-            io::ErrorKind::NotFound if path.is_symlink() => ReadError::unreadable(path, "it is a dangling symlink"),
-            io::ErrorKind::NotFound => ReadError::unreadable(path, "no such file or folder"),
-            io::ErrorKind::PermissionDenied => ReadError::unreadable(path, "permission denied"),
-            io::ErrorKind::NotADirectory => ReadError::unreadable(path, "it is not a folder"),
-            _ => ReadError::unreadable(path, &error.to_string()),
-        }
-    }
-
-    /// Shows the first line that is not valid UTF-8, decoded lossily, at its line number.
-    fn not_utf8(path: String, error: &FromUtf8Error) -> ReadError {
-        let (before, after) = error.as_bytes().split_at(error.utf8_error().valid_up_to());
-        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
-        let begin = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        let end = after.iter().position(|byte| *byte == b'\n').unwrap_or(after.len());
-        let mut text = "\n".repeat(line - 1) + &String::from_utf8_lossy(&before[begin..]);
-        let at = text.len();
-        text.push_str(&String::from_utf8_lossy(&after[..end]));
-        let message = format!("{path} is not UTF-8 text: see line {line}");
-        ReadError { excerpt: (text, at), ..ReadError::new(Code::Unreadable, Some(path), message) }
-    }
+/// What identifies a file: a later layer replaces a file with the same path, except for the files that are merged.
+fn key(name: &str, layer: usize) -> (String, usize) {
+    let is_merged = [GATEWAY, SHARED].contains(&name);
+    (name.to_owned(), if is_merged { layer } else { 0 })
 }
 
 /// Whether an entry is a file that no folder of a set accepts, as far as its name and kind show without a lookup. A
@@ -359,7 +351,7 @@ fn has_vanished(path: &Path, error: &io::Error) -> bool {
 fn schemas_of(root: &Path, sibling: SiblingSchemas) -> Option<PathBuf> {
     let own = root.join(SCHEMAS);
     // A dangling symlink is kept, so that reading it reports the error.
-    let exists_or_is_link = |path: &Path| path.is_dir() || path.is_symlink();
+    let exists_or_is_link = |path: &Path| (path.is_dir() && !has_only_editor_schemas(path)) || path.is_symlink();
     if exists_or_is_link(&own) {
         return Some(own);
     }
@@ -368,6 +360,13 @@ fn schemas_of(root: &Path, sibling: SiblingSchemas) -> Option<PathBuf> {
     }
     let sibling_folder = parent_folder(root).join(SCHEMAS);
     exists_or_is_link(&sibling_folder).then_some(sibling_folder)
+}
+
+/// Whether a folder has nothing but the schemas for editors, which are not part of a set.
+fn has_only_editor_schemas(schemas: &Path) -> bool {
+    let names = || fs::read_dir(schemas).into_iter().flatten().flatten().map(|entry| entry.file_name());
+    let is_editor_folder = |name: &OsStr| EDITOR_SCHEMAS.rsplit('/').next().is_some_and(|folder| name == folder);
+    names().next().is_some() && names().all(|name| is_editor_folder(&name))
 }
 
 /// The target of a symlink if it is a folder, else the folder that contains the target.
@@ -380,7 +379,7 @@ fn target_folder(path: &Path) -> Option<PathBuf> {
 }
 
 /// The path as given, without `./` and with `/` as separator.
-fn display_path(path: &Path) -> String {
+pub(super) fn display_path(path: &Path) -> String {
     let path: PathBuf = path.components().filter(|part| *part != Component::CurDir).collect();
     let shown = path.to_string_lossy().replace(MAIN_SEPARATOR, "/");
     if shown.is_empty() { ".".to_owned() } else { shown }

@@ -2,6 +2,9 @@
 
 use super::{Cause, Generation, NeedsRestart, RejectedSet, ReloadOutcome, Reloader};
 use crate::diagnostics::{Diagnostic, Severity, Sources, diagnostic_json};
+use crate::mapping::Plan;
+use crate::mapping::provenance::origins;
+use crate::mapping::provenance::origins::{Origin, OriginKind};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::sync::{Arc, Weak};
@@ -167,8 +170,27 @@ fn generation_details(generation: &Generation) -> Value {
     details["cause"] = generation.cause.name().into();
     details["duration_ms"] = generation.duration_ms.into();
     details["files"] = sources.iter().map(|(_, s)| s.shown.as_str()).collect();
+    details["layers"] = origins::layers(sources).into();
+    for kind in OriginKind::ALL {
+        details[kind.plural()] = defined(kind, &generation.plan);
+    }
     details["warnings"] = diagnostics(&generation.warnings, sources);
     details
+}
+
+/// What the set defines of one kind, with the layer and the line that it comes from.
+fn defined(kind: OriginKind, plan: &Plan) -> Value {
+    let entry = |origin: &Origin| {
+        let mut entry = json!({
+            "name": origin.name, "value": origin.value,
+            "layer": origin.layer(&plan.sources), "defined_at": origin.place(&plan.sources),
+        });
+        if let Some(route) = &origin.route {
+            entry["route"] = route.as_str().into();
+        }
+        entry
+    };
+    origins::origins(plan).iter().filter(|origin| origin.kind == kind).map(entry).collect()
 }
 
 fn rejected_summary(rejected: &RejectedSet) -> Value {

@@ -1,16 +1,26 @@
 //! Authentication of clients by API key.
 
 use super::origin;
+use crate::diagnostics::or_list;
 use crate::domain::{Fault, FaultKind};
 use crate::mapping::config::gateway::{Auth, ClientKey, GatewayPlan};
 use crate::mapping::config::secret::SecretSource;
+use crate::mapping::grammar::notation::HeaderName;
 use crate::upstream::secrets::{Keyring, Secret};
 use poem::http::HeaderMap;
 use poem::http::header::AUTHORIZATION;
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use url::form_urlencoded;
 
 /// Checks the client's API key and returns its name; without configured keys, only the origin. Every key is compared,
 /// so that timing does not reveal which one matches.
-pub fn check<'g>(gateway: &'g GatewayPlan, keys: &Keyring, headers: &HeaderMap) -> Result<Option<&'g str>, Fault> {
+pub fn check<'g>(
+    gateway: &'g GatewayPlan,
+    keys: &Keyring,
+    headers: &HeaderMap,
+    query: Option<&str>,
+) -> Result<Option<&'g str>, Fault> {
     if gateway.auth == Auth::None {
         return Ok(None);
     }
@@ -20,17 +30,43 @@ pub fn check<'g>(gateway: &'g GatewayPlan, keys: &Keyring, headers: &HeaderMap) 
     if secrets.is_empty() && !has_files {
         return origin::check_origin(headers).map(|()| None);
     }
-    let token = bearer_token(headers);
-    let matches = |(key, secret): &(&'g ClientKey, Secret)| secret.matches(token.unwrap_or_default()).then_some(*key);
+    let matches = |(key, secret): &(&'g ClientKey, Secret)| {
+        // No early return: every key is compared in every place.
+        let found = presented(key, headers, query).iter().fold(false, |found, token| secret.matches(token) | found);
+        found.then_some(*key)
+    };
     if let Some(key) = secrets.iter().map(matches).fold(None, Option::or) {
         return Ok(Some(&key.name));
     }
-    let message = match headers.get(AUTHORIZATION) {
-        Some(value) if !value.is_empty() && token.is_none() => "expected `Authorization: Bearer KEY`",
-        Some(value) if !value.is_empty() => "invalid API key",
-        Some(_) | None => "an API key is required: `Authorization: Bearer KEY`",
+    let places: BTreeSet<&str> = gateway.api_keys.iter().flat_map(|key| &*key.headers).map(|name| &*name.0).collect();
+    let by_bearer = places.contains(AUTHORIZATION.as_str());
+    let is_sent = gateway.api_keys.iter().any(|key| !presented(key, headers, query).is_empty());
+    let message = match headers.get(AUTHORIZATION).filter(|value| !value.is_empty() && by_bearer) {
+        _ if is_sent => "invalid API key".to_owned(),
+        Some(_) => "expected `Authorization: Bearer KEY`".to_owned(),
+        None if by_bearer => "an API key is required: `Authorization: Bearer KEY`".to_owned(),
+        None => {
+            let queries = gateway.api_keys.iter().filter_map(|key| key.query.as_ref());
+            let queries = queries.map(|name| format!("the query parameter `{name}`"));
+            let headers = places.into_iter().map(|name| format!("the header `{name}`"));
+            let all: Vec<String> = headers.chain(queries).collect();
+            format!("an API key is required in {}", or_list(all.iter().map(String::as_str)))
+        }
     };
     Err(Fault::new(FaultKind::Unauthorized, message))
+}
+
+/// What the client sent in the places of this key.
+fn presented<'r>(key: &ClientKey, headers: &'r HeaderMap, query: Option<&'r str>) -> Vec<Cow<'r, [u8]>> {
+    let in_header = |name: &HeaderName| match name.0.as_str() {
+        "authorization" => bearer_token(headers),
+        name => headers.get(name).map(|value| value.as_bytes().trim_ascii()),
+    };
+    let tokens = key.headers.iter().filter_map(in_header).map(Cow::Borrowed);
+    let pairs = query.into_iter().flat_map(|query| form_urlencoded::parse(query.as_bytes()));
+    let in_query = pairs.filter(|(name, _)| key.query.as_deref() == Some(&**name));
+    let in_query = in_query.map(|(_, value)| Cow::Owned(value.into_owned().into_bytes()));
+    tokens.chain(in_query).filter(|token| !token.is_empty()).collect()
 }
 
 /// The token after `Bearer`, which is not case-sensitive.

@@ -13,6 +13,8 @@ mod limits;
 pub mod listener;
 mod models;
 mod origin;
+mod report_once;
+mod request_head;
 mod response;
 mod router;
 mod start_turn;

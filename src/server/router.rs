@@ -5,9 +5,11 @@ use super::body::RequestBody;
 use super::keepalive::keepalive_interval;
 use super::limits::{ClientId, ConcurrencySlot, TurnSlots};
 use super::models::ModelCache;
+use super::report_once::ReportOnce;
 use super::write_stall::{ResponseWatch, WriteTimeout};
-use super::{auth, origin, response, static_routes, status, turn_response};
+use super::{auth, origin, request_head, response, static_routes, status, turn_response};
 use crate::domain::{Fault, FaultKind};
+use crate::engine::request::RouteInput;
 use crate::engine::response_head::HeadContext;
 use crate::mapping::config::dialect::DialectPlan;
 use crate::mapping::config::gateway::{GatewayPlan, Validation};
@@ -37,6 +39,7 @@ pub struct AppState {
     pub client_pool: ClientPool,
     pub metrics: Arc<Metrics>,
     pub write_timeout: Arc<WriteTimeout>,
+    pub reports: Arc<ReportOnce>,
     models: ModelCache,
     /// How many large requests may be read at the same time.
     pub large_requests: Arc<Semaphore>,
@@ -51,6 +54,7 @@ impl Default for AppState {
             client_pool: ClientPool::default(),
             metrics,
             write_timeout,
+            reports: Arc::default(),
             models: ModelCache::default(),
             large_requests: Arc::new(Semaphore::new(processors)),
         }
@@ -164,7 +168,8 @@ impl Gateway {
                     None => self.app_state.models.all(gateway, &self.app_state.client_pool).await,
                     Some(_) => Vec::new(),
                 };
-                static_routes::render(static_route, gateway, &models, path, self.started_at)
+                let head = request_head::of_static_route(static_route, gateway, &request);
+                static_routes::render(static_route, gateway, &models, path, &head, self.started_at)
             }
             Some(Target::Metrics) => status::metrics(&self.reloader, &self.app_state, header(&request, "accept")),
             Some(Target::Status) => status::status(&self.reloader),
@@ -176,7 +181,7 @@ impl Gateway {
     fn check_access(&self, gateway: &GatewayPlan, targets: &[Target], request: &Request) -> Result<ClientId, Fault> {
         let keys = &self.app_state.client_pool.keys;
         let key = match targets.iter().any(|target| *target != Target::ApiDocs) {
-            true => auth::check(gateway, keys, request.headers())?,
+            true => auth::check(gateway, keys, request.headers(), request.uri().query())?,
             false => None,
         };
         if targets.iter().any(|target| matches!(target, Target::Metrics | Target::Status)) {
@@ -229,8 +234,9 @@ impl Gateway {
         })?;
         let (dialect, validation) = (dialect.clone(), route.validation);
         let response_watch = request.extensions().get::<ResponseWatch>().cloned();
+        let input = RouteInput { head: request_head::of_turn(route, gateway, &request), set: &route.set.0 };
         let context = TurnContext { generation, dialect, app_state, keepalive, validation, id, response_watch };
-        turn_response::respond(context, body, slot).await
+        turn_response::respond(context, body, input, slot).await
     }
 }
 
@@ -244,7 +250,7 @@ pub(super) fn header<'r>(request: &'r Request, name: &str) -> Option<&'r str> {
 }
 
 /// The value of a header. Repeated headers are joined, which never gives a valid policy value.
-fn joined_header(request: &Request, name: &str) -> Option<String> {
+pub(super) fn joined_header(request: &Request, name: &str) -> Option<String> {
     let mut values = request.headers().get_all(name).iter().map(|v| String::from_utf8_lossy(v.as_bytes()));
     let first = values.next()?.into_owned();
     Some(values.fold(first, |all, value| format!("{all}, {value}")))

@@ -5,7 +5,7 @@ use super::router::AppState;
 use super::static_routes;
 use crate::domain::{Fault, FaultKind, TurnRequest};
 use crate::engine::emission_budget::Cancelled;
-use crate::engine::request::{self, RequestLimits};
+use crate::engine::request::{self, RequestLimits, RouteInput};
 use crate::mapping::config::dialect::DialectPlan;
 use crate::reload::Generation;
 use crate::upstream::{self, UpstreamTurn};
@@ -27,20 +27,23 @@ pub async fn start(
     dialect: &Arc<DialectPlan>,
     app_state: &Arc<AppState>,
     body: Vec<u8>,
+    input: RouteInput<'_>,
 ) -> Result<StartedTurn, Fault> {
     let limits = &generation.plan.gateway.limits;
     let mut limits = RequestLimits { values: limits.request_values.0, items: limits.request_items.0, cancelled: None };
     if body.len() < LARGE_BODY {
-        return read_and_start(generation, dialect, app_state, &body, &limits);
+        return read_and_start(generation, dialect, app_state, &body, input, &limits);
     }
     let client = CancelOnDrop::default();
     limits.cancelled = Some(client.0.clone());
     // As many as there are processors: each takes a multiple of its body in memory.
     let permit = app_state.large_requests.clone().acquire_owned().await;
     let (generation, dialect, app_state) = (generation.clone(), dialect.clone(), app_state.clone());
+    let (head, set) = (input.head, input.set.to_vec());
     let started = tokio::task::spawn_blocking(move || {
         let _permit = permit;
-        read_and_start(&generation, &dialect, &app_state, &body, &limits)
+        let input = RouteInput { head, set: &set };
+        read_and_start(&generation, &dialect, &app_state, &body, input, &limits)
     });
     started.await.unwrap_or_else(|_| Err(Fault::new(FaultKind::Internal, "the request could not be read")))
 }
@@ -60,9 +63,10 @@ fn read_and_start(
     dialect: &DialectPlan,
     app_state: &AppState,
     body: &[u8],
+    input: RouteInput,
     limits: &RequestLimits,
 ) -> Result<StartedTurn, Fault> {
-    let mut request = request::read_within(&dialect.request, body, limits)?;
+    let mut request = request::read_with(&dialect.request, body, input, limits)?;
     let plan = &generation.plan;
     let model = plan.gateway.resolve_model(&mut request).ok_or_else(|| {
         let param = dialect.request.param_of("model").unwrap_or_else(|| "model".to_owned());

@@ -1,7 +1,7 @@
 //! Static routes: responses without a backend, such as the list of models.
 
 use super::response;
-use crate::domain::{Fault, FaultKind};
+use crate::domain::{Fault, FaultKind, RequestHead};
 use crate::engine::static_route::{self, ListedModel};
 use crate::mapping::config::gateway::{GatewayPlan, Validation};
 use crate::mapping::config::static_routes::StaticRoute;
@@ -14,6 +14,7 @@ pub fn render(
     gateway: &GatewayPlan,
     models: &[(String, usize)],
     path: &str,
+    head: &RequestHead,
     created: i64,
 ) -> Result<Response, Fault> {
     let backend_name = |backend: usize| gateway.backends.get(backend).map_or("", |b| b.name.as_str());
@@ -26,7 +27,7 @@ pub fn render(
         Some(id) => Some(listed(id, gateway.model(id).ok_or_else(|| unknown_model(id))?.backend)),
         None => None,
     };
-    let body = static_route::body(route, &models, one)?;
+    let body = static_route::body(route, &models, one, &head.to_tree())?;
     if gateway.validation != Validation::Off
         && let Some(mismatch) = static_route::mismatch(route, &body)
     {

@@ -3,12 +3,14 @@
 
 use super::deadlines::{Deadlines, Expired, Progress};
 use super::limits::ConcurrencySlot;
+use super::report_once::ReportOnce;
 use super::response;
 use super::router::TurnContext;
 use super::start_turn::{self, StartedTurn, no_backend};
 use super::write_stall::ResponseWatch;
 use crate::domain::{Fault, FaultKind, MalformedExtra, MomentKind, StreamFormat, TurnRequest};
 use crate::engine::pipeline::{Pipeline, PipelineOutput, ResponseMode, TurnSpec, Violation};
+use crate::engine::request::RouteInput;
 use crate::engine::response_head::HeadContext;
 use crate::engine::sse;
 use crate::mapping::config::dialect::DialectPlan;
@@ -27,9 +29,15 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-pub async fn respond(context: TurnContext<'_>, body: Vec<u8>, slot: ConcurrencySlot) -> Result<Response, Fault> {
+pub async fn respond(
+    context: TurnContext<'_>,
+    body: Vec<u8>,
+    input: RouteInput<'_>,
+    slot: ConcurrencySlot,
+) -> Result<Response, Fault> {
     let TurnContext { generation, dialect, app_state, keepalive, validation, id, response_watch } = context;
-    let StartedTurn { request, backend, upstream } = start_turn::start(generation, &dialect, app_state, body).await?;
+    let StartedTurn { request, backend, upstream } =
+        start_turn::start(generation, &dialect, app_state, body, input).await?;
     let gateway = &generation.plan.gateway;
     let backend = gateway.backends.get(backend).ok_or_else(no_backend)?;
     let UpstreamTurn { source, rules, dropped, tool_aliases, redactor } = upstream;
@@ -67,6 +75,7 @@ pub async fn respond(context: TurnContext<'_>, body: Vec<u8>, slot: ConcurrencyS
         backend: backend.name.clone(),
         id: id.to_owned(),
         metrics: app_state.metrics.clone(),
+        reports: app_state.reports.clone(),
         generation: generation.clone(),
         response_watch,
         _slot: slot,
@@ -132,6 +141,7 @@ struct TurnStream {
     backend: String,
     id: String,
     metrics: Arc<Metrics>,
+    reports: Arc<ReportOnce>,
     /// Keeps the plan in memory until the turn is over.
     generation: Arc<Generation>,
     response_watch: Option<ResponseWatch>,
@@ -171,12 +181,14 @@ impl TurnStream {
         match event {
             UpstreamEvent::Raw(raw) => {
                 let output = self.pipeline.push(&raw, now_ms());
-                if let Some(what) = &output.not_understood {
+                if let Some(what) = &output.not_understood
+                    && self.reports.is_first(self.generation.number, &self.backend, what)
+                {
                     tracing::warn!(
                         id = self.id,
                         backend = self.backend,
                         detail = what,
-                        "upstream event matched no rule, or a field of it could not be read"
+                        "upstream event matched no rule, or a field of it could not be read; logged once"
                     );
                 }
                 for extra in &output.malformed_extras {

@@ -1,5 +1,6 @@
 //! The state of one choice: its open items and buffered input.
 
+use super::legacy_call::LegacyCall;
 use super::tool_calls::CallState;
 use crate::domain::{Event, TokenLogprob};
 use std::sync::Arc;
@@ -13,6 +14,8 @@ pub(super) struct ChoiceState {
     /// The backend's key of an item, and the item's index.
     pub keys: Vec<(String, usize)>,
     pub calls: Vec<CallState>,
+    /// A call in the legacy form, until the finish.
+    pub legacy_call: Option<LegacyCall>,
     /// Events that are held back until the open call closes (policy `items_overlap: serial`).
     pub held_back: Vec<Event>,
     /// The backend's key of the reasoning that is being dropped.

@@ -1,8 +1,11 @@
 //! How a turn ends: the finish of each choice, the end of the stream, or a fault. No moment follows.
 
 use super::{OnMoment, Turn};
-use crate::domain::policy::{FinishWithoutCalls, OnEmpty};
+use crate::domain::policy::{FinishWithoutCalls, OnEmpty, UnknownFinish};
 use crate::domain::{Fault, FaultKind, Finish, ItemState, Moment, MomentKind};
+
+/// The characters of a backend's word that a message contains.
+const MAX_WORD: usize = 40;
 
 impl Turn {
     pub(super) fn finish(&mut self, choice: Option<usize>, reason: Finish, on_moment: &mut OnMoment) {
@@ -21,8 +24,29 @@ impl Turn {
         }
     }
 
+    /// A finish with a word that the backend's mapping does not know: policy `unknown_finish`.
+    pub(super) fn finish_unknown(&mut self, choice: Option<usize>, word: &str, on_moment: &mut OnMoment) {
+        if choice.is_some_and(|choice| self.is_late(choice)) {
+            return;
+        }
+        let has_output = self.state.items.iter().any(|item| choice.is_none_or(|choice| item.choice == choice))
+            || self.choices.iter().any(|choice| choice.legacy_call.is_some());
+        match self.policies.unknown_finish {
+            UnknownFinish::Stop if has_output => self.finish(choice, Finish::Stop, on_moment),
+            UnknownFinish::Stop | UnknownFinish::Fail => {
+                let word: String = word.chars().take(MAX_WORD).collect();
+                let message = format!("the backend finished with `{word}`, which its mapping does not know");
+                self.fail(Fault::new(FaultKind::Backend, message), on_moment);
+            }
+        }
+    }
+
     fn finish_choice(&mut self, choice: usize, reason: Finish, on_moment: &mut OnMoment) {
-        let finish = match self.check_calls(choice, reason) {
+        self.use_legacy_call(choice, on_moment);
+        if self.ended {
+            return;
+        }
+        let finish = match self.check_output(choice).and_then(|()| self.check_calls(choice, reason)) {
             Ok(reason) => self.resolve_finish(choice, reason),
             Err(fault) => {
                 self.fail(fault, on_moment);
@@ -60,6 +84,19 @@ impl Turn {
         self.choices[choice].finished = true;
         self.state.choices[choice].finish = Some(finish);
         on_moment(&self.state, &Moment::choice(MomentKind::ChoiceFinish, choice));
+    }
+
+    /// What a client would see as an empty success is a fault: nothing of the response was understood, or it is an
+    /// answer tool without arguments.
+    fn check_output(&self, choice: usize) -> Result<(), Fault> {
+        let is_empty = || !self.has_calls(choice) && self.state.items_of(choice).next().is_none();
+        if self.has_unread && is_empty() {
+            return Err(Fault::new(FaultKind::Malformed, "nothing in the backend's response could be read"));
+        }
+        if self.has_only_answer_calls(choice) && is_empty() {
+            return Err(Fault::new(FaultKind::Malformed, "the backend's answer is empty"));
+        }
+        Ok(())
     }
 
     /// The finish reason, if calls and finish fit together. What a client would see as an empty success is a fault: a

@@ -4,6 +4,7 @@
 //! Each moment is emitted with the state that the client must see at that point: when an item opens, it is still empty.
 
 mod budget;
+mod call_identity;
 mod call_input;
 mod choice_state;
 mod deltas;
@@ -13,10 +14,12 @@ mod finish;
 mod ids;
 pub mod inline;
 mod items;
+mod legacy_call;
 mod messages;
 mod reasoning;
 mod tool_calls;
 mod usage;
+mod wrapped_input;
 
 pub use budget::Limits;
 pub use ids::Ids;
@@ -65,6 +68,8 @@ pub struct Turn {
     truncating: bool,
     ended: bool,
     late_events: u64,
+    /// A part of the response was not understood.
+    has_unread: bool,
     /// The memory that is kept, by [`Limits::bytes`].
     bytes: usize,
     limits: Limits,
@@ -96,6 +101,7 @@ impl Turn {
             truncating: false,
             ended: false,
             late_events: 0,
+            has_unread: false,
             bytes: 0,
             limits: Limits::default(),
         }
@@ -189,6 +195,11 @@ impl Turn {
         self.aggregated = self.single_body;
     }
 
+    /// Records that the rules did not understand a part of the response. A response of which nothing else is left fails.
+    pub fn mark_unread(&mut self) {
+        self.has_unread = true;
+    }
+
     /// Records that the response headers of a stream were sent. If the turn fails now, it is opened first.
     pub fn mark_headers_sent(&mut self) {
         self.headers_sent = true;
@@ -226,8 +237,12 @@ impl Turn {
             }
             Event::Annotation { choice, annotation, .. } => self.annotation(choice, annotation, on_moment),
             Event::Logprobs { choice, logprobs, .. } => self.logprobs(choice, logprobs, on_moment),
-            Event::Tool { choice, key, id, name, kind, delta } => {
-                self.tool(choice, tool_calls::CallIdent { key, id, name, kind }, delta, on_moment);
+            Event::Tool { choice, key, id, name, kind, by, legacy, delta } => {
+                let ident = tool_calls::CallIdent { key, id, name, kind };
+                match legacy {
+                    true => self.legacy_call(choice, ident, delta, on_moment),
+                    false => self.tool(choice, ident, by, delta, on_moment),
+                }
             }
             Event::Batch { choice, ids } => self.batch(choice, &ids, on_moment),
             Event::Close { choice, item, key } => self.close(choice, item.as_deref(), key.as_deref(), on_moment),
@@ -236,7 +251,10 @@ impl Turn {
                 self.state.usage_so_far = self.usage;
             }
             Event::Extra { choice, name, value } => self.extra(choice, &name, value, on_moment),
-            Event::Finish { choice, reason } => self.finish(choice, reason, on_moment),
+            Event::Finish { choice, reason: Some(reason), .. } => self.finish(choice, reason, on_moment),
+            Event::Finish { choice, reason: None, other } => {
+                self.finish_unknown(choice, &other.unwrap_or_default(), on_moment);
+            }
             Event::Fault { fault, is_final } => {
                 if is_final {
                     self.fail(fault, on_moment);

@@ -1,13 +1,12 @@
-//! Tool calls: which call a delta belongs to, when a call opens, and when it closes.
-//!
-//! A delta belongs to the call with its id; otherwise to the call with its key, unless the delta has a new id;
-//! otherwise, if it has neither, to the last open call; otherwise it starts a new call. A call opens when its name is
-//! known. It closes when the backend closes it, at the finish, or when another call begins and its arguments are
-//! complete JSON.
+//! Tool calls: when a call opens, and when it closes. A call opens when its name is known. It closes when the backend
+//! closes it, at the finish, or when another call begins and its arguments are complete JSON.
 
+use super::wrapped_input::WrappedInput;
 use super::{OnMoment, Turn, deltas};
 use crate::domain::policy::{EmptyArguments, ItemsOverlap, ToolArguments};
-use crate::domain::{CallKind, Delta, Event, Fault, FaultKind, Item, ItemKind, ItemState, Moment, MomentKind};
+use crate::domain::{
+    CallIdentity, CallKind, Delta, Event, Fault, FaultKind, Item, ItemKind, ItemState, Moment, MomentKind,
+};
 
 /// The identifying fields of a call, as far as a delta has them.
 #[derive(Debug, Default)]
@@ -18,31 +17,48 @@ pub(super) struct CallIdent {
     pub kind: Option<CallKind>,
 }
 
-impl CallIdent {
-    fn heap_bytes(&self) -> usize {
-        [&self.key, &self.id, &self.name].into_iter().flatten().map(String::len).sum()
-    }
-}
-
 #[derive(Debug, Default)]
 pub(super) struct CallState {
-    ident: CallIdent,
+    pub(super) ident: CallIdent,
     /// All arguments so far, emitted or not.
-    received: String,
-    progress: deltas::JsonProgress,
+    pub(super) received: String,
+    pub(super) progress: deltas::JsonProgress,
+    /// For a custom tool that was sent to the backend as a function.
+    wrapped: Option<WrappedInput>,
     /// Arguments that are not emitted yet.
     pending: String,
     /// A high surrogate at the end of the last delta.
     pending_surrogate: Option<u16>,
     /// The call's item, once it is open.
-    item: Option<usize>,
+    pub(super) item: Option<usize>,
     /// The backend has reported the call as complete.
     complete: bool,
-    closed: bool,
+    pub(super) closed: bool,
+}
+
+impl CallState {
+    /// Whether it calls one of these tools as a function.
+    fn is_call_of(&self, tools: &[String]) -> bool {
+        self.ident.kind != Some(CallKind::Custom) && self.ident.name.as_ref().is_some_and(|name| tools.contains(name))
+    }
+
+    fn add_arguments(&mut self, arguments: &str) {
+        match &mut self.wrapped {
+            Some(wrapped) => self.pending.push_str(&wrapped.push(arguments)),
+            None => self.pending.push_str(arguments),
+        }
+    }
 }
 
 impl Turn {
-    pub(super) fn tool(&mut self, choice: usize, ident: CallIdent, delta: Option<Delta>, on_moment: &mut OnMoment) {
+    pub(super) fn tool(
+        &mut self,
+        choice: usize,
+        ident: CallIdent,
+        by: CallIdentity,
+        delta: Option<Delta>,
+        on_moment: &mut OnMoment,
+    ) {
         let ident =
             CallIdent { id: ident.id.filter(|i| !i.is_empty()), name: ident.name.filter(|n| !n.is_empty()), ..ident };
         if ident.id.is_none() && ident.name.is_none() && delta.is_none() {
@@ -51,7 +67,7 @@ impl Turn {
         if self.is_late(choice) || !self.ensure_choice(choice, on_moment) {
             return;
         }
-        let call_index = match self.find_call(choice, &ident) {
+        let call_index = match self.find_call(choice, &ident, by, delta.as_ref()) {
             Some(call_index) => call_index,
             None => {
                 if !self.may_add_call(choice, on_moment) {
@@ -70,10 +86,7 @@ impl Turn {
             return;
         }
         let idents = call.ident.heap_bytes();
-        call.ident.key = call.ident.key.take().or(ident.key);
-        call.ident.id = call.ident.id.take().or(ident.id);
-        call.ident.name = call.ident.name.take().or(ident.name);
-        call.ident.kind = call.ident.kind.take().or(ident.kind);
+        call.ident.merge(ident);
         call.received.push_str(&text);
         call.progress.add(&text);
         // The call and its item both keep them.
@@ -90,33 +103,14 @@ impl Turn {
             self.advance(Event::Text { choice, item: None, part: None, delta }, on_moment);
             return;
         }
-        call.pending.push_str(&text);
+        if call.wrapped.is_none() && call.is_call_of(&self.tool_aliases.custom) {
+            call.wrapped = Some(WrappedInput::default());
+            call.ident.kind = Some(CallKind::Custom);
+            let before_the_name = std::mem::take(&mut call.pending);
+            call.add_arguments(&before_the_name);
+        }
+        call.add_arguments(&text);
         self.flush_calls(choice, on_moment);
-    }
-
-    fn find_call(&self, choice: usize, ident: &CallIdent) -> Option<usize> {
-        let calls = &self.choices[choice].calls;
-        if let Some(id) = &ident.id {
-            if let Some(found) = calls.iter().position(|c| c.ident.id.as_ref() == Some(id)) {
-                return Some(found);
-            }
-            // A new id starts a new call even if the key was used before, unless the call with that key has no id yet.
-            return calls.iter().rposition(|c| {
-                !c.closed
-                    && c.item.is_none()
-                    && c.ident.id.is_none()
-                    && c.ident.key.is_some()
-                    && c.ident.key == ident.key
-            });
-        }
-        if ident.key.is_some() {
-            let found = calls.iter().rposition(|c| c.ident.key == ident.key)?;
-            // A key that is reused with a name after its call was closed starts a new call.
-            return (!(calls[found].closed && ident.name.is_some())).then_some(found);
-        }
-        let last = calls.iter().rposition(|c| !c.closed)?;
-        let other = ident.name.is_some() && calls[last].ident.name.is_some() && calls[last].ident.name != ident.name;
-        (!other).then_some(last)
     }
 
     /// Emits all pending calls and arguments that can be emitted, in the order in which the calls were made.
@@ -127,7 +121,7 @@ impl Turn {
             if call.closed || self.is_answer_call(call) {
                 continue;
             }
-            if call.ident.name.is_none() || (self.is_wrapped(call) && !call.progress.is_complete()) {
+            if call.ident.name.is_none() {
                 if serial { return } else { continue }
             }
             self.emit_call(choice, call_index, on_moment);
@@ -146,24 +140,12 @@ impl Turn {
 
     /// Opens the call if it is not open, and emits its pending arguments.
     fn emit_call(&mut self, choice: usize, call_index: usize, on_moment: &mut OnMoment) {
-        if self.is_wrapped(&self.choices[choice].calls[call_index]) {
-            let call = &mut self.choices[choice].calls[call_index];
-            call.ident.kind = Some(CallKind::Custom);
-            call.pending = deltas::unwrap_custom_input(&call.received);
-        }
         let item = match self.choices[choice].calls[call_index].item {
             Some(item) => item,
             None => self.open_call(choice, call_index, on_moment),
         };
         let pending = std::mem::take(&mut self.choices[choice].calls[call_index].pending);
         self.emit_arguments(choice, item, pending, on_moment);
-    }
-
-    /// True for a custom tool that was sent to the backend as a function, as long as the call is not open.
-    fn is_wrapped(&self, call: &CallState) -> bool {
-        call.item.is_none()
-            && call.ident.kind != Some(CallKind::Custom)
-            && call.ident.name.as_ref().is_some_and(|n| self.tool_aliases.custom.contains(n))
     }
 
     fn open_call(&mut self, choice: usize, call_index: usize, on_moment: &mut OnMoment) -> usize {
@@ -200,6 +182,10 @@ impl Turn {
         let call = &mut self.choices[choice].calls[call_index];
         call.closed = true;
         let Some(item) = call.item else { return };
+        if let Some(wrapped) = &mut call.wrapped {
+            let rest = wrapped.rest(&call.received);
+            self.emit_arguments(choice, item, rest, on_moment);
+        }
         let empty = self.state.items[item].arguments.is_empty() && self.state.items[item].kind == ItemKind::Function;
         if empty && state == ItemState::Done && self.policies.empty_arguments == EmptyArguments::Object {
             self.emit_arguments(choice, item, "{}".to_owned(), on_moment);

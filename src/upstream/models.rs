@@ -2,8 +2,8 @@
 
 use super::ClientPool;
 use super::secrets::Secret;
-use crate::domain::Tree;
 use crate::domain::variables;
+use crate::domain::{RequestHead, Tree};
 use crate::engine::backend_request::{RequestValues, in_headers};
 use crate::engine::render::Scope;
 use crate::engine::selector::Cursor;
@@ -37,7 +37,7 @@ async fn fetch(
     let scope = Scope::default().set(variables::REQUEST, &no_request);
     let key = key.as_ref().map(Secret::expose);
     let (scope, values) = (in_headers(&scope, key), RequestValues { template, settings: &address.settings });
-    let headers = values.headers(&scope, key, false).map_err(|fault| fault.message)?;
+    let headers = values.headers(&scope, key, false, &RequestHead::default()).map_err(|fault| fault.message)?;
     let path = values.with_query(plan.path.clone(), &scope).map_err(|fault| fault.message)?;
     let client = client_pool.client(address)?;
     let sent = client.get(format!("{}{path}", address.url)).headers(headers).send();

@@ -10,7 +10,7 @@ use crate::engine::backend_request::{self, BackendRequest};
 use crate::engine::decode;
 use crate::engine::inline::InlineStage;
 use crate::engine::pipeline::{Pipeline, ResponseMode, TurnSpec, Violation, lock};
-use crate::engine::request;
+use crate::engine::request::{self, RouteInput};
 use crate::engine::script_step;
 use crate::mapping::config::backend::BackendPlan;
 use crate::mapping::config::dialect::DialectPlan;
@@ -156,7 +156,10 @@ impl TestCase {
     pub fn test_turn_to(&self, dialect: &Arc<DialectPlan>) -> Result<TestTurn, Fault> {
         let request = match &self.request {
             None => TurnRequest::minimal("test", true),
-            Some(body) => request::read_tree(&dialect.request, body.clone())?,
+            Some(body) => {
+                let input = RouteInput { head: self.head.clone(), set: &[] };
+                request::read_tree_with(&dialect.request, body.clone(), input)?
+            }
         };
         let (backend, dialect, given) = (self.backend.clone(), dialect.clone(), self.given.clone());
         Ok(TestTurn { backend, dialect, request: Arc::new(request), given })

@@ -11,7 +11,7 @@ use reframe_json::{SchemaViolation, ViolationKind};
 pub fn advice(mismatch: &SchemaMismatch, sources: &Sources) -> String {
     edit(mismatch, sources).unwrap_or_else(|| {
         let schema = &mismatch.schema;
-        let place = mismatch.violation.keyword_at.as_ref().and_then(|(document, pointer)| {
+        let place = mismatch.violation.keyword_at.as_deref().and_then(|(document, pointer)| {
             let (span, _) = find_in_schema(document, pointer, sources)?;
             Some(format!("`{pointer}` in {}", sources.show(span)))
         });
@@ -21,7 +21,7 @@ pub fn advice(mismatch: &SchemaMismatch, sources: &Sources) -> String {
 
 fn edit(mismatch: &SchemaMismatch, sources: &Sources) -> Option<String> {
     let SchemaViolation { pointer: value_at, kind, keyword_at, .. } = &mismatch.violation;
-    let (document, keyword) = keyword_at.as_ref()?;
+    let (document, keyword) = keyword_at.as_deref()?;
     let (object, _) = keyword.rsplit_once('/')?;
     let value = mismatch.data.as_ref()?.pointer(value_at)?;
     let find = |pointer: &str| find_in_schema(document, pointer, sources);

@@ -3,6 +3,7 @@
 
 use super::schema_advice::advice;
 use crate::diagnostics::{Code, Diagnostic};
+use crate::domain::RequestHead;
 use crate::engine::static_route::{ListedModel, body, mismatch};
 use crate::mapping::Plan;
 use crate::mapping::config::gateway::Validation;
@@ -14,7 +15,8 @@ pub fn check_static_routes(plan: &Plan) -> Vec<Diagnostic> {
     let model = ListedModel { id: "witness", backend: "backend", created: &1_767_225_600 };
     routes
         .filter_map(|route| {
-            let rendered = body(route, &[model, model], route.prefix().map(|_| model)).ok()?;
+            let rendered =
+                body(route, &[model, model], route.prefix().map(|_| model), &RequestHead::default().to_tree()).ok()?;
             let mut mismatch = mismatch(route, &rendered)?;
             mismatch.data = Some(rendered);
             let message = format!("{} never satisfies its schema: {}", mismatch.what, mismatch.reason());

@@ -2,7 +2,7 @@
 
 use super::expectation::Expectation;
 use crate::diagnostics::{Code, Diagnostic, FileId, Findings, Span, describe_known, did_you_mean};
-use crate::domain::{Tree, WorkBudget};
+use crate::domain::{RequestHead, Tree, WorkBudget};
 use crate::mapping::Plan;
 use crate::mapping::config::backend::BackendPlan;
 use crate::mapping::config::backend_request::RequestSettings;
@@ -11,6 +11,7 @@ use crate::mapping::config::script::ScriptPlan;
 use crate::mapping::config::test_file::{TestEntry, TestFile};
 use crate::mapping::config::transcript::RecordedEvent;
 use crate::mapping::grammar::FromNode;
+use crate::mapping::grammar::collections::Map;
 use crate::mapping::grammar::notation::Spanned;
 use crate::mapping::grammar::unparsed::AnyNode;
 use crate::mapping::source::field_reader::{LoadContext, constant};
@@ -32,6 +33,7 @@ pub struct TestCase {
     pub dialect: Option<Arc<DialectPlan>>,
     pub script: Option<Arc<ScriptPlan>>,
     pub request: Option<Tree>,
+    pub head: RequestHead,
     pub given: Vec<RecordedEvent>,
     pub expect: Expectation,
 }
@@ -108,10 +110,22 @@ fn parse_case(file: &str, node: &Node, plan: &Plan, cx: LoadContext) -> Option<T
         dialect,
         script,
         request: entry.request.map(|AnyNode(node)| constant(node)),
+        head: RequestHead {
+            path: pairs(&entry.path),
+            query: pairs(&entry.query),
+            headers: pairs(&entry.headers)
+                .into_iter()
+                .map(|(name, value)| (name.to_ascii_lowercase(), value))
+                .collect(),
+        },
         given: references.given,
         expect,
     };
     case.is_satisfiable(cx).then_some(case)
+}
+
+fn pairs(map: &Map<String>) -> Vec<(String, String)> {
+    map.pairs().map(|(name, value)| (name.to_owned(), value.clone())).collect()
 }
 
 /// The backend file and the settings of an entry of gateway.yaml.

@@ -2,8 +2,8 @@
 //! fault, and optional values both present and absent. Each value occurs once, not in every combination.
 
 use crate::domain::{
-    Annotation, AnnotationKind, CallKind, Delta, Event, Fault, FaultKind, Finish, Logprobs, Merge, ReasoningKind, Tree,
-    TurnRequest, Usage,
+    Annotation, AnnotationKind, CallIdentity, CallKind, Delta, Event, Fault, FaultKind, Finish, Logprobs, Merge,
+    ReasoningKind, Tree, TurnRequest, Usage,
 };
 use crate::mapping::config::dialect::DialectPlan;
 use crate::mapping::language::expression::{Expression, Filter};
@@ -234,6 +234,8 @@ fn tool_call(id: &str, kind: CallKind, arguments: &str) -> Event {
         id: Some(id.into()),
         name: Some("f".into()),
         kind: Some(kind),
+        by: CallIdentity::Id,
+        legacy: false,
         delta,
     }
 }
@@ -247,7 +249,7 @@ fn tokens(usage: Usage) -> Event {
 }
 
 fn finish(reason: Finish) -> Event {
-    Event::Finish { choice: None, reason }
+    Event::Finish { choice: None, reason: Some(reason), other: None }
 }
 
 fn fault(kind: FaultKind, code: Option<&str>) -> Event {

@@ -3,12 +3,15 @@
 
 mod advice;
 mod answers;
+mod calls;
 mod combinations;
+mod contract;
 mod index_law;
 mod inline;
 mod layers;
 mod renames;
 mod requests;
+mod set_commands;
 mod turns;
 mod witnesses;
 
@@ -17,10 +20,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Numbers that may have no test yet.
-const OPEN: &[&str] = &[
-    "a01", "a02", "a06", "a08", "a10", "a14", "a17", "a18", "a19", "a20", "c02", "c03", "c04", "c05", "c06", "c07",
-    "c08", "c09", "c11", "c12", "c13", "c17", "c19", "c20", "c23", "c24",
-];
+const OPEN: &[&str] = &["a14", "a20", "c17", "c23", "c24"];
 
 fn numbers() -> impl Iterator<Item = String> {
     [('a', 20), ('b', 6), ('c', 24)]

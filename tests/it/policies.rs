@@ -30,6 +30,7 @@ const CASES: &[(&str, &str, &str, &[&str])] = &[
     ("stream_start", "chat", "openai-chat/b064-error-first", &["first_event", "immediately"]),
     ("ids", "responses", "openai-responses/matrix-text-then-call", &["own", "backend"]),
     ("malformed_extras", "chat", "openai-chat/malformed-extras", &["drop", "fail"]),
+    ("unknown_finish", "chat", "openai-chat/unknown-finish", &["stop", "fail"]),
     ("finish_without_calls", "chat", "openai-chat/finish-without-calls", &["stop", "fail"]),
     ("aggregate.on_empty", "responses", "openai-chat/empty", &["error", "completed", "failed"]),
     ("aggregate.on_partial", "responses", "openai-chat/a20-truncated", &["failed", "incomplete", "error"]),

@@ -93,7 +93,7 @@ const BREAKING_EDITS: &[Edit] = &[
         "tool: { key: $.index, delta: $.delta.partial_json }",
         "text: { delta: $.delta.partial_json }",
     ),
-    ("backends/gemini-generate.yaml", "            key: { from: \"@\", as: position }\n", ""),
+    ("backends/gemini-generate.yaml", "            name: \"@.functionCall.name\"\n", ""),
     (
         "backends/gemini-generate.yaml",
         "[ $.usageMetadata.candidatesTokenCount, $.usageMetadata.thoughtsTokenCount ]",

@@ -172,7 +172,7 @@ impl Launch {
             }
             let line = banner[from..].trim_end();
             if let Some(place) = line.strip_prefix("listening on http://") {
-                break place.strip_suffix("/v1").unwrap().parse().unwrap();
+                break place.strip_suffix("/v1").unwrap_or(place).parse().unwrap();
             }
         };
         // Keeps the pipe open, so that later output of the server does not fail.
@@ -184,6 +184,11 @@ impl Launch {
 impl Server {
     pub fn addr(&self) -> SocketAddr {
         self.addr
+    }
+
+    /// What it printed until it listened.
+    pub fn banner(&self) -> &str {
+        &self.banner
     }
 
     /// Starts a shell that kills the server when this test process exits, because statics are never dropped. The shell

@@ -4,6 +4,7 @@ use super::*;
 use crate::domain::inline::{BlockPosition, CallBlock, CallFormat};
 use crate::domain::request_item::Tool;
 use crate::domain::{Delta, Finish, Logprobs, Tree};
+use proptest::test_runner::Config as ProptestConfig;
 
 fn block(name: &str, content: BlockContent) -> InlineBlock {
     InlineBlock {
@@ -54,7 +55,7 @@ fn text(delta: &str) -> Event {
     Event::Text { choice: 0, item: None, part: None, delta: Delta::Append(delta.to_owned()) }
 }
 
-const FINISH: Event = Event::Finish { choice: Some(0), reason: Finish::Stop };
+const FINISH: Event = Event::Finish { choice: Some(0), reason: Some(Finish::Stop), other: None };
 
 /// The output in one notation, adjacent deltas of the same kind joined.
 fn shown(events: Vec<InlineEvent>) -> Vec<String> {
@@ -359,4 +360,68 @@ fn a01_only_tools_that_the_client_offers_can_be_called() {
     let blocks: Vec<_> = vec![Arc::new(block("tool_call", json_call(100)))];
     let none = CallableTools::Only { tools: Vec::new(), answer: None };
     assert!(InlinePass::new(&blocks, none, true).is_none(), "nothing is searched for");
+}
+
+const WORDS: &[&str] = &[
+    "<think>",
+    "</think>",
+    "<thinking>",
+    "</thinking>",
+    "<tool_call>",
+    "</tool_call>",
+    "<use_tool",
+    ">",
+    "</use_tool>",
+    "{\"name\":\"find\"}",
+    "{\"name\":\"find\",\"arguments\":{\"q\":\"",
+    "\"}}",
+    "<name>now</name>",
+    "<n>",
+    "</n>",
+    "\"",
+    "\\",
+    "\n",
+    " ",
+    "a",
+    "é🙂",
+    "<",
+    "<th",
+    "</",
+    "{",
+    "}",
+    "&amp;",
+    "0123456789",
+];
+
+proptest::proptest! {
+    #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Random texts, with blocks that are closed, open, nested, broken and too large.
+    #[test]
+    fn a01_a_random_text_gives_the_same_events_at_every_split(
+        words in proptest::collection::vec(proptest::sample::select(WORDS), 0..20),
+        sizes in proptest::collection::vec(1usize..9, 1..8),
+        starts_open in proptest::bool::ANY,
+        at_start in proptest::bool::ANY,
+        max_bytes in proptest::sample::select(vec![0usize, 1, 20, 60, 1 << 20]),
+    ) {
+        let mut blocks = blocks();
+        blocks[0].content = BlockContent::Reasoning { starts_open };
+        blocks[1].content = json_call(max_bytes);
+        if at_start {
+            blocks[3].position = BlockPosition::Start;
+        }
+        let text = words.concat();
+        let mut deltas = Vec::new();
+        let mut sizes = sizes.iter().cycle();
+        let mut rest = text.as_str();
+        while !rest.is_empty() {
+            let size = sizes.next().map_or(1, |size| *size);
+            let end = rest.char_indices().map(|(at, _)| at).nth(size).unwrap_or(rest.len());
+            deltas.push(&rest[..end]);
+            rest = &rest[end..];
+        }
+        let whole = run(blocks.clone(), [text.as_str()]);
+        proptest::prop_assert_eq!(run(blocks, deltas), whole, "{}", text);
+    }
 }

@@ -11,6 +11,12 @@ pub fn print(report: &CheckReport, use_colour: bool) -> String {
     if !text.is_empty() {
         text.push('\n');
     }
+    for one in &report.overrides {
+        text.push_str(&format!("override: {}\n", one.sentence()));
+    }
+    if !report.overrides.is_empty() {
+        text.push('\n');
+    }
     for loss in report.unreported_losses() {
         text.push_str(&format!("loss: {}\n", loss.sentence()));
     }

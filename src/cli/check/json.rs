@@ -31,6 +31,7 @@ pub fn print(report: &CheckReport) -> String {
         "phases": phases.collect::<Vec<_>>(),
         "findings": report.findings.iter().map(|finding| found(finding, report)).collect::<Vec<_>>(),
         "losses": losses.collect::<Vec<_>>(),
+        "overrides": report.overrides.iter().map(|one| one.to_json()).collect::<Vec<_>>(),
         "summary": {
             "files": report.files.len(),
             "backends": report.plan.as_ref().map(|p| p.backends.len()),

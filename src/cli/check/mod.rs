@@ -6,6 +6,7 @@ mod explain;
 mod github;
 mod human;
 mod json;
+mod overrides;
 mod phases;
 mod sarif;
 
@@ -21,6 +22,7 @@ use crate::reload::{Layers, embedded, read_set};
 use crate::verify;
 use crate::verify::Verification;
 use clap::{Args, ValueEnum};
+use overrides::ShownOverride;
 use std::sync::Arc;
 
 #[derive(Args)]
@@ -62,6 +64,7 @@ struct CheckReport {
     plan: Option<Plan>,
     findings: Vec<Diagnostic>,
     losses: Vec<Loss>,
+    overrides: Vec<ShownOverride>,
     reached: Reached,
     warnings: Warnings,
 }
@@ -105,6 +108,7 @@ impl CheckReport {
             plan: None,
             findings: error.diagnostics,
             losses: Vec::new(),
+            overrides: Vec::new(),
             reached,
             warnings,
         };
@@ -116,7 +120,10 @@ impl CheckReport {
         let check =
             move |files: &[SourceFile], budget: &WorkBudget| CheckReport::of_files(files, &overrides, warnings, budget);
         let shared: Arc<[SourceFile]> = files.clone().into();
-        Supervisor::default().run(&shared, check).unwrap_or_else(|error| stopped(files, error, Reached::Files))
+        let report = Supervisor::default().run(&shared, check);
+        let mut report = report.unwrap_or_else(|error| stopped(files, error, Reached::Files));
+        report.overrides = overrides::find(layers, report.plan.as_ref());
+        report
     }
 
     fn of_files(files: &[SourceFile], overrides: &Overrides, warnings: Warnings, budget: &WorkBudget) -> CheckReport {
@@ -132,7 +139,7 @@ impl CheckReport {
             }
         };
         let losses = plan.as_ref().map(loss::check).unwrap_or_default();
-        CheckReport { files: files.to_vec(), sources, plan, findings, losses, reached, warnings }
+        CheckReport { files: files.to_vec(), sources, plan, findings, losses, overrides: Vec::new(), reached, warnings }
     }
 
     fn count(&self, severity: Severity) -> usize {

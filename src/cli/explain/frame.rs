@@ -1,6 +1,6 @@
 //! `reframe explain --frame N`: everything about one frame, from the raw event to its bytes.
 
-use super::columns::aligned;
+use crate::cli::columns::aligned;
 use crate::diagnostics::schema_message;
 use crate::diagnostics::{Sources, Span};
 use crate::domain::Tree;

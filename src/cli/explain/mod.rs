@@ -1,9 +1,9 @@
 //! `reframe explain`: shows, event by event, how a dialect translates a transcript or a test, with the YAML line that
 //! produced each frame.
 
-mod columns;
 mod frame;
 mod input;
+mod layers;
 mod loss;
 mod policies;
 mod request;
@@ -23,7 +23,7 @@ use policies::{Client, ClientArgs};
 pub struct ExplainArgs {
     /// A transcript (a folder with events.jsonl and request.json, a .jsonl file, or a name in the set) or a test (its
     /// name, or FILE.test.yaml:LINE)
-    #[arg(value_name = "TRANSCRIPT|TEST", required_unless_present_any = ["policies", "loss"])]
+    #[arg(value_name = "TRANSCRIPT|TEST", required_unless_present_any = ["policies", "loss", "layers"])]
     given: Option<String>,
     /// The dialect to translate into [default: the one that the test names]
     #[arg(long, value_name = "DIALECT", conflicts_with = "route")]
@@ -36,6 +36,9 @@ pub struct ExplainArgs {
     /// Show the effective policies, and which file and line, variable or header set each
     #[arg(long)]
     policies: bool,
+    /// Show the layer and the line that each route, model, backend and policy comes from
+    #[arg(long, conflicts_with_all = ["given", "policies", "loss", "frame", "body"])]
+    layers: bool,
     /// Show everything about one frame, by its number in the table
     #[arg(long, value_name = "N")]
     frame: Option<usize>,
@@ -62,6 +65,9 @@ fn explain(args: &ExplainArgs, layers: &Layers, overrides: &Overrides) -> Result
     let plan = load_plan(layers, overrides)?;
     if let Some(backend) = &args.sent {
         return sent::explain(args, backend.as_deref(), &plan).map(|text| (text, EXIT_OK));
+    }
+    if args.layers {
+        return Ok((layers::describe(&plan), EXIT_OK));
     }
     if let Some(given) = &args.given
         && let Some(text) = request::explain(given, &plan)?

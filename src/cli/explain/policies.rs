@@ -1,12 +1,12 @@
 //! `reframe explain --policies`: the effective policies, where each was set, and which settings it overrides.
 
-use super::columns::aligned;
 use super::input::{Target, TargetScope};
+use crate::cli::columns::aligned;
 use crate::diagnostics::{Sources, or_list};
 use crate::mapping::Plan;
 use crate::mapping::config::dialect::DialectPlan;
 use crate::mapping::config::route::RoutePlan;
-use crate::mapping::policy::resolve::{ResolvedPolicies, SetBy, Setting};
+use crate::mapping::policy::resolve::{AllowedValues, ResolvedPolicies, SetBy, Setting, with_aliases};
 use crate::mapping::policy::variants::{HeaderChoice, RouteVariant, USER_AGENT};
 use clap::Args;
 
@@ -139,7 +139,7 @@ fn dialect_name(dialect: &DialectPlan, profile_source: &str) -> String {
 
 /// Each policy with its value and where it was set. The last setting wins.
 fn table(resolved: &ResolvedPolicies, sources: &Sources) -> String {
-    let mut rows = vec![["policy", "value", "set by", "overrides"].map(str::to_owned)];
+    let mut rows = vec![["policy", "value", "other values", "set by", "overrides"].map(str::to_owned)];
     for name in resolved.names() {
         let mut settings = resolved.settings.iter().rev().filter(|s| s.name == name);
         let own = resolved.custom.iter().any(|p| p.name == name);
@@ -151,11 +151,25 @@ fn table(resolved: &ResolvedPolicies, sources: &Sources) -> String {
             ),
         };
         let over: Vec<String> = settings.map(|s| format!("{} {}", set_by(s, sources), quoted(&s.value))).collect();
-        let mut lines = wrapped(quoted(&value)).into_iter();
-        rows.push([name, lines.next().unwrap_or_default(), by, over.join(", ")]);
-        rows.extend(lines.map(|line| [String::new(), line, String::new(), String::new()]));
+        let (values, others) = (wrapped(quoted(&value)), wrapped(&other_values(resolved, &name, &value)));
+        let line = |lines: &[String], at: usize| lines.get(at).cloned().unwrap_or_default();
+        rows.push([name, line(&values, 0), line(&others, 0), by, over.join(", ")]);
+        let more = 1..values.len().max(others.len());
+        rows.extend(more.map(|at| [String::new(), line(&values, at), line(&others, at), String::new(), String::new()]));
     }
     aligned(&rows, usize::MAX)
+}
+
+/// The values that a policy could have instead.
+fn other_values(resolved: &ResolvedPolicies, name: &str, value: &str) -> String {
+    match resolved.allowed(name) {
+        Some(AllowedValues::OneOf(values)) => {
+            let others: Vec<String> = values.into_iter().filter(|other| other != value).collect();
+            with_aliases(name, &others).iter().map(|other| quoted(other)).collect::<Vec<_>>().join(", ")
+        }
+        Some(AllowedValues::FinishList) => "any other order".to_owned(),
+        None => String::new(),
+    }
 }
 
 fn offered(choices: &[HeaderChoice], sources: &Sources) -> String {

@@ -1,7 +1,7 @@
 //! The table of `reframe explain`: the result of each raw event, the YAML lines that produced it, and the policies
 //! that affected it.
 
-use super::columns::aligned;
+use crate::cli::columns::aligned;
 use crate::diagnostics::{Sources, Span, count_noun};
 use crate::domain::{FrameBody, MomentKind};
 use crate::engine::pipeline::Pipeline;

@@ -20,6 +20,8 @@ pub enum VariableType {
     Json,
     /// One of a closed set of names.
     Enum(&'static [&'static str]),
+    /// One of these names, or another one.
+    OpenEnum(&'static [&'static str]),
     Record(RecordType),
     List(RecordType),
     /// A list of scalars.
@@ -47,5 +49,9 @@ pub const MODEL_NAME: Variable = ("model", T::Text);
 pub const UPSTREAM: Variable = ("upstream", T::Record(R::Upstream));
 pub const SECRET: Variable = ("secret", T::Record(R::Secret));
 pub const BUILD: Variable = ("build", T::Record(R::Build));
+/// The parameters of the path and the query of a client's request, and its headers.
+pub const PATH: Variable = ("path", T::Json);
+pub const QUERY: Variable = ("query", T::Json);
+pub const HEADERS: Variable = ("headers", T::Json);
 pub const MODEL: Variable = ("model", T::Record(R::Model));
 pub const MODELS: Variable = ("models", T::List(R::Model));

@@ -12,6 +12,9 @@ use crate::domain::{
 use std::borrow::Cow;
 use std::sync::Arc;
 
+/// The roles that every backend should expect. A dialect may emit others.
+const ROLES: &[&str] = &["system", "developer", "user", "assistant", "tool"];
+
 /// Declares the records: each is read from a Rust type, with an expression for each field.
 macro_rules! records {
     ($(
@@ -239,7 +242,7 @@ records! {
     }
     RequestItem(roles: RoleNames, item: I) {
         type: T::Enum(RequestItemType::NAMES) => item.kind().name();
-        role: T::Text => field!(item, I::Message { role, .. } => role.as_ref().map(|role| roles.map(role)));
+        role: T::OpenEnum(ROLES) => field!(item, I::Message { role, .. } => role.as_ref().map(|role| roles.map(role)));
         text: T::Text => match item {
             I::Reasoning { reasoning } => reasoning.text.as_deref().map(Cow::Borrowed),
             _ => item.content().map(Content::text),
@@ -269,7 +272,7 @@ records! {
     }
     /// One or more items that are one message.
     RequestMessage(roles: RoleNames, items: [Arc<I>]) {
-        role: T::Text => items.iter().find_map(|item| item.message_role()).map(|role| roles.map(role));
+        role: T::OpenEnum(ROLES) => items.iter().find_map(|item| item.message_role()).map(|role| roles.map(role));
         text: T::Text => contents(items).map(Content::text).reduce(|text, more| text + more);
         parts: T::List(R::RequestPart) => request_parts(contents(items).flat_map(|content| &content.parts));
         calls: T::List(R::RequestCall) => {
@@ -300,7 +303,7 @@ records! {
     RequestCall(call: RequestCall) {
         id: T::Text => call.id.as_ref();
         name: T::Text => call.tool.name.as_ref();
-        kind: T::Text => call.tool.kind.map(CallKind::name);
+        kind: T::Enum(CallKind::NAMES) => call.tool.kind.map(CallKind::name);
         arguments: T::Text => call.arguments.as_ref();
         input: T::Json => call.input();
     }
@@ -318,7 +321,7 @@ records! {
         base64: T::Text => part.base64();
     }
     Tool(tool: Tool) {
-        kind: T::Text => tool.kind.map(ToolKind::name);
+        kind: T::Enum(ToolKind::NAMES) => tool.kind.map(ToolKind::name);
         // The client's type of the tool.
         type: T::Text => tool.client_type.as_ref();
         name: T::Text => tool.name.as_ref();
@@ -328,12 +331,12 @@ records! {
         raw: T::Json => tool.raw.as_ref();
     }
     ToolChoice(choice: ToolChoice) {
-        mode: T::Text => choice.mode.map(ChoiceMode::name);
+        mode: T::Enum(ChoiceMode::NAMES) => choice.mode.map(ChoiceMode::name);
         name: T::Text => choice.name.as_ref();
         unknown: T::Json => choice.unknown.0.as_ref();
     }
     Format(format: Format) {
-        kind: T::Text => format.kind.map(FormatKind::name);
+        kind: T::Enum(FormatKind::NAMES) => format.kind.map(FormatKind::name);
         name: T::Text => format.name.as_ref();
         schema: T::Json => format.schema.as_ref();
         strict: T::Bool => format.strict;

@@ -1,17 +1,14 @@
 //! Adapts a request to the capabilities of a backend: maps roles, converts tools and content parts. Unsupported fields
 //! are rejected, or dropped and listed: nothing is lost silently.
 
+use super::adapt_items::{merge_system_messages, wrap_tool};
 use super::unknown_values;
-use crate::domain::request_item::{
-    ChoiceMode, Content, ContentPart, ContentPartType, Derived, FormatKind, RequestItem, RequestReasoning, Tool,
-    ToolChoice, ToolKind, WRAPPED_INPUT,
-};
-use crate::domain::{CallKind, Fault, FaultKind, RequestContent, ToolAliases, Tree, TurnRequest};
+use crate::domain::emit::{EmittedFields, scalar_text};
+use crate::domain::request_item::{ChoiceMode, Derived, Format, FormatKind, Tool, ToolChoice, ToolKind};
+use crate::domain::{Fault, FaultKind, RequestContent, ToolAliases, Tree, TurnRequest};
 use crate::engine::selector::Cursor;
 use crate::mapping::config::backend_request::RequestTemplate;
-use crate::mapping::config::capabilities::{
-    Capabilities, OPTIONAL_FIELDS, OnReasoning, OnUnsupported, SystemMessages, SystemParts,
-};
+use crate::mapping::config::capabilities::{Capabilities, OPTIONAL_FIELDS, OnUnsupported, SystemMessages};
 use crate::mapping::config::dialect_request::RequestPlan;
 use crate::mapping::grammar::notation::NameOf;
 use crate::mapping::language::field::FieldMapping;
@@ -57,7 +54,9 @@ pub fn adapt(
     if capabilities.system_messages == Some(NameOf(SystemMessages::Merge)) {
         merge_system_messages(&mut items);
     }
+    let unsupported = adapter.unsupported_values(&mut tool_choice, &mut format)?;
     let mut content = RequestContent::new(items, tools, tool_choice, format);
+    content.scalars = unsupported;
     content.scalars.extend(request.upstream_model.as_deref().map(|name| ("model", Tree::from(name))));
     adapter.scalars(&content)?;
     let forwarded = adapter.members()?;
@@ -65,10 +64,10 @@ pub fn adapt(
     Ok(AdaptedRequest { content, forwarded, dropped: adapter.dropped.names, tool_aliases: adapter.tool_aliases })
 }
 
-struct RequestAdapter<'a> {
-    request: &'a TurnRequest,
-    capabilities: &'a Capabilities,
-    template: &'a RequestTemplate,
+pub(super) struct RequestAdapter<'a> {
+    pub(super) request: &'a TurnRequest,
+    pub(super) capabilities: &'a Capabilities,
+    pub(super) template: &'a RequestTemplate,
     client: &'a RequestPlan,
     dropped: DroppedFields,
     tool_aliases: ToolAliases,
@@ -83,7 +82,7 @@ struct DroppedFields {
 
 impl RequestAdapter<'_> {
     /// Applies the action for an unsupported field: drops it, or rejects the request. `param` is the client's name.
-    fn drop_or_reject(&mut self, action: OnUnsupported, param: String, what: &str) -> Result<(), Fault> {
+    pub(super) fn drop_or_reject(&mut self, action: OnUnsupported, param: String, what: &str) -> Result<(), Fault> {
         if action == OnUnsupported::Reject {
             let message = format!("this backend does not support {what}");
             return Err(Fault::new(FaultKind::Unsupported, message).param(param));
@@ -184,96 +183,33 @@ impl RequestAdapter<'_> {
         self.drop_or_reject(self.capabilities.on_unsupported_field("tool_choice"), param, &what)
     }
 
-    fn items(&mut self) -> Result<Vec<Arc<RequestItem>>, Fault> {
-        let content = &self.request.content;
-        let leading = content.leading_instructions();
-        // A backend that does not support custom tools does not support calls of them either.
-        let wraps_calls = self.capabilities.on_tool(ToolKind::Custom, None) != OnUnsupported::Forward;
-        let mut kept = Vec::with_capacity(content.items().len());
-        for (at, item) in content.items().iter().enumerate() {
-            let unsupported = match &**item {
-                RequestItem::Reasoning { reasoning } => {
-                    self.on_reasoning(reasoning).map(|action| ("reasoning", action))
-                }
-                RequestItem::Other { kind, .. } if !self.template.reads.items() => {
-                    Some((kind.as_deref().unwrap_or("reasoning"), OnUnsupported::Drop))
-                }
-                RequestItem::Other { .. } => None,
-                RequestItem::Message { .. } | RequestItem::Call { .. } | RequestItem::Result { .. } => None,
+    /// Drops or rejects values that the backend does not support, of fields that it does. Returns the scalars without a
+    /// value.
+    fn unsupported_values(
+        &mut self,
+        tool_choice: &mut Option<ToolChoice>,
+        format: &mut Option<Format>,
+    ) -> Result<EmittedFields, Fault> {
+        let mut dropped = Vec::new();
+        for (field, values) in self.capabilities.unsupported_values() {
+            let scalar = OPTIONAL_FIELDS.iter().find(|scalar| **scalar == field);
+            let sent = match field {
+                "tool_choice" => tool_choice.as_ref().and_then(|choice| choice.mode).map(|mode| mode.name().to_owned()),
+                "format" => format.as_ref().and_then(|format| format.kind).map(|kind| kind.name().to_owned()),
+                field => self.request.scalar(field).and_then(scalar_text),
             };
-            if let Some((kind, action)) = unsupported {
-                self.drop_or_reject(action, format!("items.{kind}"), "reasoning of earlier turns")?;
-                continue;
+            let found = values.iter().find(|(value, _)| sent.as_ref() == Some(value));
+            let (Some((value, action)), Some(scalar)) = (found, scalar) else { continue };
+            let param = if field == "format" { self.format_param() } else { self.param(field) };
+            let what = format!("`{param}` with the value `{value}`");
+            self.drop_or_reject(*action, param, &what)?;
+            match field {
+                "tool_choice" => *tool_choice = None,
+                "format" => *format = None,
+                _ => dropped.push((*scalar, Tree::Null)),
             }
-            let mut item = item.clone();
-            if wraps_calls && item.tool().is_some_and(|tool| tool.kind == Some(CallKind::Custom)) {
-                wrap_call(Arc::make_mut(&mut item));
-            }
-            let text_only = at < leading && self.template.reads.instructions_as_text()
-                || self
-                    .capabilities
-                    .text_only_roles
-                    .iter()
-                    .flat_map(|roles| roles.iter())
-                    .any(|role| item.message_role() == Some(role));
-            if let Some(content) = item.content()
-                && let Some(supported) = self.supported_content(content, text_only)?
-                && let Some(content) = Arc::make_mut(&mut item).content_mut()
-            {
-                *content = supported;
-            }
-            if item.is_instruction() && item.content().is_some_and(|content| content.parts.len() > 1) {
-                self.join_system_parts(Arc::make_mut(&mut item));
-            }
-            kept.push(item);
         }
-        Ok(kept)
-    }
-
-    /// The text of a system message with several parts.
-    fn join_system_parts(&self, item: &mut RequestItem) {
-        let Some(content) = item.content_mut() else { return };
-        match self.capabilities.system_parts() {
-            SystemParts::Paragraphs => content.separate_paragraphs(),
-            SystemParts::Concat => content.merged_text = None,
-        }
-    }
-
-    /// `None` if the reasoning is sent.
-    fn on_reasoning(&self, reasoning: &RequestReasoning) -> Option<OnUnsupported> {
-        let is_signed = reasoning.signature.is_some() || reasoning.encrypted.is_some();
-        match self.capabilities.on_reasoning() {
-            OnReasoning::Reject => Some(OnUnsupported::Reject),
-            _ if !self.template.reads.reasoning() => Some(OnUnsupported::Drop),
-            OnReasoning::Drop => Some(OnUnsupported::Drop),
-            OnReasoning::Identified if reasoning.id.is_some() => None,
-            OnReasoning::Identified | OnReasoning::Signed => (!is_signed).then_some(OnUnsupported::Drop),
-            OnReasoning::Forward => None,
-        }
-    }
-
-    /// The content without the parts that the backend does not support; `None` if it supports all of them.
-    fn supported_content(&mut self, content: &Content, text_only: bool) -> Result<Option<Content>, Fault> {
-        let mut kept = Vec::new();
-        for part in &content.parts {
-            let kind = part.kind().name();
-            let action = match self.capabilities.on_content_part(kind) {
-                OnUnsupported::Forward if text_only && part.kind() != ContentPartType::Text => OnUnsupported::Drop,
-                action => action,
-            };
-            if action != OnUnsupported::Forward {
-                self.drop_or_reject(action, format!("parts.{kind}"), &format!("content parts of the type `{kind}`"))?;
-                continue;
-            }
-            if matches!(part, ContentPart::Image { detail: Some(detail), .. } if !matches!(&**detail, "" | "auto"))
-                && !self.template.reads.element_field("detail")
-            {
-                self.drop_or_reject(OnUnsupported::Drop, format!("parts.{kind}.detail"), "")?;
-            }
-            kept.push(part);
-        }
-        let is_shorter = kept.len() < content.parts.len();
-        Ok(is_shorter.then(|| Content { parts: kept.into_iter().cloned().collect(), merged_text: None }))
+        Ok(dropped)
     }
 
     /// The fields that the template does not read.
@@ -383,50 +319,5 @@ fn has_effect(field: &str, request: &TurnRequest, content: &RequestContent) -> b
             Some(Tree::Map(members)) => !members.is_empty(),
             Some(_) => true,
         },
-    }
-}
-
-/// Merges the leading system and developer messages into one.
-fn merge_system_messages(items: &mut Vec<Arc<RequestItem>>) {
-    let leading = items.iter().take_while(|item| item.is_instruction()).count();
-    if leading < 2 {
-        return;
-    }
-    let contents: Vec<&Content> = items[..leading].iter().filter_map(|item| item.content()).collect();
-    let text = contents.iter().map(|content| content.text()).collect::<Vec<_>>().join("\n\n");
-    let content = match contents.iter().all(|content| content.is_plain()) {
-        true => Content::from(text),
-        false => Content {
-            parts: contents.iter().flat_map(|content| &content.parts).cloned().collect(),
-            merged_text: Some(text),
-        },
-    };
-    items.drain(1..leading);
-    let role = items[0].message_role().map(str::to_owned);
-    items[0] = Arc::new(RequestItem::Message { role, content });
-}
-
-/// A custom tool as a function with one string parameter.
-fn wrap_tool(tool: &Tool) -> Tool {
-    let text = Tree::map([("type", Tree::from("string"))]);
-    let parameters = Tree::map([
-        ("type", Tree::from("object")),
-        ("properties", Tree::map([(WRAPPED_INPUT, text)])),
-        ("required", Tree::from(vec![Tree::from(WRAPPED_INPUT)])),
-        ("additionalProperties", Tree::from(false)),
-    ]);
-    Tool { kind: Some(ToolKind::Function), parameters: Some(parameters), ..tool.clone() }
-}
-
-/// Makes a call of a custom tool, or its result, one of such a function.
-fn wrap_call(item: &mut RequestItem) {
-    match item {
-        RequestItem::Call { call } => {
-            let arguments = call.arguments.take().unwrap_or_default();
-            call.arguments = Some(Tree::map([(WRAPPED_INPUT, Tree::from(arguments))]).to_json());
-            (call.tool.kind, call.input) = (Some(CallKind::Function), Derived::default());
-        }
-        RequestItem::Result { tool, .. } => tool.0.kind = Some(CallKind::Function),
-        RequestItem::Message { .. } | RequestItem::Reasoning { .. } | RequestItem::Other { .. } => {}
     }
 }

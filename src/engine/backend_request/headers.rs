@@ -1,8 +1,8 @@
 //! The headers and the query of a request to a backend: those of its file, then those of its entry in gateway.yaml.
 
-use super::internal;
+use super::render_fault;
 use crate::domain::variables::{self, Record};
-use crate::domain::{Fault, FaultKind};
+use crate::domain::{Fault, FaultKind, RequestHead};
 use crate::engine::render::{self, Scope};
 use crate::mapping::config::backend_request::{RequestSettings, RequestTemplate};
 use crate::mapping::config::request_values::NamedValues;
@@ -21,6 +21,9 @@ pub struct RequestValues<'p> {
 /// Characters that the query may contain unescaped.
 const QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
+/// Parts of the names of headers with values that are not logged.
+const SECRET_NAMES: &[&str] = &["auth", "cookie", "key", "secret", "token"];
+
 /// The scope of headers and of the query.
 pub fn in_headers<'a>(scope: &Scope<'a>, key: Option<&'a str>) -> Scope<'a> {
     let build = Record::Build(env!("CARGO_PKG_VERSION"));
@@ -28,7 +31,14 @@ pub fn in_headers<'a>(scope: &Scope<'a>, key: Option<&'a str>) -> Scope<'a> {
 }
 
 impl RequestValues<'_> {
-    pub fn headers(&self, scope: &Scope, key: Option<&str>, stream: bool) -> Result<HeaderMap, Fault> {
+    /// `client`: the head of the client's request, if there is one.
+    pub fn headers(
+        &self,
+        scope: &Scope,
+        key: Option<&str>,
+        stream: bool,
+        client: &RequestHead,
+    ) -> Result<HeaderMap, Fault> {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(
@@ -38,11 +48,24 @@ impl RequestValues<'_> {
         // A compressor would delay small events. A response that is compressed nevertheless is decoded.
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         headers.insert(USER_AGENT, HeaderValue::from_static(concat!("reframe/", env!("CARGO_PKG_VERSION"))));
+        self.forward(client, &mut headers);
         add_headers(&mut headers, &self.template.headers, &self.template.pool, scope, key)?;
         if let Some(entry) = &self.settings.entry {
             add_headers(&mut headers, &entry.headers, &entry.pool, scope, key)?;
         }
         Ok(headers)
+    }
+
+    /// Headers of the client that the mapping names.
+    fn forward(&self, client: &RequestHead, headers: &mut HeaderMap) {
+        for forwarded in self.settings.capabilities.forwarded_headers() {
+            let name = forwarded.value.0.as_str();
+            let value = client.header(name).and_then(|value| HeaderValue::from_str(value).ok());
+            if let (Some(mut value), Ok(header)) = (value, HeaderName::from_bytes(name.as_bytes())) {
+                value.set_sensitive(SECRET_NAMES.iter().any(|word| name.contains(word)));
+                headers.insert(header, value);
+            }
+        }
     }
 
     /// The path with these parameters in its query.
@@ -69,7 +92,7 @@ fn add_headers(
             Fault::new(FaultKind::Invalid, message)
         };
         let header = HeaderName::from_bytes(name.as_bytes()).map_err(|_| invalid())?;
-        let Some(value) = render::render_if_complete(text, scope, pool).map_err(internal)? else {
+        let Some(value) = render::render_if_complete(text, scope, pool).map_err(render_fault)? else {
             headers.remove(header);
             continue;
         };
@@ -83,7 +106,7 @@ fn add_headers(
 
 fn add_query(path: &mut String, values: &NamedValues, pool: &ExpressionPool, scope: &Scope) -> Result<(), Fault> {
     for (name, text) in values {
-        let Some(value) = render::render_if_complete(text, scope, pool).map_err(internal)? else { continue };
+        let Some(value) = render::render_if_complete(text, scope, pool).map_err(render_fault)? else { continue };
         let text = scalar_text(&value).unwrap_or_default();
         path.push(if path.contains('?') { '&' } else { '?' });
         path.extend(utf8_percent_encode(name, QUERY));

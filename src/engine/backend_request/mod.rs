@@ -2,6 +2,7 @@
 //! request as the server.
 
 mod adapt;
+mod adapt_items;
 mod headers;
 mod unknown_values;
 mod view;
@@ -64,7 +65,7 @@ pub fn prepare(
     let path = path(template, request, upstream)?;
     let (scope, values) = (in_headers(&scope, key), RequestValues { template, settings });
     let path = values.with_query(path, &scope)?;
-    let headers = values.headers(&scope, key, stream)?;
+    let headers = values.headers(&scope, key, stream, &request.head)?;
     Ok(BackendRequest { method: template.method, path, headers, body, dropped, tool_aliases })
 }
 
@@ -169,9 +170,13 @@ fn apply_field_edits(
 }
 
 fn render(rendered: Result<Option<Tree>, RenderError>) -> Result<Tree, Fault> {
-    rendered.map(Option::unwrap_or_default).map_err(internal)
+    rendered.map(Option::unwrap_or_default).map_err(render_fault)
 }
 
-fn internal(error: RenderError) -> Fault {
-    Fault::not_rendered("the backend request", error)
+/// The fault of a request that could not be rendered, or that the template rejects.
+fn render_fault(error: RenderError) -> Fault {
+    match error {
+        RenderError::Rejected { message, param } => Fault { param, ..Fault::new(FaultKind::Unsupported, message) },
+        RenderError::Failed(why) => Fault::not_rendered("the backend request", why),
+    }
 }

@@ -8,13 +8,20 @@ use crate::mapping::language::skeleton::{Skeleton, TextSegment};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// An expression failed at run time: an error of the mapping that no check found at load.
+/// Why there is no result.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RenderError(pub String);
+pub enum RenderError {
+    /// An expression failed at run time: an error of the mapping that no check found at load.
+    Failed(String),
+    /// `$reject`: the request asks for something that the backend does not support.
+    Rejected { message: String, param: Option<String> },
+}
 
 impl fmt::Display for RenderError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        match self {
+            RenderError::Failed(message) | RenderError::Rejected { message, .. } => f.write_str(message),
+        }
     }
 }
 
@@ -88,6 +95,14 @@ pub fn render(skeleton: &Skeleton, scope: &Scope, pool: &ExpressionPool) -> Resu
                 Expression::Chain { .. } | Expression::Jinja { .. } => Value::Null,
             };
             return render(body, &scope.with(name, bound), pool);
+        }
+        Skeleton::Reject { message, param } => {
+            let text = |skeleton: &Skeleton| {
+                let rendered = render(skeleton, scope, pool)?;
+                Ok(rendered.and_then(|tree| scalar_text(&tree)))
+            };
+            let param = param.as_ref().map_or(Ok(None), |param| text(param))?;
+            return Err(RenderError::Rejected { message: text(message)?.unwrap_or_default(), param });
         }
         Skeleton::If { condition, then, otherwise } => {
             return match (is_true(condition, scope, pool)?, otherwise) {
@@ -190,5 +205,5 @@ fn run(expression: &Expression, scope: &Scope, pool: &ExpressionPool) -> Result<
         }
         node.value = Some(to_jinja(&scope.get(path).to_tree()));
     }
-    pool.eval(*id, context.into_value()).map_err(|error| RenderError(format!("`{text}`: {error}")))
+    pool.eval(*id, context.into_value()).map_err(|error| RenderError::Failed(format!("`{text}`: {error}")))
 }

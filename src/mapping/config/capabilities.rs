@@ -1,16 +1,13 @@
 //! What a backend supports, and what happens to unsupported parts of a request. Set in the backend file; an entry of
 //! gateway.yaml can override it.
 
+use super::capability_maps::{FieldAction, KeyedMap, OnContentPart, OnField, OnTool, OnUnknownField};
 use crate::diagnostics::Code;
 use crate::domain::request_item::ToolKind;
 use crate::domain::{RoleNames, named_enum};
-use crate::mapping::grammar::collections::{List, Map, entries};
-use crate::mapping::grammar::notation::{AnyValue, NameOf, closed, notation_schema, one_of, or_null};
-use crate::mapping::grammar::{At, FromNode, section};
-use crate::mapping::source::field_reader::{LoadContext, text_of};
-use crate::mapping::source::yaml::Node;
-use schemars::{Schema, json_schema};
-use std::fmt;
+use crate::mapping::grammar::collections::{List, Map};
+use crate::mapping::grammar::notation::{AnyValue, HeaderName, NameOf, Spanned, notation_schema, text_notation};
+use crate::mapping::grammar::section;
 
 named_enum! {
     /// Whether a stream is requested from the backend.
@@ -101,7 +98,8 @@ section! {
         /// Roles with messages that may contain only text. Other content parts are dropped and listed.
         text_only_roles: Option<List<String>>,
         /// How a request field is handled that the body does not read and that has an effect. `format: as_tool` sends
-        /// the format as the parameters of a tool that must be called, and returns its call as the response text.
+        /// the format as the parameters of a tool that must be called, and returns its call as the response text. A map
+        /// is about single values, also of a field that the body reads: `{ required: reject, named: drop }`.
         /// Default: `reject` for `n`, `format`, `tools`, `previous_response_id` and `stored_prompt`, else `drop`.
         unsupported: KeyedMap<OnField> = KeyedMap::default(),
         /// How members of the client's body are handled that neither its dialect nor the body reads.
@@ -111,6 +109,9 @@ section! {
         /// effort of another server. They are forwarded only as far as the body reads them.
         #[extend("default" = OnUnknownValue::Reject.name())]
         unknown_values: Option<NameOf<OnUnknownValue>>,
+        /// Headers of the client's request that are sent to the backend too. Headers of the backend file and of its entry
+        /// in gateway.yaml take precedence.
+        forward_headers: Option<List<Spanned<ForwardedHeader>>>,
         /// Final edits to the members of the body, by their names there: `reject`, `drop`, `default`, `force`,
         /// `rename`, in this order.
         fields: FieldEdits = FieldEdits::default(),
@@ -133,6 +134,36 @@ section! {
         rename: Map<String> = Map::default(),
     }
 }
+
+/// Headers that belong to one connection or to the bytes of one body.
+const NOT_FORWARDED: &[&str] = &[
+    "accept-encoding",
+    "connection",
+    "content-encoding",
+    "content-length",
+    "content-type",
+    "expect",
+    "host",
+    "keep-alive",
+    "proxy-authorization",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+text_notation! {
+    /// The name of a header that may be forwarded, in lower case.
+    ForwardedHeader(String), |text, node, at| {
+        let name = HeaderName::from_node(node, at)?.0;
+        let is_allowed = !NOT_FORWARDED.contains(&name.as_str());
+        if !is_allowed {
+            at.cx.error(Code::UnknownValue, node.span, format!("the header `{text}` cannot be forwarded"));
+        }
+        is_allowed.then_some(name)
+    }
+}
+notation_schema!(ForwardedHeader, |generator| generator.subschema_for::<HeaderName>());
 
 /// Fields that a request depends on: by default rejected, not dropped.
 const REJECTED_BY_DEFAULT: &[&str] = &["n", "format", "tools", "previous_response_id", "stored_prompt"];
@@ -173,8 +204,19 @@ impl Capabilities {
     }
 
     pub fn on_unsupported_field(&self, field: &str) -> OnUnsupported {
-        let set = self.unsupported.get(field).copied();
+        let set = match self.unsupported.get(field) {
+            Some(FieldAction::Unread(action)) => Some(*action),
+            Some(FieldAction::Values(_)) | None => None,
+        };
         set.unwrap_or(if REJECTED_BY_DEFAULT.contains(&field) { OnUnsupported::Reject } else { OnUnsupported::Drop })
+    }
+
+    /// The fields of which some values are not supported, with these values.
+    pub fn unsupported_values(&self) -> impl Iterator<Item = (&str, &[(String, OnUnsupported)])> {
+        self.unsupported.0.iter().filter_map(|(field, action)| match action {
+            FieldAction::Values(values) => Some((field.as_str(), &values[..])),
+            FieldAction::Unread(_) => None,
+        })
     }
 
     pub fn system_parts(&self) -> SystemParts {
@@ -183,6 +225,10 @@ impl Capabilities {
 
     pub fn stream_mode(&self) -> StreamMode {
         self.stream.map_or(StreamMode::AsRequested, |mode| mode.0)
+    }
+
+    pub fn forwarded_headers(&self) -> &[Spanned<ForwardedHeader>] {
+        self.forward_headers.as_ref().map_or(&[], |headers| headers)
     }
 
     pub fn on_unknown_field(&self) -> OnUnsupported {
@@ -207,6 +253,7 @@ impl Capabilities {
             unsupported: KeyedMap(merged(&self.unsupported.0, &other.unsupported.0)),
             unknown_fields: other.unknown_fields.or(self.unknown_fields),
             unknown_values: other.unknown_values.or(self.unknown_values),
+            forward_headers: other.forward_headers.clone().or_else(|| self.forward_headers.clone()),
             fields: self.fields.with(&other.fields),
         }
     }
@@ -223,132 +270,6 @@ impl FieldEdits {
         }
     }
 }
-
-/// What the keys and values of a map about capabilities are.
-pub trait KeyedBy: 'static {
-    type Value: Clone + fmt::Debug;
-    /// The noun for a key in messages.
-    const NOUN: &'static str;
-    const KEYS: &'static [&'static str];
-    /// Whether other keys are allowed too.
-    const OPEN: bool = false;
-    fn value(node: &Node, key: &str, cx: LoadContext) -> Option<Self::Value>;
-    fn value_schema(key: &str) -> Schema;
-}
-
-/// A map about capabilities.
-#[derive(Clone, Debug)]
-pub struct KeyedMap<K: KeyedBy>(Vec<(String, K::Value)>);
-
-impl<K: KeyedBy> Default for KeyedMap<K> {
-    fn default() -> Self {
-        KeyedMap(Vec::new())
-    }
-}
-
-impl<K: KeyedBy> KeyedMap<K> {
-    pub fn get(&self, key: &str) -> Option<&K::Value> {
-        self.0.iter().find(|(k, _)| k == key).map(|(_, value)| value)
-    }
-}
-
-impl<'n, K: KeyedBy> FromNode<'n> for KeyedMap<K> {
-    fn from_node(node: &'n Node, at: At) -> Option<Self> {
-        let mut map = Vec::new();
-        for entry in entries(node, at)? {
-            if !K::OPEN && !K::KEYS.contains(&entry.key.as_str()) {
-                let message = format!("unknown {} `{}`", K::NOUN, entry.key);
-                at.cx.unknown(Code::UnknownValue, entry.key_span, message, &entry.key, K::KEYS.iter().copied());
-            } else if let Some(value) = K::value(&entry.value, &entry.key, at.cx) {
-                map.push((entry.key.clone(), value));
-            }
-        }
-        Some(KeyedMap(map))
-    }
-}
-
-notation_schema!([K: KeyedBy] KeyedMap<K>, |_generator| {
-    let keys = K::KEYS.iter().map(|key| ((*key).to_owned(), K::value_schema(key).to_value()));
-    let mut schema = or_null(closed(keys.collect()));
-    if K::OPEN {
-        schema.insert("additionalProperties".to_owned(), K::value_schema("").to_value());
-    }
-    schema
-});
-
-/// Roles to the roles that the backend knows.
-#[derive(Clone, Debug)]
-pub struct RoleMap;
-
-impl KeyedBy for RoleMap {
-    type Value = String;
-    const NOUN: &'static str = "role";
-    const KEYS: &'static [&'static str] = &["system", "developer", "user", "assistant", "tool"];
-
-    fn value(node: &Node, _: &str, cx: LoadContext) -> Option<String> {
-        text_of(node, cx).map(str::to_owned)
-    }
-
-    fn value_schema(_: &str) -> Schema {
-        json_schema!({ "type": "string" })
-    }
-}
-
-impl<'n> FromNode<'n> for RoleNames {
-    fn from_node(node: &'n Node, at: At) -> Option<RoleNames> {
-        KeyedMap::<RoleMap>::from_node(node, at).map(|map| RoleNames(map.0))
-    }
-}
-
-notation_schema!(RoleNames, |generator| generator.subschema_for::<KeyedMap<RoleMap>>());
-
-/// Declares a map to what happens to something that a backend may not support, with the actions allowed for a key.
-macro_rules! on_unsupported {
-    ($name:ident, $noun:literal, $keys:expr, $open:literal, |$key:ident| $allowed:expr) => {
-        #[derive(Clone, Debug)]
-        pub struct $name;
-
-        impl KeyedBy for $name {
-            type Value = OnUnsupported;
-            const NOUN: &'static str = $noun;
-            const KEYS: &'static [&'static str] = $keys;
-            const OPEN: bool = $open;
-
-            fn value(node: &Node, $key: &str, cx: LoadContext) -> Option<OnUnsupported> {
-                cx.one_of(node, $allowed).and_then(OnUnsupported::from_name)
-            }
-
-            fn value_schema($key: &str) -> Schema {
-                one_of($allowed)
-            }
-        }
-    };
-}
-
-/// The actions for anything, and those for members of the body that nothing reads.
-const ACTIONS: &[&str] = &["forward", "drop", "reject"];
-
-on_unsupported!(OnTool, "tool", &["custom"], true, |key| match key {
-    "custom" => &["forward", "drop", "reject", "wrap"],
-    _ => ACTIONS,
-});
-on_unsupported!(OnContentPart, "content part", &["image", "file", "audio", "refusal"], false, |_key| ACTIONS);
-on_unsupported!(OnField, "request field", OPTIONAL_FIELDS, false, |key| match key {
-    "format" => &["drop", "reject", "as_tool"],
-    _ => &["drop", "reject"],
-});
-
-/// What happens to members of the client's body that nothing reads.
-#[derive(Clone, Copy, Debug)]
-pub struct OnUnknownField(OnUnsupported);
-
-impl<'n> FromNode<'n> for OnUnknownField {
-    fn from_node(node: &'n Node, at: At) -> Option<OnUnknownField> {
-        at.cx.one_of(node, ACTIONS).and_then(OnUnsupported::from_name).map(OnUnknownField)
-    }
-}
-
-notation_schema!(OnUnknownField, { "type": "string", "enum": ACTIONS });
 
 /// The entries of both lists; those of `over` take precedence.
 fn merged<T: Clone>(base: &[(String, T)], over: &[(String, T)]) -> Vec<(String, T)> {

@@ -165,6 +165,8 @@ pub struct RequestPlan {
     pub schema: Option<NamedSchema>,
     /// The members that are read by the above. All others are `request.extra`.
     pub known_members: Vec<String>,
+    /// What the scalars read of the client's HTTP request: `path` and `model` for `path.model`.
+    pub head_parameters: Vec<(String, String)>,
 }
 
 impl RequestPlan {
@@ -184,11 +186,14 @@ impl RequestPlan {
         for entry in section.rules.items {
             named_rules.add(&entry.key, parse_content_part_rules(entry.value.as_list_or_one(), tables, cx));
         }
-        let context = FieldContext { cx, tables, named_rules: &named_rules, lenient: false };
+        let context = FieldContext { cx, tables, named_rules: &named_rules, lenient: false, reads_head: true };
         let set = section.scalars.0.iter();
         let scalars: Vec<_> = set.filter_map(|(field, node)| FieldMapping::parse(field, node, &context)).collect();
         let tool_choice = parse_fields(section.tool_choice, "`tool_choice:`", TOOL_CHOICE, &context);
         let format = parse_fields(section.format, "`format:`", FORMAT, &context);
+        let selectors = scalars.iter().chain(&tool_choice).chain(&format).flat_map(FieldMapping::selectors);
+        let head_parameters = selectors.filter_map(Selector::head_parameter);
+        let head_parameters = head_parameters.map(|(part, name)| (part.to_owned(), name.to_owned())).collect();
         let items = RuleSet::parse(&ITEMS, None, &section.items, tables, &named_rules, cx);
         let tools = RuleSet::parse(&TOOLS, None, &section.tools, tables, &named_rules, cx);
         let mut known_members: Vec<String> = Vec::new();
@@ -215,6 +220,7 @@ impl RequestPlan {
             tools,
             schema: None,
             known_members,
+            head_parameters,
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::diagnostics::{Code, Diagnostic, Span};
 use crate::domain::named_enum;
 use crate::mapping::grammar::collections::{Elements, Entries, List, Map, NonEmptyList};
 use crate::mapping::grammar::notation::{
-    AnyValue, Bytes, NameOf, PositiveCount, Spanned, notation_schema, text_notation,
+    AnyValue, Bytes, HeaderName, NameOf, PositiveCount, Spanned, notation_schema, text_notation,
 };
 use crate::mapping::grammar::{Required, Section, section};
 use crate::mapping::language::table::Tables;
@@ -50,6 +50,8 @@ pub struct GatewayPlan {
     pub headers: HeaderNames,
     pub docs: Docs,
     pub pinned_spans: PinnedSpans,
+    /// The headers of clients that a dialect reads or a backend gets.
+    pub client_headers: Vec<String>,
 }
 
 /// Spans of the settings that are read only at start, where they are present.
@@ -98,6 +100,19 @@ pub struct Backend {
 }
 
 impl GatewayPlan {
+    /// Call once the dialects of all routes are compiled.
+    pub fn collect_client_headers(&mut self) {
+        let settings = self.backends.iter().filter_map(|backend| Some(&backend.address.as_ref()?.settings));
+        let forwarded = settings.flat_map(|s| s.capabilities.forwarded_headers()).map(|header| &header.value.0);
+        let dialects = self.routes.iter().filter_map(|route| route.variants.default_dialect());
+        let read = dialects.flat_map(|dialect| &dialect.request.head_parameters);
+        let read = read.filter(|(part, _)| part == "headers").map(|(_, name)| name);
+        let mut names: Vec<String> = forwarded.chain(read).cloned().collect();
+        names.sort();
+        names.dedup();
+        self.client_headers = names;
+    }
+
     /// How many turns of one client may be in flight. By default a client cannot take every slot if several
     /// clients can be distinguished. With a single key, or without one, everybody behind a proxy would share the limit.
     pub fn streams_per_client(&self) -> usize {
@@ -160,7 +175,7 @@ section! {
         timeouts: GatewayTimeouts = GatewayTimeouts::DEFAULT,
         /// SSE comments in silent streams.
         keepalive: Keepalive = Keepalive::default(),
-        /// The API keys that clients may send as `Authorization: Bearer KEY`. A key from an unset variable is ignored;
+        /// The API keys that clients may send, by default as `Authorization: Bearer KEY`. A key from an unset variable is ignored;
         /// if no key is configured, only local requests are accepted.
         api_keys: List<ClientKey> = List::default(),
         /// `keys`: clients must send one of `api_keys`. `none`: every client is accepted, from anywhere.
@@ -223,6 +238,10 @@ section! {
         name: String,
         /// Where the key is stored.
         secret: SecretSource,
+        /// The headers in which clients may send it: as `Bearer KEY` in `authorization`, as it is in others.
+        headers: List<HeaderName> = List(vec![HeaderName("authorization".to_owned())]),
+        /// The parameter of the query in which clients may send it. Default: none.
+        query: Option<String>,
     }
 }
 
@@ -268,6 +287,7 @@ fn compile(gateway: Gateway, node: &Node, known: &KnownNames, cx: LoadContext) -
             api_keys: node.get("api_keys").map(|n| n.span),
             auth: node.get("auth").map(|n| n.span),
         },
+        client_headers: Vec::new(),
         headers: gateway.headers,
         docs: gateway.docs.0,
         timeouts,
@@ -310,7 +330,22 @@ fn compile(gateway: Gateway, node: &Node, known: &KnownNames, cx: LoadContext) -
             cx.error(Code::DuplicateName, span, format!("{other} has the path `{path}` too"));
         }
     }
+    check_forwarded_headers(&plan, cx);
     Some(plan)
+}
+
+/// A header with an API key of the gateway must not reach a backend.
+fn check_forwarded_headers(plan: &GatewayPlan, cx: LoadContext) {
+    let carries_key =
+        |name: &str| plan.auth == Auth::Keys && plan.api_keys.iter().any(|key| key.headers.iter().any(|h| h.0 == name));
+    let forwarded = plan.backends.iter().filter_map(|backend| backend.address.as_ref());
+    for header in forwarded.flat_map(|address| address.settings.capabilities.forwarded_headers()) {
+        let name = &header.value.0;
+        if carries_key(name) {
+            let message = format!("the header `{name}` carries the API keys of this gateway and cannot be forwarded");
+            cx.error(Code::UnknownValue, header.span, message);
+        }
+    }
 }
 
 text_notation! {

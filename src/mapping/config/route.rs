@@ -1,7 +1,9 @@
 //! `routes:` and `by_user_agent:` of gateway.yaml: the dialect of an endpoint, and clients that get other policies.
 
+use super::dialect::DialectPlan;
 use super::gateway::{KnownNames, Validation};
-use super::path_template::PathTemplate;
+use super::path_template::{PathMatcher, PathTemplate};
+use super::scalar_constants::ScalarConstants;
 use crate::diagnostics::{Code, Diagnostic, Span};
 use crate::domain::policy::BUILT_IN;
 use crate::mapping::grammar::collections::Entries;
@@ -18,6 +20,10 @@ use serde_json::json;
 pub struct RoutePlan {
     pub method: String,
     pub path: String,
+    /// Reads the parameters of the path; `None` if it has none.
+    pub path_matcher: Option<PathMatcher>,
+    /// Scalars of every request, whatever the client sends.
+    pub set: ScalarConstants,
     pub dialect: String,
     pub profile: Option<String>,
     /// Span of the profile's name. `None` if the profile comes from the command line.
@@ -82,7 +88,7 @@ section! {
     #[subject = "a route"]
     #[title = "route"]
     pub struct RouteEntry<'n> {
-        /// Method and path: `POST /path`. The path must match exactly.
+        /// Method and path: `POST /path`. The path must match exactly, but for parameters: `{model}`.
         endpoint: Spanned<Endpoint>,
         /// The name of a dialect.
         dialect: Spanned<String>,
@@ -93,6 +99,8 @@ section! {
         /// Request headers that let a client choose a policy: header to policy. Only the values of the policy are
         /// accepted; any other value is a 400.
         headers: Entries<'n, PolicyHeaders> = Entries::default(),
+        /// Values of request fields at this endpoint, whatever the client sends: `{ stream: true }`.
+        set: ScalarConstants = ScalarConstants::default(),
         /// Overrides `validation` of the gateway. Default: the gateway's.
         validation: Option<NameOf<Validation>>,
     }
@@ -115,6 +123,19 @@ section! {
 }
 
 impl RoutePlan {
+    /// Reports parameters of the path that the dialect reads and the path does not have.
+    pub(crate) fn check_parameters(&self, dialect: &DialectPlan, cx: LoadContext) {
+        let parameters = self.path_matcher.as_ref().map_or(&[][..], PathMatcher::names);
+        for (part, name) in &dialect.request.head_parameters {
+            if part == "path" && !parameters.contains(name) {
+                let message =
+                    format!("the dialect `{}` reads `path.{name}`, which this path does not have", self.dialect);
+                let help = format!("add `{{{name}}}` to the path");
+                cx.add(Diagnostic::new(Code::UnknownReference, self.span, message).help(help));
+            }
+        }
+    }
+
     pub(crate) fn new(
         entry: RouteEntry,
         known: &KnownNames,
@@ -128,6 +149,8 @@ impl RoutePlan {
         Some(RoutePlan {
             method: entry.endpoint.method.clone(),
             path: entry.endpoint.path.clone(),
+            path_matcher: PathMatcher::new(&entry.endpoint.path),
+            set: entry.set,
             dialect: dialect?,
             profile: profile?,
             profile_span: entry.profile.map(|name| name.span),
@@ -152,7 +175,11 @@ impl UserAgentRule {
         let rules: Vec<UserAgentRule> =
             nodes.iter().filter_map(|node| UserAgentRule::compile(node, known, cx)).collect();
         for (at, rule) in rules.iter().enumerate() {
-            let earlier = rules[..at].iter().find(|r| user_agent_contains(&rule.pattern, &r.pattern));
+            let layer = cx.sources.layer(rule.span);
+            // A layer may take the clients of a layer below it over.
+            let earlier = rules[..at]
+                .iter()
+                .find(|r| user_agent_contains(&rule.pattern, &r.pattern) && cx.sources.layer(r.span) <= layer);
             if let Some(earlier) = earlier {
                 let message = format!(
                     "this rule never applies: every user agent with `{}` also has `{}`",

@@ -2,6 +2,7 @@
 
 use super::dialect::NamedSchema;
 use super::gateway::KnownNames;
+use super::path_template::PathMatcher;
 use super::rename_fields::RenameFields;
 use super::route::Endpoint;
 use crate::diagnostics::Span;
@@ -22,7 +23,8 @@ section! {
     pub struct StaticRouteEntry<'n> {
         /// Method and path; a last segment `{model}` matches the rest of the path.
         endpoint: Endpoint,
-        /// The response body. It sees `models`, `build.version` and, if the path ends in `{model}`, `model`.
+        /// The response body. It sees `models`, `build.version` and, if the path ends in `{model}`, `model`; of the
+        /// request `path`, `query` and `headers`, each by name.
         body: SkeletonNode<'n>,
         /// The schema of the body: `models/list` is `schemas/models/list.json`. The body is validated like a frame, and
         /// the OpenAPI document refers to the schema. Default: any body.
@@ -36,6 +38,8 @@ pub struct StaticRoute {
     pub method: String,
     /// `/v1/models/{model}`: a last segment in braces matches the rest of the path.
     pub path: String,
+    /// Reads the parameters of the path; `None` if it has none.
+    pub path_matcher: Option<PathMatcher>,
     pub body: Skeleton,
     pub pool: ExpressionPool,
     pub schema: Option<NamedSchema>,
@@ -56,7 +60,8 @@ impl StaticRoute {
         let compiler =
             SkeletonCompiler { cx, pool: &pool, fragments: &fragments, rename_fields: &RenameFields::default() };
         let Endpoint { method, path } = entry.endpoint.clone();
-        let variables = [variables::MODELS, variables::BUILD].into_iter();
+        let of_request = [variables::PATH, variables::QUERY, variables::HEADERS];
+        let variables = [variables::MODELS, variables::BUILD].into_iter().chain(of_request);
         let one_model = path.ends_with("{model}").then_some(variables::MODEL);
         let scope = VariableScope::new("a static route", variables.chain(one_model));
         let body = compiler.compile(entry.body.0, &scope)?;
@@ -65,6 +70,7 @@ impl StaticRoute {
             let schema = known.schemas.get_for_output(&file, name.span, cx)?;
             Some(NamedSchema { name: file, schema })
         });
-        Some(StaticRoute { method, path, body, pool: pool.build()?, schema, span: entry.body.0.span })
+        let path_matcher = PathMatcher::new(&path);
+        Some(StaticRoute { method, path, path_matcher, body, pool: pool.build()?, schema, span: entry.body.0.span })
     }
 }

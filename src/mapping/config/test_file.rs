@@ -2,7 +2,7 @@
 
 use crate::diagnostics::Code;
 use crate::domain::FaultKind;
-use crate::mapping::grammar::collections::{Elements, List};
+use crate::mapping::grammar::collections::{Elements, List, Map};
 use crate::mapping::grammar::notation::{NameOf, Spanned, notation_schema};
 use crate::mapping::grammar::unparsed::{AnyNode, Unparsed};
 use crate::mapping::grammar::{At, FromNode, Required, section};
@@ -38,6 +38,12 @@ section! {
         script: Option<Spanned<String>>,
         /// The client's body. Default: a plain request.
         request: Option<AnyNode<'n>>,
+        /// The parameters of the path of the client's request, by name.
+        path: Map<String> = Map::default(),
+        /// The parameters of the query of the client's request, by name.
+        query: Map<String> = Map::default(),
+        /// The headers of the client's request, by name.
+        headers: Map<String> = Map::default(),
         /// Raw events.
         given: Option<Spanned<List<AnyNode<'n>>>>,
         /// A recorded turn instead; it also names the backend.

@@ -12,7 +12,7 @@ use std::ops::Deref;
 macro_rules! list_type {
     ($(#[doc = $about:literal])* $name:ident, |$item:ident| $schema:expr) => {
         $(#[doc = $about])*
-        #[derive(Clone, Debug)]
+        #[derive(Clone, Debug, PartialEq, Eq)]
         pub struct $name<T>(pub Vec<T>);
 
         impl<T> Deref for $name<T> {

@@ -56,11 +56,15 @@ impl<'n> FromNode<'n> for Conditions {
                 YamlKind::Text(word) => match TYPES.iter().find(|t| *t == word) {
                     Some(name) => ConditionTest::Type(name),
                     None => {
+                        report_operator(word, &entry.value, cx);
                         report_misspelled_type(word, &entry.value, cx);
                         ConditionTest::OneOf(vec![Tree::from(word.as_str())])
                     }
                 },
-                YamlKind::List(values) => ConditionTest::OneOf(values.iter().map(constant).collect()),
+                YamlKind::List(values) => ConditionTest::OneOf({
+                    values.iter().for_each(|value| report_operator(value.as_text().unwrap_or_default(), value, cx));
+                    values.iter().map(constant).collect()
+                }),
                 YamlKind::Map(_) => {
                     ConditionTest::OneOf(Equals::from_node(&entry.value, at).map(|e| e.equals.0).into_iter().collect())
                 }
@@ -94,6 +98,26 @@ impl JsonSchema for ConditionTest {
             "if": { "type": "object" },
             "then": Equals::json_schema(generator),
         })
+    }
+}
+
+/// `!= 1` would be compared as text and never match.
+fn report_operator(word: &str, node: &Node, cx: LoadContext) {
+    const OPERATORS: &[&str] = &["!=", "==", "<=", ">=", "<", ">", "!", "=", "not ", "~"];
+    let operator = OPERATORS.iter().find(|operator| {
+        let operand = word.strip_prefix(**operator).map(str::trim_start);
+        operand.is_some_and(|rest| rest.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '-' | '"' | '\'')))
+    });
+    if let Some(operator) = operator {
+        let operator = operator.trim();
+        cx.add(
+            Diagnostic::new(Code::UnknownValue, node.span, format!("a condition has no operator `{operator}`")).help(
+                format!(
+                    "match the other values in an earlier rule and add `otherwise: true` to this one; to compare with \
+                     the text itself, write `{{ equals: \"{word}\" }}`"
+                ),
+            ),
+        );
     }
 }
 

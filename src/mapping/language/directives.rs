@@ -1,4 +1,4 @@
-//! The directives of skeletons: `$each`, `$switch`, `$if` and `$use`.
+//! The directives of skeletons: `$each`, `$switch`, `$if`, `$use` and `$reject`.
 
 use crate::mapping::grammar::collections::Map;
 use crate::mapping::grammar::notation::Spanned;
@@ -22,11 +22,12 @@ impl JsonSchema for SkeletonNode<'_> {
         let skeleton = generator.subschema_for::<SkeletonNode>();
         let (each, switch) = (generator.subschema_for::<Each>(), generator.subschema_for::<Switch>());
         let (condition, fragment) = (generator.subschema_for::<If>(), generator.subschema_for::<Use>());
+        let reject = generator.subschema_for::<Reject>();
         json_schema!({
             "title": "skeleton",
             "description": "A YAML value with placeholders: `\"{{ name }}\"` is the value of a variable with its type, \
                 `\"{{? name }}\"` omits its key if the value is null. A map with a key that begins with `$` is a \
-                directive: `$each`, `$switch`, `$if` or `$use`.",
+                directive: `$each`, `$switch`, `$if`, `$use` or, in a backend's request, `$reject`.",
             "items": skeleton,
             "if": { "type": "object" },
             "then": {
@@ -34,14 +35,15 @@ impl JsonSchema for SkeletonNode<'_> {
                 "else": { "if": { "required": ["$each"] }, "then": each,
                 "else": { "if": { "required": ["$if"] }, "then": condition,
                 "else": { "if": { "required": ["$switch"] }, "then": switch,
+                "else": { "if": { "required": ["$reject"] }, "then": reject,
                 "else": { "propertyNames": { "pattern": "^([^$]|$)" }, "additionalProperties": skeleton },
-                } } },
+                } } } },
             },
         })
     }
 }
 
-pub const DIRECTIVES: &[&str] = &["$each", "$switch", "$if", "$use"];
+pub const DIRECTIVES: &[&str] = &["$each", "$switch", "$if", "$use", "$reject"];
 
 section! {
     /// A list with one element for each element of another list.
@@ -100,5 +102,18 @@ section! {
         fragment as "$use": Spanned<String>,
         /// Variables under other names: `{ usage: turn.usage }`.
         with: Map<ExpressionNode<'n>> = Map::default(),
+    }
+}
+
+section! {
+    /// Rejects the client's request with 400. Only in the body and the headers of a backend's request, for values that the
+    /// backend does not support.
+    #[subject = "`$reject`"]
+    #[title = "$reject"]
+    pub struct Reject<'n> {
+        /// The error message.
+        message as "$reject": SkeletonNode<'n>,
+        /// The member of the client's request that is at fault.
+        param: Option<SkeletonNode<'n>>,
     }
 }

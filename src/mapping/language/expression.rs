@@ -2,11 +2,13 @@
 //! engine.
 
 use super::expression_check::ExpressionCheck;
+use super::expression_paths::accessed_paths;
 use super::expression_tokens;
 use super::scope::VariableScope;
 use super::table::{Table, Tables};
 use crate::diagnostics::Span;
 use crate::domain::Tree;
+use crate::domain::emit::scalar_text;
 use crate::domain::variables::VariableType;
 use crate::mapping::source::field_reader::LoadContext;
 use minijinja::value::{Enumerator, Object, ValueKind};
@@ -194,10 +196,15 @@ impl ExpressionPoolBuilder {
                 return None;
             }
         };
+        let accessed = accessed_paths(&check.tokens);
+        // Those of the template engine lack variables in slices.
         let mut names: Vec<String> = expression.undeclared_variables(true).into_iter().collect();
+        names.extend(accessed.iter().map(|accessed| accessed.path.to_owned()));
         names.sort();
+        names.dedup();
         let mut variables = Vec::new();
-        let mut valid = check.check_calls() & check.check_comparisons();
+        let mut valid = check.check_calls() & check.check_comparisons() & check.check_operands();
+        valid &= accessed.iter().all(|accessed| check.check_steps(accessed));
         for name in names.iter().filter(|name| !check.is_function(name)) {
             match check.resolve_variable(name) {
                 Some(_) => variables.extend(VariablePath::parse(name)),
@@ -293,7 +300,11 @@ fn environment(tables: Tables) -> Environment<'static> {
             .map_or(Value::from(()), |tree| to_jinja(&tree))
     });
     env.add_filter("join", |value: Value, between: Option<String>| {
-        let items: Vec<String> = value.try_iter().map(|i| i.map(|v| v.to_string()).collect()).unwrap_or_default();
+        let text = |value: Value| {
+            let tree = from_jinja(&value);
+            scalar_text(&tree).unwrap_or_else(|| if tree.is_null() { String::new() } else { tree.to_json() })
+        };
+        let items: Vec<String> = value.try_iter().map(|items| items.map(text).collect()).unwrap_or_default();
         items.join(between.as_deref().unwrap_or(""))
     });
     env.add_filter("first", |value: Value| value.try_iter().ok().and_then(|mut i| i.next()).unwrap_or(Value::from(())));

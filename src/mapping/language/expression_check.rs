@@ -1,6 +1,7 @@
 //! Checks expressions at load. The template engine would find an unknown filter, or a comparison that is never true,
 //! only at run time or not at all.
 
+use super::expression_paths::{AccessedPath, Step};
 use super::expression_tokens;
 use super::expression_tokens::{Call, CallKind, Token, TokenAt};
 use super::scope::VariableScope;
@@ -11,10 +12,27 @@ use crate::mapping::lint;
 use crate::mapping::source::field_reader::LoadContext;
 use minijinja::{Error, ErrorKind};
 
-/// The filters and tests that an expression may use.
-const FILTERS: &[&str] =
-    &["default", "table", "prefix", "lower", "upper", "trim", "length", "json", "parse_json", "join", "first", "last"];
-const TESTS: &[&str] = &["none", "startingwith", "endingwith"];
+/// The filters that an expression may use, with their meaning.
+pub const FILTERS: &[(&str, &str)] = &[
+    ("default", "`a | default(b)`: `b` if the value is null"),
+    ("table", "`a | table('NAME')`: the value of a row of a table"),
+    ("prefix", "`a | prefix('x-')`: the text with this text before it"),
+    ("lower", "the text in lower case"),
+    ("upper", "the text in upper case"),
+    ("trim", "the text without white space at its ends"),
+    ("length", "the number of characters, elements or members"),
+    ("json", "the value as JSON text"),
+    ("parse_json", "the value of a JSON text"),
+    ("join", "`a | join(', ')`: the elements of a list as one text"),
+    ("first", "the first element"),
+    ("last", "the last element"),
+];
+/// The tests that an expression may use, with their meaning.
+pub const TESTS: &[(&str, &str)] = &[
+    ("none", "`a is none`: the value is null"),
+    ("startingwith", "`a is startingwith('x')`: the text begins with this text"),
+    ("endingwith", "`a is endingwith('x')`: the text ends with this text"),
+];
 
 /// Words and operators of an expression. The template engine parses nested operators recursively, so that a longer
 /// expression could exhaust the stack.
@@ -174,7 +192,7 @@ impl ExpressionCheck<'_> {
         let mut valid = true;
         for call in expression_tokens::calls(&self.tokens) {
             let at = self.span_at(call.at, call.name);
-            let (known, noun): (&[&str], &str) = match call.kind {
+            let (known, noun): (&[(&str, &str)], &str) = match call.kind {
                 CallKind::Filter => (FILTERS, "filter"),
                 CallKind::Test => (TESTS, "test"),
                 CallKind::Function => {
@@ -182,20 +200,108 @@ impl ExpressionCheck<'_> {
                         "`{}(…)` is not supported: expressions have filters and tests, but no functions",
                         call.name
                     );
-                    self.cx.unknown(Code::UnknownFilter, at, message, call.name, FILTERS.iter().copied());
+                    self.cx.unknown(Code::UnknownFilter, at, message, call.name, FILTERS.iter().map(|(name, _)| *name));
                     valid = false;
                     continue;
                 }
             };
-            if !known.contains(&call.name) {
+            if !known.iter().any(|(name, _)| *name == call.name) {
                 let message = format!("unknown {noun} `{}`", call.name);
-                self.cx.unknown(Code::UnknownFilter, at, message, call.name, known.iter().copied());
+                self.cx.unknown(Code::UnknownFilter, at, message, call.name, known.iter().map(|(name, _)| *name));
                 valid = false;
-            } else if call.name == "table" && call.kind == CallKind::Filter {
-                valid &= self.check_table(&call);
+            } else if call.kind == CallKind::Filter {
+                valid &= self.check_filter_input(&call) && (call.name != "table" || self.check_table(&call));
             }
         }
         valid
+    }
+
+    /// Reports a filter for texts or words on a variable that is neither: its result would be the notation of the
+    /// template engine.
+    fn check_filter_input(&self, call: &Call) -> bool {
+        let Some(Ok(kind)) = call.input.map(|input| self.scope.resolve(input)) else { return true };
+        let what = match call.name {
+            "table" if is_structure(kind) || kind == VariableType::ScalarList => "a table looks up a word",
+            "join" if is_structure(kind) => "`join` concatenates texts",
+            _ => return true,
+        };
+        let input = call.input.unwrap_or_default();
+        let message = format!("{what}, and `{input}` is {}", described(kind));
+        let help = "use one of its fields, `$each`, or the filter `json`";
+        self.cx.add(Diagnostic::new(Code::BadExpression, self.span_at(call.at, call.name), message).help(help));
+        false
+    }
+
+    /// Reports `~` with a record or a list.
+    pub fn check_operands(&self) -> bool {
+        let word_at = |i: Option<usize>| match self.tokens.get(i?) {
+            Some((_, Token::Word(word))) => Some(*word),
+            _ => None,
+        };
+        let joins = self.tokens.iter().enumerate().filter(|(_, (_, token))| *token == Token::Symbol("~"));
+        let mut operands = joins.flat_map(|(i, (at, _))| {
+            let after = Some(i + 1).filter(|_| !matches!(self.tokens.get(i + 2), Some((_, Token::Symbol("[" | "|")))));
+            [word_at(i.checked_sub(1)), word_at(after)].into_iter().flatten().map(|word| (*at, word))
+        });
+        let found = operands.find_map(|(at, word)| {
+            let kind = self.scope.resolve(word).ok()?;
+            (is_structure(kind) || kind == VariableType::ScalarList).then_some((at, word, kind))
+        });
+        let Some((at, word, kind)) = found else { return true };
+        let message = format!("`~` concatenates texts, and `{word}` is {}", described(kind));
+        let help = "use one of its fields, or the filters `json` or `join`";
+        self.cx.add(Diagnostic::new(Code::BadExpression, self.span_at(at, "~"), message).help(help));
+        false
+    }
+
+    /// Reports fields after an index, and names in brackets, that do not exist.
+    pub fn check_steps(&self, accessed: &AccessedPath) -> bool {
+        // An unknown variable is reported elsewhere.
+        let Ok(mut kind) = self.scope.resolve(accessed.path) else { return true };
+        let mut path = accessed.path.to_owned();
+        for step in &accessed.steps {
+            kind = match *step {
+                Step::Slice => kind,
+                Step::Element => {
+                    path += "[…]";
+                    match kind {
+                        VariableType::List(record) => VariableType::Record(record),
+                        VariableType::Text => VariableType::Text,
+                        _ => VariableType::Json,
+                    }
+                }
+                Step::Field { at, name } => match self.field_of(kind, &path, name, at) {
+                    Some(kind) => kind,
+                    None => return false,
+                },
+            };
+            if let Step::Field { name, .. } = step {
+                path = format!("{path}.{name}");
+            }
+        }
+        true
+    }
+
+    fn field_of(&self, kind: VariableType, path: &str, name: &str, at: usize) -> Option<VariableType> {
+        let fields: Vec<&str> = match kind {
+            VariableType::Json => return Some(VariableType::Json),
+            VariableType::Record(record) => match record.field(name) {
+                Some(kind) => return Some(kind),
+                None => record.fields().unwrap_or_default().iter().map(|(field, _)| *field).collect(),
+            },
+            _ => Vec::new(),
+        };
+        let message = format!("unknown variable `{path}.{name}` in {}", self.scope.description);
+        let mut diagnostic = Diagnostic::new(Code::UnknownVariable, self.span_at(at, name), message);
+        if let Some(near) = did_you_mean(name, fields.iter().copied()) {
+            diagnostic = diagnostic.label(format!("did you mean `{near}`?"));
+        }
+        let help = match fields.is_empty() {
+            true => format!("`{path}` has no fields"),
+            false => format!("fields of `{path}`: {}", fields.join(", ")),
+        };
+        self.cx.add(diagnostic.help(help));
+        None
     }
 
     /// Reports too few or too many arguments. Other errors may depend on the values.
@@ -274,5 +380,17 @@ impl ExpressionCheck<'_> {
             }
         }
         valid
+    }
+}
+
+fn is_structure(kind: VariableType) -> bool {
+    matches!(kind, VariableType::Record(_) | VariableType::List(_))
+}
+
+fn described(kind: VariableType) -> &'static str {
+    match kind {
+        VariableType::List(_) => "a list of records",
+        VariableType::ScalarList => "a list",
+        _ => "a record",
     }
 }

@@ -41,7 +41,7 @@ pub struct Comparison<'t> {
     pub at: usize,
 }
 
-const KEYWORDS: &[&str] = &["and", "or", "not", "in", "if", "else", "is"];
+pub const KEYWORDS: &[&str] = &["and", "or", "not", "in", "if", "else", "is"];
 
 pub fn tokens(text: &str) -> Vec<TokenAt<'_>> {
     let mut found = Vec::new();

@@ -1,9 +1,9 @@
 //! How a rule sets a field: a constant, a selector, or `{ from, as, table, default, use }`.
 
 use super::rule::{NamedRules, RuleSet};
-use super::selector::Selector;
+use super::selector::{FieldSelector, Selector};
 use super::table::{Table, Tables};
-use crate::diagnostics::{Code, Diagnostic, schema_message::one_of};
+use crate::diagnostics::{Code, Diagnostic, Span, schema_message::one_of};
 pub use crate::domain::emit::scalar_text;
 use crate::domain::emit::{FieldSpec, FieldType};
 use crate::domain::{Tree, named_enum};
@@ -22,7 +22,9 @@ named_enum! {
         JsonText = "json_text",
         /// Parses text that contains JSON.
         Json = "json",
+        /// True for false, null and an absent value; false for true.
         Not = "not",
+        /// To lower case.
         Lower = "lower",
         /// The number of members of an object or elements of an array.
         Count = "count",
@@ -38,7 +40,7 @@ section! {
     #[subject = Named("the field")]
     pub struct FieldEntry<'n> {
         /// The selector of the value; of several selectors, the first that finds a value that is not null.
-        from: OneOrMore<Selector>,
+        from: OneOrMore<FieldSelector>,
         /// A conversion.
         convert as "as": Option<NameOf<Conversion>>,
         /// The name of a table, or a table in place: word to value.
@@ -57,6 +59,7 @@ pub struct FieldMapping {
     /// Accept numbers as text. Backends send ids and indices as numbers; for clients that is an error.
     pub(crate) lenient: bool,
     pub(crate) source: FieldSource,
+    pub(crate) span: Span,
 }
 
 #[derive(Clone, Debug)]
@@ -82,6 +85,8 @@ pub struct FieldContext<'c> {
     pub tables: &'c Tables,
     pub named_rules: &'c NamedRules,
     pub lenient: bool,
+    /// Whether fields can read the client's HTTP request besides its body.
+    pub reads_head: bool,
 }
 
 impl FieldMapping {
@@ -101,10 +106,14 @@ impl FieldMapping {
                     _ => FieldSource::Select { from: vec![selector], convert: None, table: None, default: Tree::Null },
                 }
             }
+            YamlKind::Text(text) if context.reads_head && Selector::parse_head(text).is_some() => {
+                let from = Selector::parse_head(text).into_iter().collect();
+                FieldSource::Select { from, convert: None, table: None, default: Tree::Null }
+            }
             YamlKind::Map(_) => Self::parse_map(field, node, context)?,
             _ => FieldSource::Constant(checked_constant(field, &constant(node), node, cx)?),
         };
-        Some(FieldMapping { field, lenient: context.lenient, source })
+        Some(FieldMapping { field, lenient: context.lenient, source, span: node.span })
     }
 
     fn parse_map(field: &'static FieldSpec, node: &Node, context: &FieldContext) -> Option<FieldSource> {
@@ -116,7 +125,12 @@ impl FieldMapping {
             return Some(source);
         }
         let entry = FieldEntry::read_fields(&fields)?;
-        let mut from = entry.from.0;
+        let mut from: Vec<Selector> = entry.from.into_iter().map(|selector| selector.0).collect();
+        if let Some(head) = from.iter().find(|selector| selector.head_parameter().is_some() && !context.reads_head) {
+            let message = format!("`{}` can only be read by the scalars of a dialect's `request:`", head.text);
+            cx.error(Code::BadSelector, fields.get("from").map_or(node.span, |from| from.span), message);
+            return None;
+        }
         let rules = match entry.rules {
             Some(name) => {
                 let found = context.named_rules.get(&name);
@@ -187,6 +201,14 @@ impl FieldMapping {
         match &self.source {
             FieldSource::Select { table, .. } => table.as_ref(),
             FieldSource::Constant(_) | FieldSource::ContentParts { .. } => None,
+        }
+    }
+
+    /// The selector, if its value is used as it is, and the place of the field.
+    pub fn unconverted(&self) -> Option<(&Selector, Span)> {
+        match &self.source {
+            FieldSource::Select { from, convert: None, table: None, .. } => Some((from.first()?, self.span)),
+            FieldSource::Select { .. } | FieldSource::Constant(_) | FieldSource::ContentParts { .. } => None,
         }
     }
 
@@ -279,6 +301,16 @@ fn is_plain_text(text: &str, node: &Node, cx: LoadContext) -> bool {
         cx.add(
             Diagnostic::new(Code::BadPlaceholder, span, "placeholders are not supported in rules")
                 .help("rules read values with selectors: `$.name`"),
+        );
+        return false;
+    }
+    let signs = text.len() - text.trim_start_matches(['$', '@', '^']).len();
+    if signs > 1 && text[signs..].starts_with(['.', '[']) {
+        let (message, last) = (format!("`{text}` is not a selector"), &text[signs - 1..]);
+        cx.add(
+            Diagnostic::new(Code::BadSelector, node.span, message)
+                .label(format!("did you mean `{last}`?"))
+                .help("a selector begins with one `$`, `@` or `^`; to use it as plain text, write `{ value: … }`"),
         );
         return false;
     }

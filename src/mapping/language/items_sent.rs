@@ -25,7 +25,7 @@ pub fn items_sent<'s>(
 
 fn lists_all_items(skeleton: &Skeleton) -> bool {
     match skeleton {
-        Skeleton::Constant(_) | Skeleton::Text(_) => false,
+        Skeleton::Constant(_) | Skeleton::Text(_) | Skeleton::Reject { .. } => false,
         Skeleton::Placeholder { expression, .. } => is_items(expression),
         Skeleton::List(entries) => entries.iter().any(lists_all_items),
         Skeleton::Map(entries) => entries.iter().any(|(_, value)| lists_all_items(value)),

@@ -5,6 +5,7 @@ pub mod condition;
 pub mod directives;
 pub mod expression;
 pub mod expression_check;
+pub mod expression_paths;
 pub mod expression_tokens;
 pub mod field;
 pub mod field_schema;

@@ -116,7 +116,7 @@ impl RuleSet {
         named_rules: &NamedRules,
         cx: LoadContext,
     ) -> RuleSet {
-        let context = FieldContext { cx, tables, named_rules, lenient: grammar.skip_empty };
+        let context = FieldContext { cx, tables, named_rules, lenient: grammar.skip_empty, reads_head: false };
         let mut groups: Vec<RuleGroup> = Vec::new();
         for node in nodes {
             let Some((each, rule)) = Rule::parse(grammar, event_name.is_some(), node, &context) else { continue };
@@ -158,9 +158,17 @@ impl RuleSet {
     }
 
     pub(crate) fn emits(&self) -> impl Iterator<Item = &Emit> {
-        self.groups.iter().flat_map(|g| &g.rules).flat_map(|rule| match &rule.action {
-            RuleAction::Emit(emits) => emits.as_slice(),
-            RuleAction::Drop(_) | RuleAction::Fail(_) => &[],
+        self.emits_by_rule().map(|(_, emit)| emit)
+    }
+
+    /// What the rules emit, each with its rule.
+    pub(crate) fn emits_by_rule(&self) -> impl Iterator<Item = (&Rule, &Emit)> {
+        self.groups.iter().flat_map(|g| &g.rules).flat_map(|rule| {
+            let emits = match &rule.action {
+                RuleAction::Emit(emits) => emits.as_slice(),
+                RuleAction::Drop(_) | RuleAction::Fail(_) => &[],
+            };
+            emits.iter().map(move |emit| (rule, emit))
         })
     }
 }

@@ -89,7 +89,8 @@ impl MemberIndex {
 
     fn tree(&mut self, condition: &Condition) -> &mut MemberTree {
         match condition.selector.start {
-            SelectorStart::Root => &mut self.root,
+            // Conditions do not read the head of a request.
+            SelectorStart::Root | SelectorStart::Head => &mut self.root,
             SelectorStart::Current | SelectorStart::Parent => &mut self.current,
         }
     }

@@ -95,6 +95,14 @@ impl VariableScope {
         }
     }
 
+    /// The names that an open list of values is known to have.
+    pub fn known_values(&self, path: &str) -> Option<&'static [&'static str]> {
+        match self.resolve(path) {
+            Ok(VariableType::OpenEnum(values)) => Some(values),
+            _ => None,
+        }
+    }
+
     fn with(&self, name: &str, kind: VariableType) -> VariableScope {
         let mut scope = self.clone();
         scope.variables.push((name.to_owned(), kind));
@@ -168,6 +176,7 @@ impl VariableScope {
                 | VariableType::Number
                 | VariableType::Bool
                 | VariableType::Enum(_)
+                | VariableType::OpenEnum(_)
                 | VariableType::List(_)
                 | VariableType::ScalarList => {
                     let available = format!("`{prefix}` has no fields");

@@ -4,8 +4,9 @@
 
 use super::selector_limits;
 use crate::diagnostics::{Code, Diagnostic, Span};
+use crate::domain::RequestHead;
 use crate::mapping::grammar::collections::entries;
-use crate::mapping::grammar::notation::notation_schema;
+use crate::mapping::grammar::notation::{is_token, notation_schema};
 use crate::mapping::grammar::{At, FromNode};
 use crate::mapping::source::field_reader::{LoadContext, text_of};
 use crate::mapping::source::yaml::{Entry, Node};
@@ -27,6 +28,8 @@ pub(crate) enum SelectorStart {
     Root,
     Current,
     Parent,
+    /// The client's HTTP request: `path.model`, `query.key`, `headers.x-name`.
+    Head,
 }
 
 #[derive(Clone, Debug)]
@@ -92,11 +95,51 @@ notation_schema! {
     Selector, "selector", { "type": "string", "pattern": "^[$@^]" }
 }
 
+/// A selector, or what is read of the client's HTTP request.
+#[derive(Clone, Debug)]
+pub struct FieldSelector(pub Selector);
+
+impl<'n> FromNode<'n> for FieldSelector {
+    fn from_node(node: &'n Node, at: At) -> Option<FieldSelector> {
+        let head = node.as_text().and_then(Selector::parse_head);
+        head.or_else(|| Selector::from_node(node, at)).map(FieldSelector)
+    }
+}
+
+notation_schema! {
+    /// JSONPath (RFC 9535) that begins with `$` (the whole event or body), `@` (the current node: the element of the
+    /// innermost `each`) or `^` (the node around the current node). For request scalars also `path.NAME`, `query.NAME`
+    /// and `headers.NAME` of the client's HTTP request.
+    FieldSelector, "selector", { "type": "string", "pattern": "^([$@^]|(path|query|headers)\\.)" }
+}
+
 impl Selector {
     /// Whether a text is meant as a selector.
     pub fn looks_like(text: &str) -> bool {
         let mut chars = text.chars();
         matches!(chars.next(), Some('$' | '@' | '^')) && matches!(chars.next(), None | Some('.' | '['))
+    }
+
+    /// The selector of a parameter or a header of the client's HTTP request.
+    pub fn parse_head(text: &str) -> Option<Selector> {
+        let (part, name) = text.split_once('.')?;
+        if !RequestHead::PARTS.contains(&part) || !is_token(name) {
+            return None;
+        }
+        let name = if part == "headers" { name.to_ascii_lowercase() } else { name.to_owned() };
+        let steps = vec![SelectorStep::Name(part.to_owned()), SelectorStep::Name(name)];
+        Some(Selector { text: text.to_owned(), start: SelectorStart::Head, path: SelectorPath::Steps(steps) })
+    }
+
+    /// What it reads of the client's HTTP request: `path` and `model` for `path.model`.
+    pub fn head_parameter(&self) -> Option<(&str, &str)> {
+        match (&self.path, self.start) {
+            (SelectorPath::Steps(steps), SelectorStart::Head) => match &steps[..] {
+                [SelectorStep::Name(part), SelectorStep::Name(name)] => Some((part, name)),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 
     pub fn parse(text: &str, span: Span, cx: LoadContext) -> Option<Selector> {

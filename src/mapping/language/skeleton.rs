@@ -33,6 +33,11 @@ pub enum Skeleton {
         value: Expression,
         body: Box<Skeleton>,
     },
+    /// The request is rejected: `{ $reject: message, param: name }`.
+    Reject {
+        message: Box<Skeleton>,
+        param: Option<Box<Skeleton>>,
+    },
     If {
         condition: Expression,
         then: Box<Skeleton>,
@@ -58,6 +63,7 @@ impl Skeleton {
             Skeleton::Switch { cases, default, .. } => {
                 deepest(cases.iter().map(|(_, case)| case.depth()).chain(default.iter().map(|case| case.depth())))
             }
+            Skeleton::Reject { message, param } => deepest([message].into_iter().chain(param).map(|text| text.depth())),
             Skeleton::If { then, otherwise, .. } => {
                 deepest([then].into_iter().chain(otherwise).map(|branch| branch.depth()))
             }

@@ -1,11 +1,12 @@
 //! Compiles skeletons: checks placeholders and directives against the variables in scope, and inserts fragments.
 
-use super::directives::{DIRECTIVES, Each, If, SkeletonNode, Switch, Use};
+use super::directives::{DIRECTIVES, Each, If, Reject, SkeletonNode, Switch, Use};
 use super::expression::{Expression, ExpressionPoolBuilder};
 use super::scope::{FragmentUse, VariableScope};
+use super::selector::Selector;
 use super::skeleton::{Skeleton, TextSegment, fold_constants};
 use super::template::{Template, TemplateSegment};
-use crate::diagnostics::{Code, Diagnostic, Span};
+use crate::diagnostics::{Code, Diagnostic, Span, did_you_mean};
 use crate::domain::Tree;
 use crate::domain::variables::VariableType;
 use crate::mapping::config::rename_fields::RenameFields;
@@ -43,6 +44,8 @@ pub struct SkeletonCompiler<'c, 'n> {
     pub rename_fields: &'c RenameFields,
 }
 
+/// How many keys next to `$use` a message lists.
+const MAX_LISTED_KEYS: usize = 5;
 /// Limit for fragments that use fragments. A cycle is detected before it is reached.
 const MAX_NESTED_FRAGMENTS: usize = 16;
 /// Limit for a value with all fragments inserted. Rendering, validating and writing it are recursive, and JSON that is
@@ -120,6 +123,15 @@ impl SkeletonCompiler<'_, '_> {
                             .label(label),
                     );
                 }
+                if is_selector(text) {
+                    let message =
+                        format!("`{text}` is a selector, which only rules can read; here it would be sent as text");
+                    let help = format!(
+                        "write a variable, such as \"{{{{ request.model }}}}\", or \"{{{{ '{text}' }}}}\" for the text"
+                    );
+                    self.cx.add(Diagnostic::new(Code::BadPlaceholder, span, message).help(help));
+                    return None;
+                }
                 Some(Skeleton::Constant(Tree::from(text)))
             }
             Template::Whole { placeholder, optional } => {
@@ -152,16 +164,35 @@ impl SkeletonCompiler<'_, '_> {
     ) -> Option<Skeleton> {
         let at = At { key: name, key_span: span, cx: self.cx };
         match name {
-            "$use" => self.fragment_use(Use::from_node(node, at)?, scope, used),
+            "$use" => self.fragment_use(self.use_section(node, name)?, scope, used),
             "$each" => self.each(Each::from_node(node, at)?, scope, used),
             "$if" => self.choose(If::from_node(node, at)?, scope, used),
             "$switch" => self.switch(node, scope, used),
+            "$reject" => self.reject(Reject::from_node(node, at)?, span, scope, used),
             unknown => {
                 let message = format!("unknown directive `{unknown}`");
                 self.cx.unknown(Code::BadDirective, span, message, unknown, DIRECTIVES.iter().copied());
                 None
             }
         }
+    }
+
+    /// Reads `$use`. Other keys next to it are one mistake: the author expects that they are merged with the fragment.
+    fn use_section<'n>(&self, node: &'n Node, key: &str) -> Option<Use<'n>> {
+        let fields = Use::open(node, key, self.cx)?;
+        let section = Use::read_fields(&fields);
+        let others = fields.unread();
+        let Some(first) = others.first().filter(|_| others.iter().all(|e| did_you_mean(&e.key, ["with"]).is_none()))
+        else {
+            fields.finish();
+            return section;
+        };
+        let names: Vec<String> = others.iter().take(MAX_LISTED_KEYS).map(|e| format!("`{}`", e.key)).collect();
+        let more = if others.len() > MAX_LISTED_KEYS { ", …" } else { "" };
+        let message = format!("`$use` cannot have other keys next to it: {}{more}", names.join(", "));
+        let help = "a fragment is not merged with other keys: add them to the fragment, or write `KEY: { $use: NAME }`";
+        self.cx.add(Diagnostic::new(Code::UnknownKey, first.key_span, message).help(help));
+        None
     }
 
     fn fragment_use(&self, section: Use, scope: &VariableScope, used: &mut Vec<FragmentInUse>) -> Option<Skeleton> {
@@ -178,6 +209,27 @@ impl SkeletonCompiler<'_, '_> {
         }
         let body = self.fragment(&section.fragment, &inner, used)?;
         Some(bound.into_iter().fold(body, |body, (name, value)| Skeleton::With { name, value, body: Box::new(body) }))
+    }
+
+    fn reject(
+        &self,
+        section: Reject,
+        span: Span,
+        scope: &VariableScope,
+        used: &mut Vec<FragmentInUse>,
+    ) -> Option<Skeleton> {
+        // Elsewhere the backend has already responded.
+        if ["request", "upstream"].iter().any(|name| scope.resolve(name).is_err()) {
+            let message = "`$reject` is only possible in the body and the headers of a backend's request";
+            self.cx.error(Code::BadDirective, span, message);
+            return None;
+        }
+        let message = self.node(section.message.0, scope, used);
+        let param = match section.param {
+            Some(SkeletonNode(node)) => Some(Box::new(self.node(node, scope, used)?)),
+            None => None,
+        };
+        Some(Skeleton::Reject { message: Box::new(message?), param })
     }
 
     fn choose(&self, section: If, scope: &VariableScope, used: &mut Vec<FragmentInUse>) -> Option<Skeleton> {
@@ -244,6 +296,7 @@ impl SkeletonCompiler<'_, '_> {
             | VariableType::Number
             | VariableType::Bool
             | VariableType::Enum(_)
+            | VariableType::OpenEnum(_)
             | VariableType::Record(_) => {
                 self.cx.error(Code::BadDirective, list_node.span, format!("`{text}` is not a list"));
                 return None;
@@ -303,6 +356,16 @@ impl SkeletonCompiler<'_, '_> {
                 valid = false;
             }
         }
+        if let Some(words) = scope.known_values(text) {
+            let missing: Vec<&str> =
+                words.iter().copied().filter(|w| !cases.iter().any(|(name, _)| name == w)).collect();
+            if default.is_none() && !missing.is_empty() && valid {
+                let message = format!("this switch has no case for {}, which `{text}` can be", missing.join(", "));
+                let help = "add `$default:`: dialects may emit others too";
+                self.cx.add(Diagnostic::new(Code::PartialSwitch, on_node.span, message).help(help));
+                valid = false;
+            }
+        }
         if let Some(Tree::Str(word)) = self.pool.constant_value(&on).filter(|_| valid) {
             let case = cases.iter().position(|(name, _)| *name == word);
             return match (case, default) {
@@ -344,4 +407,11 @@ fn single_brace_placeholder(text: &str) -> Option<&str> {
     let inner = inner.strip_prefix('{').and_then(|i| i.strip_suffix('}')).map_or(inner, str::trim);
     let is_path = !inner.is_empty() && inner.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.');
     is_path.then_some(inner)
+}
+
+/// `$.model` or `@['a']`, but not `$.50`: a text that is hardly anything but a selector.
+fn is_selector(text: &str) -> bool {
+    let mut after = text.chars().skip(2);
+    let begins_name = |c: char| c.is_alphabetic() || matches!(c, '_' | '\'' | '"' | '*');
+    Selector::looks_like(text) && after.next().is_some_and(begins_name) && !text.contains(char::is_whitespace)
 }

@@ -73,6 +73,10 @@ impl<'s> Visitor<'s, '_> {
                 self.skeleton(body);
                 self.bound.pop();
             }
+            Skeleton::Reject { message, param } => {
+                self.skeleton(message);
+                param.iter().for_each(|param| self.skeleton(param));
+            }
             Skeleton::If { condition, then, otherwise } => {
                 self.expression(condition, false);
                 self.skeleton(then);

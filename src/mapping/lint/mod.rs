@@ -9,7 +9,9 @@ mod table_without_default;
 mod template_texts;
 mod unframed_moment;
 mod unreachable_rule;
+mod unserved_dialect;
 mod unused_fragment;
+mod unvalidated_dialect;
 
 pub(super) use table_without_default::in_expression as table_in_expression;
 
@@ -43,6 +45,8 @@ const LINTS: &[fn(&LintContext)] = &[
     unused_fragment::check,
     table_without_default::check,
     ineffective_policy::check,
+    unserved_dialect::check,
+    unvalidated_dialect::check,
 ];
 
 pub(super) fn run(
@@ -80,7 +84,7 @@ fn stream_key<'n>(dialect: &'n Node, key: &str) -> Option<&'n Node> {
 pub(super) fn is_lint(code: Code) -> bool {
     use Code::{
         IneffectivePolicy, Loss, OrderNotGuaranteed, TableWithoutDefault, UnframedMoment, UnreachableRule,
-        UnusedFragment,
+        UnservedDialect, UnusedFragment, UnvalidatedDialect,
     };
     matches!(
         code,
@@ -90,6 +94,8 @@ pub(super) fn is_lint(code: Code) -> bool {
             | UnusedFragment
             | TableWithoutDefault
             | IneffectivePolicy
+            | UnservedDialect
+            | UnvalidatedDialect
             | Loss
     )
 }

@@ -22,10 +22,13 @@
 //! ## Fix
 //!
 //! Add `default:` with the result for unknown values; with `default: none` the field stays empty. In an expression,
-//! `x | table('t') | default('other')` has the same effect.
+//! `x | table('t') | default('other')` has the same effect. A field with a closed list of values, such as the `reason`
+//! of a finish, needs a table if the backend's word is used.
 
 use super::LintContext;
 use crate::diagnostics::{Code, Diagnostic, Span};
+use crate::domain::emit::FieldType;
+use crate::mapping::language::condition::{Condition, ConditionTest};
 use crate::mapping::language::rule::RuleSet;
 use crate::mapping::language::table::Table;
 use crate::mapping::source::field_reader::LoadContext;
@@ -33,6 +36,7 @@ use crate::mapping::source::field_reader::LoadContext;
 pub(super) fn check(context: &LintContext) {
     for backend in &context.plan.backends {
         rules(&backend.rules, "the backend", context.cx);
+        closed_fields(&backend.rules, context.cx);
     }
     for dialect in context.plan.dialects() {
         rules(&dialect.capture.rules, "another server", context.cx);
@@ -46,6 +50,26 @@ fn rules(rules: &RuleSet, sender: &str, cx: LoadContext) {
             "without a row `{field}` is omitted; add `default:` for values that {sender} may send in the future"
         );
         report(table, table.span, help, cx);
+    }
+}
+
+/// A field with a closed list of values that a rule fills with whatever word the backend sends: the same loss, without
+/// a table.
+fn closed_fields(rules: &RuleSet, cx: LoadContext) {
+    for (rule, emit) in rules.emits_by_rule() {
+        for read in emit.fields.iter().filter(|read| matches!(read.field.field_type, FieldType::Enum(_))) {
+            let Some((selector, span)) = read.unconverted() else { continue };
+            // A condition may have selected the words already.
+            let conditions = rule.conditions.iter().chain(&emit.conditions);
+            let is_tested =
+                |c: &&Condition| c.selector.text == selector.text && matches!(c.test, ConditionTest::OneOf(_));
+            if conditions.into_iter().find(is_tested).is_none() {
+                let field = read.field.name;
+                let message = format!("`{field}` has a closed list of values, and the backend may send other words");
+                let help = format!("without a table they are omitted: `{{ from: \"{}\", table: … }}`", selector.text);
+                cx.add(Diagnostic::new(Code::TableWithoutDefault, span, message).help(help));
+            }
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 //!
 //! Readers assume that a definition is used, and maintain it although changes to it have no effect. Often it is the
 //! result of a typo: another name is used where this one was meant. A fragment that is used with only one profile counts
-//! as used. Definitions in a lower layer than gateway.yaml, such as the embedded set below `--add DIR`, may be unused.
+//! as used. Definitions in a lower layer, such as the embedded set below `--add DIR`, may be unused.
 //!
 //! ## Example
 //!
@@ -56,11 +56,12 @@ pub(super) fn check(context: &LintContext) {
     for file in files.iter().chain(&context.files.gateway().map(FileDefinitions::of)) {
         file.mark(&shared, &mut used);
     }
+    let last_layer = context.cx.sources.last_layer();
     // Each patched copy of a dialect contains the same definitions.
     let mut unused: Vec<(DefinitionKind, &Entry)> = Vec::new();
     for (kind, entry) in files.iter().chain([&shared]).flat_map(|f| &f.defined) {
-        // A gateway need not use everything that a lower layer offers.
-        let is_offer = context.files.is_below_gateway(entry.key_span.file);
+        // A layer need not use everything that the layers below it offer.
+        let is_offer = context.cx.sources.layer(entry.key_span) < last_layer;
         if !is_offer && !used.contains(&entry.key_span) && !unused.iter().any(|(_, e)| e.key_span == entry.key_span) {
             unused.push((*kind, entry));
         }

@@ -74,6 +74,9 @@ impl PolicyLayers<'_> {
             }
             route.variants =
                 RouteVariants(groups.into_iter().filter_map(|g| self.compile_group(g, &mut compiled)).collect());
+            if let Some(dialect) = route.variants.default_dialect() {
+                route.check_parameters(dialect, self.cx);
+            }
         }
     }
 

@@ -8,10 +8,13 @@ use super::yaml;
 use super::yaml::{Node, YamlKind};
 use crate::diagnostics::{Code, Diagnostic, FileId, Span, did_you_mean};
 use crate::mapping::config::derived_backend;
+use crate::mapping::config::layers;
+use crate::mapping::config::layers::{Override, OverrideAction};
 use crate::mapping::config::transcript;
 use crate::mapping::config::transcript::Transcript;
 use crate::mapping::load::{SourceFile, TestFile};
 use serde_json::Value;
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -23,8 +26,8 @@ pub(crate) struct MappingFiles {
     pub schemas: Vec<(String, Value)>,
     pub tests: Vec<TestFile>,
     pub unreadable: UnreadableFiles,
-    /// The layer of each file, see `SourceFile`.
-    layers: HashMap<FileId, usize>,
+    /// What a layer replaces or removes of the layers below it.
+    pub overrides: Vec<Override>,
 }
 
 /// Names that files with syntax errors would define. A reference to one of them is not a mistake.
@@ -50,13 +53,7 @@ impl MappingFiles {
         self.of(SetFile::Shared).next()
     }
 
-    /// Whether the file belongs to a lower layer than gateway.yaml.
-    pub fn is_below_gateway(&self, file: FileId) -> bool {
-        self.gateway().is_some_and(|gateway| self.layers.get(&file) < self.layers.get(&gateway.span.file))
-    }
-
     pub fn add(&mut self, file: &SourceFile, id: FileId, cx: LoadContext) {
-        self.layers.insert(id, file.layer);
         let Some(kind) = SetFile::of(&file.name) else {
             cx.add(unexpected_file(&file.name, id));
             return;
@@ -92,6 +89,74 @@ impl MappingFiles {
                 None => self.unreadable.record(kind, file, cx),
             },
         }
+    }
+
+    /// Merges the files of all layers: gateway.yaml and shared.yaml by key, all others by the name that they define.
+    pub fn merge_layers(&mut self, cx: LoadContext) {
+        for kind in [SetFile::Dialect, SetFile::Backend, SetFile::Profile, SetFile::Script] {
+            self.replace_by_name(kind, cx);
+        }
+        self.replace_transcripts(cx);
+        for kind in [SetFile::Gateway, SetFile::Shared] {
+            let files: Vec<Arc<Node>> = self.of(kind).cloned().collect();
+            self.mappings.retain(|(other, _)| *other != kind);
+            // Without the layer that cannot be read, what it adds would be missing everywhere.
+            if kind == SetFile::Gateway && self.unreadable.gateway {
+                continue;
+            }
+            if let Some((merged, overrides)) = layers::merge(kind, &files, cx) {
+                self.mappings.push((kind, merged));
+                self.overrides.extend(overrides);
+            }
+        }
+    }
+
+    /// Drops each file that defines a name that a file of a later layer defines too, with its tests.
+    fn replace_by_name(&mut self, kind: SetFile, cx: LoadContext) {
+        let names: Vec<(String, Span)> = self
+            .of(kind)
+            .filter_map(|n| n.get(kind.name()).and_then(|n| Some((n.as_text()?.to_owned(), n.span))))
+            .collect();
+        for (name, of) in &names {
+            let layer = cx.sources.layer(*of);
+            let later = names.iter().filter(|(other, by)| other == name && cx.sources.layer(*by) > layer);
+            let Some((_, by)) = later.max_by_key(|(_, by)| cx.sources.layer(*by)) else { continue };
+            self.mappings.retain(|(_, node)| node.span.file != of.file);
+            let tests = cx.sources.get(of.file).and_then(|source| layout::tests_of(&source.name));
+            self.tests.retain(|test| Some(&test.name) != tests.as_ref() || cx.sources.layer(test.node.span) > layer);
+            let what = format!("{} `{name}`", kind.name());
+            self.overrides.push(Override { what, action: OverrideAction::Replaces, by: *by, of: *of });
+        }
+    }
+
+    /// `transcripts/a.jsonl` and `transcripts/a/events.jsonl` have the same name.
+    fn replace_transcripts(&mut self, cx: LoadContext) {
+        let all = std::mem::take(&mut self.transcripts);
+        let mut by_name: HashMap<&str, &Arc<Transcript>> = HashMap::new();
+        for transcript in &all {
+            let Some(other) = by_name.get(transcript.name.as_str()) else {
+                by_name.insert(&transcript.name, transcript);
+                continue;
+            };
+            let (by, of) = (transcript.backend_span, other.backend_span);
+            let what = format!("transcript `{}`", transcript.name);
+            match cx.sources.layer(by).cmp(&cx.sources.layer(of)) {
+                Ordering::Equal => {
+                    cx.duplicate(by, format!("two transcripts are called `{}`", transcript.name), of);
+                }
+                Ordering::Greater => {
+                    self.overrides.push(Override { what, action: OverrideAction::Replaces, by, of });
+                    by_name.insert(&transcript.name, transcript);
+                }
+                Ordering::Less => {
+                    self.overrides.push(Override { what, action: OverrideAction::Replaces, by: of, of: by });
+                }
+            }
+        }
+        let kept = |transcript: &&Arc<Transcript>| {
+            by_name.get(transcript.name.as_str()).is_some_and(|other| Arc::ptr_eq(other, transcript))
+        };
+        self.transcripts = all.iter().filter(kept).cloned().collect();
     }
 
     /// Replaces each derived backend by the backend that results. One that cannot be resolved is left out; its name

@@ -57,6 +57,18 @@ const fn mappings(name: &'static str, holds: SetFile) -> Folder {
 }
 
 impl SetFile {
+    pub const ALL: [SetFile; 9] = [
+        SetFile::Gateway,
+        SetFile::Shared,
+        SetFile::Backend,
+        SetFile::Dialect,
+        SetFile::Profile,
+        SetFile::Script,
+        SetFile::Test,
+        SetFile::Transcript,
+        SetFile::Schema,
+    ];
+
     /// `None`: a set has no such file.
     pub fn of(path: &str) -> Option<SetFile> {
         let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));

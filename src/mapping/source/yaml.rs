@@ -127,7 +127,7 @@ pub fn parse(file: FileId, text: &str, findings: &Findings) -> Option<Node> {
         with_snippet: false,
         alias_limits: serde_yaml::alias_limits! { max_total_replayed_events: MAX_REPLAYED },
         budget: serde_yaml::budget! {
-            max_nodes: MAX_NODES, max_aliases: MAX_ALIASES, max_depth: MAX_DEPTH, max_documents: 1
+            max_nodes: MAX_NODES, max_aliases: MAX_ALIASES, max_depth: MAX_DEPTH, max_documents: 1, max_merge_keys: 0
         },
     };
     match serde_yaml::from_str_with_options::<RawNode>(text, options) {

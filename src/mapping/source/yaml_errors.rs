@@ -26,6 +26,8 @@ pub(crate) fn explain(error: &Error, file: FileId, text: &str) -> Diagnostic {
         Error::Budget { breach: limit, .. } => match limit {
             BudgetBreach::Documents { .. } => syntax("a second document starts here; a file must contain exactly one"),
             BudgetBreach::Depth { .. } => limit_exceeded(format!("more than {MAX_DEPTH} levels of maps and lists")),
+            BudgetBreach::MergeKeys { .. } => syntax("`<<` merges maps silently, and is not supported")
+                .help("write the keys, or use a fragment: `KEY: { $use: NAME }`"),
             BudgetBreach::Aliases { .. } => limit_exceeded(format!("more than {MAX_ALIASES} aliases")),
             _ => limit_exceeded(format!("more than {MAX_NODES} values")),
         },
@@ -240,6 +242,12 @@ impl<'t> ScanFailure<'t> {
             let word = before.len() - before.rsplit([' ', ',', '{', '[']).next().map_or(0, str::len);
             let length = self.text[word..].find([' ', ',', '}']).unwrap_or(self.text.len() - word);
             let written = &self.text[word..word + length];
+            // Quotes would not help: the directive would reject the index.
+            if before[..word].trim_end().ends_with("$each:") {
+                return self.error_at(word, length, "`$each` takes a variable, and a variable has no brackets").help(
+                    "go over the list that contains the element: `$each: turn.choices`, and then over its lists",
+                );
+            }
             return self
                 .error_at(word, length, "inside `{ … }`, text with brackets needs quotes")
                 .label(format!("write \"{written}\""));

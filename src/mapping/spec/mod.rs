@@ -1,6 +1,7 @@
 //! The published grammar: the JSON Schemas in `schemas/mapping/` and the mapping reference, generated from the
 //! declarations that the loader reads mapping files with.
 
+mod layers;
 pub mod reference;
 
 use crate::mapping::config::backend::BackendFile;
@@ -50,6 +51,12 @@ impl FileKind {
 
     /// JSON Schema, draft 2020-12.
     pub fn schema(&self) -> Value {
+        let kind = SetFile::ALL.into_iter().find(|kind| kind.name() == self.name);
+        kind.map_or_else(|| self.grammar(), |kind| layers::allow_layers(kind, self.grammar()))
+    }
+
+    /// The schema of a file in a set of one layer.
+    pub(super) fn grammar(&self) -> Value {
         let settings = SchemaSettings::draft2020_12().with_transform(RecursiveTransform(SimplifyForEditors));
         (self.root_schema)(settings.into_generator()).to_value()
     }

@@ -40,7 +40,7 @@ struct PendingSections<'s> {
 
 impl Reference {
     fn kind(&mut self, kind: &FileKind) {
-        let schema = kind.schema();
+        let schema = kind.grammar();
         let none = Map::new();
         let definitions = schema["$defs"].as_object().unwrap_or(&none);
         let mut pending = PendingSections { kind, definitions, sections: VecDeque::new() };

@@ -6,7 +6,7 @@ use super::received::ReceivedText;
 use super::tags::{ClosingTag, MoreText, Opening, find_from, possible_tag};
 use super::{InlineEvent, Search};
 use crate::domain::inline::{BlockContent, CallBlock, CallFormat, InlineBlock};
-use crate::domain::{Delta, Event, ReasoningKind};
+use crate::domain::{CallIdentity, Delta, Event, ReasoningKind};
 use crate::turn::deltas;
 
 /// White space at the start of a text that is dropped if a block follows, in bytes. More of it is text.
@@ -321,6 +321,8 @@ impl ChoiceText {
                 id: read.id.or(template),
                 name: Some(read.name),
                 kind: None,
+                by: CallIdentity::Key,
+                legacy: false,
                 delta: read.arguments.map(Delta::Append),
             };
             pass.output.push((tool, Some(block)));

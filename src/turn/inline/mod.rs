@@ -109,8 +109,9 @@ impl InlinePass {
                 output.push((event, None));
             }
             Event::Text { .. } | Event::Logprobs { .. } | Event::Annotation { .. } => output.push((event, None)),
-            Event::Start { .. } | Event::Usage { .. } | Event::Extra { .. } => output.push((event, None)),
-            Event::Fault { .. } => output.push((event, None)),
+            Event::Start { .. } | Event::Usage { .. } | Event::Extra { .. } | Event::Fault { .. } => {
+                output.push((event, None));
+            }
         }
     }
 

@@ -5,8 +5,8 @@ use reframe::testing::capture::{read, validate};
 use reframe::testing::diagnostics::render_all;
 use reframe::testing::domain::policy::{BUILT_IN, OutputIndex, PolicySpec};
 use reframe::testing::domain::{
-    CallKind, Delta, Event, Finish, IndexLaw, ItemKind, Moment, MomentKind, Policies, ReasoningKind, SentItems,
-    TurnState,
+    CallIdentity, CallKind, Delta, Event, Finish, IndexLaw, ItemKind, Moment, MomentKind, Policies, ReasoningKind,
+    SentItems, TurnState,
 };
 use reframe::testing::mapping::{SourceFile, load};
 use reframe::testing::reload::embedded;
@@ -41,6 +41,8 @@ fn steps() -> Vec<Event> {
         name: Some("f".into()),
         kind: Some(CallKind::Function),
         delta: Some(Delta::Append("{}".into())),
+        by: CallIdentity::Id,
+        legacy: false,
     };
     let reasoning = Event::Reasoning {
         choice: 0,
@@ -88,7 +90,7 @@ fn obeys(law: IndexLaw, policies: &Policies, sent: SentItems, turn: &[Event]) ->
     for event in turn {
         played.advance(event.clone(), &mut record);
     }
-    played.advance(Event::Finish { choice: None, reason: Finish::Stop }, &mut record);
+    played.advance(Event::Finish { choice: None, reason: Some(Finish::Stop), other: None }, &mut record);
     played.advance(Event::End, &mut record);
     announced.retain(|(_, _, kind)| sent.includes(*kind));
     match law {

@@ -143,7 +143,7 @@ fn warnings(files: &[SourceFile]) -> String {
 /// A set with a backend that sends only text, and a dialect that has no place for calls.
 fn plain_set(inline: &str) -> Vec<SourceFile> {
     let gateway = "backends: { plain: { use: plain, url: http://127.0.0.1:9 } }\nmodels: [ { id: m, backend: plain } ]\n\
-                   routes: [ { endpoint: POST /plain, dialect: plain } ]\n";
+                   routes: [ { endpoint: POST /plain, dialect: plain, validation: off } ]\n";
     let backend = format!(
         "backend: plain\ntransport: http\nrequest: {{ path: /, body: {{ model: \"{{{{ request.model }}}}\" }} }}\n\
          events:\n  framing: ndjson\n  rules:\n    - {{ where: {{ $.t: string }}, emit: [ text: {{ delta: $.t }} ] }}\n    \

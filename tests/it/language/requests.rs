@@ -1,9 +1,11 @@
 //! What clients send, and what backends are sent.
 
 mod bugs;
+mod head;
 mod media;
 mod models;
 mod reasoning;
+mod rejected_values;
 mod sent;
 
 use crate::support::suites;

@@ -6,8 +6,8 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 use reframe::testing::domain::{
-    Annotation, AnnotationKind, CallKind, Delta, Event, Fault, FaultKind, Finish, Merge, ReasoningKind, StreamEnd,
-    Tree, TurnRequest, Usage,
+    Annotation, AnnotationKind, CallIdentity, CallKind, Delta, Event, Fault, FaultKind, Finish, Merge, ReasoningKind,
+    StreamEnd, Tree, TurnRequest, Usage,
 };
 use reframe::testing::engine::pipeline::{Pipeline, ResponseMode, TurnSpec};
 use reframe::testing::engine::sse;
@@ -34,7 +34,7 @@ pub fn script_of(n: usize) -> impl Strategy<Value = Script> {
             // Most turns have a finish reason; the others are truncated.
             for (choice, finish) in finishes.into_iter().enumerate() {
                 if finish || choice == 0 {
-                    events.push(Event::Finish { choice: Some(choice), reason: Finish::Stop });
+                    events.push(Event::Finish { choice: Some(choice), reason: Some(Finish::Stop), other: None });
                 }
             }
             let ended = if disconnected && events.len() % 7 == 0 {
@@ -69,10 +69,12 @@ pub fn event(n: usize) -> impl Strategy<Value = Event> {
                 encrypted: encrypted.then(|| "sealed".into()),
             }
         ),
-        8 => (choice.clone(), name(), option::of(select(vec!["c0", "c1", ""])), option::of(select(vec!["f", "g", ""])), option::of(delta()), any::<bool>()).prop_map(
-            |(choice, key, id, name, delta, custom)| Event::Tool {
+        8 => (choice.clone(), name(), option::of(select(vec!["c0", "c1", ""])), option::of(select(vec!["f", "g", ""])), option::of(delta()), any::<[bool; 2]>(), 0..8).prop_map(
+            |(choice, key, id, name, delta, [custom, by_key], legacy)| Event::Tool {
                 choice, key, id: id.map(str::to_owned), name: name.map(str::to_owned), delta,
                 kind: custom.then_some(CallKind::Function),
+                by: if by_key { CallIdentity::Key } else { CallIdentity::Id },
+                legacy: legacy == 0,
             }
         ),
         1 => (choice.clone(), name(), name()).prop_map(|(choice, item, key)| Event::Close { choice, item, key }),
@@ -84,7 +86,7 @@ pub fn event(n: usize) -> impl Strategy<Value = Event> {
         1 => (0u64..9, 0u64..9, select(Merge::ALL.to_vec())).prop_map(|(i, o, merge)| Event::Usage {
             usage: Usage { input: Some(i), output: Some(o), ..Usage::default() }, merge,
         }),
-        1 => (option::of(choice), finish).prop_map(|(choice, reason)| Event::Finish { choice, reason }),
+        1 => (option::of(choice), option::of(finish)).prop_map(|(choice, reason)| Event::Finish { choice, reason, other: Some("word".into()) }),
         1 => any::<bool>().prop_map(|is_final| Event::Fault { fault: Fault::new(FaultKind::Backend, "boom"), is_final }),
         1 => Just(Event::Start { id: None, model: Some("up".into()), created: None }),
     ]

@@ -23,7 +23,10 @@ enum Enclosing {
 }
 
 fn visit(schema: &Value, pointer: String, enclosing: Enclosing, found: &mut Vec<String>) {
-    let here = if enclosing == Enclosing::Closed || is_closed(schema) { Enclosing::Closed } else { Enclosing::Open };
+    // What `$ref` leads to decides whether undeclared properties are allowed next to it, and is looked at in its own
+    // place.
+    let closed = enclosing == Enclosing::Closed || is_closed(schema) || schema.get("$ref").is_some();
+    let here = if closed { Enclosing::Closed } else { Enclosing::Open };
     if here == Enclosing::Open && is_object_schema(schema) {
         found.push(pointer.clone());
     }

@@ -17,7 +17,7 @@ pub struct SchemaViolation {
     pub kind: ViolationKind,
     /// Where the keyword is: the path of its document, and a JSON pointer into it. It may be in another document than
     /// the schema, behind a `$ref`.
-    pub keyword_at: Option<(String, String)>,
+    pub keyword_at: Option<Box<(String, String)>>,
 }
 
 /// What is wrong with the value at the pointer.
@@ -48,7 +48,10 @@ impl SchemaViolation {
             pointer: error.instance_path().to_string(),
             keyword: error.kind().keyword().to_owned(),
             kind: ViolationKind::of(error),
-            keyword_at: error.absolute_keyword_location().and_then(|uri| SchemaLocation::of_uri(uri.as_str())),
+            keyword_at: error
+                .absolute_keyword_location()
+                .and_then(|uri| SchemaLocation::of_uri(uri.as_str()))
+                .map(Box::new),
         }
     }
 }

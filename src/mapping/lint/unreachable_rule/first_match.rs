@@ -10,6 +10,10 @@ pub(super) fn check(context: &LintContext) {
     let models = &context.plan.gateway.models;
     for (at, model) in models.iter().enumerate() {
         if let Some(earlier) = models[..at].iter().find(|earlier| covers(earlier, model)) {
+            // A layer that takes all models over is meant to.
+            if context.cx.sources.layer(model.span) < context.cx.sources.layer(earlier.span) {
+                continue;
+            }
             let line = context.cx.sources.location(earlier.span).line;
             report(
                 context,

@@ -171,7 +171,7 @@ pub(super) fn implied(requirement: &Requirement, by: &[Requirement]) -> bool {
 
 fn target(at: &Selector, depth: usize) -> Target {
     let depth = match at.start {
-        SelectorStart::Root => 0,
+        SelectorStart::Root | SelectorStart::Head => 0,
         SelectorStart::Current => depth,
         SelectorStart::Parent => depth.saturating_sub(1),
     };

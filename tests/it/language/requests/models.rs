@@ -85,7 +85,7 @@ fn a09_the_server_uses_the_names_and_lists_them() {
     assert_eq!((request.header("authorization"), request.header("x-tenant")), (None, Some("acme")));
     assert!(request.header("api-key").is_some());
     let listed = server.fetch(Request::get("/v1/models")).json();
-    assert_eq!(listed["ids"], json!(["nice", "thinker", "or/a", "GPT-x", "flash"]));
+    assert_eq!(listed["ids"], json!(["nice", "thinker", "or/a", "GPT-x", "flash", "demo"]));
     let listing = backend.requests().into_iter().find(|request| request.path.starts_with("/v1/models")).unwrap();
     assert!(listing.path.ends_with("/models?api-version=2026-01-01&who=a%26b%20c"), "{}", listing.path);
     assert_eq!(server.fetch(chat("Hi").with("model", "NICE")).status(), 404);

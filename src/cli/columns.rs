@@ -1,4 +1,4 @@
-//! Text in columns, for the reports of `explain`.
+//! Text in columns, for reports.
 
 /// One line per row, with the columns two spaces apart. A cell that is longer than `max_width` overflows its column;
 /// the first column is as wide as its longest cell.
