@@ -15,9 +15,9 @@ pub mod diagnostics {
 }
 pub mod domain {
     pub use crate::domain::{
-        Annotation, AnnotationKind, CallIdentity, CallKind, Delta, Event, Fault, FaultKind, Finish, Frame, FrameBody,
-        IndexLaw, ItemKind, Merge, Moment, MomentKind, Policies, ReasoningKind, RoleNames, Scope, SentItems, StreamEnd,
-        StreamFormat, ToolAliases, Tree, TurnRequest, TurnState, Usage, WorkBudget,
+        Annotation, AnnotationKind, CallIdentity, CallKind, Delta, Derived, Event, Fault, FaultKind, Finish, Frame,
+        FrameBody, IndexLaw, ItemKind, Merge, Moment, MomentKind, Policies, ReasoningKind, RoleNames, Scope, SentItems,
+        StreamEnd, StreamFormat, ToolAliases, Tree, TurnRequest, TurnState, Usage, WorkBudget,
     };
     pub mod emit {
         pub use crate::domain::emit::{
@@ -40,6 +40,9 @@ pub mod engine {
     }
     pub mod pipeline {
         pub use crate::engine::pipeline::{Observer, Pipeline, RenderMode, ResponseMode, TraceEvent, TurnSpec};
+    }
+    pub mod unread {
+        pub use crate::engine::unread::ReadRecord;
     }
     pub mod emission_budget {
         pub use crate::engine::emission_budget::{Cancelled, EmissionBudget};

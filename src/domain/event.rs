@@ -1,6 +1,7 @@
 //! Events: what a backend did, in the gateway's own closed vocabulary.
 
 use super::emit::{EmitField, EmitSpec, EmittedFields, emissions, emit_group, into_text, specs, take};
+use super::request_item::Derived;
 use super::{Fault, Finish, Logprobs, Merge, Tree, Usage, named_enum};
 use reframe_json::SurrogateString;
 
@@ -41,15 +42,15 @@ emissions! {
         /// `top_logprobs`.
         Logprobs = "logprobs" { choice: usize = 0, item: Option<String>, logprobs as "value": Logprobs } if value;
 
-        /// A delta of a tool call. `key` is the backend's identifier of the call, such as an index. `by` is what
-        /// identifies a call. A `legacy` call waits until the finish, and is ignored if the choice has other calls.
+        /// A delta of a tool call. `key` is the backend's identifier of the call, such as an index. A
+        /// `legacy` call waits until the finish, and is ignored if the choice has other calls.
         Tool = "tool" {
             choice: usize = 0,
             key: Option<String>,
             id: Option<String>,
             name: Option<String>,
             kind: Option<CallKind>,
-            by: CallIdentity = CallIdentity::Id,
+            by: Derived<CallIdentity>,
             legacy: bool = false,
             delta: Option<Delta>,
         } if id | name | delta | whole;
@@ -156,12 +157,19 @@ named_enum! {
 }
 
 named_enum! {
-    /// What identifies a call.
+    /// What identifies a tool call of a backend.
     pub enum CallIdentity {
         /// The id: another id is another call. So is the same id with another key or another name.
         Id = "id",
-        /// The key alone, for backends that change the id of a call.
+        /// The key alone, for backends that send another id with every delta.
         Key = "key",
+    }
+}
+
+#[allow(clippy::derivable_impls, reason = "`named_enum!` declares the enum, and no default")]
+impl Default for CallIdentity {
+    fn default() -> Self {
+        CallIdentity::Id
     }
 }
 

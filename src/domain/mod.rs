@@ -36,6 +36,7 @@ pub use policy::Policies;
 pub use reframe_json::Tree;
 pub use request::{RequestContent, RoleNames, ToolAliases, TurnRequest, UnknownValue};
 pub use request_head::RequestHead;
+pub use request_item::Derived;
 pub use turn_state::{Choice, Item, ItemKind, ItemState, Part, PartAnnotation, PartKind, TurnState};
 pub use usage::{Merge, Usage};
 pub use work_budget::WorkBudget;

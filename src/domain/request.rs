@@ -24,6 +24,10 @@ pub struct TurnRequest {
     pub extra: Tree,
     /// The client's body as sent.
     pub raw: Tree,
+    /// The paths of what the dialect does not read in the body: `messages[2].cache_control`.
+    pub unread: Vec<String>,
+    /// The paths of the items in the body, in their order.
+    pub item_paths: Vec<String>,
     pub head: RequestHead,
 }
 

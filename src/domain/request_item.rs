@@ -175,7 +175,7 @@ emit_group! {
 }
 
 /// A field that rules do not set: it is derived from others.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Derived<T>(pub T);
 
 impl<T: Default> EmitField for Derived<T> {

@@ -3,7 +3,9 @@
 use crate::diagnostics::Span;
 use crate::domain::event::quote;
 use crate::domain::{Event, EventKind, ExtraKind, Fault, FaultKind, MalformedExtra, Tree};
+use crate::engine::emission_budget::EmissionBudget;
 use crate::engine::rules::{Emission, RuleOutput};
+use crate::engine::unread::{ReadRecord, without_indexes};
 use crate::mapping::config::backend::{BackendPlan, Unmatched};
 
 /// A raw event, decoded.
@@ -64,7 +66,10 @@ pub fn decode_event(backend: &BackendPlan, raw: &Tree) -> DecodedEvent {
     decoded.read_unread(&output);
     for emission in output.emissions {
         let Emission { name, fields, rule, .. } = emission;
-        let Some(event) = Event::from_emission(name, fields) else { continue };
+        let Some(mut event) = Event::from_emission(name, fields) else { continue };
+        if let Event::Tool { by, .. } = &mut event {
+            by.0 = backend.calls_by;
+        }
         if let Event::Finish { reason: None, other: Some(word), .. } = &event {
             decoded.not_understood = Some(format!("the finish reason {} is not known", quote(word)));
         }
@@ -91,6 +96,25 @@ pub fn decode_event(backend: &BackendPlan, raw: &Tree) -> DecodedEvent {
         }
     }
     decoded
+}
+
+/// The members of a raw event that no rule reads, without indexes: `choices[].delta.role`. Not for the path of every
+/// event: the rules are applied once more.
+pub fn unread_members(backend: &BackendPlan, raw: &Tree) -> Vec<String> {
+    let mut record = ReadRecord::default();
+    let output = backend.rules.apply_recorded(raw, EmissionBudget::default(), &mut record);
+    // An event that is dropped or unknown as a whole is reported as such.
+    if output.emissions.is_empty() {
+        return Vec::new();
+    }
+    let mut unread: Vec<String> = Vec::new();
+    for path in record.unread(raw, &backend.always_read) {
+        let path = without_indexes(&path);
+        if !unread.contains(&path) {
+            unread.push(path);
+        }
+    }
+    unread
 }
 
 fn fault(message: String) -> Event {

@@ -6,6 +6,7 @@ use crate::domain::Tree;
 use crate::domain::emit::FieldType;
 use crate::mapping::language::field::{Conversion, FieldMapping, FieldSource, coerce, scalar_text};
 use crate::mapping::language::selector::Selector;
+use std::borrow::Cow;
 
 /// A value that does not fit its field.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,9 +46,9 @@ impl FieldMapping {
                     None => converted,
                     Some(table) => {
                         let key = scalar_text(&converted).unwrap_or_default();
-                        match table.get(&key) {
+                        match table.get(&key).map(Cow::into_owned) {
                             Some(Tree::Str(name)) if name == "none" && !self.has_enum_value("none") => Tree::Null,
-                            Some(value) => value.clone(),
+                            Some(value) => value,
                             None => {
                                 let found = quoted_value(&converted);
                                 return Err(mismatch(format!("must be {}, not {found}", one_of(table.keys()))));

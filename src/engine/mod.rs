@@ -25,4 +25,5 @@ pub mod sse;
 pub mod sse_parser;
 pub mod static_route;
 mod unknown_values;
+pub mod unread;
 pub mod variant;

@@ -10,6 +10,7 @@ use crate::engine::request_items;
 use crate::engine::rules::{Emission, RuleOutput, UNMATCHED_ELEMENT};
 use crate::engine::selector::Cursor;
 use crate::engine::unknown_values;
+use crate::engine::unread::ReadRecord;
 use crate::mapping::config::dialect_request::{RequestPlan, RequiredMember, RequiredType};
 use crate::mapping::language::field::FieldMapping;
 use crate::mapping::language::rule::RuleSet;
@@ -146,13 +147,18 @@ fn read_tree_within(
     }
     limits.check_cancelled()?;
     let mut budget = EmissionBudget::new(limits.items, limits.cancelled.clone());
-    let items = request_items::items(emissions(&plan.items, &body, &mut budget, limits)?);
-    let tools = emissions(&plan.tools, &body, &mut budget, limits)?.into_iter();
+    let mut record = ReadRecord::default();
+    let mut items = emissions(&plan.items, &body, &mut budget, &mut record, limits)?;
+    let item_paths = items.iter_mut().map(|item| item.path.take().unwrap_or_default()).collect();
+    let items = request_items::items(items);
+    let tools = emissions(&plan.tools, &body, &mut budget, &mut record, limits)?.into_iter();
     let tools = tools.filter_map(|mut tool| Tool::take(tool.name, &mut tool.fields)).map(Arc::new).collect();
     let mut request = TurnRequest::new(scalars);
     request.content = RequestContent::new(items, tools, tool_choice, format);
     let members = body.as_map().unwrap_or(&[]);
     let extra = members.iter().filter(|(key, _)| !plan.known_members.iter().any(|k| **k == **key)).cloned();
+    request.unread = record.unread(&body, &plan.always_read);
+    request.item_paths = item_paths;
     request.unknown_values = unknown;
     request.extra = Tree::Map(extra.collect());
     request.raw = body;
@@ -182,9 +188,10 @@ fn emissions(
     rules: &RuleSet,
     body: &Tree,
     budget: &mut EmissionBudget,
+    record: &mut ReadRecord,
     limits: &RequestLimits,
 ) -> Result<Vec<Emission>, Fault> {
-    let output = rules.apply_within(body, std::mem::take(budget));
+    let output = rules.apply_recorded(body, std::mem::take(budget), record);
     limits.check_cancelled()?;
     if let Some(param) = output.budget.exceeded_at() {
         let message = format!(

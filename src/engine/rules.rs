@@ -3,6 +3,7 @@
 use super::emission_budget::EmissionBudget;
 use super::fields::Mismatch;
 use super::selector::Cursor;
+use super::unread::{ReadKind, ReadRecord};
 use crate::diagnostics::Span;
 use crate::domain::Tree;
 use crate::domain::emit::{EmitGrammar, EmittedFields};
@@ -24,6 +25,8 @@ pub struct Emission {
     pub parts: Option<Vec<ContentPart>>,
     /// The rule that emitted it.
     pub rule: Span,
+    /// The node that it was read from, if reads are recorded.
+    pub path: Option<String>,
 }
 
 /// Fields of an emission that could not be read.
@@ -68,12 +71,17 @@ impl RuleSet {
     }
 
     pub fn apply(&self, raw: &Tree) -> RuleOutput {
-        self.apply_within(raw, EmissionBudget::default())
+        let mut output = RuleOutput::default();
+        self.run(&mut Cursor::new(raw), &mut output);
+        output
     }
 
-    pub fn apply_within(&self, raw: &Tree, budget: EmissionBudget) -> RuleOutput {
+    /// Applies the rules with a limit, and records what they read.
+    pub fn apply_recorded(&self, raw: &Tree, budget: EmissionBudget, record: &mut ReadRecord) -> RuleOutput {
         let mut output = RuleOutput { budget, ..RuleOutput::default() };
-        self.run(&mut Cursor::new(raw), &mut output);
+        let mut cursor = Cursor::new(raw).with_record(std::mem::take(record));
+        self.run(&mut cursor, &mut output);
+        *record = cursor.into_record();
         output
     }
 
@@ -187,6 +195,7 @@ impl RuleGroup {
         let candidates = self.index.of_event(key);
         // No rule of the group is for events of this name: the elements are not unknown.
         let mut matched = candidates.rules.is_empty();
+        cursor.record_reads(&self.conditions_read, ReadKind::Conditions);
         for position in candidates.of_node(cursor).iter() {
             let rule = &self.rules[*position];
             if (rule.otherwise && matched) || !rule.matches(cursor) {
@@ -196,13 +205,20 @@ impl RuleGroup {
                 RuleAction::Emit(emits) => {
                     matched = true;
                     output.matched = true;
-                    for emit in emits {
-                        emit.run(grammar, rule.span, cursor, output);
+                    cursor.record_reads(&rule.reads, ReadKind::Emit);
+                    let same_list = |a: &Emit, b: &Emit| {
+                        a.each.as_ref().map(|each| &each.text) == b.each.as_ref().map(|each| &each.text)
+                    };
+                    for emits in emits.chunk_by(same_list) {
+                        run_emits(emits, grammar, rule.span, cursor, output);
                     }
                 }
                 // For a single event these are the fallback of the whole set; inside a list, of the element.
                 RuleAction::Drop(_) | RuleAction::Fail(_) => {
-                    matched = matched || (self.each.is_some() && rule.fall_back(cursor, output));
+                    if !matched && self.each.is_some() && rule.fall_back(cursor, output) {
+                        matched = true;
+                        cursor.record_dropped();
+                    }
                 }
             }
         }
@@ -265,23 +281,23 @@ impl Rule {
     }
 }
 
-impl Emit {
-    fn run(&self, grammar: &EmitGrammar, rule: Span, cursor: &mut Cursor, output: &mut RuleOutput) {
-        match &self.each {
-            None => self.emit(grammar, rule, cursor, output),
-            Some(each) => {
-                for (node, path) in each.many(cursor) {
-                    if output.budget.is_stopped() {
-                        return;
-                    }
-                    cursor.enter(node, path);
-                    self.emit(grammar, rule, cursor, output);
-                    cursor.leave();
-                }
-            }
+/// Runs entries of `emit:` with the same `each`, or without one. Their list is walked once, element by element, so that
+/// the output keeps the order of the input.
+fn run_emits(emits: &[Emit], grammar: &EmitGrammar, rule: Span, cursor: &mut Cursor, output: &mut RuleOutput) {
+    let Some(each) = emits.first().and_then(|emit| emit.each.as_ref()) else {
+        return emits.iter().for_each(|emit| emit.emit(grammar, rule, cursor, output));
+    };
+    for (node, path) in each.many(cursor) {
+        if output.budget.is_stopped() {
+            return;
         }
+        cursor.enter(node, path);
+        emits.iter().for_each(|emit| emit.emit(grammar, rule, cursor, output));
+        cursor.leave();
     }
+}
 
+impl Emit {
     fn emit(&self, grammar: &EmitGrammar, rule: Span, cursor: &mut Cursor, output: &mut RuleOutput) {
         if !self.conditions.iter().all(|c| c.is_met(cursor)) {
             return;
@@ -314,7 +330,8 @@ impl Emit {
             output.unread.push(Unread { name: self.kind.name, is_lost: !has_effect, rule, mismatch });
         }
         if has_effect && output.budget.take_one(|| cursor.path()) {
-            output.emissions.push(Emission { name: self.kind.name, fields, parts, rule });
+            let path = cursor.recorded_path();
+            output.emissions.push(Emission { name: self.kind.name, fields, parts, rule, path });
         }
     }
 }

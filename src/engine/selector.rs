@@ -1,8 +1,11 @@
 //! Evaluates selectors: finds the nodes of a JSON document that a compiled selector names.
 
+use super::unread::{ReadKind, ReadRecord};
 use crate::domain::Tree;
+use crate::mapping::language::read_paths::RuleReads;
 use crate::mapping::language::selector::{Selector, SelectorPath, SelectorStart, SelectorStep};
 use jsonpath_rust::query::js_path_process;
+use std::sync::Arc;
 
 /// The nodes that a selector may start from, innermost last, each with its path in the client's body.
 #[derive(Clone, Debug)]
@@ -11,15 +14,47 @@ pub struct Cursor<'t> {
     /// The client's HTTP request.
     head: &'t Tree,
     stack: Vec<(&'t Tree, String)>,
+    /// Records what rules read, if it is wanted.
+    record: Option<ReadRecord>,
 }
 
 impl<'t> Cursor<'t> {
     pub fn new(root: &'t Tree) -> Cursor<'t> {
-        Cursor { root, head: &Tree::Null, stack: Vec::new() }
+        Cursor { root, head: &Tree::Null, stack: Vec::new(), record: None }
     }
 
     pub fn with_head(self, head: &'t Tree) -> Cursor<'t> {
         Cursor { head, ..self }
+    }
+
+    /// Rules add what they read to the record.
+    pub fn with_record(self, record: ReadRecord) -> Cursor<'t> {
+        Cursor { record: Some(record), ..self }
+    }
+
+    pub fn into_record(self) -> ReadRecord {
+        self.record.unwrap_or_default()
+    }
+
+    /// Records that a rule, or the conditions of a group, were applied to the current node.
+    pub fn record_reads(&mut self, reads: &Arc<RuleReads>, kind: ReadKind) {
+        let (root, current, parent) = (self.root, self.at(1).0, self.at(2).0);
+        if let Some(record) = &mut self.record {
+            record.add(reads, kind, root, current, parent);
+        }
+    }
+
+    /// Records that a rule dropped the current node.
+    pub fn record_dropped(&mut self) {
+        let current = self.at(1).0;
+        if let Some(record) = &mut self.record {
+            record.add_dropped(current);
+        }
+    }
+
+    /// The path of the current node, if reads are recorded.
+    pub fn recorded_path(&self) -> Option<String> {
+        self.record.as_ref().map(|_| self.path())
     }
 
     pub fn enter(&mut self, node: &'t Tree, path: String) {

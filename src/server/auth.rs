@@ -38,15 +38,20 @@ pub fn check<'g>(
     if let Some(key) = secrets.iter().map(matches).fold(None, Option::or) {
         return Ok(Some(&key.name));
     }
-    let places: BTreeSet<&str> = gateway.api_keys.iter().flat_map(|key| &*key.headers).map(|name| &*name.0).collect();
+    // Keys without a value are ignored; without any other, all of them are in files that cannot be read.
+    let keys: Vec<&ClientKey> = match secrets.is_empty() {
+        true => gateway.api_keys.iter().collect(),
+        false => secrets.iter().map(|(key, _)| *key).collect(),
+    };
+    let places: BTreeSet<&str> = keys.iter().flat_map(|key| &*key.headers).map(|name| &*name.0).collect();
     let by_bearer = places.contains(AUTHORIZATION.as_str());
-    let is_sent = gateway.api_keys.iter().any(|key| !presented(key, headers, query).is_empty());
+    let is_sent = keys.iter().any(|key| !presented(key, headers, query).is_empty());
     let message = match headers.get(AUTHORIZATION).filter(|value| !value.is_empty() && by_bearer) {
         _ if is_sent => "invalid API key".to_owned(),
         Some(_) => "expected `Authorization: Bearer KEY`".to_owned(),
         None if by_bearer => "an API key is required: `Authorization: Bearer KEY`".to_owned(),
         None => {
-            let queries = gateway.api_keys.iter().filter_map(|key| key.query.as_ref());
+            let queries = keys.iter().filter_map(|key| key.query.as_ref());
             let queries = queries.map(|name| format!("the query parameter `{name}`"));
             let headers = places.into_iter().map(|name| format!("the header `{name}`"));
             let all: Vec<String> = headers.chain(queries).collect();
@@ -66,7 +71,7 @@ fn presented<'r>(key: &ClientKey, headers: &'r HeaderMap, query: Option<&'r str>
     let pairs = query.into_iter().flat_map(|query| form_urlencoded::parse(query.as_bytes()));
     let in_query = pairs.filter(|(name, _)| key.query.as_deref() == Some(&**name));
     let in_query = in_query.map(|(_, value)| Cow::Owned(value.into_owned().into_bytes()));
-    tokens.chain(in_query).filter(|token| !token.is_empty()).collect()
+    tokens.chain(in_query).collect()
 }
 
 /// The token after `Bearer`, which is not case-sensitive.

@@ -1,7 +1,8 @@
 //! Reports that are worth one log line, however often they occur: what a backend sends once, it sends in every chunk.
 
-use std::collections::HashSet;
-use std::sync::{Mutex, PoisonError};
+use crate::engine::unread::without_indexes;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What was reported since the current generation is in use. An edit of the mappings may have changed what is reported.
 #[derive(Debug, Default)]
@@ -11,36 +12,39 @@ pub struct ReportOnce(Mutex<Reported>);
 struct Reported {
     generation: u64,
     reports: HashSet<String>,
+    /// How many turns of each backend were examined.
+    examined: HashMap<String, usize>,
 }
 
 /// A backend can invent any number of names.
 const MAX_REPORTS: usize = 200;
+/// How many turns of a backend are compared with what its rules read. It takes as long as decoding them.
+const EXAMINED_TURNS: usize = 20;
 
 impl ReportOnce {
-    /// Whether this was not reported yet in this generation. Indexes do not distinguish reports.
-    pub fn is_first(&self, generation: u64, backend: &str, detail: &str) -> bool {
+    /// Whether the events of this turn are examined for members that no rule reads: those of the first turns of each
+    /// backend in a generation.
+    pub fn examines_turn(&self, generation: u64, backend: &str) -> bool {
+        let mut reported = self.of_generation(generation);
+        let examined = reported.examined.entry(backend.to_owned()).or_default();
+        *examined += 1;
+        *examined <= EXAMINED_TURNS
+    }
+
+    fn of_generation(&self, generation: u64) -> MutexGuard<'_, Reported> {
         let mut reported = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if generation > reported.generation {
-            *reported = Reported { generation, reports: HashSet::new() };
+            *reported = Reported { generation, ..Reported::default() };
         }
+        reported
+    }
+
+    /// Whether this was not reported yet in this generation. Indexes do not distinguish reports.
+    pub fn is_first(&self, generation: u64, backend: &str, detail: &str) -> bool {
+        let mut reported = self.of_generation(generation);
         reported.reports.len() < MAX_REPORTS
             && reported.reports.insert(format!("{backend}: {}", without_indexes(detail)))
     }
-}
-
-/// `choices[3].delta` → `choices[].delta`
-fn without_indexes(path: &str) -> String {
-    let mut inside = false;
-    path.chars()
-        .filter(|c| {
-            match c {
-                '[' => inside = true,
-                ']' => inside = false,
-                _ => {}
-            }
-            !(inside && c.is_ascii_digit())
-        })
-        .collect()
 }
 
 #[cfg(test)]

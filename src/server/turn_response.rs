@@ -8,11 +8,13 @@ use super::response;
 use super::router::TurnContext;
 use super::start_turn::{self, StartedTurn, no_backend};
 use super::write_stall::ResponseWatch;
-use crate::domain::{Fault, FaultKind, MalformedExtra, MomentKind, StreamFormat, TurnRequest};
+use crate::domain::{Fault, FaultKind, MalformedExtra, MomentKind, StreamFormat, Tree, TurnRequest};
+use crate::engine::decode;
 use crate::engine::pipeline::{Pipeline, PipelineOutput, ResponseMode, TurnSpec, Violation};
 use crate::engine::request::RouteInput;
 use crate::engine::response_head::HeadContext;
 use crate::engine::sse;
+use crate::mapping::config::backend::BackendPlan;
 use crate::mapping::config::dialect::DialectPlan;
 use crate::reload::Generation;
 use crate::telemetry::{Direction, Metrics};
@@ -46,6 +48,8 @@ pub async fn respond(
     }
     let stream = request.stream;
     let client_request = request.clone();
+    let is_examined = app_state.reports.examines_turn(generation.number, &backend.name);
+    let examined_by = is_examined.then(|| rules.clone());
     let pipeline = Pipeline::new(TurnSpec {
         backend: rules,
         dialect: dialect.clone(),
@@ -76,6 +80,7 @@ pub async fn respond(
         id: id.to_owned(),
         metrics: app_state.metrics.clone(),
         reports: app_state.reports.clone(),
+        examined_by,
         generation: generation.clone(),
         response_watch,
         _slot: slot,
@@ -142,6 +147,8 @@ struct TurnStream {
     id: String,
     metrics: Arc<Metrics>,
     reports: Arc<ReportOnce>,
+    /// The rules of the backend, if the events of this turn are compared with what they read.
+    examined_by: Option<Arc<BackendPlan>>,
     /// Keeps the plan in memory until the turn is over.
     generation: Arc<Generation>,
     response_watch: Option<ResponseWatch>,
@@ -180,6 +187,7 @@ impl TurnStream {
     fn on_upstream_event(&mut self, event: UpstreamEvent) -> PipelineOutput {
         match event {
             UpstreamEvent::Raw(raw) => {
+                self.report_unread_members(&raw);
                 let output = self.pipeline.push(&raw, now_ms());
                 if let Some(what) = &output.not_understood
                     && self.reports.is_first(self.generation.number, &self.backend, what)
@@ -209,6 +217,19 @@ impl TurnStream {
             UpstreamEvent::Ended(end) => {
                 let output = self.pipeline.finish(end, now_ms());
                 PipelineOutput { is_over: true, ..output }
+            }
+        }
+    }
+
+    /// Members of events that no rule reads, each counted and logged once per path and generation.
+    fn report_unread_members(&self, raw: &Tree) {
+        let Some(rules) = &self.examined_by else { return };
+        for path in decode::unread_members(rules, raw) {
+            let detail = format!("`{path}` is not read");
+            if self.reports.is_first(self.generation.number, &self.backend, &detail) {
+                self.metrics.count_unread_member(&self.backend);
+                let (id, backend) = (&self.id, &self.backend);
+                tracing::info!(id, backend, path, "a member of upstream events that no rule reads; logged once");
             }
         }
     }

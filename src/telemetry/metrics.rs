@@ -23,6 +23,7 @@ pub struct Metrics {
     dropped_fields: Family<Labels<2>, Counter>,
     malformed_events: Family<Labels<1>, Counter>,
     malformed_extras: Family<Labels<2>, Counter>,
+    unread_members: Family<Labels<1>, Counter>,
     faults: Family<Labels<2>, Counter>,
     late_events: Counter,
     disconnects: Counter,
@@ -114,6 +115,11 @@ impl Default for Metrics {
                 "upstream_malformed_extras",
                 "Upstream events with a malformed extra that was dropped, by backend and kind",
             ),
+            unread_members: add(
+                all,
+                "upstream_unread_members",
+                "Members of upstream events that no rule reads, each counted once per generation",
+            ),
             late_events: add(all, "upstream_late_events", "Upstream events that arrived after the end of their turn"),
             conversions: add(
                 all,
@@ -180,6 +186,10 @@ impl Metrics {
 
     pub fn count_malformed_event(&self, backend: &str) {
         self.malformed_events.get_or_create(&[("backend", backend.to_owned())]).inc();
+    }
+
+    pub fn count_unread_member(&self, backend: &str) {
+        self.unread_members.get_or_create(&[("backend", backend.to_owned())]).inc();
     }
 
     /// Returns how many of this kind were counted before.

@@ -1,8 +1,8 @@
 //! Which call a delta belongs to.
 //!
-//! A delta belongs to the call with its id, unless key or name contradict that: some backends repeat ids. A new id starts
-//! a new call. A delta without an id belongs to the call with its key; without a key, to the last open call. With `by:
-//! key`, ids are ignored.
+//! A delta belongs to the call with its id, unless key or name contradict that, or it has a name and the arguments of
+//! that call are complete: some backends repeat ids. A new id starts a new call. A delta without an id belongs to the
+//! call with its key; without a key, to the last open call. With `calls_by: key`, ids are ignored.
 
 use super::Turn;
 use super::tool_calls::{CallIdent, CallState};
@@ -44,15 +44,15 @@ impl Turn {
         let by_key = by == CallIdentity::Key && ident.key.is_some();
         if ident.id.is_some() && !by_key {
             let is_same = |call: &CallState| call.ident.id == ident.id && !call.ident.contradicts(ident);
-            return calls.iter().rposition(is_same).or_else(|| {
-                // A new id starts a new call even if the key was used before, unless the call with that key has no id yet.
-                let has_no_id = |call: &CallState| !call.closed && call.item.is_none() && call.ident.id.is_none();
-                calls.iter().rposition(|call| {
-                    has_no_id(call)
-                        && ident.key.is_some()
-                        && call.ident.key == ident.key
-                        && !call.ident.contradicts(ident)
-                })
+            if let Some(found) = calls.iter().rposition(is_same) {
+                // A snapshot may have the same arguments in another spelling.
+                let may_be_new = ident.key.is_none() && !matches!(delta, Some(Delta::Snapshot(_)));
+                return (!may_be_new || !calls[found].is_before(ident, delta)).then_some(found);
+            }
+            // A new id starts a new call even if the key was used before, unless the call with that key has no id yet.
+            let has_no_id = |call: &CallState| !call.closed && call.item.is_none() && call.ident.id.is_none();
+            return calls.iter().rposition(|call| {
+                has_no_id(call) && ident.key.is_some() && call.ident.key == ident.key && !call.ident.contradicts(ident)
             });
         }
         if ident.key.is_some() {
@@ -62,21 +62,20 @@ impl Turn {
             return (!is_reused && !calls[found].ident.contradicts(ident)).then_some(found);
         }
         let last = calls.iter().rposition(|call| !call.closed)?;
-        let is_new =
-            calls[last].ident.contradicts(ident) || (ident.name.is_some() && calls[last].is_followed_by(delta));
+        let is_new = calls[last].ident.contradicts(ident) || calls[last].is_before(ident, delta);
         (!is_new).then_some(last)
     }
 }
 
 impl CallState {
-    /// Whether the arguments are complete, and the delta has other ones.
-    fn is_followed_by(&self, delta: Option<&Delta>) -> bool {
+    /// Whether its arguments are complete, and this is the first delta of another call: it has a name and arguments.
+    fn is_before(&self, ident: &CallIdent, delta: Option<&Delta>) -> bool {
         let has_more = match delta {
             None => false,
             Some(Delta::Append(text)) => !text.trim().is_empty(),
             Some(Delta::AppendSurrogates(_)) => true,
             Some(Delta::Snapshot(text)) => !text.starts_with(&self.received) && !self.received.starts_with(&**text),
         };
-        has_more && self.progress.is_complete()
+        has_more && ident.name.is_some() && self.progress.is_complete()
     }
 }

@@ -241,7 +241,7 @@ impl Turn {
                 let ident = tool_calls::CallIdent { key, id, name, kind };
                 match legacy {
                     true => self.legacy_call(choice, ident, delta, on_moment),
-                    false => self.tool(choice, ident, by, delta, on_moment),
+                    false => self.tool(choice, ident, by.0, delta, on_moment),
                 }
             }
             Event::Batch { choice, ids } => self.batch(choice, &ids, on_moment),

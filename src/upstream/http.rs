@@ -99,7 +99,8 @@ impl HttpSource {
             match &mut self.state {
                 SourceState::Sending(sent) => match ready!(sent.as_mut().poll(cx)) {
                     Ok(response) => self.on_response(response),
-                    Err(error) => return Poll::Ready(self.fail(send_fault(&error))),
+                    // The URL may contain the API key.
+                    Err(error) => return Poll::Ready(self.fail(send_fault(&error.without_url()))),
                 },
                 SourceState::Reading { body, .. } => match ready!(poll_bytes(body, cx)) {
                     Some(Ok(bytes)) => {

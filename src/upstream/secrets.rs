@@ -1,4 +1,4 @@
-//! API keys: read once from the environment or a file, never printed.
+//! API keys: read from the environment or a file at startup, never printed. A key file is read again when it changes.
 
 use crate::mapping::config::secret::SecretSource;
 use sha2::{Digest, Sha256};
@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
 use subtle::ConstantTimeEq;
 
 #[derive(Clone)]
@@ -34,21 +35,69 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Keys are read at startup and do not change with a reload.
+/// Keys are read at startup. Which keys there are does not change with a reload; the content of a key file may.
 #[derive(Debug, Default)]
 pub struct Keyring {
-    secrets: Mutex<HashMap<SecretSource, Option<Secret>>>,
+    secrets: Mutex<HashMap<SecretSource, StoredSecret>>,
     /// Startup is complete: no more keys are read.
     sealed: AtomicBool,
+}
+
+/// A key, and the version of the file that it was read from.
+#[derive(Debug)]
+struct StoredSecret {
+    secret: Option<Secret>,
+    version: Option<FileVersion>,
+    checked_at: Instant,
+}
+
+/// When a file was modified, and its length.
+type FileVersion = (SystemTime, u64);
+
+/// How often a key file is checked for changes, at most.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
+
+impl StoredSecret {
+    fn read(source: &SecretSource) -> StoredSecret {
+        StoredSecret { secret: read(source), version: version(source), checked_at: Instant::now() }
+    }
+
+    /// Reads a file that has changed. A file that is gone or empty keeps its key: it may be just being replaced.
+    fn refresh(&mut self, source: &SecretSource) {
+        if self.checked_at.elapsed() < CHECK_INTERVAL {
+            return;
+        }
+        self.checked_at = Instant::now();
+        let version = version(source);
+        if version.is_none() || version == self.version {
+            return;
+        }
+        if let Some(secret) = read(source) {
+            tracing::info!(?source, "a key file has changed and was read again");
+            self.secret = Some(secret);
+            self.version = version;
+        }
+    }
+}
+
+/// `None` for an environment variable, which cannot change, and for a file that cannot be read.
+fn version(source: &SecretSource) -> Option<FileVersion> {
+    let SecretSource::File(path) = source else { return None };
+    let metadata = std::fs::metadata(path).ok()?;
+    Some((metadata.modified().ok()?, metadata.len()))
 }
 
 impl Keyring {
     pub fn get(&self, source: &SecretSource) -> Option<Secret> {
         let mut secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.sealed.load(Ordering::Relaxed) {
-            return secrets.get(source).cloned().flatten();
+        if let Some(stored) = secrets.get_mut(source) {
+            stored.refresh(source);
+            return stored.secret.clone();
         }
-        secrets.entry(source.clone()).or_insert_with(|| read(source)).clone()
+        if self.sealed.load(Ordering::Relaxed) {
+            return None;
+        }
+        secrets.entry(source.clone()).or_insert_with(|| StoredSecret::read(source)).secret.clone()
     }
 
     /// Reads these keys; others cannot be read later.

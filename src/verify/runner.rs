@@ -122,9 +122,9 @@ impl TestCase {
         let tools = requested.map_or(CallableTools::Any, |t| CallableTools::of(&t.request, &ToolAliases::default()));
         let mut inline = InlineStage::new(&self.backend, self.dialect.as_deref(), tools);
         let mut emitted = Vec::new();
-        let mut last = RawEvent { number: 0, name: String::new(), data: None };
+        let mut last = RawEvent { number: 0, name: String::new(), unread: Vec::new(), data: None };
         for (at, raw) in raws.enumerate() {
-            last = RawEvent { number: at + 1, name: describe_raw(&self.backend, raw), data: None };
+            last = RawEvent { number: at + 1, name: describe_raw(&self.backend, raw), unread: Vec::new(), data: None };
             for (event, rule) in decode::decode_event(&self.backend, raw).events {
                 let events = match &mut inline {
                     Some(inline) => inline.push(event, rule),

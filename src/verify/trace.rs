@@ -2,6 +2,7 @@
 
 use crate::diagnostics::Span;
 use crate::domain::{Frame, FrameBody, Moment, Tree, TurnState};
+use crate::engine::decode;
 use crate::engine::pipeline::{Observer, TraceEvent, Violation};
 use crate::mapping::config::backend::BackendPlan;
 use std::sync::Arc;
@@ -28,6 +29,8 @@ pub struct RawEvent {
     /// Counted from 1.
     pub number: usize,
     pub name: String,
+    /// The members that no rule reads, without indexes. Only with [`TraceDetail::Reads`].
+    pub unread: Vec<String>,
     /// Only with [`TraceDetail::States`].
     pub data: Option<Tree>,
 }
@@ -48,6 +51,8 @@ pub struct FrameTrace<'s> {
 pub enum TraceDetail {
     /// Enough to locate the source of a frame.
     Locations,
+    /// Also what no rule reads of the raw events.
+    Reads,
     /// Also the raw events and the turn state at each moment.
     States,
 }
@@ -72,7 +77,11 @@ impl Observer for TraceRecorder {
             TraceEvent::Raw(raw) => {
                 self.raw_events += 1;
                 let name = describe_raw(&self.backend, raw);
-                TraceEntry::Raw(RawEvent { number: self.raw_events, name, data: states.then(|| raw.clone()) })
+                let unread = match self.detail {
+                    TraceDetail::Reads => decode::unread_members(&self.backend, raw),
+                    TraceDetail::Locations | TraceDetail::States => Vec::new(),
+                };
+                TraceEntry::Raw(RawEvent { number: self.raw_events, name, unread, data: states.then(|| raw.clone()) })
             }
             TraceEvent::Event(event, span) => TraceEntry::Event(event.summary(), span),
             TraceEvent::Dropped(why, rule) => TraceEntry::Dropped(why.to_owned(), rule),

@@ -1,9 +1,10 @@
 //! The synthetic turns that frames are rendered with: every kind of event that a backend can send, every finish reason and
 //! fault, and optional values both present and absent. Each value occurs once, not in every combination.
 
+use crate::domain::request_item::Derived;
 use crate::domain::{
-    Annotation, AnnotationKind, CallIdentity, CallKind, Delta, Event, Fault, FaultKind, Finish, Logprobs, Merge,
-    ReasoningKind, Tree, TurnRequest, Usage,
+    Annotation, AnnotationKind, CallKind, Delta, Event, Fault, FaultKind, Finish, Logprobs, Merge, ReasoningKind, Tree,
+    TurnRequest, Usage,
 };
 use crate::mapping::config::dialect::DialectPlan;
 use crate::mapping::language::expression::{Expression, Filter};
@@ -234,7 +235,7 @@ fn tool_call(id: &str, kind: CallKind, arguments: &str) -> Event {
         id: Some(id.into()),
         name: Some("f".into()),
         kind: Some(kind),
-        by: CallIdentity::Id,
+        by: Derived::default(),
         legacy: false,
         delta,
     }

@@ -18,7 +18,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use reframe::testing::diagnostics::render_all;
-use reframe::testing::domain::{CallIdentity, Delta, Event, FaultKind, Moment, MomentKind, Policies, Tree, WorkBudget};
+use reframe::testing::domain::{Delta, Derived, Event, FaultKind, Moment, MomentKind, Policies, Tree, WorkBudget};
 use reframe::testing::mapping::{Overrides, SourceFile, load_within};
 use reframe::testing::reload::{Base, Layers, Supervisor, embedded, read_set};
 use reframe::testing::turn::{Ids, Turn};
@@ -214,7 +214,7 @@ fn a_tool_call_without_a_name_fails_a_truncated_response() {
         id: None,
         name: None,
         kind: None,
-        by: CallIdentity::Id,
+        by: Derived::default(),
         legacy: false,
         delta: Some(Delta::Append("{}".into())),
     };

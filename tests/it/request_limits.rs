@@ -5,6 +5,7 @@ use crate::support::{Request, TestDir, edited, repo, serve_with};
 use reframe::testing::domain::{Fault, FaultKind, Tree};
 use reframe::testing::engine::emission_budget::{Cancelled, EmissionBudget};
 use reframe::testing::engine::request::{RequestLimits, read_within};
+use reframe::testing::engine::unread::ReadRecord;
 
 /// Reads a request that may have this many items.
 fn read(dialect: &str, items: usize, body: &str) -> Result<(), Fault> {
@@ -67,7 +68,8 @@ fn rules_stop_for_a_client_that_is_gone() {
     let tree = Tree::parse(body.as_bytes()).unwrap();
     let cancelled = Cancelled::default();
     let emitted = |cancelled: &Cancelled| {
-        plan.items.apply_within(&tree, EmissionBudget::new(9, Some(cancelled.clone()))).emissions.len()
+        let budget = EmissionBudget::new(9, Some(cancelled.clone()));
+        plan.items.apply_recorded(&tree, budget, &mut ReadRecord::default()).emissions.len()
     };
     assert_eq!(emitted(&cancelled), 2);
     cancelled.set();

@@ -30,8 +30,8 @@ pub fn of_turn(test_turn: &TestTurn, trace: &[TraceEntry], late: u64) -> String 
                 without_frame = Some(moment.kind);
             }
             TraceEntry::Frame(..) => without_frame = None,
-            TraceEntry::Raw(_) | TraceEntry::Event(..) | TraceEntry::Held(_) => {}
-            TraceEntry::Late | TraceEntry::Violation(_) => {}
+            TraceEntry::Raw(raw) => raw.unread.iter().for_each(|path| counts.add(5, format!("not read: {path}"))),
+            TraceEntry::Event(..) | TraceEntry::Held(_) | TraceEntry::Late | TraceEntry::Violation(_) => {}
         }
     }
     counts.moment(without_frame);

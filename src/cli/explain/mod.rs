@@ -91,8 +91,11 @@ fn explain(args: &ExplainArgs, layers: &Layers, overrides: &Overrides) -> Result
         return Ok((text, EXIT_OK));
     };
     let resolved = input.target.resolved;
-    let (pipeline, trace) =
-        test_turn.stream(if args.frame.is_some() { TraceDetail::States } else { TraceDetail::Locations });
+    let (pipeline, trace) = test_turn.stream(match (args.frame, args.loss) {
+        (Some(_), _) => TraceDetail::States,
+        (None, true) => TraceDetail::Reads,
+        (None, false) => TraceDetail::Locations,
+    });
     if let Some(wanted) = args.frame {
         return frame::explain(test_turn, &trace, wanted, resolved, &plan.sources).map(|text| (text, EXIT_OK));
     }

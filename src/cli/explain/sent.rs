@@ -3,9 +3,9 @@
 use super::ExplainArgs;
 use super::input::{find_target, name_list};
 use super::request::fault_summary;
-use crate::domain::Tree;
+use crate::domain::{RequestHead, Tree};
 use crate::engine::backend_request::{self, BackendRequest, SHOWN_KEY};
-use crate::engine::request;
+use crate::engine::request::{self, RouteInput};
 use crate::mapping::Plan;
 use crate::mapping::config::backend::BackendPlan;
 use crate::mapping::config::backend_request::RequestSettings;
@@ -30,7 +30,8 @@ pub fn explain(args: &ExplainArgs, backend: Option<&str>, plan: &Plan) -> Result
         Some(case) => case.request.clone().ok_or(format!("error: the test \"{}\" has no `request:`", case.name))?,
         None => file_body(Path::new(given), dialect)?,
     };
-    let mut request = match request::read_tree(&dialect.request, body) {
+    let head = case.map_or(RequestHead::default(), |case| case.head.clone());
+    let mut request = match request::read_tree_with(&dialect.request, body, RouteInput { head, set: &[] }) {
         Ok(request) => request,
         Err(fault) => return Ok(format!("`{}` rejects this request: {}\n", dialect.name, fault_summary(&fault))),
     };

@@ -256,43 +256,40 @@ impl RequestAdapter<'_> {
         Ok(forwarded)
     }
 
-    /// Unknown nested fields of objects that the dialect reads in part.
+    /// What the dialect does not read inside the members that it knows.
     fn inner_members(&mut self) -> Result<(), Fault> {
-        let objects = self.request.raw.as_map().unwrap_or(&[]).iter();
-        for (member, inner) in objects.filter_map(|(member, value)| Some((member, value.as_map()?))) {
-            let read = self.paths_read_in(member);
-            // A format that the dialect does not define is forwarded with all of its members.
-            let is_forwarded = self.request.content.format.as_ref().is_some_and(|format| format.unknown.0.is_some())
-                && self.format_param() == **member;
-            if is_forwarded || read.is_empty() || read.iter().any(|path| path.is_empty()) {
+        for path in &self.request.unread {
+            let Some(at) = path.find(['.', '[']) else { continue };
+            let (member, rest) = path.split_at(at);
+            let name = rest.strip_prefix('.').map(|rest| rest.split(['.', '[']).next().unwrap_or_default());
+            let is_sent = self.template.reads.member(member)
+                || name.is_some_and(|name| self.template.reads.nested(member, name))
+                || self.is_handled_whole(path);
+            if is_sent {
                 continue;
             }
-            for (name, value) in inner {
-                let known = read.iter().any(|path| path == &**name) || self.template.reads.nested(member, name);
-                if !value.is_null() && !known {
-                    // A nested field cannot be forwarded without its object.
-                    let action = match self.capabilities.on_unknown_field() {
-                        OnUnsupported::Reject => OnUnsupported::Reject,
-                        _ => OnUnsupported::Drop,
-                    };
-                    self.drop_or_reject(action, format!("{member}.{name}"), &format!("`{member}.{name}`"))?;
+            // A nested field cannot be forwarded without its object.
+            let action = match self.capabilities.on_unknown_field() {
+                OnUnsupported::Reject => OnUnsupported::Reject,
+                OnUnsupported::Forward | OnUnsupported::Drop | OnUnsupported::Wrap | OnUnsupported::AsTool => {
+                    OnUnsupported::Drop
                 }
-            }
+            };
+            self.drop_or_reject(action, path.clone(), &format!("`{path}`"))?;
         }
         Ok(())
     }
 
-    /// The names that the dialect reads in a top-level member; an empty name if it reads the whole member.
-    fn paths_read_in(&self, member: &str) -> Vec<String> {
-        let cursor = Cursor::new(&Tree::Null);
-        let scalars = self.client.scalars.iter().filter(|read| OPTIONAL_FIELDS.contains(&read.field.name));
-        let selectors = scalars.chain(&self.client.format).flat_map(FieldMapping::selectors);
-        let paths = selectors.map(|selector| selector.param(&cursor));
-        let in_member = paths.filter_map(|path| {
-            let mut steps = path.split('.');
-            (steps.next() == Some(member)).then(|| steps.next().unwrap_or_default().to_owned())
-        });
-        in_member.collect()
+    /// Whether the path is inside something that was forwarded, dropped or rejected as a whole: a format or tool choice
+    /// that the dialect does not define, or a tool.
+    fn is_handled_whole(&self, path: &str) -> bool {
+        let content = &self.request.content;
+        let is_in = |param: &str| path.strip_prefix(param).is_some_and(|rest| rest.starts_with(['.', '[']));
+        let has_unknown_format = content.format.as_ref().is_some_and(|format| format.unknown.0.is_some());
+        let has_known_choice = content.tool_choice.as_ref().is_some_and(|choice| choice.mode.is_some());
+        has_unknown_format && is_in(&self.format_param())
+            || !has_known_choice && is_in(&self.param("tool_choice"))
+            || path.match_indices(']').any(|(end, _)| self.dropped.seen.contains(&path[..=end]))
     }
 }
 

@@ -31,6 +31,12 @@ impl RequestAdapter<'_> {
                 self.drop_or_reject(action, format!("items.{kind}"), "reasoning of earlier turns")?;
                 continue;
             }
+            if let RequestItem::Result { failed: Some(true), .. } = &**item
+                && !self.template.reads.element_field("failed")
+            {
+                let path = self.request.item_paths.get(at).map_or("items", String::as_str);
+                self.drop_or_reject(OnUnsupported::Drop, format!("{path}.failed"), "")?;
+            }
             let mut item = item.clone();
             if wraps_calls && item.tool().is_some_and(|tool| tool.kind == Some(CallKind::Custom)) {
                 wrap_call(Arc::make_mut(&mut item));

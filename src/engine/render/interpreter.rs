@@ -5,8 +5,10 @@ use crate::domain::Tree;
 use crate::mapping::language::expression::{Expression, ExpressionPool, Filter, from_jinja, prefixed, to_jinja};
 use crate::mapping::language::field::scalar_text;
 use crate::mapping::language::skeleton::{Skeleton, TextSegment};
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
+use std::sync::Arc;
 
 /// Why there is no result.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,6 +82,24 @@ pub fn render(skeleton: &Skeleton, scope: &Scope, pool: &ExpressionPool) -> Resu
                 }
             }
             Tree::List(out)
+        }
+        Skeleton::Merge(parts) => {
+            let mut map: Vec<(Arc<str>, Tree)> = Vec::new();
+            let mut places: HashMap<Arc<str>, usize> = HashMap::new();
+            for part in parts {
+                // Like null, what is no map has no members.
+                let Some(Tree::Map(members)) = render(part, scope, pool)? else { continue };
+                for (name, value) in members {
+                    match places.get(&name) {
+                        Some(at) => map[*at].1 = value,
+                        None => {
+                            places.insert(name.clone(), map.len());
+                            map.push((name, value));
+                        }
+                    }
+                }
+            }
+            Tree::Map(map)
         }
         Skeleton::Switch { on, cases, default } => {
             let value = scalar_text(&evaluate(on, scope, pool)?).unwrap_or_default();
@@ -156,7 +176,9 @@ fn evaluate(expression: &Expression, scope: &Scope, pool: &ExpressionPool) -> Re
 /// A key that is not in a table gives null; the loader has checked that tables cover closed sets.
 fn apply_filters(start: Tree, links: &[Filter]) -> Tree {
     links.iter().fold(start, |value, link| match link {
-        Filter::Table(table) => scalar_text(&value).and_then(|key| table.get(&key).cloned()).unwrap_or_default(),
+        Filter::Table(table) => {
+            scalar_text(&value).and_then(|key| table.get(&key).map(Cow::into_owned)).unwrap_or_default()
+        }
         Filter::Default(other) if value.is_null() => other.clone(),
         Filter::Default(_) => value,
         Filter::Prefix(prefix) => match value.as_str() {

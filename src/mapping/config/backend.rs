@@ -5,11 +5,12 @@ use super::derived_backend;
 use super::inline::{InlinePlan, InlineSection};
 use crate::diagnostics::Span;
 use crate::domain::emit::EVENTS;
-use crate::domain::{EventKind, named_enum};
-use crate::mapping::grammar::collections::{Elements, Entries, Map};
+use crate::domain::{CallIdentity, EventKind, named_enum};
+use crate::mapping::grammar::collections::{Elements, Entries, List, Map};
 use crate::mapping::grammar::notation::{AnyValue, NameOf, Spanned, closed, notation_schema, one_of};
 use crate::mapping::grammar::{At, FromNode, Quoted, Required, Section, section};
 use crate::mapping::language::directives::SkeletonNode;
+use crate::mapping::language::read_paths::ReadTree;
 use crate::mapping::language::rule::{NamedRules, RuleSet};
 use crate::mapping::language::rule_schema::{EventRules, NamedRuleOf, event_rules_need_a_name_selector};
 use crate::mapping::language::selector::Selector;
@@ -64,6 +65,9 @@ pub struct BackendPlan {
     pub request_template: Option<RequestTemplate>,
     pub unmatched: Unmatched,
     pub rules: RuleSet,
+    pub calls_by: CallIdentity,
+    /// What is read of every event, or known to have no effect.
+    pub always_read: ReadTree,
     /// Blocks in its text.
     pub inline: InlinePlan,
 }
@@ -110,8 +114,13 @@ section! {
         event_name: Option<Selector>,
         /// What happens to an event that no rule matches.
         unmatched: NameOf<Unmatched> = NameOf(Unmatched::Warn),
+        /// Members of events that are known and have no effect: selectors that begin with `$`. `explain --loss` does not
+        /// list them.
+        ignored: List<Spanned<Selector>> = List::default(),
         /// Rules that emit events.
         rules: Required<Elements<'n, NamedRuleOf<EventRules>>>,
+        /// What identifies a tool call. `key` is for backends that send another id with every delta.
+        calls_by: NameOf<CallIdentity> = NameOf(CallIdentity::Id),
         /// Blocks in the text of the model that are reasoning or tool calls, by name.
         inline: Map<InlineSection> = Map::default(),
     }
@@ -155,9 +164,13 @@ impl BackendPlan {
             RequestTemplate::new(request, &file.fragments, shared_fragments, file.models, &tables, cx)
         });
         let none = NamedRules::default();
+        let calls_by = file.events.as_ref().map_or(CallIdentity::default(), |events| events.calls_by.0);
+        let mut always_read = ReadTree::default();
         let (Framings { framings, details }, unmatched, rules, inline) = match file.events {
             Some(events) => {
                 let rules = RuleSet::parse(&EVENTS, events.event_name, &events.rules, &tables, &none, cx);
+                rules.add_always_read(&mut always_read);
+                always_read.add_ignored(&events.ignored, cx);
                 (events.framing.0, events.unmatched.0, rules, InlinePlan::new(events.inline, cx))
             }
             None => {
@@ -176,6 +189,8 @@ impl BackendPlan {
             request_template: template,
             unmatched,
             rules,
+            calls_by,
+            always_read,
             inline,
         })
     }

@@ -8,6 +8,7 @@ use crate::domain::{RoleNames, named_enum};
 use crate::mapping::grammar::collections::{List, Map};
 use crate::mapping::grammar::notation::{AnyValue, HeaderName, NameOf, Spanned, notation_schema, text_notation};
 use crate::mapping::grammar::section;
+use schemars::json_schema;
 
 named_enum! {
     /// Whether a stream is requested from the backend.
@@ -163,7 +164,9 @@ text_notation! {
         is_allowed.then_some(name)
     }
 }
-notation_schema!(ForwardedHeader, |generator| generator.subschema_for::<HeaderName>());
+notation_schema!(ForwardedHeader, |generator| {
+    json_schema!({ "allOf": [generator.subschema_for::<HeaderName>()], "not": { "enum": NOT_FORWARDED } })
+});
 
 /// Fields that a request depends on: by default rejected, not dropped.
 const REJECTED_BY_DEFAULT: &[&str] = &["n", "format", "tools", "previous_response_id", "stored_prompt"];

@@ -4,11 +4,12 @@ use super::dialect::NamedSchema;
 use crate::domain::emit::{FORMAT, FieldSpec, ITEMS, SCALARS, TOOL_CHOICE, TOOLS};
 use crate::domain::{Tree, named_enum};
 use crate::mapping::grammar::collections::{Elements, Entries, List, Map, OneOrMore};
-use crate::mapping::grammar::notation::{AnyValue, NameOf, closed, notation_schema};
+use crate::mapping::grammar::notation::{AnyValue, NameOf, Spanned, closed, notation_schema};
 use crate::mapping::grammar::unparsed::Unparsed;
 use crate::mapping::grammar::{At, FromNode, Section, section};
 use crate::mapping::language::field::{FieldContext, FieldMapping};
 use crate::mapping::language::field_schema;
+use crate::mapping::language::read_paths::ReadTree;
 use crate::mapping::language::rule::{NamedRules, RuleSet, parse_content_part_rules};
 use crate::mapping::language::rule_schema::{ItemRules, PartRules, RuleOf, ToolRules};
 use crate::mapping::language::selector::{BySelector, Selector};
@@ -134,6 +135,8 @@ section! {
         /// The words that the API defines for members with a closed list of words: selector to words. What happens to
         /// others is decided by `unknown_values` of the backend.
         known_values: BySelector<List<String>> = BySelector::default(),
+        /// Members that are known and have no effect: selectors that begin with `$`. They are not listed as dropped.
+        ignored: List<Spanned<Selector>> = List::default(),
         /// Named rules that emit content parts, for `use:`.
         rules: Entries<'n, Map<OneOrMore<RuleOf<PartRules>>>> = Entries::default(),
         /// Rules that emit the items of the conversation.
@@ -165,6 +168,8 @@ pub struct RequestPlan {
     pub schema: Option<NamedSchema>,
     /// The members that are read by the above. All others are `request.extra`.
     pub known_members: Vec<String>,
+    /// What is read of every body, apart from what its items and tools contain.
+    pub always_read: ReadTree,
     /// What the scalars read of the client's HTTP request: `path` and `model` for `path.model`.
     pub head_parameters: Vec<(String, String)>,
 }
@@ -196,7 +201,17 @@ impl RequestPlan {
         let head_parameters = head_parameters.map(|(part, name)| (part.to_owned(), name.to_owned())).collect();
         let items = RuleSet::parse(&ITEMS, None, &section.items, tables, &named_rules, cx);
         let tools = RuleSet::parse(&TOOLS, None, &section.tools, tables, &named_rules, cx);
+        let mut always_read = ReadTree::default();
+        let mappings = || scalars.iter().chain(&tool_choice).chain(&format);
+        mappings().flat_map(FieldMapping::selectors).for_each(|selector| always_read.add_whole(selector));
+        required.iter().for_each(|(selector, _)| always_read.add_tested(selector));
+        rejected_fields.iter().for_each(|rejected| always_read.add_whole(&rejected.selector));
+        always_read.add_ignored(&section.ignored, cx);
+        items.add_always_read(&mut always_read);
+        tools.add_always_read(&mut always_read);
         let mut known_members: Vec<String> = Vec::new();
+        known_members
+            .extend(section.ignored.0.iter().filter_map(|selector| selector.value.root_member()).map(str::to_owned));
         known_members.extend(
             required
                 .iter()
@@ -205,9 +220,8 @@ impl RequestPlan {
                 .filter_map(Selector::root_member)
                 .map(str::to_owned),
         );
-        let mappings = scalars.iter().chain(&tool_choice).chain(&format);
         known_members
-            .extend(mappings.flat_map(FieldMapping::selectors).filter_map(Selector::root_member).map(str::to_owned));
+            .extend(mappings().flat_map(FieldMapping::selectors).filter_map(Selector::root_member).map(str::to_owned));
         known_members.extend(items.root_members().into_iter().chain(tools.root_members()).map(str::to_owned));
         RequestPlan {
             required,
@@ -220,6 +234,7 @@ impl RequestPlan {
             tools,
             schema: None,
             known_members,
+            always_read,
             head_parameters,
         }
     }

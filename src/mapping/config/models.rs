@@ -22,13 +22,16 @@ section! {
         backend: Spanned<String>,
         /// The name of the model that the backend gets, if it is another one. After `match:`, `*` in it is what the `*`
         /// of the pattern matched.
-        upstream_model: Option<Spanned<String>>,
+        upstream_model: Option<Spanned<UpstreamName>>,
         /// Whether upper and lower case make no difference in the name.
         ignore_case: bool = false,
         /// Values of request fields that the client did not set: `{ reasoning_effort: high }`.
         implied: ScalarConstants = ScalarConstants::default(),
     }
 }
+
+/// Fields that decide how a request is served before its model is known.
+const NOT_IMPLIED: &[&str] = &["model", "stream", "n"];
 
 text_notation! {
     /// A prefix before `*`.
@@ -42,6 +45,12 @@ text_notation! {
     }
 }
 notation_schema!(ModelPattern, { "type": "string", "pattern": "^[^*]*\\*$" });
+
+text_notation! {
+    /// The name of a model at its backend.
+    UpstreamName(String), |text, _node, _at| Some(text.to_owned())
+}
+notation_schema!(UpstreamName, { "type": "string", "pattern": "^[^*]*\\*?[^*]*$" });
 
 #[derive(Debug)]
 pub struct Model {
@@ -108,6 +117,10 @@ impl Model {
             Some(name) => Some(UpstreamModel::new(name, &matches, cx)?),
             None => None,
         };
+        if let Some((field, _)) = entry.implied.0.iter().find(|(field, _)| NOT_IMPLIED.contains(field)) {
+            let message = format!("a model cannot imply `{field}`");
+            cx.add(Diagnostic::new(Code::UnknownValue, span, message).help("`set:` of a route can set it"));
+        }
         let name = entry.backend.as_str();
         let found = backends.iter().position(|b| b.name == name);
         // Without `backends:` the missing key is reported instead.
@@ -157,8 +170,9 @@ impl Model {
 
 impl UpstreamModel {
     /// `None` if the name is wrong, which is reported.
-    fn new(name: &Spanned<String>, matches: &ModelMatch, cx: LoadContext) -> Option<UpstreamModel> {
-        let Some((before, after)) = name.split_once('*') else { return Some(UpstreamModel::Name(name.value.clone())) };
+    fn new(name: &Spanned<UpstreamName>, matches: &ModelMatch, cx: LoadContext) -> Option<UpstreamModel> {
+        let UpstreamName(text) = &name.value;
+        let Some((before, after)) = text.split_once('*') else { return Some(UpstreamModel::Name(text.clone())) };
         let (message, help) = match matches {
             ModelMatch::Id(_) => ("`*` has no meaning here: the model has an `id:`", "use `match:` with a `*`"),
             ModelMatch::Prefix(_) if after.contains('*') => ("a name can have only one `*`", "remove the other ones"),

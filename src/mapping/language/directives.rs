@@ -1,6 +1,6 @@
 //! The directives of skeletons: `$each`, `$switch`, `$if`, `$use` and `$reject`.
 
-use crate::mapping::grammar::collections::Map;
+use crate::mapping::grammar::collections::{List, Map};
 use crate::mapping::grammar::notation::Spanned;
 use crate::mapping::grammar::unparsed::{ExpressionNode, unparsed};
 use crate::mapping::grammar::{At, FromNode, section};
@@ -22,12 +22,12 @@ impl JsonSchema for SkeletonNode<'_> {
         let skeleton = generator.subschema_for::<SkeletonNode>();
         let (each, switch) = (generator.subschema_for::<Each>(), generator.subschema_for::<Switch>());
         let (condition, fragment) = (generator.subschema_for::<If>(), generator.subschema_for::<Use>());
-        let reject = generator.subschema_for::<Reject>();
+        let (reject, merge) = (generator.subschema_for::<Reject>(), generator.subschema_for::<Merge>());
         json_schema!({
             "title": "skeleton",
             "description": "A YAML value with placeholders: `\"{{ name }}\"` is the value of a variable with its type, \
                 `\"{{? name }}\"` omits its key if the value is null. A map with a key that begins with `$` is a \
-                directive: `$each`, `$switch`, `$if`, `$use` or, in a backend's request, `$reject`.",
+                directive: `$each`, `$switch`, `$if`, `$use`, `$merge` or, in a backend's request, `$reject`.",
             "items": skeleton,
             "if": { "type": "object" },
             "then": {
@@ -36,14 +36,26 @@ impl JsonSchema for SkeletonNode<'_> {
                 "else": { "if": { "required": ["$if"] }, "then": condition,
                 "else": { "if": { "required": ["$switch"] }, "then": switch,
                 "else": { "if": { "required": ["$reject"] }, "then": reject,
+                "else": { "if": { "required": ["$merge"] }, "then": merge,
                 "else": { "propertyNames": { "pattern": "^([^$]|$)" }, "additionalProperties": skeleton },
-                } } } },
+                } } } } },
             },
         })
     }
 }
 
-pub const DIRECTIVES: &[&str] = &["$each", "$switch", "$if", "$use", "$reject"];
+section! {
+    /// One map made of the members of several. A member of a later map takes precedence; what is null, absent or no map
+    /// has no members.
+    #[subject = "`$merge`"]
+    #[title = "$merge"]
+    pub struct Merge<'n> {
+        /// The maps.
+        parts as "$merge": List<SkeletonNode<'n>>,
+    }
+}
+
+pub const DIRECTIVES: &[&str] = &["$each", "$switch", "$if", "$use", "$merge", "$reject"];
 
 section! {
     /// A list with one element for each element of another list.

@@ -285,7 +285,7 @@ fn environment(tables: Tables) -> Environment<'static> {
             return Value::from(());
         }
         let word = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        tables.get(&name).and_then(|t| t.get(&word)).map_or_else(|| Value::from(()), to_jinja)
+        tables.get(&name).and_then(|t| t.get(&word)).map_or_else(|| Value::from(()), |value| to_jinja(&value))
     });
     env.add_filter("prefix", |value: Value, prefix: String| on_text(value, |t| prefixed(t, &prefix)));
     env.add_filter("lower", |value: Value| on_text(value, |t| t.to_lowercase()));
@@ -309,10 +309,53 @@ fn environment(tables: Tables) -> Environment<'static> {
     });
     env.add_filter("first", |value: Value| value.try_iter().ok().and_then(|mut i| i.next()).unwrap_or(Value::from(())));
     env.add_filter("last", |value: Value| value.try_iter().ok().and_then(|i| i.last()).unwrap_or(Value::from(())));
+    env.add_filter("rfc3339", |value: Value| match f64::try_from(value.clone()) {
+        Ok(seconds) => rfc3339(seconds).map_or_else(|| Value::from(()), Value::from),
+        Err(_) => value,
+    });
+    env.add_filter("split", |value: Value, at: String| match value.as_str() {
+        Some(text) if !at.is_empty() => text.split(at.as_str()).map(Value::from).collect(),
+        _ => value,
+    });
+    env.add_filter("replace", |value: Value, old: String, new: String| match value.as_str() {
+        Some(text) if !old.is_empty() => {
+            let growth = new.len().saturating_sub(old.len()).saturating_mul(text.matches(&*old).count());
+            if growth > text.len() + MAX_GROWTH {
+                return Err(Error::new(ErrorKind::InvalidOperation, "the result of `replace` is too large"));
+            }
+            Ok(Value::from(text.replace(&*old, &new)))
+        }
+        _ => Ok(value),
+    });
+    env.add_filter("any", |list: Value, field: Option<String>, wanted: Option<Value>| {
+        list.try_iter().is_ok_and(|mut list| list.any(|element| holds(&element, field.as_deref(), wanted.as_ref())))
+    });
+    env.add_filter("all", |list: Value, field: Option<String>, wanted: Option<Value>| {
+        list.try_iter().is_ok_and(|mut list| list.all(|element| holds(&element, field.as_deref(), wanted.as_ref())))
+    });
     env.add_test("none", |value: Value| value.is_none() || value.is_undefined());
     env.add_test("startingwith", |value: Value, start: String| value.as_str().is_some_and(|t| t.starts_with(&start)));
     env.add_test("endingwith", |value: Value, end: String| value.as_str().is_some_and(|t| t.ends_with(&end)));
     env
+}
+
+/// By how many bytes `replace` may make a text longer than twice its length.
+const MAX_GROWTH: usize = 64 << 10;
+
+/// Whether an element, or one of its fields, has a value, or is true if none is given.
+fn holds(element: &Value, field: Option<&str>, wanted: Option<&Value>) -> bool {
+    let value = match field {
+        Some(field) => element.get_attr(field).unwrap_or_default(),
+        None => element.clone(),
+    };
+    wanted.map_or_else(|| value.is_true(), |wanted| value == *wanted)
+}
+
+/// `2026-01-01T00:00:00Z`, for seconds since 1970.
+fn rfc3339(seconds: f64) -> Option<String> {
+    // Milliseconds are exact enough: clocks of backends are not better.
+    let time = jiff::Timestamp::from_millisecond((seconds * 1000.0).round() as i64).ok()?;
+    Some(time.to_string())
 }
 
 /// Adds a prefix, unless the text already begins with it.

@@ -22,10 +22,15 @@ pub const FILTERS: &[(&str, &str)] = &[
     ("trim", "the text without white space at its ends"),
     ("length", "the number of characters, elements or members"),
     ("json", "the value as JSON text"),
-    ("parse_json", "the value of a JSON text"),
+    ("parse_json", "the value of a JSON text; null if it is not JSON"),
     ("join", "`a | join(', ')`: the elements of a list as one text"),
     ("first", "the first element"),
     ("last", "the last element"),
+    ("rfc3339", "a time in seconds as a date and time: `2026-01-31T12:00:00Z`"),
+    ("split", "`a | split(',')`: the parts of a text, as a list"),
+    ("replace", "`a | replace('x', 'y')`: the text with `y` instead of every `x`"),
+    ("any", "`a | any`: whether an element of a list is true"),
+    ("all", "`a | all`: whether every element of a list is true"),
 ];
 /// The tests that an expression may use, with their meaning.
 pub const TESTS: &[(&str, &str)] = &[
@@ -40,7 +45,7 @@ const MAX_TOKENS: usize = 200;
 const MAX_BYTES: usize = 8 << 10;
 
 /// Filters with a result that can be a multiple of their input.
-const GROWING_FILTERS: &[&str] = &["json", "join"];
+const GROWING_FILTERS: &[&str] = &["json", "join", "replace"];
 const MAX_GROWING_FILTERS: usize = 2;
 
 /// The check of one expression.

@@ -27,7 +27,7 @@ fn lists_all_items(skeleton: &Skeleton) -> bool {
     match skeleton {
         Skeleton::Constant(_) | Skeleton::Text(_) | Skeleton::Reject { .. } => false,
         Skeleton::Placeholder { expression, .. } => is_items(expression),
-        Skeleton::List(entries) => entries.iter().any(lists_all_items),
+        Skeleton::List(entries) | Skeleton::Merge(entries) => entries.iter().any(lists_all_items),
         Skeleton::Map(entries) => entries.iter().any(|(_, value)| lists_all_items(value)),
         Skeleton::Each { list, filter, body, .. } => filter.is_none() && is_items(list) || lists_all_items(body),
         Skeleton::Switch { cases, default, .. } => {

@@ -10,6 +10,7 @@ pub mod expression_tokens;
 pub mod field;
 pub mod field_schema;
 pub mod items_sent;
+pub mod read_paths;
 pub mod rule;
 pub mod rule_index;
 pub mod rule_schema;

@@ -6,6 +6,7 @@
 
 use super::condition::{Condition, Conditions};
 use super::field::{FieldContext, FieldMapping};
+use super::read_paths::{ReadTree, RuleReads};
 use super::rule_index::RuleIndex;
 use super::selector::Selector;
 use super::table::Tables;
@@ -32,6 +33,8 @@ pub(crate) struct RuleGroup {
     pub each: Option<Selector>,
     pub rules: Vec<Rule>,
     pub index: RuleIndex,
+    /// What the conditions of its rules read.
+    pub conditions_read: Arc<RuleReads>,
 }
 
 #[derive(Debug)]
@@ -43,6 +46,8 @@ pub(crate) struct Rule {
     pub conditions: Vec<Condition>,
     pub otherwise: bool,
     pub action: RuleAction,
+    /// What it reads, apart from its conditions.
+    pub reads: Arc<RuleReads>,
 }
 
 #[derive(Debug)]
@@ -127,11 +132,17 @@ impl RuleSet {
             };
             match groups.last_mut() {
                 Some(group) if same(group) => group.rules.push(rule),
-                _ => groups.push(RuleGroup { each, rules: vec![rule], index: RuleIndex::default() }),
+                _ => groups.push(RuleGroup {
+                    each,
+                    rules: vec![rule],
+                    index: RuleIndex::default(),
+                    conditions_read: Arc::default(),
+                }),
             }
         }
         for group in &mut groups {
             group.index = RuleIndex::new(&group.rules);
+            group.conditions_read = RuleReads::of_conditions(&group.rules);
         }
         RuleSet { grammar, event_name, groups }
     }
@@ -155,6 +166,12 @@ impl RuleSet {
             }
         }
         members
+    }
+
+    /// Adds what is read of a document whatever it contains: the lists of the groups, and the event's name.
+    pub fn add_always_read(&self, root: &mut ReadTree) {
+        self.groups.iter().for_each(|group| group.add_list_to(root));
+        self.event_name.iter().for_each(|name| root.add_tested(name));
     }
 
     pub(crate) fn emits(&self) -> impl Iterator<Item = &Emit> {
@@ -210,7 +227,8 @@ impl Rule {
         let event_span = entry.event.as_ref().map_or(node.span, |event| event.key_span);
         let event_names = entry.event.filter(|_| has_event_name).map_or(Vec::new(), |event| event.value.0);
         let (conditions, otherwise) = (entry.conditions.0, entry.otherwise);
-        Some((entry.each, Rule { span: node.span, event_names, event_span, conditions, otherwise, action }))
+        let reads = RuleReads::of_rule(&conditions, &action);
+        Some((entry.each, Rule { span: node.span, event_names, event_span, conditions, otherwise, action, reads }))
     }
 }
 

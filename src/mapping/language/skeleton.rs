@@ -38,6 +38,8 @@ pub enum Skeleton {
         message: Box<Skeleton>,
         param: Option<Box<Skeleton>>,
     },
+    /// The members of several maps; later ones take precedence.
+    Merge(Vec<Skeleton>),
     If {
         condition: Expression,
         then: Box<Skeleton>,
@@ -57,7 +59,7 @@ impl Skeleton {
         match self {
             Skeleton::Constant(tree) => tree_depth(tree),
             Skeleton::Placeholder { .. } | Skeleton::Text(_) => 0,
-            Skeleton::List(items) => deepest(items.iter().map(Skeleton::depth)),
+            Skeleton::List(items) | Skeleton::Merge(items) => deepest(items.iter().map(Skeleton::depth)),
             Skeleton::Map(entries) => deepest(entries.iter().map(|(_, value)| value.depth())),
             Skeleton::Each { body, .. } | Skeleton::With { body, .. } => 1 + body.depth(),
             Skeleton::Switch { cases, default, .. } => {

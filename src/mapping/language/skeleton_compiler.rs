@@ -1,6 +1,6 @@
 //! Compiles skeletons: checks placeholders and directives against the variables in scope, and inserts fragments.
 
-use super::directives::{DIRECTIVES, Each, If, Reject, SkeletonNode, Switch, Use};
+use super::directives::{DIRECTIVES, Each, If, Merge, Reject, SkeletonNode, Switch, Use};
 use super::expression::{Expression, ExpressionPoolBuilder};
 use super::scope::{FragmentUse, VariableScope};
 use super::selector::Selector;
@@ -168,6 +168,7 @@ impl SkeletonCompiler<'_, '_> {
             "$each" => self.each(Each::from_node(node, at)?, scope, used),
             "$if" => self.choose(If::from_node(node, at)?, scope, used),
             "$switch" => self.switch(node, scope, used),
+            "$merge" => self.merge(Merge::from_node(node, at)?, scope, used),
             "$reject" => self.reject(Reject::from_node(node, at)?, span, scope, used),
             unknown => {
                 let message = format!("unknown directive `{unknown}`");
@@ -315,6 +316,25 @@ impl SkeletonCompiler<'_, '_> {
         };
         let body = self.node(section.body.0, &inner, used)?;
         Some(Skeleton::Each { list, name: Arc::from(section.name), filter, body: Box::new(body) })
+    }
+
+    fn merge(&self, section: Merge, scope: &VariableScope, used: &mut Vec<FragmentInUse>) -> Option<Skeleton> {
+        let mut parts = Vec::new();
+        for SkeletonNode(node) in section.parts.0 {
+            let part = self.node(node, scope, used)?;
+            if let Skeleton::List(_) | Skeleton::Each { .. } | Skeleton::Text(_) = &part {
+                self.cx.error(Code::BadDirective, node.span, "`$merge` takes maps");
+                return None;
+            }
+            if let Skeleton::Constant(constant) = &part
+                && constant.as_map().is_none()
+            {
+                self.cx.error(Code::BadDirective, node.span, "`$merge` takes maps");
+                return None;
+            }
+            parts.push(part);
+        }
+        Some(Skeleton::Merge(parts))
     }
 
     fn switch(&self, node: &Node, scope: &VariableScope, used: &mut Vec<FragmentInUse>) -> Option<Skeleton> {

@@ -1,10 +1,12 @@
 //! Tables: look up a value by a word. `default:` is for words without a row.
 
-use crate::diagnostics::Span;
+use crate::diagnostics::{Code, Span};
 use crate::domain::Tree;
-use crate::mapping::grammar::notation::notation_schema;
+use crate::mapping::grammar::notation::{AnyValue, notation_schema};
+use crate::mapping::grammar::{At, FromNode, section};
 use crate::mapping::source::field_reader::{LoadContext, constant};
 use crate::mapping::source::yaml::{Entry, Node, YamlKind};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// A table in YAML.
@@ -12,9 +14,28 @@ use std::sync::Arc;
 pub struct TableNode;
 
 notation_schema! {
-    /// A map from words to values; `default:` applies to every other word. In a rule, the value `none` means that the
-    /// field stays empty.
+    /// A map from words to values; `default:` applies to every other word, and `default: same` gives the word itself.
+    /// `patterns:` is a list of tests for words without a row, tried in order before the default. In a rule, the value
+    /// `none` means that the field stays empty.
     TableNode, "table", { "type": "object" }
+}
+
+section! {
+    /// A test for words without a row of their own, with the value of those that match. It has exactly one test.
+    #[subject = "a pattern"]
+    #[title = "pattern"]
+    pub struct PatternEntry {
+        /// The word contains this text.
+        contains: Option<String>,
+        /// The word begins with this text.
+        starts_with: Option<String>,
+        /// The word ends with this text.
+        ends_with: Option<String>,
+        /// The word is a number below this one.
+        below: Option<AnyValue>,
+        /// The value.
+        is: AnyValue,
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -23,8 +44,32 @@ pub struct Table {
     /// Span of its name.
     pub span: Span,
     rows: Vec<Row>,
+    /// For words without a row, in order.
+    patterns: Vec<(Pattern, Value)>,
     default: Option<Value>,
 }
+
+#[derive(Clone, Debug)]
+enum Pattern {
+    Contains(String),
+    StartsWith(String),
+    EndsWith(String),
+    Below(f64),
+}
+
+impl Pattern {
+    fn matches(&self, word: &str) -> bool {
+        match self {
+            Pattern::Contains(text) => word.contains(text),
+            Pattern::StartsWith(text) => word.starts_with(text),
+            Pattern::EndsWith(text) => word.ends_with(text),
+            Pattern::Below(limit) => word.parse::<f64>().is_ok_and(|number| number < *limit),
+        }
+    }
+}
+
+/// `default: same`
+const SAME: &str = "same";
 
 #[derive(Clone, Debug)]
 struct Row {
@@ -45,10 +90,12 @@ impl Table {
             cx.wrong_type(node, "a table (a map from word to value)");
             return None;
         };
-        let mut table = Table { name: name.to_owned(), span, rows: Vec::new(), default: None };
+        let mut table = Table { name: name.to_owned(), span, rows: Vec::new(), patterns: Vec::new(), default: None };
         for entry in entries {
             let value = Value { tree: constant(&entry.value), span: entry.value.span };
-            if entry.key == "default" {
+            if entry.key == "patterns" {
+                table.patterns = entry.value.as_list_or_one().iter().filter_map(|node| pattern(node, cx)).collect();
+            } else if entry.key == "default" {
                 table.default = Some(value);
             } else {
                 table.rows.push(Row { word: entry.key.clone(), span: entry.key_span, value });
@@ -57,9 +104,20 @@ impl Table {
         Some(Arc::new(table))
     }
 
-    /// `None`: the table has neither the word nor a default.
-    pub fn get(&self, word: &str) -> Option<&Tree> {
-        self.rows.iter().find(|r| r.word == word).map(|r| &r.value).or(self.default.as_ref()).map(|v| &v.tree)
+    /// `None`: the table has neither the word, nor a pattern for it, nor a default.
+    pub fn get(&self, word: &str) -> Option<Cow<'_, Tree>> {
+        let row = self.rows.iter().find(|row| row.word == word).map(|row| &row.value);
+        let pattern = || self.patterns.iter().find(|(pattern, _)| pattern.matches(word)).map(|(_, value)| value);
+        if let Some(value) = row.or_else(pattern) {
+            return Some(Cow::Borrowed(&value.tree));
+        }
+        let default = self.default.as_ref()?;
+        Some(if self.keeps_words() { Cow::Owned(Tree::from(word)) } else { Cow::Borrowed(&default.tree) })
+    }
+
+    /// `default: same`
+    fn keeps_words(&self) -> bool {
+        self.default.as_ref().is_some_and(|default| default.tree.as_str() == Some(SAME))
     }
 
     /// Whether the table has a row for the word, apart from its default.
@@ -78,7 +136,9 @@ impl Table {
 
     /// Every possible result, with its span.
     pub fn values(&self) -> impl Iterator<Item = (&Tree, Span)> {
-        self.rows.iter().map(|r| &r.value).chain(&self.default).map(|v| (&v.tree, v.span))
+        let patterns = self.patterns.iter().map(|(_, value)| value);
+        let default = self.default.as_ref().filter(|_| !self.keeps_words());
+        self.rows.iter().map(|r| &r.value).chain(patterns).chain(default).map(|v| (&v.tree, v.span))
     }
 
     /// Whether a look-up can find nothing: no default, and not both rows of a boolean.
@@ -92,6 +152,36 @@ impl Table {
             return Vec::new();
         }
         closed.iter().copied().filter(|w| !self.contains(w)).collect()
+    }
+}
+
+fn pattern(node: &Node, cx: LoadContext) -> Option<(Pattern, Value)> {
+    let at = At { key: "patterns", key_span: node.span, cx };
+    let entry = PatternEntry::from_node(node, at)?;
+    let below = match entry.below {
+        Some(AnyValue(limit)) => match limit.as_f64() {
+            Some(limit) => Some(Pattern::Below(limit)),
+            None => {
+                cx.error(Code::WrongType, node.span, "`below:` is a number");
+                return None;
+            }
+        },
+        None => None,
+    };
+    let texts = [
+        entry.contains.map(Pattern::Contains),
+        entry.starts_with.map(Pattern::StartsWith),
+        entry.ends_with.map(Pattern::EndsWith),
+        below,
+    ];
+    let mut tests = texts.into_iter().flatten();
+    match (tests.next(), tests.next()) {
+        (Some(test), None) => Some((test, Value { tree: entry.is.0, span: node.span })),
+        _ => {
+            let message = "a pattern has exactly one of `contains:`, `starts_with:`, `ends_with:` and `below:`";
+            cx.error(Code::MissingKey, node.span, message);
+            None
+        }
     }
 }
 

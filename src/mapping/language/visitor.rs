@@ -51,7 +51,7 @@ impl<'s> Visitor<'s, '_> {
                 TextSegment::Text(_) => {}
                 TextSegment::Placeholder(expression) => self.expression(expression, true),
             }),
-            Skeleton::List(items) => items.iter().for_each(|item| self.skeleton(item)),
+            Skeleton::List(items) | Skeleton::Merge(items) => items.iter().for_each(|item| self.skeleton(item)),
             Skeleton::Map(entries) => entries.iter().for_each(|(_, value)| self.skeleton(value)),
             Skeleton::Each { list, name, filter, body } => {
                 self.expression(list, false);

@@ -6,6 +6,7 @@ use super::received::ReceivedText;
 use super::tags::{ClosingTag, MoreText, Opening, find_from, possible_tag};
 use super::{InlineEvent, Search};
 use crate::domain::inline::{BlockContent, CallBlock, CallFormat, InlineBlock};
+use crate::domain::request_item::Derived;
 use crate::domain::{CallIdentity, Delta, Event, ReasoningKind};
 use crate::turn::deltas;
 
@@ -321,7 +322,7 @@ impl ChoiceText {
                 id: read.id.or(template),
                 name: Some(read.name),
                 kind: None,
-                by: CallIdentity::Key,
+                by: Derived(CallIdentity::Key),
                 legacy: false,
                 delta: read.arguments.map(Delta::Append),
             };

@@ -4,7 +4,7 @@
 use super::turns::{Answer, answer, calls, chunk, content, edited_files, finish, response};
 use crate::support::replay::LoadedSet;
 use crate::support::{MockBackend, MockResponse, Request, serve};
-use reframe::testing::domain::{CallIdentity, Delta, Event, Finish, Moment, MomentKind, Policies, ToolAliases};
+use reframe::testing::domain::{Delta, Derived, Event, Finish, Moment, MomentKind, Policies, ToolAliases};
 use reframe::testing::turn::{Ids, Turn};
 use serde_json::{Value, json};
 
@@ -65,12 +65,28 @@ fn a18_deltas_with_a_repeated_id_go_to_the_call_with_their_key() {
     assert_eq!(calls(&chat(&raws)), [call("x", "f", "{\"a\":1}"), call("x", "f", "{\"b\":2}")]);
 }
 
+/// Without a key, the name and complete arguments show where the next call begins.
+#[test]
+fn a18_a_repeated_id_without_a_key_is_another_call_after_complete_arguments() {
+    let delta = |name: Value, arguments: &str| {
+        call_chunk(json!({ "id": "x", "function": { "name": name, "arguments": arguments } }))
+    };
+    let raws = [
+        delta(json!("f"), "{\"a\""),
+        delta(json!("f"), ":1}"),
+        delta(json!("f"), ""),
+        delta(json!("f"), "{\"b\":2}"),
+        end("tool_calls"),
+    ];
+    assert_eq!(calls(&chat(&raws)), [call("x", "f", "{\"a\":1}"), call("x", "f", "{\"b\":2}")]);
+}
+
 /// Some servers invent an id for every delta.
 #[test]
 fn a18_calls_can_be_identified_by_their_key_alone() {
-    let rule = "            key: \"@.index\"\n            id: \"@.id\"\n            name: \"@.function.name\"\n";
-    let by_key = format!("            by: key\n{rule}");
-    let set = LoadedSet::of(&edited_files(&[("backends/openai-chat.yaml", rule, &by_key)]));
+    let derived = "backend: restless\nextends: openai-chat\npatch: { events: { calls_by: { $add: key } } }\n";
+    let mut files = edited_files(&[]);
+    files.push(super::turns::added_file("backends/restless.yaml", derived));
     let delta = |id: &str, name: Value, arguments: &str| {
         call_chunk(json!({ "index": 0, "id": id, "function": { "name": name, "arguments": arguments } }))
     };
@@ -80,8 +96,9 @@ fn a18_calls_can_be_identified_by_their_key_alone() {
         delta("x3", Value::Null, "}"),
         end("tool_calls"),
     ];
-    let answer = answer(&set, "openai-chat", &raws, "chat", "openai", &request());
-    assert_eq!(calls(&answer), [call("x1", "f", "{\"a\":1}")]);
+    let by_key = answer(&LoadedSet::of(&files), "restless", &raws, "chat", "openai", &request());
+    assert_eq!(calls(&by_key), [call("x1", "f", "{\"a\":1}")]);
+    assert_eq!(chat(&raws).status, 502, "by id, these are calls without a name");
 }
 
 #[test]
@@ -291,7 +308,7 @@ fn tool_delta(name: Option<&str>, delta: &str) -> Event {
         id: None,
         name: name.map(str::to_owned),
         kind: None,
-        by: CallIdentity::Id,
+        by: Derived::default(),
         legacy: false,
         delta: Some(Delta::Append(delta.into())),
     }

@@ -5,7 +5,7 @@ use reframe::testing::capture::{read, validate};
 use reframe::testing::diagnostics::render_all;
 use reframe::testing::domain::policy::{BUILT_IN, OutputIndex, PolicySpec};
 use reframe::testing::domain::{
-    CallIdentity, CallKind, Delta, Event, Finish, IndexLaw, ItemKind, Moment, MomentKind, Policies, ReasoningKind,
+    CallKind, Delta, Derived, Event, Finish, IndexLaw, ItemKind, Moment, MomentKind, Policies, ReasoningKind,
     SentItems, TurnState,
 };
 use reframe::testing::mapping::{SourceFile, load};
@@ -41,7 +41,7 @@ fn steps() -> Vec<Event> {
         name: Some("f".into()),
         kind: Some(CallKind::Function),
         delta: Some(Delta::Append("{}".into())),
-        by: CallIdentity::Id,
+        by: Derived::default(),
         legacy: false,
     };
     let reasoning = Event::Reasoning {

@@ -170,3 +170,16 @@ fn a01_the_proof_of_an_order_knows_the_calls_in_text() {
     let expected = "`text.delta` can be followed by `tool.close`, which is not allowed there";
     assert!(with_calls.contains("RF203") && with_calls.contains(expected), "{with_calls}");
 }
+
+#[test]
+fn a01_a_derived_backend_adds_blocks() {
+    let derived = "backend: local\nextends: openai-chat\npatch:\n  events:\n    inline:\n      $add:\n        \
+                   think: { open: \"<think>\", close: \"</think>\", reasoning: { starts_open: true } }\n        \
+                   call: { open: \"<tool_call>\", close: \"</tool_call>\", tool: { json: {} } }\n";
+    let mut files = edited_files(&[]);
+    files.push(added_file("backends/local.yaml", derived));
+    let text = "Hm.</think>\n\nHi.<tool_call>{\"name\":\"find\"}</tool_call>";
+    let answer = answer(&LoadedSet::of(&files), "local", &streamed(&[text]), "chat", "openai", &request(&["find"]));
+    assert_eq!((reasoning(&answer), content(&answer)), ("Hm.".to_owned(), "Hi.".to_owned()));
+    assert_eq!(calls(&answer).len(), 1);
+}

@@ -6,8 +6,8 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 use reframe::testing::domain::{
-    Annotation, AnnotationKind, CallIdentity, CallKind, Delta, Event, Fault, FaultKind, Finish, Merge, ReasoningKind,
-    StreamEnd, Tree, TurnRequest, Usage,
+    Annotation, AnnotationKind, CallIdentity, CallKind, Delta, Derived, Event, Fault, FaultKind, Finish, Merge,
+    ReasoningKind, StreamEnd, Tree, TurnRequest, Usage,
 };
 use reframe::testing::engine::pipeline::{Pipeline, ResponseMode, TurnSpec};
 use reframe::testing::engine::sse;
@@ -73,7 +73,7 @@ pub fn event(n: usize) -> impl Strategy<Value = Event> {
             |(choice, key, id, name, delta, [custom, by_key], legacy)| Event::Tool {
                 choice, key, id: id.map(str::to_owned), name: name.map(str::to_owned), delta,
                 kind: custom.then_some(CallKind::Function),
-                by: if by_key { CallIdentity::Key } else { CallIdentity::Id },
+                by: Derived(if by_key { CallIdentity::Key } else { CallIdentity::Id }),
                 legacy: legacy == 0,
             }
         ),

@@ -97,6 +97,7 @@ fn a09_mistakes_in_models_are_reported() {
         ("upstream_model: real-1", "upstream_model: \"real-*\"", "`*` has no meaning here: the model has an `id:`"),
         ("upstream_model: \"vendor/*\"", "upstream_model: \"*/*\"", "a name can have only one `*`"),
         ("reasoning_effort: high", "reasoning_efort: high", "unknown request field `reasoning_efort`"),
+        ("max_tokens: 9", "n: 9", "a model cannot imply `n`"),
         ("max_tokens: 9", "max_tokens: nine", "an integer for `max_tokens`"),
         ("api-key: \"{{ secret.key }}\"", "api-key: \"{{ request.user }}\"", "unknown variable `request.user`"),
     ] {
