@@ -9,12 +9,15 @@ use crate::domain::emit::{ItemRef, Observation, ObservationKind};
 use crate::domain::{IndexLaw, MomentKind, Tree};
 use crate::mapping::config::dialect::DialectPlan;
 use crate::mapping::config::dialect_capture::CapturePlan;
+use crate::mapping::config::rename_fields::restore;
 use std::collections::BTreeMap;
 
 pub struct StreamRules<'p> {
     plan: &'p CapturePlan,
     /// What the index of an item means.
     index: IndexLaw,
+    /// The rules read the dialect's own names.
+    renames: &'p [(String, String)],
     /// The observations that the dialect's rules can emit.
     emitted: Vec<ObservationKind>,
     facts: Facts,
@@ -44,6 +47,7 @@ impl<'p> StreamRules<'p> {
         StreamRules {
             plan,
             index: dialect.index,
+            renames: &dialect.renames,
             emitted: plan.rules.emits().filter_map(|emit| ObservationKind::from_name(emit.kind.name)).collect(),
             facts: Facts::default(),
             last_sequence: None,
@@ -65,7 +69,7 @@ impl<'p> StreamRules<'p> {
         if let Some(late) = late {
             return findings.add(late);
         }
-        for observation in observations(self.plan, data) {
+        for observation in observations(self.plan, &restore(data, self.renames)) {
             self.observe(observation, findings);
         }
     }
@@ -80,7 +84,7 @@ impl<'p> StreamRules<'p> {
 
     /// A body instead of a stream.
     pub fn body(&mut self, data: &Tree, findings: &mut FindingList) {
-        for observation in observations(self.plan, data) {
+        for observation in observations(self.plan, &restore(data, self.renames)) {
             match observation {
                 Observation::Item { item } => self.items.list(item.item, findings),
                 Observation::Finish { .. } | Observation::Invalid { .. } => self.observe(observation, findings),

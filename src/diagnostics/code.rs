@@ -87,7 +87,7 @@ codes! {
     IndexLawBroken = "RF138", Error, Compile, "policies that break the index law of a dialect";
     FailedTest = "RF140", Error, Test, "a test that fails";
     TranscriptFailed = "RF141", Error, Replay, "a transcript that violates a schema or an order of a route";
-    UnsatisfiableFrame = "RF142", Error, Verify, "a frame, body or error that no values can make satisfy its schema";
+    UnsatisfiableFrame = "RF142", Error, Verify, "a frame, body or error that violates its schema, or cannot be rendered, for a value that it can get";
     UnreachableRule = "RF201", Warning, Lint, "a rule that can never match", "unreachable_rule.rs";
     UnframedMoment = "RF202", Warning, Lint,
         "a moment in an order, or a failure, without a frame", "unframed_moment.rs";

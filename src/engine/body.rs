@@ -26,9 +26,12 @@ impl Pipeline {
             }
         }
         let dialect = self.producer.dialect.clone();
-        let body = encode::body(&dialect, self.turn.state(), &self.producer.request)
-            .map_err(|e| Fault::not_rendered(&format!("the body of `{}`", dialect.name), e))?;
         let plan = &dialect.body;
+        let body = encode::body(&dialect, self.turn.state(), &self.producer.request).map_err(|error| {
+            let fault = Fault::not_rendered(&format!("the body of `{}`", dialect.name), error);
+            self.producer.trace(TraceEvent::NotRendered(&fault, plan.span));
+            fault
+        })?;
         let output = Output::Body(&dialect.name);
         self.producer.check_schema(&body, plan.schema.as_ref(), output, plan.span)?;
         self.producer.trace(TraceEvent::Body(&body, plan.span));

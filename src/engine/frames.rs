@@ -83,7 +83,9 @@ impl FrameProducer {
                     }
                 },
                 Err(error) => {
-                    self.failure = Some(Fault::not_rendered(&format!("the frame `{}`", plan.name), error));
+                    let fault = Fault::not_rendered(&format!("the frame `{}`", plan.name), error);
+                    self.trace(TraceEvent::NotRendered(&fault, plan.span));
+                    self.failure = Some(fault);
                     return;
                 }
             }

@@ -2,7 +2,7 @@
 
 use super::frame_validation::Violation;
 use crate::diagnostics::Span;
-use crate::domain::{Event, Frame, Moment, Tree, TurnState};
+use crate::domain::{Event, Fault, Frame, Moment, Tree, TurnState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Receives the trace events of a turn.
@@ -37,6 +37,8 @@ pub enum TraceEvent<'a> {
     Frame(&'a Frame, Span),
     /// The JSON body, in place of frames.
     Body(&'a Tree, Span),
+    /// An expression of a frame or the body failed.
+    NotRendered(&'a Fault, Span),
     /// A frame or a body violated its schema, or a moment its order. Under `validation: report` the frame is sent
     /// nevertheless, and its `Frame` or `Body` follows.
     Violation(&'a Violation),

@@ -27,6 +27,7 @@ use super::provenance::values::DialectSources;
 use super::source::field_reader::LoadContext;
 use super::source::files::MappingFiles;
 use super::source::layout::SetFile;
+use super::source::renamed_schemas;
 use super::source::yaml::{Entry, Node};
 use crate::diagnostics::{Code, Diagnostic, FileId, Findings, Severity, Sources, Span, dedupe};
 use crate::domain::WorkBudget;
@@ -117,15 +118,15 @@ pub fn load_within(
     budget: &WorkBudget,
 ) -> LoadOutcome {
     let mut sources = Sources::default();
-    let ids: Vec<FileId> = files
-        .iter()
-        .map(|f| sources.add_to_layer(f.layer, f.name.as_str(), f.shown.as_str(), f.text.clone()))
-        .collect();
+    let renamed = renamed_schemas::derive(files, budget);
+    let files = || files.iter().chain(&renamed);
+    let ids: Vec<FileId> =
+        files().map(|f| sources.add_to_layer(f.layer, f.name.as_str(), f.shown.as_str(), f.text.clone())).collect();
     let sources = Arc::new(sources);
     let findings = Findings::default();
     let cx = LoadContext { sources: &sources, findings: &findings, budget };
     let mut parsed = MappingFiles::default();
-    for (file, id) in files.iter().zip(ids) {
+    for (file, id) in files().zip(ids) {
         budget.begin(&file.name, "parsing this file");
         if budget.spend(file.text.len() as u64 / BYTES_PER_STEP) {
             parsed.add(file, id, cx);

@@ -6,6 +6,7 @@ mod difference_source;
 mod expectation;
 mod matcher;
 mod runner;
+mod schema_advice;
 mod static_routes;
 mod test_case;
 mod text_diff;
@@ -13,6 +14,7 @@ mod trace;
 mod transcripts;
 mod violation;
 mod witness;
+mod witness_turns;
 
 pub use difference::{Difference, DifferenceKind, ValueSource};
 pub use difference_source::fault_message;

@@ -1,6 +1,7 @@
 //! Renders every static route before the set is used. A body that violates its schema would be an error for every
 //! client.
 
+use super::schema_advice::advice;
 use crate::diagnostics::{Code, Diagnostic};
 use crate::domain::{RequestHead, variables};
 use crate::engine::static_route::{ListedModel, body, mismatch};
@@ -20,7 +21,7 @@ pub fn check_static_routes(plan: &Plan) -> Vec<Diagnostic> {
             let mut mismatch = mismatch(route, &rendered)?;
             mismatch.data = Some(rendered);
             let message = format!("{} never satisfies its schema: {}", mismatch.what, mismatch.reason());
-            let help = format!("change the body, or allow it in schemas/{}", mismatch.schema);
+            let help = advice(&mismatch, &plan.sources);
             Some(Diagnostic::new(Code::UnsatisfiableFrame, mismatch.template, message).help(help))
         })
         .collect()

@@ -2,6 +2,7 @@
 //! there would also occur with a client.
 
 use super::runner::test_turn_spec;
+use super::schema_advice::advice;
 use super::violation::{FirstViolation, locate};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::domain::{Fault, FaultKind, TurnRequest, WorkBudget};
@@ -16,7 +17,6 @@ use std::sync::{Arc, Mutex};
 /// Longer transcripts are skipped: they cover no more than shorter ones.
 const MAX_LINES: usize = 64;
 
-const SCHEMA_HELP: &str = "output is defined in two files: the mapping that produces it and the schema that allows it";
 const ORDER_HELP: &str = "add the moment to this order; `reframe check --explain RF203` explains how to widen an order";
 
 pub struct TranscriptReplay {
@@ -52,8 +52,9 @@ pub fn replay_transcripts(plan: &Plan, budget: &WorkBudget) -> TranscriptReplay 
                     dialect.name, transcript.name
                 );
                 let help = match violation.map(|v| v.cause) {
-                    Some(ViolationCause::Order(_)) => ORDER_HELP,
-                    Some(ViolationCause::Schema { .. }) | None => SCHEMA_HELP,
+                    Some(ViolationCause::Order(_)) => ORDER_HELP.to_owned(),
+                    Some(ViolationCause::Schema(mismatch)) => advice(&mismatch, &plan.sources),
+                    None => "an expression of the mapping fails with the values of this transcript".to_owned(),
                 };
                 found.push(Diagnostic::new(Code::TranscriptFailed, span, message).help(help));
             }

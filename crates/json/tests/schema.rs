@@ -22,7 +22,8 @@ fn tree(text: &str) -> Tree {
 /// `is_valid` must agree.
 fn violation(schema: &Schema, text: &str) -> SchemaViolation {
     assert!(!schema.is_valid(&tree(text)), "{text} is valid");
-    schema.check(&tree(text)).unwrap_err()
+    // `the_keyword_is_located_behind_a_reference` is about the location.
+    SchemaViolation { keyword_at: None, ..schema.check(&tree(text)).unwrap_err() }
 }
 
 fn passes(schema: &Schema, text: &str) -> bool {
@@ -32,7 +33,7 @@ fn passes(schema: &Schema, text: &str) -> bool {
 }
 
 fn expected(pointer: &str, keyword: &str, kind: ViolationKind) -> SchemaViolation {
-    SchemaViolation { pointer: pointer.to_owned(), keyword: keyword.to_owned(), kind }
+    SchemaViolation { pointer: pointer.to_owned(), keyword: keyword.to_owned(), kind, keyword_at: None }
 }
 
 fn strings(texts: &[&str]) -> Vec<String> {
@@ -254,4 +255,20 @@ fn a_tree_and_its_value_validate_alike() {
     for ((schema, ..), [rejected, accepted]) in validators.iter().zip(&outcomes) {
         assert!(rejected.get() > 0 && accepted.get() > 0, "every tree gave the same result: {schema}");
     }
+}
+
+#[test]
+fn the_keyword_is_located_behind_a_reference() {
+    let documents = [
+        ("a/it.json", r##"{ "properties": { "x": { "$ref": "other.json#/$defs/a~1b" } } }"##),
+        (
+            "a/other.json",
+            r##"{ "$defs": { "a/b": { "anyOf": [{ "type": "null" }, { "properties": { "é": { "enum": [1] } } }] } } }"##,
+        ),
+    ];
+    let documents = documents.map(|(name, text)| (name.to_owned(), serde_json::from_str(text).unwrap()));
+    let schema = SchemaSet::new(documents).compile("a/it.json").unwrap();
+    let violation = schema.check(&tree(r#"{ "x": { "é": 2 } }"#)).unwrap_err();
+    let expected = ("a/other.json".to_owned(), "/$defs/a~1b/anyOf/1/properties/é/enum".to_owned());
+    assert_eq!(violation.keyword_at.as_deref(), Some(&expected));
 }

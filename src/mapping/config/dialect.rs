@@ -29,6 +29,7 @@ use crate::mapping::language::table::{TableNode, Tables};
 use crate::mapping::policy::owners::DialectIndex;
 use crate::mapping::policy::resolve::{ResolvedPolicies, SetBy};
 use crate::mapping::source::field_reader::LoadContext;
+use crate::mapping::source::renamed_schemas;
 use crate::mapping::source::yaml::{Entry, Node};
 use crate::order::Orders;
 use reframe_json::Schema;
@@ -48,6 +49,8 @@ pub struct DialectPlan {
     pub errors: ValidatedSkeleton,
     pub head: ResponseHead,
     pub index: IndexLaw,
+    /// Old and new names of `rename_fields:`.
+    pub renames: Vec<(String, String)>,
     /// The kinds of items that it sends.
     pub sent: SentItems,
     pub capture: CapturePlan,
@@ -128,6 +131,12 @@ impl DialectPlan {
     /// Number of frames over all moments.
     pub fn frame_count(&self) -> usize {
         self.frames.iter().map(Vec::len).sum()
+    }
+
+    /// The skeletons of all frames, and of the body.
+    pub fn outputs(&self) -> impl Iterator<Item = &Skeleton> {
+        let frames = self.frames.iter().flatten().map(|frame| frame.content.skeleton());
+        frames.chain([&self.body.skeleton])
     }
 
     pub fn frames(&self, moment: MomentKind) -> &[FramePlan] {
@@ -234,6 +243,7 @@ pub fn compile(
         skeletons: SkeletonCompiler { cx, pool: &pool, fragments: &fragments, rename_fields: &rename_fields },
         context,
         schemas,
+        renamed: profile.map_or(String::new(), |profile| renamed_schemas::suffix(profile.name, &name)),
         policies: resolved.words(),
     };
     let request = request.map(|plan| RequestPlan { schema: compiler.request_schema(own_schemas, node.span), ..plan });
@@ -264,6 +274,7 @@ pub fn compile(
         errors: errors?,
         head,
         index: file.index.0,
+        renames: rename_fields.pairs(),
         sent,
         capture,
         inline,
@@ -287,6 +298,8 @@ pub(super) struct Compiler<'c, 'n> {
     pub(super) context: &'c DialectContext<'c>,
     /// The folder of this dialect's schemas.
     schemas: Option<&'c str>,
+    /// What the folders of their copies with renamed fields end with, if there are any.
+    renamed: String,
     pub(super) policies: Vec<(String, Vec<String>)>,
 }
 
@@ -306,9 +319,9 @@ impl Compiler<'_, '_> {
     /// `chunk` is `schemas/chat/chunk.json`, else the definition `chunk` in the dialect's `events.json`, else
     /// `schemas/shared/chunk.json`.
     pub(super) fn schema(&self, name: &str, kind: SchemaOf, span: Span) -> Option<NamedSchema> {
-        let folder = self.schemas?;
+        let folder = self.output_folder(self.schemas?);
         let own = format!("{folder}/{name}.json");
-        let shared = format!("shared/{name}.json");
+        let shared = format!("{}/{name}.json", self.output_folder("shared"));
         let event = format!("{folder}/events.json#/$defs/{name}");
         // A body is never one of the stream's events, whatever its name.
         let candidates = match kind {
@@ -319,6 +332,12 @@ impl Compiler<'_, '_> {
         let name = found.unwrap_or(own);
         let schema = self.context.schemas.get_for_output(&name, span, self.context.cx)?;
         Some(NamedSchema { name, schema })
+    }
+
+    /// The folder of the schemas of output: the renamed ones, if the profile renames fields.
+    fn output_folder(&self, folder: &str) -> String {
+        let renamed = format!("{folder}{}", self.renamed);
+        if self.context.schemas.has_folder(&renamed) { renamed } else { folder.to_owned() }
     }
 
     /// The schema of the request body. Without one, the dialect checks only what it reads.

@@ -1,7 +1,9 @@
 //! A profile's `rename_fields:`: renames fields in all output of a dialect. A rename that matches no field is reported.
 
 use crate::diagnostics::{Code, Diagnostic, Span, did_you_mean};
+use crate::domain::Tree;
 use crate::mapping::source::field_reader::LoadContext;
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -23,6 +25,11 @@ pub struct FieldRename {
 impl RenameFields {
     pub fn new(renames: Vec<FieldRename>) -> RenameFields {
         RenameFields { renames, seen: RefCell::default() }
+    }
+
+    /// Old and new names.
+    pub fn pairs(&self) -> Vec<(String, String)> {
+        self.renames.iter().map(|rename| (rename.from.clone(), rename.to.clone())).collect()
     }
 
     /// The new name of a field.
@@ -50,4 +57,21 @@ impl RenameFields {
             cx.add(diagnostic.help("there is nothing to rename; the old name comes before the colon"));
         }
     }
+}
+
+/// A frame or body with the dialect's own names. `renames`: old and new names.
+pub fn restore<'t>(tree: &'t Tree, renames: &[(String, String)]) -> Cow<'t, Tree> {
+    if renames.is_empty() {
+        return Cow::Borrowed(tree);
+    }
+    let restore = |tree: &Tree| self::restore(tree, renames).into_owned();
+    let old = |name: &Arc<str>| {
+        let renamed = renames.iter().find(|(_, to)| **to == **name);
+        renamed.map_or_else(|| name.clone(), |(from, _)| Arc::from(from.as_str()))
+    };
+    Cow::Owned(match tree {
+        Tree::Map(members) => Tree::Map(members.iter().map(|(name, value)| (old(name), restore(value))).collect()),
+        Tree::List(items) => Tree::List(items.iter().map(restore).collect()),
+        other => other.clone(),
+    })
 }

@@ -1,9 +1,10 @@
 //! The schemas of a set, each compiled once for all dialects and profiles that use it. Errors in a schema are reported
 //! at their place in the schema file.
 
-use crate::diagnostics::{Code, Diagnostic, FileId, Findings, Span, did_you_mean};
+use crate::diagnostics::{Code, Diagnostic, FileId, Findings, Sources, Span, did_you_mean};
+use crate::domain::Tree;
 use crate::mapping::grammar::notation::Spanned;
-use crate::mapping::source::field_reader::LoadContext;
+use crate::mapping::source::field_reader::{LoadContext, constant};
 use crate::mapping::source::yaml;
 use crate::mapping::source::yaml::{Node, YamlKind};
 use reframe_json::{Schema, SchemaError, SchemaSet};
@@ -49,6 +50,11 @@ impl<'s> SchemaCache<'s> {
     pub fn into_compiled(self, hash: u64) -> CompiledSchemas {
         let compiled = self.compiled.into_inner().into_iter();
         CompiledSchemas { hash, compiled: compiled.filter_map(|(name, schema)| Some((name, schema?))).collect() }
+    }
+
+    /// Whether there are files in this folder.
+    pub fn has_folder(&self, folder: &str) -> bool {
+        self.names.iter().any(|name| name.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/')))
     }
 
     pub fn contains(&self, reference: &str) -> bool {
@@ -113,14 +119,11 @@ impl<'s> SchemaCache<'s> {
         Some(schema)
     }
 
-    /// The span of a JSON pointer. JSON is YAML, and the YAML parser provides spans.
+    /// The span of a JSON pointer.
     fn locate(&self, document: &str, pointer: &str, cx: LoadContext) -> Option<Span> {
         let mut parsed = self.parsed.borrow_mut();
-        let root = parsed.entry(document.to_owned()).or_insert_with(|| read(document, cx)).clone()?;
-        let (node, key, is_found) = root.follow(pointer);
-        // Point at a scalar value, or at the key of a map or list.
-        let span = if matches!(node.kind, YamlKind::Map(_) | YamlKind::List(_)) { key } else { node.span };
-        is_found.then_some(span)
+        let root = parsed.entry(document.to_owned()).or_insert_with(|| read(document, cx.sources)).clone()?;
+        locate(&root, pointer)
     }
 
     fn is_caused_by_unreadable(&self, reference: &str, error: &SchemaError) -> bool {
@@ -157,6 +160,20 @@ impl<'s> SchemaCache<'s> {
     }
 }
 
+/// A JSON pointer in a document of `schemas/`, and the value there.
+pub fn find_in_schema(document: &str, pointer: &str, sources: &Sources) -> Option<(Span, Tree)> {
+    let root = read(document, sources)?;
+    let span = locate(&root, pointer)?;
+    Some((span, constant(root.follow(pointer).0)))
+}
+
+/// Points at a scalar value, or at the key of a map or list.
+fn locate(root: &Node, pointer: &str) -> Option<Span> {
+    let (node, key, is_found) = root.follow(pointer);
+    let span = if matches!(node.kind, YamlKind::Map(_) | YamlKind::List(_)) { key } else { node.span };
+    is_found.then_some(span)
+}
+
 /// The name that mappings use: `chunk` for `chat/chunk.json`.
 fn stem(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name).trim_end_matches(".json")
@@ -164,13 +181,14 @@ fn stem(name: &str) -> &str {
 
 /// The schemas that are defined in the dialect's `events.json`.
 fn definitions(folder: &str, cx: LoadContext) -> Vec<String> {
-    let root = read(&format!("{folder}/events.json"), cx);
+    let root = read(&format!("{folder}/events.json"), cx.sources);
     let entries = root.as_ref().and_then(|root| root.get("$defs")?.as_map()).unwrap_or_default();
     entries.iter().map(|entry| entry.key.clone()).collect()
 }
 
-fn read(document: &str, cx: LoadContext) -> Option<Rc<Node>> {
+/// JSON is YAML, and the YAML parser provides spans.
+fn read(document: &str, sources: &Sources) -> Option<Rc<Node>> {
     let name = format!("schemas/{document}");
-    let (file, source): (FileId, _) = cx.sources.iter().find(|(_, s)| s.name == name)?;
+    let (file, source): (FileId, _) = sources.iter().find(|(_, s)| s.name == name)?;
     yaml::parse(file, &source.text, &Findings::default()).map(Rc::new)
 }

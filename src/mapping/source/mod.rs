@@ -3,5 +3,6 @@
 pub mod field_reader;
 pub(in crate::mapping) mod files;
 pub mod layout;
+pub mod renamed_schemas;
 pub mod yaml;
 pub mod yaml_errors;

@@ -74,6 +74,13 @@ impl SchemaLocation {
         }
     }
 
+    /// The document and the pointer of a URI of the validator.
+    pub(super) fn of_uri(uri: &str) -> Option<(String, String)> {
+        let (path, pointer) = uri.strip_prefix("schema:///")?.split_once('#')?;
+        let decode = |text| percent_decode_str(text).decode_utf8_lossy().into_owned();
+        Some((decode(path), decode(pointer)))
+    }
+
     pub(super) fn sibling(&self, path: &str) -> String {
         if path.is_empty() {
             return self.document.clone();

@@ -4,6 +4,8 @@ use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use serde_json::Value;
 
+use super::location::SchemaLocation;
+
 /// The first violation found in a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchemaViolation {
@@ -13,6 +15,9 @@ pub struct SchemaViolation {
     pub keyword: String,
     /// What is wrong, with the names and values of the schema.
     pub kind: ViolationKind,
+    /// Where the keyword is: the path of its document, and a JSON pointer into it. It may be in another document than
+    /// the schema, behind a `$ref`.
+    pub keyword_at: Option<Box<(String, String)>>,
 }
 
 /// What is wrong with the value at the pointer.
@@ -43,6 +48,10 @@ impl SchemaViolation {
             pointer: error.instance_path().to_string(),
             keyword: error.kind().keyword().to_owned(),
             kind: ViolationKind::of(error),
+            keyword_at: error
+                .absolute_keyword_location()
+                .and_then(|uri| SchemaLocation::of_uri(uri.as_str()))
+                .map(Box::new),
         }
     }
 }

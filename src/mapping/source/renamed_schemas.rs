@@ -1,0 +1,184 @@
+//! The schemas of a dialect under a profile with `rename_fields:`. They are files of the set like any other, next to the
+//! dialect's own: `schemas/chat@PROFILE.chat/body.json` is `schemas/chat/body.json` with the new names. So one line
+//! renames a field in the output, in its schemas, in the published documents, and for `reframe validate`.
+
+use super::layout::SetFile;
+use super::yaml::{self, Node, YamlKind};
+use crate::diagnostics::{FileId, Findings, Span};
+use crate::domain::{Tree, WorkBudget};
+use crate::mapping::SourceFile;
+use std::sync::Arc;
+
+/// What the folders of renamed schemas end with.
+pub fn suffix(profile: &str, dialect: &str) -> String {
+    format!("@{profile}.{dialect}")
+}
+
+/// How many bytes of a file are one step of the budget.
+const BYTES_PER_STEP: u64 = 64;
+
+/// The renamed schemas of all profiles. A profile that renames nothing in the schemas of a dialect gets none.
+pub fn derive(files: &[SourceFile], budget: &WorkBudget) -> Vec<SourceFile> {
+    let parse = |file: &SourceFile| {
+        let is_affordable = budget.spend(1 + file.text.len() as u64 / BYTES_PER_STEP);
+        is_affordable.then(|| yaml::parse(FileId(0), &file.text, &Findings::default())).flatten()
+    };
+    let profiles = files.iter().filter(|f| SetFile::Profile.matches(&f.name) && f.text.contains("rename_fields"));
+    let mut derived = Vec::new();
+    for file in profiles {
+        budget.begin(&file.name, "renaming fields in the schemas of its dialects");
+        let Some(profile) = parse(file) else { continue };
+        let Some(name) = profile.get("profile").and_then(Node::as_text) else { continue };
+        let renames = profile.get("rename_fields").and_then(Node::as_map).unwrap_or(&[]);
+        for entry in renames {
+            let patched = profile.get("patch").and_then(|patch| patch.get(&entry.key)?.get("schemas")?.as_text());
+            let folder = patched.map(str::to_owned).or_else(|| own_folder(files, &entry.key, parse));
+            let pairs = entry.value.as_map().unwrap_or(&[]).iter();
+            let pairs: Vec<(&str, &str)> = pairs.filter_map(|e| Some((e.key.as_str(), e.value.as_text()?))).collect();
+            if let Some(folder) = folder {
+                derived
+                    .extend(Renaming { pairs: &pairs, suffix: suffix(name, &entry.key) }.folder(&folder, files, parse));
+            }
+        }
+    }
+    derived
+}
+
+/// The folder of schemas that the dialect of this name states.
+fn own_folder(files: &[SourceFile], dialect: &str, parse: impl Fn(&SourceFile) -> Option<Node>) -> Option<String> {
+    let mut dialects = files.iter().filter(|f| SetFile::Dialect.matches(&f.name)).filter_map(parse);
+    let node = dialects.find(|node| node.get("dialect").and_then(Node::as_text) == Some(dialect))?;
+    node.get("schemas")?.as_text().map(str::to_owned)
+}
+
+/// The new names of one dialect under one profile.
+struct Renaming<'r> {
+    pairs: &'r [(&'r str, &'r str)],
+    suffix: String,
+}
+
+/// What changes in one file.
+#[derive(Default)]
+struct Changes {
+    edits: Vec<(Span, String)>,
+    renamed: bool,
+    /// Folders that it refers to.
+    folders: Vec<String>,
+}
+
+impl Renaming<'_> {
+    /// The schemas of a folder, of `shared`, and of the folders that these refer to.
+    fn folder(
+        &self,
+        folder: &str,
+        files: &[SourceFile],
+        parse: impl Fn(&SourceFile) -> Option<Node>,
+    ) -> Vec<SourceFile> {
+        let mut folders = vec![folder.to_owned(), "shared".to_owned()];
+        let (mut derived, mut renamed, mut at) = (Vec::new(), false, 0);
+        while let Some(folder) = folders.get(at).cloned() {
+            at += 1;
+            for file in files {
+                let Some(rest) = file.name.strip_prefix("schemas/").and_then(|name| name.strip_prefix(folder.as_str()))
+                else {
+                    continue;
+                };
+                let Some((root, rest)) = parse(file).zip(rest.strip_prefix('/')) else { continue };
+                let mut changes = Changes::default();
+                self.schema(&root, &mut changes);
+                renamed |= changes.renamed;
+                let new = changes.folders.into_iter().filter(|folder| !folders.contains(folder)).collect::<Vec<_>>();
+                folders.extend(new);
+                let name = format!("schemas/{folder}{}/{rest}", self.suffix);
+                let text: Arc<str> = apply(&file.text, changes.edits).into();
+                derived.push(SourceFile { name, text, ..file.clone() });
+            }
+        }
+        if renamed { derived } else { Vec::new() }
+    }
+
+    fn new_name(&self, name: &str) -> Option<&str> {
+        self.pairs.iter().find(|(from, _)| *from == name).map(|(_, to)| *to)
+    }
+
+    fn schema(&self, node: &Node, changes: &mut Changes) {
+        for entry in node.as_map().unwrap_or(&[]) {
+            let value = &entry.value;
+            match entry.key.as_str() {
+                "properties" => self.properties(value, changes),
+                "required" => {
+                    for name in list(value) {
+                        if let Some(new) = name.as_text().and_then(|name| self.new_name(name)) {
+                            changes.edits.push((name.span, new.to_owned()));
+                            changes.renamed = true;
+                        }
+                    }
+                }
+                "$ref" => self.reference(value, changes),
+                "$defs" | "definitions" | "patternProperties" | "dependentSchemas" => {
+                    value.as_map().unwrap_or(&[]).iter().for_each(|entry| self.schema(&entry.value, changes));
+                }
+                "allOf" | "anyOf" | "oneOf" | "prefixItems" => {
+                    list(value).iter().for_each(|item| self.schema(item, changes));
+                }
+                "items"
+                | "additionalProperties"
+                | "unevaluatedProperties"
+                | "unevaluatedItems"
+                | "contains"
+                | "not"
+                | "if"
+                | "then"
+                | "else" => self.schema(value, changes),
+                _ => {}
+            }
+        }
+    }
+
+    fn properties(&self, node: &Node, changes: &mut Changes) {
+        for entry in node.as_map().unwrap_or(&[]) {
+            // A schema that has the new name already is right.
+            if let Some(new) = self.new_name(&entry.key).filter(|new| node.get(new).is_none()) {
+                changes.edits.push((entry.key_span, new.to_owned()));
+                changes.renamed = true;
+            }
+            self.schema(&entry.value, changes);
+        }
+    }
+
+    /// References to other folders lead to their renamed copies.
+    fn reference(&self, node: &Node, changes: &mut Changes) {
+        let Some(reference) = node.as_text() else { return };
+        let (path, fragment) = reference.split_once('#').map_or((reference, None), |(p, f)| (p, Some(f)));
+        let Some((folders, file)) = path.rsplit_once('/') else { return };
+        let folder = folders.rsplit('/').next().unwrap_or_default();
+        if path.contains(':') || matches!(folder, "" | "." | "..") {
+            return;
+        }
+        changes.folders.push(folder.to_owned());
+        let fragment = fragment.map_or(String::new(), |fragment| format!("#{fragment}"));
+        changes.edits.push((node.span, format!("{folders}{}/{file}{fragment}", self.suffix)));
+    }
+}
+
+fn list(node: &Node) -> &[Node] {
+    match &node.kind {
+        YamlKind::List(items) => items,
+        _ => &[],
+    }
+}
+
+/// Replaces the texts at these spans. Lines stay the same, so that a place in the copy is one in the file.
+fn apply(text: &str, mut edits: Vec<(Span, String)>) -> String {
+    edits.sort_by_key(|(span, _)| span.start);
+    let (mut out, mut done) = (String::new(), 0);
+    for (span, new) in edits {
+        let (start, end) = (span.start as usize, span.end as usize);
+        let (Some(before), Some(old)) = (text.get(done..start), text.get(start..end)) else { continue };
+        out.push_str(before);
+        let new = if old.starts_with('"') { Tree::from(new.as_str()).to_json() } else { new };
+        out.push_str(&new);
+        done = end;
+    }
+    out + text.get(done..).unwrap_or_default()
+}
