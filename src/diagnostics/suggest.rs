@@ -119,8 +119,10 @@ fn typo_distance(word: &str, known: &str) -> Option<usize> {
     }
     let distance = strsim::damerau_levenshtein(word, known);
     let length = word.chars().count().max(known.chars().count());
+    // `add` for `added`.
+    let is_beginning = word.len() >= 3 && known.starts_with(word) && distance <= 2;
     // Replacing every letter, as in words of one letter, is no typo.
-    (distance <= (length / 3).max(1) && distance < length).then_some(distance)
+    (is_beginning || distance <= (length / 3).max(1) && distance < length).then_some(distance)
 }
 
 /// The name of `known` that is one edit away, so that `word` is probably a typo of it.

@@ -158,11 +158,21 @@ impl Turn {
         let item = self.add_item(choice, kind, key.as_deref());
         self.next_block(item);
         let call_id = id.unwrap_or_else(|| format!("call_{}", self.ids.next()));
-        self.state.items[item].call_id = call_id;
+        self.state.items[item].call_id = self.unique_call_id(call_id);
         self.state.items[item].name = name;
         self.choices[choice].calls[call_index].item = Some(item);
         on_moment(&self.state, &Moment::item(MomentKind::ToolOpen, choice, item));
         item
+    }
+
+    /// Clients find the call of a result by its id, so a repeated id gets a number.
+    fn unique_call_id(&self, id: String) -> String {
+        let is_free = |id: &str| self.state.items.iter().all(|item| item.call_id != id);
+        if is_free(&id) {
+            return id;
+        }
+        // There are fewer items than numbers.
+        (2..).map(|number| format!("{id}_{number}")).find(|id| is_free(id)).unwrap_or(id)
     }
 
     fn emit_arguments(&mut self, choice: usize, item: usize, text: String, on_moment: &mut OnMoment) {

@@ -225,6 +225,9 @@ fn run_turn(
         pipeline.begin();
         for event in &turn.events {
             pipeline.push_event(event.clone(), 1_767_225_600_007);
+            if stream {
+                pipeline.keepalive();
+            }
         }
         pipeline.finish(StreamEnd::Marker, 1_767_225_600_009);
         if mode == ResponseMode::Body {

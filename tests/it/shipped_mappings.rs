@@ -241,7 +241,7 @@ fn every_policy_value_can_be_set_in_every_place() {
         let set = |text: &str| policies.iter().fold(text.to_owned(), |t, (n, v)| with_policy(&t, n, v));
         // Some values break the index law together with others, which is refused. Alone they can be set.
         let by_position = |text: &str| with_policy(&set(text), "output_index", "position");
-        let loaded = match changed(file, &set) {
+        let loaded = match changed(file, set) {
             Err(diagnostics) if diagnostics.contains("RF138") => changed(file, by_position),
             loaded => loaded,
         };

@@ -173,6 +173,24 @@ fn fixtures() -> Vec<(&'static str, Vec<InlineBlock>, String, Vec<&'static str>)
             vec![r#"call call_0_0 now Some("{}")"#, "text !"],
         ),
         (
+            "arguments of another name",
+            blocks(),
+            r#"<tool_call>{"name":"find","parameters":{"q":"a"}}</tool_call>"#.into(),
+            vec![r#"text <tool_call>{"name":"find","parameters":{"q":"a"}}</tool_call>"#],
+        ),
+        (
+            "arguments that are not JSON",
+            blocks(),
+            r#"<tool_call>{"name":"find","arguments":"a"}</tool_call>"#.into(),
+            vec![r#"text <tool_call>{"name":"find","arguments":"a"}</tool_call>"#],
+        ),
+        (
+            "arguments that are a list",
+            blocks(),
+            r#"<tool_call>{"name":"find","arguments":[1]}</tool_call>"#.into(),
+            vec![r#"text <tool_call>{"name":"find","arguments":[1]}</tool_call>"#],
+        ),
+        (
             "a tag in a string",
             blocks(),
             r#"<tool_call>{"name":"find","arguments":{"q":"\"</tool_call>"}}</tool_call>"#.into(),

@@ -77,11 +77,21 @@ pub(super) fn read_calls(
     match &call.format {
         CallFormat::Json { id, name, arguments } => {
             let parsed = Tree::parse(content.trim().as_bytes()).ok()?;
+            let known = [Some(name), Some(arguments), id.as_ref()];
+            let has_other_members = |node: &Tree| {
+                let is_known =
+                    |member: &str| known.iter().flatten().any(|path| path.first().is_some_and(|p| p == member));
+                node.as_map().is_some_and(|members| members.iter().any(|(member, _)| !is_known(member)))
+            };
             let read = |node: &Tree| {
                 let name = member(node, name)?.as_str().filter(|name| tools.find(name).is_some())?;
                 let id = id.as_ref().and_then(|id| member(node, id)?.as_str()).filter(|id| !id.is_empty());
-                let arguments = member(node, arguments).filter(|arguments| !arguments.is_null());
-                let arguments = arguments.map(|a| a.as_str().map_or_else(|| a.to_json(), str::to_owned));
+                let arguments = match member(node, arguments).filter(|arguments| !arguments.is_null()) {
+                    Some(arguments) => Some(object_text(arguments)?),
+                    // Members of another name could be the arguments: they are not lost.
+                    None if has_other_members(node) => return None,
+                    None => None,
+                };
                 Some(ReadCall { id: id.map(str::to_owned), name: name.to_owned(), arguments })
             };
             match &parsed {
@@ -102,6 +112,14 @@ pub(super) fn read_calls(
             };
             Some(vec![ReadCall { id: None, name: called, arguments: Some(arguments) }])
         }
+    }
+}
+
+/// The arguments as JSON text: an object, or the text of one. `None`: they are none.
+fn object_text(arguments: &Tree) -> Option<String> {
+    match arguments.as_str() {
+        Some(text) => matches!(Tree::parse(text.as_bytes()), Ok(Tree::Map(_))).then(|| text.to_owned()),
+        None => matches!(arguments, Tree::Map(_)).then(|| arguments.to_json()),
     }
 }
 

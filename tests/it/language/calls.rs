@@ -45,9 +45,9 @@ fn a18_a_known_id_with_another_key_or_name_is_another_call() {
         call_chunk(json!({ "index": index, "id": id, "type": "function", "function": function }))
     };
     let other_key = [delta(0, "x", "f", "{\"a\":1}"), delta(1, "x", "f", "{\"b\":2}"), end("tool_calls")];
-    assert_eq!(calls(&chat(&other_key)), [call("x", "f", "{\"a\":1}"), call("x", "f", "{\"b\":2}")]);
+    assert_eq!(calls(&chat(&other_key)), [call("x", "f", "{\"a\":1}"), call("x_2", "f", "{\"b\":2}")]);
     let other_name = [delta(0, "x", "f", "{\"a\":1}"), delta(0, "x", "g", "{\"b\":2}"), end("tool_calls")];
-    assert_eq!(calls(&chat(&other_name)), [call("x", "f", "{\"a\":1}"), call("x", "g", "{\"b\":2}")]);
+    assert_eq!(calls(&chat(&other_name)), [call("x", "f", "{\"a\":1}"), call("x_2", "g", "{\"b\":2}")]);
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn a18_deltas_with_a_repeated_id_go_to_the_call_with_their_key() {
         delta(1, json!("x"), Value::Null, ":2}"),
         end("tool_calls"),
     ];
-    assert_eq!(calls(&chat(&raws)), [call("x", "f", "{\"a\":1}"), call("x", "f", "{\"b\":2}")]);
+    assert_eq!(calls(&chat(&raws)), [call("x", "f", "{\"a\":1}"), call("x_2", "f", "{\"b\":2}")]);
 }
 
 /// Without a key, the name and complete arguments show where the next call begins.
@@ -78,7 +78,7 @@ fn a18_a_repeated_id_without_a_key_is_another_call_after_complete_arguments() {
         delta(json!("f"), "{\"b\":2}"),
         end("tool_calls"),
     ];
-    assert_eq!(calls(&chat(&raws)), [call("x", "f", "{\"a\":1}"), call("x", "f", "{\"b\":2}")]);
+    assert_eq!(calls(&chat(&raws)), [call("x", "f", "{\"a\":1}"), call("x_2", "f", "{\"b\":2}")]);
 }
 
 /// Some servers invent an id for every delta.
@@ -166,7 +166,7 @@ fn c04_two_calls_with_one_id_are_two_calls_in_json_too() {
     let same = message(json!([tool(json!("x"), "f", "{\"a\":1}"), tool(json!("x"), "f", "{\"b\":2}")]));
     assert_eq!(
         calls(&chat(&[response(same, "tool_calls")])),
-        [call("x", "f", "{\"a\":1}"), call("x", "f", "{\"b\":2}")]
+        [call("x", "f", "{\"a\":1}"), call("x_2", "f", "{\"b\":2}")]
     );
     let without = message(json!([tool(Value::Null, "f", "{\"a\":1}"), tool(Value::Null, "f", "{\"b\":2}")]));
     assert_eq!(
@@ -183,7 +183,7 @@ fn c04_two_calls_of_an_anthropic_answer_with_one_id_are_two_calls() {
         "content": [tool(json!({ "a": 1 })), tool(json!({ "b": 2 }))], "usage": { "input_tokens": 1, "output_tokens": 1 },
     });
     let answer = answer(LoadedSet::embedded(), "anthropic-messages", &[message], "chat", "openai", &request());
-    assert_eq!(calls(&answer), [call("x", "f", "{\"a\":1}"), call("x", "f", "{\"b\":2}")]);
+    assert_eq!(calls(&answer), [call("x", "f", "{\"a\":1}"), call("x_2", "f", "{\"b\":2}")]);
 }
 
 /// Without an id or a key, only the arguments show where the second call begins.
