@@ -84,15 +84,15 @@ fn a_folder_without_schemas_uses_the_embedded_schemas_and_no_other_embedded_file
 }
 
 #[test]
-fn later_layers_replace_files_of_the_same_name() {
-    let tree = TempTree::new(&["one/shared.yaml", "two/shared.yaml", "two/profiles/p.yaml"]);
+fn later_layers_replace_files_of_the_same_name_except_those_that_are_merged() {
+    let tree = TempTree::new(&["one/profiles/p.yaml", "one/shared.yaml", "two/shared.yaml", "two/profiles/p.yaml"]);
     let layers = Layers { base: Base::Embedded, add: vec![tree.path("one"), tree.path("two")] };
     let embedded = [embedded("gateway.yaml"), embedded("shared.yaml")];
     let set = layers.read(&embedded).unwrap();
-    let names = ["gateway.yaml", "profiles/p.yaml", "shared.yaml"];
+    let names = ["gateway.yaml", "profiles/p.yaml", "shared.yaml", "shared.yaml", "shared.yaml"];
     assert_eq!(self::names(&set), names);
-    assert_eq!(&*set[0].text, "embedded");
-    assert_eq!(&*set[2].text, "two/shared.yaml");
+    let texts: Vec<&str> = set.iter().map(|file| &*file.text).collect();
+    assert_eq!(texts, ["embedded", "two/profiles/p.yaml", "embedded", "one/shared.yaml", "two/shared.yaml"]);
 }
 
 #[test]

@@ -252,14 +252,14 @@ fn fixtures() -> Vec<(&'static str, Vec<InlineBlock>, String, Vec<&'static str>)
         (
             "a call of the largest size",
             small(),
-            r#"<tool_call>{"name":"now","a":1}</tool_call>"#.into(),
+            r#"<tool_call>{"name":"now"      }</tool_call>"#.into(),
             vec!["call call_0_0 now None"],
         ),
         (
             "a call that is one byte too large",
             small(),
-            r#"<tool_call>{"name":"now","a":12}</tool_call>"#.into(),
-            vec![r#"text <tool_call>{"name":"now","a":12}</tool_call>"#],
+            r#"<tool_call>{"name":"now"       }</tool_call>"#.into(),
+            vec![r#"text <tool_call>{"name":"now"       }</tool_call>"#],
         ),
     ]
 }
