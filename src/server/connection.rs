@@ -30,7 +30,7 @@ const HTTP2_PING_INTERVAL: Duration = Duration::from_secs(20);
 const HTTP2_MAX_STREAMS: u32 = 256;
 const DISCONNECT_GRACE: Duration = Duration::from_millis(50);
 /// How long bytes may be unread before they are counted.
-const UNREAD_TIME: Duration = Duration::from_millis(150);
+const UNREAD_TIME: Duration = Duration::from_millis(60);
 /// Less than what fits in the buffers of a connection: then its end arrives.
 const MAX_UNREAD: usize = 32 * 1024;
 
