@@ -3,6 +3,7 @@
 //!
 //! - `cost_gate check` compares with benches/budget.txt and fails beyond 3 % above it.
 //! - `cost_gate update` writes today's numbers into it.
+//! - `cost_gate repeat NAME` repeats one way: for `valgrind --tool=callgrind --toggle-collect='*counted*'`.
 //!
 //! Counts, not times: they are the same on a busy machine.
 
@@ -35,9 +36,10 @@ fn main() -> ExitCode {
             budget.write();
             ExitCode::SUCCESS
         }
-        // Run by `instructions::count` in valgrind.
+        // Run by `instructions::count` in valgrind; with a name, for a profile of one way.
         Some("repeat") => {
-            for subject in Subject::all() {
+            let name = std::env::args().skip_while(|argument| argument != "repeat").nth(1).unwrap_or_default();
+            for subject in Subject::all().into_iter().filter(|subject| subject.name().starts_with(&name)) {
                 let mut repetition = subject.repetition();
                 (0..WARM_UP).for_each(|_| repetition());
                 instructions::counted(&mut || (0..REPETITIONS).for_each(|_| repetition()));

@@ -41,7 +41,7 @@ fn agent_history(bencher: Bencher, calls: usize) {
     let (template, address) = (backend.plan.request_template.as_ref().unwrap(), backend.address.as_ref().unwrap());
     bencher.bench_local(|| {
         let request = request::read(client, black_box(&body).as_bytes()).unwrap();
-        prepare(template, &address.settings, None, &request, client).unwrap().body.to_json()
+        prepare(template, &address.settings, None, &request, client).unwrap().body
     });
 }
 

@@ -25,7 +25,7 @@ pub mod domain {
         };
     }
     pub mod policy {
-        pub use crate::domain::policy::{BUILT_IN, ItemsOverlap, OutputIndex, PolicySpec, ReasoningPolicy};
+        pub use crate::domain::policy::{ALIASES, BUILT_IN, ItemsOverlap, OutputIndex, PolicySpec, ReasoningPolicy};
     }
     pub mod variables {
         pub use crate::domain::variables::{Record, RecordType, Value};
@@ -34,6 +34,12 @@ pub mod domain {
 pub mod engine {
     pub mod backend_request {
         pub use crate::engine::backend_request::prepare;
+    }
+    pub mod conversation {
+        pub use crate::engine::conversation::{prepare, preview};
+    }
+    pub mod decode {
+        pub use crate::engine::decode::{decode_event, unread_members};
     }
     pub mod encode {
         pub use crate::engine::encode::error;
@@ -73,7 +79,8 @@ pub mod mapping {
             pub use crate::mapping::config::dialect_request::RequiredType;
         }
         pub mod gateway {
-            pub use crate::mapping::config::gateway::{Auth, Validation};
+            pub use crate::mapping::config::client_keys::Auth;
+            pub use crate::mapping::config::gateway::Validation;
         }
         pub mod transcript {
             pub use crate::mapping::config::transcript::{RecordedEvent, Transcript, TranscriptLine, parse};
@@ -89,7 +96,7 @@ pub mod mapping {
             pub use crate::mapping::source::field_reader::{LoadContext, constant};
         }
         pub mod yaml {
-            pub use crate::mapping::source::yaml::parse;
+            pub use crate::mapping::source::yaml::{Node, parse};
         }
     }
     pub mod spec {
@@ -123,5 +130,5 @@ pub mod upstream {
     }
 }
 pub mod verify {
-    pub use crate::verify::{TestSuite, run, suites, test_turn_spec, verify, verify_within};
+    pub use crate::verify::{TestSuite, check_witnesses, run, suites, test_turn_spec, verify, verify_within};
 }

@@ -23,6 +23,7 @@ const DELTAS: usize = 100_000;
 /// The fastest of many short intervals: other load on the machine slows some of them, never all.
 const INTERVAL: usize = 250;
 const MAX_TURN_GROWTH: f64 = 1.5;
+const ATTEMPTS: usize = 4;
 
 pub static LARGE_PLAN: LazyLock<Plan> = LazyLock::new(|| {
     let loaded = load(&large_set());
@@ -83,28 +84,34 @@ fn with_more_rules(text: &str) -> String {
     out
 }
 
-/// The cost of the last deltas of a long turn, compared with the first.
+/// The cost of the last deltas of a long turn, compared with the first. A turn that seems to grow is measured again: other
+/// programs may have slowed all of its last intervals.
 pub fn turn_failures() -> Vec<String> {
     let mut failures = Vec::new();
     let ways = [Way::TextDelta, Way::ArgumentDelta, Way::WrappedDelta];
     for case in ways.into_iter().flat_map(crate::end_to_end::cases) {
-        let mut repetition = case.repetition(&PLAN);
-        let mut times = Vec::with_capacity(DELTAS / INTERVAL);
-        for _ in 0..DELTAS / INTERVAL {
-            let began = Instant::now();
-            (0..INTERVAL).for_each(|_| repetition());
-            times.push(began.elapsed());
-        }
-        let fastest = |times: &[Duration]| times.iter().min().copied().unwrap_or_default().as_secs_f64();
-        let (first, last) = (fastest(&times[4..44]), fastest(&times[times.len() - 40..]));
-        if last > first * MAX_TURN_GROWTH {
-            let factor = last / first;
-            failures
-                .push(format!("{case}: after {DELTAS} deltas a delta costs {factor:.1} times as much as at the start"));
+        let factor = (0..ATTEMPTS).map(|_| turn_growth(case)).find(|factor| *factor <= MAX_TURN_GROWTH);
+        if factor.is_none() {
+            failures.push(format!(
+                "{case}: after {DELTAS} deltas a delta costs more than {MAX_TURN_GROWTH} times as much as at the start"
+            ));
         }
     }
     println!("turns of {DELTAS} deltas are compared with their start");
     failures
+}
+
+fn turn_growth(case: Case) -> f64 {
+    let mut repetition = case.repetition(&PLAN);
+    let mut times = Vec::with_capacity(DELTAS / INTERVAL);
+    for _ in 0..DELTAS / INTERVAL {
+        let began = Instant::now();
+        (0..INTERVAL).for_each(|_| repetition());
+        times.push(began.elapsed());
+    }
+    let fastest = |times: &[Duration]| times.iter().min().copied().unwrap_or_default().as_secs_f64();
+    let (first, last) = (fastest(&times[4..44]), fastest(&times[times.len() - 40..]));
+    last / first
 }
 
 pub fn set_failures(costs: &Costs) -> Vec<String> {

@@ -135,7 +135,7 @@ fn frame(
     findings: &mut FindingList,
 ) {
     let before = findings.count;
-    stream_rules.frame(data, findings);
+    stream_rules.frame(&stream_rules.with_event(data, event), findings);
     let follows_rules = findings.count == before;
     for problem in shapes.frame(data, event) {
         match problem {

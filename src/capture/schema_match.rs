@@ -28,6 +28,13 @@ struct FrameShape<'p> {
     schema: Option<&'p NamedSchema>,
 }
 
+impl FrameShape<'_> {
+    /// A frame without the members of `base:` need not contain its name, although the others of its dialect do.
+    fn is_unnamed(&self) -> bool {
+        self.skeleton.is_some_and(|skeleton| name_member(skeleton).is_none())
+    }
+}
+
 /// A frame that is not JSON, such as the terminator of a stream.
 struct Text<'p> {
     text: String,
@@ -94,11 +101,15 @@ impl<'p> DialectShapes<'p> {
         }
         let mut candidates: Vec<&FrameShape> = self.frames.iter().collect();
         if let Some(member) = self.name_member {
-            let Some(name) = data.get(member).and_then(Tree::as_str) else {
-                return other(format!("`{member}`, the name of the frame, is missing"));
-            };
-            candidates.retain(|shape| shape.name == name);
+            let name = data.get(member).and_then(Tree::as_str);
+            match name {
+                Some(name) => candidates.retain(|shape| shape.name == name),
+                None => candidates.retain(|shape| shape.is_unnamed()),
+            }
             if candidates.is_empty() {
+                let Some(name) = name else {
+                    return other(format!("`{member}`, the name of the frame, is missing"));
+                };
                 let known = self.frames.iter().map(|s| s.name);
                 let near = did_you_mean(name, known).map(|n| format!(" (did you mean `{n}`?)")).unwrap_or_default();
                 return other(format!("this dialect has no frame `{name}`{near}"));
@@ -143,6 +154,7 @@ impl<'p> DialectShapes<'p> {
     }
 
     pub fn fit_frame(&self, data: &Tree) -> Fit {
+        // A frame without the name, which its dialect allows, is no sign of the dialect.
         let named =
             |s: &FrameShape| self.name_member.is_none_or(|m| data.get(m).and_then(Tree::as_str) == Some(s.name));
         let mut fit = (0, 0);

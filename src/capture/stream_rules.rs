@@ -6,10 +6,11 @@ use super::FindingList;
 use super::facts::Facts;
 use super::items::{Items, PartFraming};
 use crate::domain::emit::{ItemRef, Observation, ObservationKind};
-use crate::domain::{IndexLaw, MomentKind, Tree};
+use crate::domain::{IndexLaw, MomentKind, Text, Tree};
 use crate::mapping::config::dialect::DialectPlan;
 use crate::mapping::config::dialect_capture::CapturePlan;
 use crate::mapping::config::rename_fields::restore;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 pub struct StreamRules<'p> {
@@ -216,6 +217,18 @@ impl<'p> StreamRules<'p> {
     /// A dialect that never finishes choices has only one, the response.
     fn subject(&self, choice: i64) -> String {
         if self.emits(ObservationKind::Finish) { format!("choice {choice}") } else { "the response".to_owned() }
+    }
+}
+
+impl StreamRules<'_> {
+    /// The data with the name of its SSE event as a member, if the rules read it there.
+    pub fn with_event<'t>(&self, data: &'t Tree, event: Option<&str>) -> Cow<'t, Tree> {
+        let named = self.plan.event.as_deref().zip(event);
+        let (Some((member, event)), Some(members)) = (named, data.as_map()) else { return Cow::Borrowed(data) };
+        if data.get(member).is_some() {
+            return Cow::Borrowed(data);
+        }
+        Cow::Owned(Tree::Map(members.iter().cloned().chain([(Text::from(member), Tree::from(event))]).collect()))
     }
 }
 

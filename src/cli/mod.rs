@@ -4,10 +4,12 @@ pub mod check;
 mod columns;
 mod explain;
 mod init;
+mod launch_child;
 mod list;
 mod openapi;
 mod schema;
 mod serve;
+mod signals;
 mod test;
 mod validate;
 
@@ -15,6 +17,7 @@ use crate::diagnostics::render_all;
 use crate::mapping::{Overrides, Plan, SourceFile, WorkBudget, load_within};
 use crate::reload::supervisor::Supervisor;
 use crate::reload::{Base, Layers, read_set};
+use crate::upstream::child;
 use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::fmt::Display;
 use std::io::{ErrorKind, IsTerminal, Write};
@@ -59,6 +62,9 @@ enum Command {
     Validate(validate::ValidateArgs),
     /// Print the JSON Schema of a kind of mapping file, for editors; without a kind, list the kinds
     Schema(schema::SchemaArgs),
+    /// Become a child process of the gateway that ends with it; used by the gateway itself
+    #[command(name = child::LAUNCH, hide = true)]
+    LaunchChild(launch_child::LaunchArgs),
 }
 
 pub const EXIT_OK: u8 = 0;
@@ -81,12 +87,15 @@ pub fn run() -> ExitCode {
 
 /// Returns the exit code, or why the command could not run, as it is printed.
 fn run_command(args: Args) -> Result<u8, String> {
+    if let Some(Command::LaunchChild(args)) = &args.command {
+        return Err(error(launch_child::run(args)));
+    }
     let layers = layers(args.mappings, args.add).map_err(error)?;
     let overrides = args.serve.overrides().map_err(error)?;
     match args.command.unwrap_or(Command::Serve) {
         Command::Serve => {
             args.serve.check_port().map_err(error)?;
-            serve::run(layers, overrides, args.serve.poll()).map_err(error)
+            serve::run(layers, overrides, args.serve.poll(), args.serve.log_format()).map_err(error)
         }
         Command::Check(args) => check::run(&args, &layers, &overrides),
         Command::Test(args) => test::run(&args, &layers),
@@ -96,6 +105,7 @@ fn run_command(args: Args) -> Result<u8, String> {
         Command::Openapi(args) => openapi::run(&args, layers, overrides),
         Command::Validate(args) => validate::run(&args, &layers),
         Command::Schema(args) => schema::run(&args),
+        Command::LaunchChild(args) => Err(error(launch_child::run(&args))),
     }
 }
 

@@ -1,18 +1,21 @@
 //! `reframe serve`: loads the mappings, starts the listeners and watches the files.
 
+use super::signals::{HangupSignals, stop_signal};
 use super::{EXIT_OK, set_name, use_colour};
 use crate::diagnostics::count_noun;
 use crate::mapping::Overrides;
-use crate::mapping::config::gateway::{Auth, GatewayPlan};
+use crate::mapping::config::client_keys::Auth;
+use crate::mapping::config::gateway::GatewayPlan;
 use crate::mapping::config::overrides::BackendOverride;
 use crate::mapping::config::secret::SecretSource;
+use crate::mapping::config::timeouts::Drain;
 use crate::reload::watcher::{FolderWatcher, SafetyPoll};
 use crate::reload::{Cause, Layers, Reloader};
 use crate::server::admin::Admin;
 use crate::server::listener::Listener;
-use crate::server::{AppState, Gateway, auth};
-use crate::telemetry::{self, LogQueue};
-use clap::Args;
+use crate::server::{AppState, Gateway, auth, open_files};
+use crate::telemetry::{self, LogFormat, LogQueue, UsageLog};
+use clap::{Args, ValueEnum};
 use std::ffi::OsString;
 use std::future::{Future, pending};
 use std::io::{self, Write};
@@ -32,10 +35,13 @@ pub struct ServeArgs {
     /// REFRAME_ADMIN_TOKEN
     #[arg(long, global = true, value_name = "ADDR", help_heading = SERVER_OPTIONS)]
     admin: Option<String>,
-    /// Send every model to one backend: the name of a backend file and a base URL. Its API key is in
-    /// REFRAME_BACKEND_KEY
-    #[arg(long, global = true, value_name = "NAME=URL", help_heading = SERVER_OPTIONS)]
+    /// Send every model to one backend: the name of a backend file and a base URL, or only the name of one that is a
+    /// child process. Its API key is in REFRAME_BACKEND_KEY
+    #[arg(long, global = true, value_name = "NAME[=URL]", help_heading = SERVER_OPTIONS)]
     backend: Option<String>,
+    /// How log lines are written [default: $REFRAME_LOG_FORMAT, else text]
+    #[arg(long, global = true, value_enum, value_name = "FORMAT", help_heading = SERVER_OPTIONS)]
+    log_format: Option<LogFormat>,
     /// Use this profile for every route
     #[arg(long, global = true, value_name = "NAME")]
     profile: Option<String>,
@@ -51,18 +57,23 @@ impl ServeArgs {
         let backend = match &self.backend {
             None => None,
             Some(text) => {
-                let (name, url) = text.split_once('=').ok_or_else(|| {
-                    format!("--backend {text}: write NAME=URL, such as openai-chat=http://127.0.0.1:9000/v1")
-                })?;
+                let (name, url) =
+                    text.split_once('=').map_or((&**text, None), |(name, url)| (name, Some(url.to_owned())));
                 let key = std::env::var_os(BACKEND_KEY).filter(|k| !k.is_empty());
                 let key = key.map(|_| SecretSource::Env(BACKEND_KEY.to_owned()));
-                Some(BackendOverride { name: name.to_owned(), url: url.to_owned(), api_key: key })
+                Some(BackendOverride { name: name.to_owned(), url, api_key: key })
             }
         };
-        let listen = self.listen.clone().or_else(|| port_variable().map(|p| format!("127.0.0.1:{p}")));
         let lossy = |text: OsString| text.to_string_lossy().into_owned();
         let environment = std::env::vars_os().map(|(name, value)| (lossy(name), lossy(value))).collect();
-        Ok(Overrides { backend, profile: self.profile.clone(), environment, listen, admin: self.admin.clone() })
+        let (profile, listen, admin) = (self.profile.clone(), self.listen.clone(), self.admin.clone());
+        Ok(Overrides { backend, profile, environment, listen, port: port_variable(), admin })
+    }
+
+    /// Of the option or the environment. A word in the environment that is no format is ignored: logging must not fail.
+    pub fn log_format(&self) -> LogFormat {
+        let variable = || LogFormat::from_str(&std::env::var("REFRAME_LOG_FORMAT").ok()?, true).ok();
+        self.log_format.or_else(variable).unwrap_or_default()
     }
 
     pub fn poll(&self) -> SafetyPoll {
@@ -87,11 +98,12 @@ fn port_variable() -> Option<String> {
 /// Below this path, most client libraries expect the endpoints of a base URL.
 const CLIENT_BASE: &str = "/v1/";
 
-/// How long turns in flight may take to finish after a stop signal.
-const DRAIN: Duration = Duration::from_secs(10);
+/// How long the failure of turns that are ended by `drain.limit` may take to reach their clients.
+const FAILURE_TIME: Duration = Duration::from_secs(1);
 
-pub fn run(layers: Layers, overrides: Overrides, poll: SafetyPoll) -> Result<u8, String> {
-    telemetry::init();
+pub fn run(layers: Layers, overrides: Overrides, poll: SafetyPoll, log_format: LogFormat) -> Result<u8, String> {
+    telemetry::init(log_format);
+    open_files::raise_limit();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| format!("cannot start the async runtime: {error}"))?;
     // Before the first set is read: a SIGHUP without a handler kills the process.
@@ -103,9 +115,11 @@ pub fn run(layers: Layers, overrides: Overrides, poll: SafetyPoll) -> Result<u8,
         eprintln!("{}", error.render(use_colour()));
         "the mappings do not load, so there is nothing to serve"
     })?;
+    reloader.print_with(|report| LogQueue::stderr().print(report));
     let code = runtime.block_on(serve(reloader, poll, hangups));
     // A reload that is still being checked must not delay the end of the process.
     runtime.shutdown_background();
+    UsageLog::shared().flush();
     LogQueue::stderr().flush();
     code
 }
@@ -121,35 +135,25 @@ async fn serve(reloader: Arc<Reloader>, poll: SafetyPoll, hangups: HangupSignals
         format!("{why}\nhelp: choose another address with --listen 127.0.0.1:0 or PORT=0, which picks a free port")
     })?;
     let app_state = Arc::new(AppState::default());
-    let listener = listener.with_write_timeout(app_state.write_timeout.clone());
     let first = reloader.current();
+    let listener = listener
+        .with_write_timeout(app_state.write_timeout.clone())
+        .with_header_timeout(first.plan.gateway.client_timeouts.headers.0);
     first.log_warnings();
     let gateway = &first.plan.gateway;
     app_state.write_timeout.set(gateway.client_timeouts.write.0);
     app_state.client_pool.keys.seal(secret_sources(gateway));
-    let remote_allowed = gateway.auth == Auth::None || auth::has_api_key(gateway, &app_state.client_pool.keys);
-    if !remote_allowed && !listener.local_addr().ip().is_loopback() {
-        return Err(format!(
-            "{addr} is not a local address and no API key is configured\n\
-             help: set REFRAME_API_KEY, or set `auth: none` in gateway.yaml to accept requests without a key"
-        ));
+    if !listener.local_addr().ip().is_loopback() {
+        check_remote_keys(&addr, gateway, &app_state)?;
+        let sources = gateway.api_keys.iter().map(|key| &key.secret);
+        app_state.client_pool.keys.set_rules(sources, auth::remote_key_rules(gateway));
     }
-    if let Some(short) = auth::short_api_key(gateway, &app_state.client_pool.keys)
-        && !listener.local_addr().ip().is_loopback()
-    {
-        return Err(format!(
-            "{addr} is not a local address and the API key `{short}` has fewer than {} characters\n\
-             help: use a longer key, such as the output of `openssl rand -hex 24`",
-            auth::MIN_REMOTE_KEY
-        ));
-    }
-    for backend in &gateway.backends {
-        let source = backend.address.as_ref().and_then(|address| address.api_key.as_ref());
-        if let Some(source) = source.filter(|source| app_state.client_pool.keys.get(source).is_none()) {
-            let why = app_state.client_pool.keys.missing_reason(source);
-            tracing::warn!(backend = backend.name, reason = why, "the API key of the backend is missing");
-        }
-    }
+    warn_about_missing_keys(gateway, &app_state);
+    app_state.client_pool.children.start(gateway)?;
+    let (prepared, state) = (first.clone(), app_state.clone());
+    // Before clients are accepted: they could use up the descriptors that it takes to read the root certificates.
+    let prepare = move || state.client_pool.prepare(&prepared.plan.gateway.backends);
+    drop(tokio::task::spawn_blocking(prepare).await);
     let admin = Admin::bind(gateway, &app_state.client_pool.keys).await?;
     drop(first);
     let watched = reloader.clone();
@@ -171,22 +175,83 @@ async fn serve(reloader: Arc<Reloader>, poll: SafetyPoll, hangups: HangupSignals
     if let Some((listener, token)) = admin {
         let admin = Admin::new(reloader.clone(), app_state.clone(), token);
         // Runs until the process exits, so that /status is available while the last turns finish.
-        tokio::spawn(listener.serve(admin, pending(), Duration::ZERO));
+        tokio::spawn(listener.serve(admin, pending(), || Some(Duration::ZERO)));
     }
+    // Warnings about the set come before the banner.
+    LogQueue::stderr().flush();
     // A closed stdout (the parent process exited) must not stop the server.
     let _ = io::stdout().write_all(banner(&reloader, listener.local_addr(), admin_addr).as_bytes());
-    let draining = reloader.clone();
-    let stop = async move {
-        stop.await;
-        let requests = count_noun(draining.turns_in_flight(), "request");
-        tracing::info!("shutting down: draining {requests}, at most {}s", DRAIN.as_secs());
+    let stopped = drain_after(stop, reloader.clone(), app_state.clone());
+    let drained = {
+        let reloader = reloader.clone();
+        move || reloader.current().plan.gateway.drain.limit.0.map(|limit| limit + FAILURE_TIME)
     };
+    let state = app_state.clone();
+    let gateway = Gateway::new(reloader, app_state);
     tokio::select! {
-        () = listener.serve(Gateway::new(reloader, app_state), stop, DRAIN) => {}
+        () = listener.with_refusal(gateway.refusal()).serve(gateway, stopped, drained) => {}
         () = stop_now => tracing::info!("second stop signal, dropping the requests in flight"),
     }
+    state.client_pool.children.stop().await;
     tracing::info!("stopped");
     Ok(EXIT_OK)
+}
+
+/// The errors of an address that others can reach: no API key, or one that can be guessed.
+fn check_remote_keys(addr: &str, gateway: &GatewayPlan, app_state: &AppState) -> Result<(), String> {
+    let keys = &app_state.client_pool.keys;
+    if gateway.auth != Auth::None && !auth::has_api_key(gateway, keys) {
+        return Err(format!(
+            "{addr} is not a local address and no API key is configured\n\
+             help: set REFRAME_API_KEY, or set `auth: none` in gateway.yaml to accept requests without a key"
+        ));
+    }
+    if let Some(short) = auth::short_api_key(gateway, keys) {
+        return Err(format!(
+            "{addr} is not a local address and the API key `{short}` has fewer than {} characters\n\
+             help: use a longer key, such as the output of `openssl rand -hex 24`",
+            auth::MIN_REMOTE_KEY
+        ));
+    }
+    if let Some(known) = auth::well_known_api_key(gateway, keys) {
+        return Err(format!(
+            "{addr} is not a local address and everybody knows the value of the API key `{known}`\n\
+             help: use a key of your own, such as the output of `openssl rand -hex 24`"
+        ));
+    }
+    Ok(())
+}
+
+fn warn_about_missing_keys(gateway: &GatewayPlan, app_state: &AppState) {
+    let keys = &app_state.client_pool.keys;
+    for backend in &gateway.backends {
+        let source = backend.address.as_ref().and_then(|address| address.api_key.as_ref());
+        if let Some(source) = source.filter(|source| keys.get(source).is_none()) {
+            let why = keys.missing_reason(source);
+            tracing::warn!(backend = backend.name, reason = why, "the API key of the backend is missing");
+        }
+    }
+}
+
+/// After the signal: is no longer ready, serves on for the delay of `drain:`, then lets the turns in flight finish.
+async fn drain_after(stop: impl Future<Output = ()>, reloader: Arc<Reloader>, app_state: Arc<AppState>) {
+    stop.await;
+    app_state.lifecycle.stop();
+    let Drain { delay, limit } = reloader.current().plan.gateway.drain;
+    if let Some(delay) = delay.0 {
+        tracing::info!("stopping: not ready, and still serving for {}s", delay.as_secs_f32());
+        tokio::time::sleep(delay).await;
+    }
+    app_state.lifecycle.drain();
+    let requests = count_noun(reloader.turns_in_flight(), "request");
+    tracing::info!("shutting down: draining {requests}, at most {limit}");
+    // The listener lets turns finish; those that do not get their failure, and a moment to send it.
+    tokio::spawn(async move {
+        if let Some(limit) = limit.0 {
+            tokio::time::sleep(limit).await;
+            app_state.lifecycle.cut();
+        }
+    });
 }
 
 fn banner(reloader: &Reloader, addr: SocketAddr, admin: Option<SocketAddr>) -> String {
@@ -203,8 +268,11 @@ fn banner(reloader: &Reloader, addr: SocketAddr, admin: Option<SocketAddr>) -> S
         if let Some(address) = &backend.address {
             lines.push(format!("  backend {} at {}", backend.name, address.url));
         }
+        if backend.child.is_some() {
+            lines.push(format!("  backend {}: a child process", backend.name));
+        }
     }
-    for route in &gateway.static_routes {
+    for route in gateway.static_routes.iter().filter(|route| gateway.serves(route)) {
         lines.push(format!("  {:<5}{}", route.method, route.path));
     }
     if let Some((path, body)) = &gateway.example {
@@ -222,68 +290,4 @@ fn secret_sources(gateway: &GatewayPlan) -> impl Iterator<Item = &SecretSource> 
     let clients = gateway.api_keys.iter().map(|key| &key.secret);
     let backends = gateway.backends.iter().filter_map(|b| b.address.as_ref()?.api_key.as_ref());
     clients.chain(backends)
-}
-
-/// Reloads on SIGHUP, as other servers do.
-#[cfg(unix)]
-struct HangupSignals(io::Result<tokio::signal::unix::Signal>);
-
-#[cfg(unix)]
-impl HangupSignals {
-    fn subscribe() -> HangupSignals {
-        use tokio::signal::unix::{SignalKind, signal};
-        HangupSignals(signal(SignalKind::hangup()))
-    }
-
-    async fn reload(self, reloader: Arc<Reloader>) {
-        let Ok(mut signals) = self.0 else {
-            tracing::warn!("cannot handle SIGHUP");
-            return;
-        };
-        while signals.recv().await.is_some() {
-            let reloader = reloader.clone();
-            // The reloader logs the outcome.
-            let reload = tokio::task::spawn_blocking(move || drop(reloader.reload(Cause::Signal)));
-            if reload.await.is_err() {
-                tracing::error!("a reload panicked");
-            }
-        }
-    }
-}
-
-#[cfg(not(unix))]
-struct HangupSignals;
-
-#[cfg(not(unix))]
-impl HangupSignals {
-    fn subscribe() -> HangupSignals {
-        HangupSignals
-    }
-
-    async fn reload(self, _reloader: Arc<Reloader>) {}
-}
-
-/// Resolves after the given number of SIGINT or SIGTERM signals. The handlers are installed by the call, not by the
-/// first poll: a signal in between would kill the process.
-#[cfg(unix)]
-fn stop_signal(times: usize) -> impl Future<Output = ()> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let interrupt = signal(SignalKind::interrupt());
-    let terminate = signal(SignalKind::terminate());
-    async move {
-        let (Ok(mut interrupt), Ok(mut terminate)) = (interrupt, terminate) else {
-            tracing::warn!("cannot handle SIGINT and SIGTERM; only SIGKILL stops the server");
-            return std::future::pending().await;
-        };
-        for _ in 0..times {
-            tokio::select! { _ = interrupt.recv() => {}, _ = terminate.recv() => {} }
-        }
-    }
-}
-
-#[cfg(not(unix))]
-async fn stop_signal(times: usize) {
-    for _ in 0..times {
-        let _ = tokio::signal::ctrl_c().await;
-    }
 }

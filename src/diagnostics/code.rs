@@ -101,4 +101,7 @@ codes! {
     Loss = "RF207", Note, Lint, "a feature that is lost between a backend and a dialect", "loss.rs";
     UnservedDialect = "RF208", Note, Lint, "a dialect that no route serves", "unserved_dialect.rs";
     UnvalidatedDialect = "RF209", Warning, Lint, "a dialect without schemas", "unvalidated_dialect.rs";
+    ChangedIndexLaw = "RF210", Note, Lint, "a profile that changes the index law of a dialect", "changed_index_law.rs";
+    UnreadMember = "RF211", Warning, Lint, "a request member that clients may send and nothing reads", "unread_member.rs";
+    UnmatchedScope = "RF212", Warning, Lint, "a scope of an API key that matches nothing", "unmatched_scope.rs";
 }

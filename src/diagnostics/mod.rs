@@ -97,6 +97,9 @@ pub struct Findings {
 /// not exhaust the memory.
 const MAX_OF_SEVERITY: usize = 10_000;
 
+/// From so many findings on, unknown names are reported without the known ones.
+const LONG_REPORT: usize = 500;
+
 impl Findings {
     /// Drops duplicates: a dialect is compiled once per profile and a fragment once per use, so the same mistake is
     /// found several times.
@@ -113,6 +116,11 @@ impl Findings {
             *count += 1;
             list.push(diagnostic);
         }
+    }
+
+    /// There are more findings than a report shows: what helps with one of them is not worth its time.
+    pub fn is_long(&self) -> bool {
+        self.counts.borrow().iter().sum::<usize>() >= LONG_REPORT
     }
 
     /// From now on these codes are only consequences of an error that is reported elsewhere.

@@ -3,6 +3,7 @@
 use super::{Code, Diagnostic, Severity, Source, Sources, Span};
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 pub fn render_one(diagnostic: &Diagnostic, sources: &Sources, colour: bool) -> String {
     let level = match diagnostic.severity() {
@@ -47,10 +48,11 @@ const MAX_REPORT_BYTES: usize = 64 << 10;
 pub fn render_all(diagnostics: &[Diagnostic], sources: &Sources, colour: bool) -> String {
     let mut reports = Vec::new();
     let (mut bytes, mut left_out) = (0, 0);
-    for (at, diagnostic) in diagnostics.iter().enumerate() {
-        let earlier =
-            diagnostics[..at].iter().filter(|d| d.span.file == diagnostic.span.file).take(MAX_DIAGNOSTICS_PER_FILE);
-        if earlier.count() == MAX_DIAGNOSTICS_PER_FILE || bytes > MAX_REPORT_BYTES {
+    let mut of_files = HashMap::new();
+    for diagnostic in diagnostics {
+        let of_file: &mut usize = of_files.entry(diagnostic.span.file).or_default();
+        *of_file += 1;
+        if *of_file > MAX_DIAGNOSTICS_PER_FILE || bytes > MAX_REPORT_BYTES {
             left_out += 1;
             continue;
         }

@@ -37,6 +37,10 @@ pub fn describe(violation: &SchemaViolation, tree: &Tree) -> String {
             Some(number @ Tree::Num(_)) => format!("{subject} must {requirement}, not {}", number.to_json()),
             Some(_) | None => format!("{subject} must {requirement}"),
         },
+        ViolationKind::NoAlternative(alternatives) => {
+            let found = found.map(quoted_value).unwrap_or_default();
+            format!("{subject} must be {}, not {found}", or_list(alternatives.iter().map(String::as_str)))
+        }
         // Which alternative was meant is unknown, so the message only reports that none matches.
         ViolationKind::Rejected => format!("{subject} cannot be {}", found_json()),
         ViolationKind::Other(message) if path.is_empty() => message.clone(),

@@ -52,19 +52,29 @@ emissions! {
             kind: Option<CallKind>,
             by: Derived<CallIdentity>,
             legacy: bool = false,
+            literal: Derived<Option<String>>,
             delta: Option<Delta>,
         } if id | name | delta | whole;
 
         /// The calls with these ids are complete.
         Batch = "batch" { choice: usize = 0, ids: Vec<String> } if ids;
 
+        /// The backend waits for the results of the calls so far: a choice with calls is finished with `tool_calls`.
+        /// Without a call it has no effect.
+        AwaitResults = "await_results" { choice: usize = 0 };
+
         /// The item, or the call (by key or id), is complete; without either, all calls of the choice.
         Close = "close" { choice: usize = 0, item: Option<String>, key: Option<String> };
 
-        /// Token counts, as far as the backend reports them.
+        /// Token counts, as far as the backend reports them. `trigger` is a word for what reported them
+        /// (`turn.usage_trigger`).
         Usage = "usage" {
-            usage: Usage, merge: Merge = Merge::Replace,
+            usage: Usage, merge: Merge = Merge::Replace, trigger: Option<String>,
         } if input | output | total | cached | cache_write | reasoning;
+
+        /// Keys of metadata. Lines of the text that begin with one of them are removed, if the client's dialect removes
+        /// metadata lines.
+        MetadataKeys = "metadata_keys" { keys: Vec<String> } if keys;
 
         /// A vendor field of the response, or of a choice: `turn.extra.NAME`, `choice.extra.NAME`. A later value replaces
         /// an earlier one.
@@ -73,6 +83,12 @@ emissions! {
         /// The finish reason of a choice. Without `choice` it finishes all open choices. `other` is the backend's word,
         /// for a reason that is not known: the policy `unknown_finish` applies if `reason` has no value.
         Finish = "finish" { choice: Option<usize>, reason: Option<Finish>, other: Option<String> } if reason | other;
+
+        /// A sign of the finish reason, before the finish. A `strong` one replaces the reason of the finish; a `weak` one
+        /// counts if the finish has no known reason. Of several, the first counts.
+        FinishHint = "finish_hint" {
+            choice: Option<usize>, reason: Option<Finish>, strength: HintStrength = HintStrength::Weak,
+        } if reason;
 
         /// An error. `final: false` means that the backend continues after it.
         Fault = "fault" { fault: Fault, is_final as "final": bool = true };
@@ -174,6 +190,14 @@ impl Default for CallIdentity {
 }
 
 named_enum! {
+    /// Which of two sources of a finish reason counts.
+    pub enum HintStrength {
+        Weak = "weak",
+        Strong = "strong",
+    }
+}
+
+named_enum! {
     pub enum ReasoningKind {
         Summary = "summary",
         Raw = "raw",
@@ -190,9 +214,9 @@ impl Event {
             }
             Event::Annotation { item, annotation, .. } => text_bytes(item) + annotation.heap_bytes(),
             Event::Logprobs { item, logprobs, .. } => text_bytes(item) + logprobs.heap_bytes(),
-            Event::Tool { .. } | Event::Batch { .. } | Event::Close { .. } => 0,
+            Event::Tool { .. } | Event::Batch { .. } | Event::AwaitResults { .. } | Event::Close { .. } => 0,
             Event::Start { .. } | Event::Usage { .. } | Event::Extra { .. } | Event::Finish { .. } => 0,
-            Event::Fault { .. } | Event::End => 0,
+            Event::MetadataKeys { .. } | Event::FinishHint { .. } | Event::Fault { .. } | Event::End => 0,
         }
     }
 
@@ -218,14 +242,19 @@ impl Event {
                 p.as_ref().map(delta).unwrap_or_default()
             ),
             Event::Batch { ids, .. } => format!("batch of {}", ids.len()),
+            Event::AwaitResults { .. } => "await results".into(),
             Event::Close { item, key, .. } => {
                 format!("close {}", item.as_deref().or(key.as_deref()).unwrap_or(""))
             }
             Event::Usage { usage, .. } => {
                 format!("usage {}+{}", usage.input.unwrap_or(0), usage.output.unwrap_or(0))
             }
+            Event::MetadataKeys { keys } => format!("metadata keys {}", keys.join(" ")),
             Event::Extra { name, .. } => format!("extra {name}"),
             Event::Finish { reason: Some(reason), .. } => format!("finish {}", reason.name()),
+            Event::FinishHint { reason, strength, .. } => {
+                format!("finish hint {} {}", strength.name(), reason.map_or("", Finish::name))
+            }
             Event::Finish { other, .. } => format!("finish {:?}", other.as_deref().unwrap_or_default()),
             Event::Fault { fault, is_final } => {
                 format!("fault {}{}", quote(&fault.message), if *is_final { "" } else { " (goes on)" })

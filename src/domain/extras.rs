@@ -26,13 +26,15 @@ impl ExtraKind {
     /// The kind of extra that an event is; `None` for what a client was promised.
     pub fn of(event: EventKind) -> Option<ExtraKind> {
         match event {
-            EventKind::Start | EventKind::Extra => Some(ExtraKind::Metadata),
+            EventKind::Start | EventKind::Extra | EventKind::MetadataKeys => Some(ExtraKind::Metadata),
             EventKind::Reasoning => Some(ExtraKind::Reasoning),
             EventKind::Annotation => Some(ExtraKind::Annotation),
             EventKind::Logprobs => Some(ExtraKind::Logprobs),
             EventKind::Usage => Some(ExtraKind::Usage),
             EventKind::Text | EventKind::Refusal | EventKind::Tool | EventKind::Batch | EventKind::Close => None,
-            EventKind::Finish | EventKind::Fault | EventKind::End => None,
+            EventKind::AwaitResults | EventKind::FinishHint | EventKind::Finish | EventKind::Fault | EventKind::End => {
+                None
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Faults: what went wrong, with its kind, HTTP status and `param`; and the redactor for API keys in messages.
 
 use super::emit::{EmitField, EmitSpec, EmittedFields, specs};
-use super::named_enum;
+use super::{Tree, named_enum};
 
 named_enum! {
     /// The kind of an error. Dialects map it to their own error types and codes with tables.
@@ -19,7 +19,16 @@ named_enum! {
         UnknownModel = "unknown_model",
         UnknownPath = "unknown_path",
         WrongMethod = "wrong_method",
+        /// A request for a protocol that the endpoint does not have.
+        UpgradeRequired = "upgrade_required",
         Unauthorized = "unauthorized",
+        /// The API key does not allow the request.
+        Forbidden = "forbidden",
+        /// The client exceeds one of its limits.
+        RateLimited = "rate_limited",
+        /// The request has more tokens than the gateway accepts.
+        ContextLength = "context_length",
+        /// The gateway cannot take more work at the moment.
         Overloaded = "overloaded",
         /// The backend reported an error.
         Backend = "backend",
@@ -42,12 +51,19 @@ impl FaultKind {
     /// The default HTTP status.
     pub fn status(self) -> u16 {
         match self {
-            FaultKind::NotJson | FaultKind::Missing | FaultKind::Invalid | FaultKind::Unsupported => 400,
+            FaultKind::NotJson
+            | FaultKind::Missing
+            | FaultKind::Invalid
+            | FaultKind::Unsupported
+            | FaultKind::ContextLength => 400,
             FaultKind::Unauthorized => 401,
+            FaultKind::Forbidden => 403,
             FaultKind::UnknownModel | FaultKind::UnknownPath => 404,
             FaultKind::WrongMethod => 405,
             FaultKind::TooLarge => 413,
             FaultKind::MediaType => 415,
+            FaultKind::UpgradeRequired => 426,
+            FaultKind::RateLimited => 429,
             FaultKind::Overloaded => 503,
             FaultKind::Backend
             | FaultKind::Unreachable
@@ -58,6 +74,12 @@ impl FaultKind {
             FaultKind::Violation | FaultKind::Internal => 500,
         }
     }
+}
+
+/// How a dialect reports faults (`faults:`).
+pub trait FaultReporter: Send + Sync {
+    /// The fault with the status, type, code and message that clients get.
+    fn report(&self, fault: Fault) -> Fault;
 }
 
 /// An error, before the response or in the middle of it.
@@ -72,13 +94,26 @@ pub struct Fault {
     pub status: Option<u16>,
     /// Seconds.
     pub retry_after: Option<u64>,
+    /// The type of error, by the dialect's `faults:`.
+    pub error_type: Option<String>,
+    /// Whether the client may repeat its request, by the dialect's `faults:`.
+    pub retryable: Option<bool>,
+    /// The limit that was exceeded, as in `timeouts:` and `limits:`.
+    pub limit: Option<&'static str>,
+    /// What the client sent, if that is the cause: the name of an unknown model.
+    pub value: Option<Box<str>>,
+    /// What else the backend reported about it, for the client.
+    pub details: Option<Box<Tree>>,
+    /// The dialect's `faults:` were applied.
+    pub is_reported: bool,
     /// What only the operator may see, such as the expression that failed: for the log, `explain` and tests.
     pub detail: Option<String>,
 }
 
 impl EmitField for Fault {
-    const SPEC: EmitSpec =
-        EmitSpec::Group(specs!(message: String, code: String, param: String, status: u16, retry_after: u64));
+    const SPEC: EmitSpec = EmitSpec::Group(
+        specs!(message: String, code: String, param: String, status: u16, retry_after: u64, details: Tree),
+    );
 
     /// The fault of a backend.
     fn take(_: &str, fields: &mut EmittedFields) -> Option<Fault> {
@@ -88,55 +123,33 @@ impl EmitField for Fault {
             param: String::take("param", fields),
             status: u16::take("status", fields),
             retry_after: u64::take("retry_after", fields),
+            details: Tree::take("details", fields).map(Box::new),
             ..Fault::new(FaultKind::Backend, message.unwrap_or_else(|| "the backend reported an error".into()))
         })
     }
 }
 
-/// Removes a secret from texts for clients, in case a backend repeats it in an error.
+/// Removes secrets from texts for clients, in case a backend repeats them in an error.
 #[derive(Clone)]
-pub struct Redactor(std::sync::Arc<str>);
+pub struct Redactor(std::sync::Arc<[Box<str>]>);
 
 /// From this length on, a key is no part of another word by chance.
 const LONG_KEY: usize = 12;
 
 impl Redactor {
     pub fn new(text: &str) -> Redactor {
-        Redactor(text.into())
+        Redactor::of([text])
     }
 
-    /// Replaces the key wherever it is, also if characters of it are escaped as in JSON. A short key is replaced only
-    /// where it is a word of its own: as part of another word it is no leak, and replacing it would change the message.
+    pub fn of<'t>(texts: impl IntoIterator<Item = &'t str>) -> Redactor {
+        Redactor(texts.into_iter().filter(|text| !text.is_empty()).map(Box::from).collect())
+    }
+
+    /// Replaces the keys wherever they are, also if characters of them are escaped as in JSON. A short key is replaced
+    /// only where it is a word of its own: as part of another word it is no leak, and replacing it would change the
+    /// message.
     pub fn redact(&self, text: &str) -> String {
-        let in_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
-        let mut redacted = String::new();
-        let mut rest = text;
-        while let Some(c) = rest.chars().next() {
-            let written = self.written_length(rest).filter(|length| {
-                let is_word = !redacted.ends_with(in_word) && !rest[*length..].starts_with(in_word);
-                is_word || self.0.len() >= LONG_KEY
-            });
-            match written {
-                Some(length) => {
-                    redacted.push_str("[redacted]");
-                    rest = &rest[length..];
-                }
-                None => {
-                    redacted.push(c);
-                    rest = &rest[c.len_utf8()..];
-                }
-            }
-        }
-        redacted
-    }
-
-    /// The bytes of the text that are the key, if it begins with it.
-    fn written_length(&self, text: &str) -> Option<usize> {
-        let mut rest = text;
-        for c in self.0.chars() {
-            rest = rest.strip_prefix(c).or_else(|| after_escaped(rest, c))?;
-        }
-        (!self.0.is_empty()).then_some(text.len() - rest.len())
+        self.0.iter().fold(text.to_owned(), |text, key| without_key(key, &text))
     }
 
     pub fn redact_fault(&self, fault: Fault) -> Fault {
@@ -144,6 +157,38 @@ impl Redactor {
         let message = self.redact(&fault.message);
         Fault { message, param: redact(fault.param), code: redact(fault.code), detail: redact(fault.detail), ..fault }
     }
+}
+
+fn without_key(key: &str, text: &str) -> String {
+    let in_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+    let mut redacted = String::new();
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let written = written_length(key, rest).filter(|length| {
+            let is_word = !redacted.ends_with(in_word) && !rest[*length..].starts_with(in_word);
+            is_word || key.len() >= LONG_KEY
+        });
+        match written {
+            Some(length) => {
+                redacted.push_str("[redacted]");
+                rest = &rest[length..];
+            }
+            None => {
+                redacted.push(c);
+                rest = &rest[c.len_utf8()..];
+            }
+        }
+    }
+    redacted
+}
+
+/// The bytes of the text that are the key, if it begins with it.
+fn written_length(key: &str, text: &str) -> Option<usize> {
+    let mut rest = text;
+    for c in key.chars() {
+        rest = rest.strip_prefix(c).or_else(|| after_escaped(rest, c))?;
+    }
+    Some(text.len() - rest.len())
 }
 
 /// What follows the character, if the text begins with it in the form of JSON: `\/`, `\u002d`.
@@ -167,7 +212,21 @@ impl std::fmt::Debug for Redactor {
 impl Fault {
     pub fn new(kind: FaultKind, message: impl Into<String>) -> Fault {
         let message = message.into();
-        Fault { kind, message, param: None, code: None, status: None, retry_after: None, detail: None }
+        Fault {
+            kind,
+            message,
+            param: None,
+            code: None,
+            status: None,
+            retry_after: None,
+            error_type: None,
+            retryable: None,
+            limit: None,
+            value: None,
+            details: None,
+            is_reported: false,
+            detail: None,
+        }
     }
 
     /// An expression that failed while something was rendered. Clients do not see it.
@@ -182,6 +241,11 @@ impl Fault {
             Some(detail) => format!("{}: {detail}", self.message),
             None => self.message.clone(),
         }
+    }
+
+    /// A time limit, by its name in `timeouts:`, was exceeded.
+    pub fn timeout(limit: &'static str, message: impl Into<String>) -> Fault {
+        Fault { limit: Some(limit), ..Fault::new(FaultKind::Timeout, message) }
     }
 
     pub fn param(mut self, param: impl Into<String>) -> Fault {

@@ -2,6 +2,8 @@
 //!
 //! All closed lists of names are defined here, so that `check` and the run time use the same tables.
 
+pub mod call_block;
+pub mod call_id;
 mod content_media;
 pub mod emit;
 pub mod event;
@@ -9,36 +11,42 @@ pub mod extras;
 pub mod fault;
 pub mod finish;
 pub mod frame;
+pub mod health;
 pub mod index_law;
 pub mod inline;
 pub mod logprobs;
+pub mod metadata_key;
 pub mod moment;
 pub mod policy;
+mod policy_values;
 pub mod request;
 pub mod request_head;
 pub mod request_item;
 pub mod turn_state;
 pub mod usage;
+pub mod usage_report;
 pub mod variables;
 pub mod work_budget;
 
 pub use event::{
-    Annotation, AnnotationKind, CallIdentity, CallKind, Delta, Event, EventKind, ReasoningKind, StreamEnd,
+    Annotation, AnnotationKind, CallIdentity, CallKind, Delta, Event, EventKind, HintStrength, ReasoningKind, StreamEnd,
 };
 pub use extras::{ExtraKind, MalformedExtra};
-pub use fault::{Fault, FaultKind, Redactor};
+pub use fault::{Fault, FaultKind, FaultReporter, Redactor};
 pub use finish::Finish;
 pub use frame::{Frame, FrameBody, StreamFormat};
+pub use health::{BackendHealth, Health, WorkerHealth};
 pub use index_law::{IndexConflict, IndexLaw, SentItems};
 pub use logprobs::{Logprobs, TokenLogprob};
 pub use moment::{Moment, MomentKind, Scope};
 pub use policy::Policies;
-pub use reframe_json::Tree;
+pub use reframe_json::{Draft, Text, Tree};
 pub use request::{RequestContent, RoleNames, ToolAliases, TurnRequest, UnknownValue};
 pub use request_head::RequestHead;
 pub use request_item::Derived;
 pub use turn_state::{Choice, Item, ItemKind, ItemState, Part, PartAnnotation, PartKind, TurnState};
 pub use usage::{Merge, Usage};
+pub use usage_report::{UsageBucket, UsageGroup, UsageReport, UsageSum};
 pub use work_budget::WorkBudget;
 
 /// An enum with a closed set of names, for readers of YAML and the generated schema and reference.

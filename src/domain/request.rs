@@ -2,7 +2,7 @@
 
 use super::emit::EmittedFields;
 use super::request_item::{Content, ContentPart, Format, RequestItem, Tool, ToolChoice};
-use super::{Fault, FaultKind, RequestHead, Tree};
+use super::{Fault, FaultKind, RequestHead, Text, Tree};
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -27,7 +27,9 @@ pub struct TurnRequest {
     /// The paths of what the dialect does not read in the body: `messages[2].cache_control`.
     pub unread: Vec<String>,
     /// The paths of the items in the body, in their order.
-    pub item_paths: Vec<String>,
+    pub item_paths: Vec<Text>,
+    /// The paths of the tools in the body, in their order.
+    pub tool_paths: Vec<Text>,
     pub head: RequestHead,
 }
 
@@ -98,6 +100,13 @@ impl TurnRequest {
         TurnRequest::new(vec![("model", model.into()), ("stream", stream.into()), ("usage", usage.into()), ("n", n)])
     }
 
+    /// The same request for the other form of response.
+    pub fn set_stream(&mut self, stream: bool) {
+        self.stream = stream;
+        self.scalars.retain(|(name, _)| *name != "stream");
+        self.scalars.push(("stream", stream.into()));
+    }
+
     /// Sets the values that the client did not set.
     pub fn imply(&mut self, implied: &EmittedFields) {
         let absent = implied.iter().filter(|(name, _)| self.scalar(name).is_none()).cloned().collect::<Vec<_>>();
@@ -141,6 +150,12 @@ impl RequestContent {
             Some((last, before)) if last.is_user_message() => before,
             _ => &self.items,
         }
+    }
+
+    /// The history without the system and developer messages that lead it.
+    pub fn earlier_items(&self) -> &[Arc<RequestItem>] {
+        let history = self.history();
+        &history[self.leading_instructions().min(history.len())..]
     }
 
     /// The parts of the last item, if it is a user message.

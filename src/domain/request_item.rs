@@ -147,8 +147,20 @@ emit_group! {
     pub struct ToolChoice {
         mode: Option<ChoiceMode>,
         name: Option<String>,
+        // The names of the tools that the mode is about. Without them it is about all tools.
+        allowed: Option<Vec<String>>,
         // The choice as the client sent it, if its dialect does not define it.
         unknown: Derived<Option<Tree>>,
+    }
+}
+
+impl ToolChoice {
+    /// Whether the model may call this tool. Tools without a name cannot be excluded by name.
+    pub fn allows(&self, tool: &Tool) -> bool {
+        match (&self.allowed, &tool.name) {
+            (Some(allowed), Some(name)) => allowed.contains(name),
+            (None, _) | (_, None) => true,
+        }
     }
 }
 

@@ -17,6 +17,10 @@ pub struct TurnState {
     pub usage: Option<Usage>,
     /// What the backend has reported so far. `usage` is set at the end only.
     pub usage_so_far: Usage,
+    /// What reported the usage, in the word of the backend's mapping.
+    pub usage_trigger: Option<String>,
+    /// A fault after complete calls ended the turn (policy `errors_after_tools: finish`).
+    pub ended_by_fault: bool,
     /// Vendor fields of the response, as a map (`turn.extra.NAME`).
     pub extra: Option<Tree>,
     /// Vendor fields of a choice, by its index (`choice.extra.NAME`).
@@ -27,6 +31,8 @@ pub struct TurnState {
     pub ended: Option<i64>,
     pub elapsed_ms: i64,
     pub first_output_ms: Option<i64>,
+    /// What the turn ended at by the policy `stop_after_tools`, or a limit of calls.
+    pub cut_after_tools: bool,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -51,6 +57,8 @@ pub struct Item {
     pub call_id: String,
     pub name: String,
     pub arguments: String,
+    /// The backend made the call in the legacy form, and the policy `legacy_function_call` preserves it.
+    pub legacy: bool,
     /// The arguments of a closed call as JSON, if the dialect reads them (`item.input`).
     pub input: Option<Tree>,
     /// The number of its first block, once it has one.
@@ -68,6 +76,8 @@ pub struct Part {
     /// One list per text delta; empty unless the dialect reads them.
     pub logprobs: Vec<Arc<[TokenLogprob]>>,
     pub open: bool,
+    /// It contains calls that are written as text (`call_blocks:` of a dialect).
+    pub is_call_block: bool,
     /// The backend's index of the part, if it sends one.
     pub backend_index: Option<usize>,
 }
@@ -158,6 +168,7 @@ impl Part {
             annotations: Vec::new(),
             logprobs: Vec::new(),
             open: true,
+            is_call_block: false,
             backend_index: None,
         }
     }

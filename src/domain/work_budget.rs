@@ -46,7 +46,7 @@ impl WorkBudget {
             total: steps,
             spent: AtomicU64::new(0),
             timed_out: AtomicBool::new(false),
-            activity: Mutex::default(),
+            activity: Mutex::new(Activity { doing: "reading its files".to_owned(), ..Activity::default() }),
         }
     }
 

@@ -5,11 +5,21 @@ use super::frame_validation::Output;
 use super::observer::TraceEvent;
 use super::pipeline::Pipeline;
 use crate::domain::policy::{OnEmpty, OnPartial};
-use crate::domain::{Fault, FaultKind, Tree};
+use crate::domain::{Draft, Fault, FaultKind, Tree};
+use crate::mapping::config::gateway::Validation;
 
 impl Pipeline {
-    /// The JSON body, once the turn is over; `Err` if the turn failed and the policies want an HTTP error.
+    /// The JSON body as a tree, once the turn is over; `Err` if the turn failed and the policies want an HTTP error.
     pub fn body(&mut self) -> Result<Tree, Fault> {
+        self.render_body(|body| body.into_tree())
+    }
+
+    /// The same as text, without a tree: what is validated is what is written.
+    pub fn body_json(&mut self) -> Result<String, Fault> {
+        self.render_body(|body| body.to_json())
+    }
+
+    fn render_body<T>(&mut self, result: impl FnOnce(Draft) -> T) -> Result<T, Fault> {
         if let Some(fault) = self.fault() {
             let policies = self.policies();
             let has_body = match fault.kind {
@@ -27,14 +37,23 @@ impl Pipeline {
         }
         let dialect = self.producer.dialect.clone();
         let plan = &dialect.body;
-        let body = encode::body(&dialect, self.turn.state(), &self.producer.request).map_err(|error| {
-            let fault = Fault::not_rendered(&format!("the body of `{}`", dialect.name), error);
-            self.producer.trace(TraceEvent::NotRendered(&fault, plan.span));
-            fault
-        })?;
+        let body = match encode::body(&dialect, self.turn.state(), &self.producer.request) {
+            Ok(body) => body,
+            Err(error) => {
+                let fault = Fault::not_rendered(&format!("the body of `{}`", dialect.name), error);
+                self.producer.trace(TraceEvent::NotRendered(&fault, plan.span));
+                return Err(fault);
+            }
+        };
+        let is_valid = self.producer.validation == Validation::Off
+            || plan.schema.as_ref().is_none_or(|named| named.schema.accepts(&body));
+        if is_valid && self.producer.observer.is_none() {
+            return Ok(result(body));
+        }
+        let body = body.into_tree();
         let output = Output::Body(&dialect.name);
         self.producer.check_schema(&body, plan.schema.as_ref(), output, plan.span)?;
         self.producer.trace(TraceEvent::Body(&body, plan.span));
-        Ok(body)
+        Ok(result(Draft::Owned(body)))
     }
 }

@@ -5,7 +5,7 @@ use crate::domain::event::quote;
 use crate::domain::{Event, EventKind, ExtraKind, Fault, FaultKind, MalformedExtra, Tree};
 use crate::engine::emission_budget::EmissionBudget;
 use crate::engine::rules::{Emission, RuleOutput};
-use crate::engine::unread::{ReadRecord, without_indexes};
+use crate::engine::unread::{ReadRecord, UnreadMember, without_indexes};
 use crate::mapping::config::backend::{BackendPlan, Unmatched};
 
 /// A raw event, decoded.
@@ -56,8 +56,15 @@ impl DecodedEvent {
     }
 }
 
-pub fn decode_event(backend: &BackendPlan, raw: &Tree) -> DecodedEvent {
-    let mut output = backend.rules.apply(raw);
+/// The head of a backend's response, as rules read it: `response.status`, `response.headers.NAME`.
+pub fn response_head<'h>(status: u16, headers: impl IntoIterator<Item = (&'h str, &'h str)>) -> Tree {
+    let headers = Tree::map(headers.into_iter().map(|(name, value)| (name, Tree::from(value))));
+    Tree::map([("response", Tree::map([("status", Tree::from(i64::from(status))), ("headers", headers)]))])
+}
+
+/// `head`: of the response, if the rules read it.
+pub fn decode_event(backend: &BackendPlan, raw: &Tree, head: &Tree) -> DecodedEvent {
+    let mut output = backend.rules.apply_to_message(raw, head);
     let mut decoded = DecodedEvent { dropped: output.dropped.take(), ..DecodedEvent::default() };
     if let Some((message, rule)) = output.failed.take() {
         decoded.events.push((fault(message), rule));
@@ -101,20 +108,29 @@ pub fn decode_event(backend: &BackendPlan, raw: &Tree) -> DecodedEvent {
 /// The members of a raw event that no rule reads, without indexes: `choices[].delta.role`. Not for the path of every
 /// event: the rules are applied once more.
 pub fn unread_members(backend: &BackendPlan, raw: &Tree) -> Vec<String> {
+    let mut unread: Vec<String> = Vec::new();
+    for member in unread_of(backend, raw) {
+        let path = without_indexes(&member.path);
+        if !unread.contains(&path) {
+            unread.push(path);
+        }
+    }
+    unread
+}
+
+/// The first member with text that no rule reads, without indexes.
+pub fn unread_text(backend: &BackendPlan, raw: &Tree) -> Option<String> {
+    unread_of(backend, raw).into_iter().find(|member| member.has_text).map(|member| without_indexes(&member.path))
+}
+
+fn unread_of(backend: &BackendPlan, raw: &Tree) -> Vec<UnreadMember> {
     let mut record = ReadRecord::default();
     let output = backend.rules.apply_recorded(raw, EmissionBudget::default(), &mut record);
     // An event that is dropped or unknown as a whole is reported as such.
     if output.emissions.is_empty() {
         return Vec::new();
     }
-    let mut unread: Vec<String> = Vec::new();
-    for path in record.unread(raw, &backend.always_read) {
-        let path = without_indexes(&path);
-        if !unread.contains(&path) {
-            unread.push(path);
-        }
-    }
-    unread
+    record.unread_members(raw, &backend.always_read)
 }
 
 fn fault(message: String) -> Event {

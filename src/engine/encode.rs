@@ -1,8 +1,9 @@
 //! Moment → Frame, turn → JSON body, fault → error envelope: renders the dialect's skeletons.
 
-use super::render::{CachedFrame, Markers, RenderError, Scope, is_true, render};
+use super::fault_report;
+use super::render::{CachedFrame, Markers, RenderError, Scope, draft, is_true, render};
 use crate::domain::variables::FrameContext;
-use crate::domain::{Fault, Frame, FrameBody, Moment, Tree, TurnRequest, TurnState};
+use crate::domain::{Draft, Fault, Frame, FrameBody, Moment, Tree, TurnRequest, TurnState};
 use crate::mapping::config::dialect::{DialectPlan, FrameContent, FramePlan};
 
 /// Renders the frame of a moment; `None` if its `when:` is false.
@@ -70,14 +71,19 @@ pub fn cache_entry(
 }
 
 /// The JSON body, from the same state as the last frame.
-pub fn body(dialect: &DialectPlan, state: &TurnState, request: &TurnRequest) -> Result<Tree, RenderError> {
-    let scope = Scope::body(dialect, state, request);
-    Ok(render(&dialect.body.skeleton, &scope, &dialect.pool)?.unwrap_or_default())
+pub fn body<'a>(
+    dialect: &'a DialectPlan,
+    state: &'a TurnState,
+    request: &'a TurnRequest,
+) -> Result<Draft<'a>, RenderError> {
+    let mut scope = Scope::body(dialect, state, request);
+    Ok(draft(&dialect.body.skeleton, &mut scope, &dialect.pool)?.unwrap_or_default())
 }
 
 /// The dialect's error envelope.
 pub fn error(dialect: &DialectPlan, fault: &Fault) -> Result<Tree, RenderError> {
-    let scope = Scope::error(dialect, fault);
+    let fault = fault_report::reported(dialect, fault.clone());
+    let scope = Scope::error(dialect, &fault);
     Ok(render(&dialect.errors.skeleton, &scope, &dialect.pool)?.unwrap_or_default())
 }
 

@@ -4,7 +4,7 @@ use super::selector::Cursor;
 use crate::diagnostics::schema_message::{one_of, quoted_value, truncate, with_article};
 use crate::domain::Tree;
 use crate::domain::emit::FieldType;
-use crate::mapping::language::field::{Conversion, FieldMapping, FieldSource, coerce, scalar_text};
+use crate::mapping::language::field::{Conversion, FieldMapping, FieldSource, coerce, scalar_str};
 use crate::mapping::language::selector::Selector;
 use std::borrow::Cow;
 
@@ -21,6 +21,20 @@ impl FieldMapping {
         matches!(self.field.field_type, FieldType::Enum(names) if names.contains(&name))
     }
 
+    /// Whether the document has a value for it, whatever it is, or it has one of its own.
+    pub fn is_present(&self, cursor: &Cursor) -> bool {
+        match &self.source {
+            FieldSource::Constant(value) => !value.is_null(),
+            FieldSource::ContentParts { .. } => true,
+            FieldSource::Select { from, convert, default, .. } => {
+                let is_value = |node: &Tree| !node.is_null() || *convert == Some(Conversion::JsonText);
+                // Of several texts, any may be the first that is there.
+                let is_list = *convert == Some(Conversion::Concat);
+                is_list || !default.is_null() || from.iter().any(|selector| selector.one(cursor).is_some_and(is_value))
+            }
+        }
+    }
+
     /// The value, converted to the field's type; null if it is absent.
     pub fn value(&self, cursor: &mut Cursor) -> Result<Tree, Mismatch> {
         match &self.source {
@@ -30,6 +44,17 @@ impl FieldMapping {
             FieldSource::Select { from, convert, table, default } => {
                 if *convert == Some(Conversion::Sum) {
                     return Ok(sum(from, cursor));
+                }
+                if *convert == Some(Conversion::Concat) {
+                    let text = concat(from, cursor)?;
+                    return Ok(if text.is_null() { default.clone() } else { text });
+                }
+                if self.field.field_type == FieldType::TextOrList
+                    && convert.is_none()
+                    && table.is_none()
+                    && let Some(texts) = texts(from, cursor)?
+                {
+                    return Ok(texts);
                 }
                 let found = from.iter().find_map(|s| s.one(cursor).filter(|n| !n.is_null()).map(|n| (s, n)));
                 // JSON null is a value of its own, except where it means that there is nothing new.
@@ -45,7 +70,7 @@ impl FieldMapping {
                 let looked_up = match table {
                     None => converted,
                     Some(table) => {
-                        let key = scalar_text(&converted).unwrap_or_default();
+                        let key = scalar_str(&converted).unwrap_or_default();
                         match table.get(&key).map(Cow::into_owned) {
                             Some(Tree::Str(name)) if name == "none" && !self.has_enum_value("none") => Tree::Null,
                             Some(value) => value,
@@ -93,8 +118,21 @@ impl Conversion {
             }
             Conversion::Not => Ok(Tree::from(!node.as_bool().unwrap_or(false))),
             Conversion::Lower => Ok(node.as_str().map_or(node.clone(), |t| Tree::from(t.to_lowercase()))),
+            Conversion::Number => Ok(match node.as_str().map(|text| Tree::parse(text.trim().as_bytes())) {
+                Some(Ok(number @ Tree::Num(_))) => number,
+                _ => node.clone(),
+            }),
+            Conversion::Lines => {
+                let texts = node.as_list().map(|list| list.iter().map(Tree::as_str).collect::<Option<Vec<_>>>());
+                let texts = texts.flatten().ok_or("must be an array of strings")?;
+                Ok(Tree::from(texts.join("\n")))
+            }
             // Need more than the node: see `FieldMapping::value`.
-            Conversion::Position | Conversion::Sum => Ok(node.clone()),
+            Conversion::Position | Conversion::Sum | Conversion::Concat => Ok(node.clone()),
+            Conversion::Keys => {
+                let members = node.as_map().ok_or("must be an object")?;
+                Ok(Tree::List(members.iter().map(|(name, _)| Tree::from(&**name)).collect()))
+            }
             Conversion::Count => {
                 let count = node.as_list().map(<[_]>::len).or(node.as_map().map(<[_]>::len)).unwrap_or(1);
                 Ok(Tree::from(count as i64))
@@ -107,4 +145,40 @@ impl Conversion {
 fn sum(from: &[Selector], cursor: &Cursor) -> Tree {
     let counts: Vec<i64> = from.iter().filter_map(|s| s.one(cursor)?.as_i64()).collect();
     if counts.is_empty() { Tree::Null } else { Tree::from(counts.iter().fold(0i64, |a, b| a.saturating_add(*b))) }
+}
+
+/// The texts that the first selector over several nodes finds, as a list; `None` if it finds none.
+fn texts(from: &[Selector], cursor: &Cursor) -> Result<Option<Tree>, Mismatch> {
+    let found = from.iter().filter(|selector| selector.is_over_several()).find_map(|selector| {
+        let nodes: Vec<_> = selector.many(cursor).filter(|(node, _)| !node.is_null()).collect();
+        // One that is itself a list is read as such.
+        let is_list = matches!(&nodes[..], [(node, _)] if node.as_list().is_some());
+        (!nodes.is_empty() && !is_list).then_some(nodes)
+    });
+    let Some(found) = found else { return Ok(None) };
+    let texts = found.into_iter().map(|(node, path)| match node {
+        Tree::Str(_) | Tree::SurrogateString(_) => Ok(node.clone()),
+        Tree::Null | Tree::Bool(_) | Tree::Num(_) | Tree::List(_) | Tree::Map(_) => {
+            let message = format!("must be a string, not {}", with_article(node.type_name()));
+            Err(Mismatch { param: cursor.text_of(&path).into_string(), message })
+        }
+    });
+    texts.collect::<Result<Vec<Tree>, Mismatch>>().map(|texts| Some(Tree::List(texts)))
+}
+
+/// All texts that the selectors find, in order; null if there are none.
+fn concat(from: &[Selector], cursor: &Cursor) -> Result<Tree, Mismatch> {
+    let mut text: Option<String> = None;
+    for (node, path) in from.iter().flat_map(|selector| selector.many(cursor)).filter(|(node, _)| !node.is_null()) {
+        let text = text.get_or_insert_default();
+        match node {
+            Tree::Str(found) => text.push_str(found),
+            Tree::SurrogateString(found) => text.push_str(&found.to_string_lossy()),
+            Tree::Null | Tree::Bool(_) | Tree::Num(_) | Tree::List(_) | Tree::Map(_) => {
+                let message = format!("must be a string, not {}", with_article(node.type_name()));
+                return Err(Mismatch { param: cursor.text_of(&path).into_string(), message });
+            }
+        }
+    }
+    Ok(text.map_or(Tree::Null, Tree::from))
 }

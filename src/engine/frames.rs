@@ -7,7 +7,6 @@ use super::observer::{Observer, TraceEvent};
 use super::pipeline::{RenderMode, ResponseMode};
 use super::render::CacheKey;
 use super::sse;
-use crate::diagnostics::Span;
 use crate::domain::{Fault, FaultKind, Frame, FrameBody, Moment, MomentKind, TurnRequest, TurnState};
 use crate::mapping::config::dialect::{DialectPlan, FramePlan};
 use crate::mapping::config::gateway::Validation;
@@ -24,9 +23,13 @@ pub(crate) struct FrameProducer {
     pub output: FrameOutput,
     /// Cached frames by the ordinal of their plan; a few keys each.
     pub cache: Vec<Vec<(CacheKey, CacheEntry)>>,
+    /// How many frames were sent, by the ordinal of their plan.
+    pub counts: Vec<u64>,
     pub render_mode: RenderMode,
     /// A frame of `turn.end` was sent.
     pub is_terminated: bool,
+    /// The current moment is a keepalive before the first frame.
+    pub is_before_open: bool,
     /// A frame could not be rendered or violated its schema or order. Only the failure is sent after that.
     pub failure: Option<Fault>,
     pub violations: Vec<Violation>,
@@ -66,6 +69,9 @@ impl FrameProducer {
         }
         let dialect = self.dialect.clone();
         for plan in dialect.frames(moment.kind) {
+            if self.is_before_open && !plan.before_open {
+                continue;
+            }
             let cacheable = plan.cacheable && self.render_mode == RenderMode::Cached && moment.logprobs.is_none();
             if cacheable && self.send_cached(&dialect, plan, state, moment).is_some() {
                 continue;
@@ -73,7 +79,7 @@ impl FrameProducer {
             match encode::frame(&dialect, plan, state, moment, &self.request, self.seq) {
                 Ok(None) => {}
                 Ok(Some(frame)) => match self.validate(&frame, plan) {
-                    Ok(()) => self.send(frame, plan.span),
+                    Ok(()) => self.send(frame, plan),
                     Err(_) if moment.kind == MomentKind::TurnFail => {
                         self.send_bare_failure(&dialect, plan, state, moment);
                     }
@@ -107,16 +113,24 @@ impl FrameProducer {
         if let Ok(Some(frame)) = encode::frame(dialect, plan, &bare, moment, &request, self.seq)
             && self.validate(&frame, plan).is_ok()
         {
-            self.send(frame, plan.span);
+            self.send(frame, plan);
         }
     }
 
-    fn send(&mut self, frame: Frame, plan: Span) {
-        self.is_terminated |= frame.moment == MomentKind::TurnEnd;
-        self.trace(TraceEvent::Frame(&frame, plan));
-        if matches!(frame.body, FrameBody::Data(_)) {
-            self.seq += 1;
+    fn count(&mut self, plan: &FramePlan) {
+        if self.counts.is_empty() {
+            self.counts.resize(self.dialect.frame_count(), 0);
         }
+        if let Some(count) = self.counts.get_mut(plan.ordinal) {
+            *count += 1;
+        }
+    }
+
+    fn send(&mut self, frame: Frame, plan: &FramePlan) {
+        self.is_terminated |= frame.moment == MomentKind::TurnEnd;
+        self.count(plan);
+        self.trace(TraceEvent::Frame(&frame, plan.span));
+        self.seq += u64::from(plan.is_counted);
         match &mut self.output {
             FrameOutput::Frames(frames) => frames.push(frame),
             FrameOutput::Bytes(bytes) => sse::write(&frame, self.dialect.encoding.format, bytes),
@@ -167,11 +181,12 @@ impl FrameProducer {
                 let event = cached.event.as_deref();
                 sse::write_rendered(event, dialect.encoding.format, bytes, |out| cached.write(&moment.text, seq, out));
                 self.seq += 1;
+                self.count(plan);
             }
             _ => {
                 let data = cached.fill(&moment.text, seq).clone();
                 let (name, event) = (plan.name.clone(), cached.event.clone());
-                self.send(Frame { name, moment: moment.kind, event, body: FrameBody::Data(data) }, plan.span);
+                self.send(Frame { name, moment: moment.kind, event, body: FrameBody::Data(data) }, plan);
             }
         }
         Some(())

@@ -31,7 +31,7 @@ impl LineSplitter {
         if !bytes.is_empty() {
             self.after_cr = false;
         }
-        while let Some(at) = rest.iter().position(|b| matches!(b, b'\n' | b'\r')) {
+        while let Some(at) = memchr::memchr2(b'\n', b'\r', rest) {
             if self.partial.len() + at > self.max_bytes {
                 return Err(EventTooLarge);
             }

@@ -31,6 +31,10 @@ pub enum TraceEvent<'a> {
     NotUnderstood(&'a str),
     /// So many bytes of text wait, because they could be an inline block.
     Held(usize),
+    /// What happened to a call in the text of a model: `found`, `deduplicated`, `tail` or `cut`. With its tool.
+    InlineCall(&'static str, &'a str),
+    /// A block of reasoning in the text of a model was found.
+    InlineReasoning,
     /// An event arrived after the end of the turn.
     Late,
     Moment(&'a Moment, &'a TurnState),

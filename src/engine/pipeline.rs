@@ -4,21 +4,19 @@
 
 pub use super::frame_validation::{SchemaMismatch, Violation, ViolationCause};
 pub use super::observer::{Observer, TraceEvent, lock};
+pub use super::turn_spec::{RenderMode, ResponseMode, TurnSpec, request_chars};
 
 use super::decode::{self, DecodedEvent};
+use super::fault_report;
 use super::frames::{FrameOutput, FrameProducer};
 use super::inline::InlineStage;
-use crate::domain::policy::{MalformedExtras, StreamStart};
-use crate::domain::{
-    Event, Fault, FaultKind, Frame, MalformedExtra, Policies, Redactor, StreamEnd, ToolAliases, Tree, TurnRequest,
-    TurnState,
-};
-use crate::mapping::config::backend::BackendPlan;
-use crate::mapping::config::dialect::DialectPlan;
-use crate::mapping::config::gateway::Validation;
+use super::unread_answer::UnreadAnswer;
+use crate::domain::policy::MalformedExtras;
+use crate::domain::{Event, Fault, FaultKind, Frame, MalformedExtra, Policies, Redactor, StreamEnd, Tree};
+use crate::mapping::config::backend::{BackendPlan, UndeclaredTools};
 use crate::mapping::config::transcript::RecordedEvent;
-use crate::order::OrderCheck;
-use crate::turn::{Ids, Turn};
+use crate::turn::Turn;
+use crate::turn::inline::MetadataLines;
 use std::sync::Arc;
 
 /// One turn, from the backend's events to the client's frames.
@@ -26,34 +24,19 @@ pub struct Pipeline {
     pub(super) backend: Arc<BackendPlan>,
     /// Searches text for blocks, if there can be any.
     pub(super) inline: Option<InlineStage>,
+    /// Removes metadata lines, if the dialect does that.
+    pub(super) metadata_lines: Option<MetadataLines>,
     pub(super) turn: Turn,
     pub(super) producer: FrameProducer,
     /// The backend sent a start event.
-    has_started: bool,
-    /// The backend sent raw events, and the rules read nothing of any of them.
-    is_unread: bool,
-    /// No raw event with content has arrived.
-    is_first: bool,
+    pub(super) has_started: bool,
+    pub(super) unread_answer: UnreadAnswer,
     /// The fault behind a truncated response. The client sees only that the response was truncated.
     pub(super) truncated_by: Option<Fault>,
-    redactor: Option<Redactor>,
+    pub(super) redactor: Option<Redactor>,
     pub(super) began_ms: u64,
-}
-
-/// How frames are rendered. Both modes give the same bytes; the golden tests compare them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RenderMode {
-    /// Cacheable frames are rendered once per cache key; later ones reuse the bytes.
-    Cached,
-    /// Every frame is interpreted.
-    Interpreted,
-}
-
-/// The form of the response that the client requested.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ResponseMode {
-    Stream,
-    Body,
+    /// The head of the backend's response, if its rules read it.
+    pub(super) response_head: Tree,
 }
 
 /// The output of one step of the pipeline.
@@ -69,98 +52,12 @@ pub struct PipelineOutput {
     pub malformed_extras: Vec<MalformedExtra>,
 }
 
-/// The inputs of a pipeline.
-pub struct TurnSpec {
-    pub backend: Arc<BackendPlan>,
-    pub dialect: Arc<DialectPlan>,
-    pub request: Arc<TurnRequest>,
-    pub validation: Validation,
-    pub response_mode: ResponseMode,
-    pub tool_aliases: ToolAliases,
-    /// Removes the backend's API key from messages.
-    pub redactor: Option<Redactor>,
-    pub ids: Ids,
-    /// Milliseconds since 1970.
-    pub now_ms: u64,
-}
-
 impl Pipeline {
-    pub fn new(spec: TurnSpec) -> Pipeline {
-        let policies = spec.dialect.resolved.policies.clone();
-        let inline = InlineStage::of_turn(&spec);
-        let request = &spec.request;
-        let created = (spec.now_ms / 1000) as i64;
-        let reads = match spec.response_mode {
-            ResponseMode::Stream => spec.dialect.stream_reads,
-            ResponseMode::Body => spec.dialect.body_reads,
-        };
-        let turn = Turn::new(policies, spec.ids, &request.model, request.n, created)
-            .request_chars(request_chars(request))
-            .keep_logprobs(reads.logprobs)
-            .represents_calls(reads.calls)
-            .parse_inputs(reads.inputs)
-            .sends(spec.dialect.sent)
-            .tool_aliases(spec.tool_aliases)
-            .single_body(spec.response_mode == ResponseMode::Body);
-        let producer = FrameProducer {
-            dialect: spec.dialect,
-            request: spec.request,
-            validation: spec.validation,
-            response_mode: spec.response_mode,
-            order: OrderCheck::default(),
-            seq: 0,
-            output: FrameOutput::Frames(Vec::new()),
-            cache: Vec::new(),
-            render_mode: RenderMode::Cached,
-            is_terminated: false,
-            failure: None,
-            violations: Vec::new(),
-            observer: None,
-        };
-        Pipeline {
-            backend: spec.backend,
-            inline,
-            turn,
-            producer,
-            has_started: false,
-            is_unread: false,
-            is_first: true,
-            truncated_by: None,
-            redactor: spec.redactor,
-            began_ms: spec.now_ms,
-        }
-    }
-
-    /// Limits the memory of what the turn keeps, in bytes.
-    pub fn with_memory_limit(mut self, bytes: usize) -> Pipeline {
-        self.turn.set_memory_limit(bytes);
-        if let Some(inline) = &mut self.inline {
-            inline.pass.set_memory_limit(bytes);
-        }
-        self
-    }
-
-    /// Writes frames as bytes, to be taken with [`Pipeline::drain`]; outputs then contain no frames.
-    pub fn with_byte_output(mut self) -> Pipeline {
-        self.producer.output = FrameOutput::Bytes(Vec::new());
-        self
-    }
-
-    pub fn with_render_mode(mut self, mode: RenderMode) -> Pipeline {
-        self.producer.render_mode = mode;
-        self
-    }
-
     /// Moves the bytes written since the last call into `into`.
     pub fn drain(&mut self, into: &mut Vec<u8>) {
         if let FrameOutput::Bytes(bytes) = &mut self.producer.output {
             into.append(bytes);
         }
-    }
-
-    pub fn with_observer(mut self, observer: Box<dyn Observer>) -> Pipeline {
-        self.producer.observer = Some(observer);
-        self
     }
 
     /// Call when the request was sent. Frames result only if the policies open a turn immediately.
@@ -170,10 +67,16 @@ impl Pipeline {
         self.take_output()
     }
 
+    /// Call when the response of the backend begins, if its rules read its head.
+    pub fn set_response_head(&mut self, head: Tree) {
+        self.response_head = head;
+    }
+
     /// Processes a raw event of the backend.
     pub fn push(&mut self, raw: &Tree, now_ms: u64) -> PipelineOutput {
         self.producer.trace(TraceEvent::Raw(raw));
-        let decoded = decode::decode_event(&self.backend, raw);
+        self.turn.next_chunk();
+        let decoded = decode::decode_event(&self.backend, raw, &self.response_head);
         if let Some((why, rule)) = &decoded.dropped {
             self.producer.trace(TraceEvent::Dropped(why, *rule));
         }
@@ -190,15 +93,26 @@ impl Pipeline {
             let message = format!("the backend sent malformed {}: {}", extra.kind.name(), extra.detail);
             return self.fail(Fault::new(FaultKind::Malformed, message), now_ms);
         }
-        if !is_empty(raw) {
-            self.is_unread = decoded.is_unread(&self.backend) && (self.is_unread || self.is_first);
-            self.is_first = false;
+        if let Some(fault) = self.unread_answer.record(raw, &decoded, &self.backend) {
+            return self.fail(fault, now_ms);
         }
         let DecodedEvent { events, not_understood, malformed_extras, .. } = decoded;
         for (event, rule) in events {
+            if self.is_undeclared_call(&event) {
+                self.producer.trace(TraceEvent::Dropped("the client did not offer this tool", rule));
+                continue;
+            }
             self.push_decoded(event, rule, now_ms);
         }
         PipelineOutput { not_understood, malformed_extras, ..self.take_output() }
+    }
+
+    /// A call of an agent's own tool.
+    fn is_undeclared_call(&self, event: &Event) -> bool {
+        let Event::Tool { name: Some(name), .. } = event else { return false };
+        let tools = &self.producer.request.content.tools;
+        self.backend.undeclared_tools == UndeclaredTools::Drop
+            && !tools.iter().any(|tool| tool.name.as_ref() == Some(name))
     }
 
     /// Call at the end of the upstream response. Emits the end of the turn, or the fault.
@@ -211,10 +125,12 @@ impl Pipeline {
                 is_final: true,
             },
             // Nor is this an empty response: it has content that is lost.
-            StreamEnd::Marker | StreamEnd::Eof if self.is_unread && !self.turn.is_open() => Event::Fault {
-                fault: Fault::new(FaultKind::Malformed, "no rule of the backend's mapping reads its response"),
-                is_final: true,
-            },
+            StreamEnd::Marker | StreamEnd::Eof if self.unread_answer.is_unread() && !self.turn.is_open() => {
+                Event::Fault {
+                    fault: Fault::new(FaultKind::Malformed, "no rule of the backend's mapping reads its response"),
+                    is_final: true,
+                }
+            }
             // Both complete the turn after the last finish, and truncate it before.
             StreamEnd::Marker | StreamEnd::Eof => Event::End,
             StreamEnd::Disconnected(_) if self.turn.is_finished() => Event::End,
@@ -237,6 +153,9 @@ impl Pipeline {
                 RecordedEvent::Raw(raw) => {
                     self.push(raw, now_ms);
                 }
+                RecordedEvent::Idle => {
+                    self.keepalive();
+                }
                 RecordedEvent::End => how = StreamEnd::Marker,
                 RecordedEvent::Disconnect(why) => how = StreamEnd::Disconnected(why.clone()),
             }
@@ -246,6 +165,7 @@ impl Pipeline {
 
     /// Processes an event without the rules of a backend: for tests of the turn and for witness values.
     pub fn push_event(&mut self, event: Event, now_ms: u64) -> PipelineOutput {
+        self.turn.next_chunk();
         self.advance(event, now_ms);
         self.take_output()
     }
@@ -271,58 +191,16 @@ impl Pipeline {
         &self.producer.dialect.resolved.policies
     }
 
-    /// No output follows.
-    pub fn is_over(&self) -> bool {
-        self.turn.is_over()
-    }
-
-    /// Every choice is finished; only usage and the end of the stream may follow, and they are not waited for long.
-    pub fn is_finished(&self) -> bool {
-        self.turn.is_finished()
-    }
-
-    /// Whether the turn has opened for the client. Until then a fault can still be a plain HTTP error.
-    pub fn is_open(&self) -> bool {
-        self.turn.is_open()
-    }
-
-    /// Whether the backend has sent part of its response. A turn that was opened immediately still waits for its first
-    /// event, so for it only items and finished choices count.
-    pub fn has_output(&self) -> bool {
-        let state = self.turn.state();
-        let has_content = || !state.items.is_empty() || state.choices.iter().any(|c| c.finish.is_some());
-        self.turn.is_open() && (self.policies().stream_start == StreamStart::FirstEvent || has_content())
-    }
-
-    pub fn fault(&self) -> Option<&Fault> {
-        self.turn.state().error.as_ref()
-    }
-
-    /// The fault that the policies turned into a truncated response.
-    pub fn truncated_by(&self) -> Option<&Fault> {
-        self.truncated_by.as_ref()
-    }
-
-    pub fn state(&self) -> &TurnState {
-        self.turn.state()
-    }
-
-    /// The number of events that arrived after the end of the turn.
-    pub fn late_events(&self) -> u64 {
-        self.turn.late_events()
-    }
-
-    /// The schema and order violations so far.
-    pub fn violations(&self) -> &[Violation] {
-        &self.producer.violations
-    }
-
     pub(super) fn advance(&mut self, event: Event, now_ms: u64) {
-        let event = match (event, &self.redactor) {
-            (Event::Fault { fault, is_final }, Some(redactor)) => {
-                Event::Fault { fault: redactor.redact_fault(fault), is_final }
+        let event = match event {
+            Event::Fault { fault, is_final } => {
+                let fault = match &self.redactor {
+                    Some(redactor) => redactor.redact_fault(fault),
+                    None => fault,
+                };
+                Event::Fault { fault: fault_report::reported(&self.producer.dialect, fault), is_final }
             }
-            (event, _) => event,
+            event => event,
         };
         let late = self.turn.late_events();
         self.has_started |= matches!(event, Event::Start { .. });
@@ -333,6 +211,9 @@ impl Pipeline {
         if self.turn.late_events() > late {
             self.producer.trace(TraceEvent::Late);
         }
+        for (why, tool) in self.turn.take_discarded() {
+            self.producer.trace(TraceEvent::InlineCall(why.name(), &tool));
+        }
         if self.turn.is_over() && self.fault().is_none() {
             self.truncated_by = self.truncated_by.take().or(truncation);
         }
@@ -341,6 +222,7 @@ impl Pipeline {
 
     pub(super) fn fail_on_violation(&mut self) {
         if let Some(fault) = self.producer.failure.clone() {
+            let fault = fault_report::reported(&self.producer.dialect, fault);
             let producer = &mut self.producer;
             self.turn.fail_on_violation(fault, &mut |state, moment| producer.on_moment(state, moment));
         }
@@ -365,21 +247,5 @@ impl Pipeline {
             FrameOutput::Bytes(_) => Vec::new(),
         };
         PipelineOutput { frames, is_over: self.turn.is_over(), ..PipelineOutput::default() }
-    }
-}
-
-/// The length of the request's text, from which usage is estimated.
-fn request_chars(request: &TurnRequest) -> usize {
-    let contents = request.content.items().iter().filter_map(|item| item.content());
-    contents.map(|content| content.text().chars().count()).sum()
-}
-
-/// A document without content.
-fn is_empty(raw: &Tree) -> bool {
-    match raw {
-        Tree::Null => true,
-        Tree::List(items) => items.is_empty(),
-        Tree::Map(members) => members.is_empty(),
-        Tree::Bool(_) | Tree::Num(_) | Tree::Str(_) | Tree::SurrogateString(_) => false,
     }
 }

@@ -1,8 +1,8 @@
 //! Client body → TurnRequest, by the dialect's `request:` rules. Errors name the `param`.
 
-use crate::diagnostics::schema_message;
-use crate::domain::emit::{EmitField, EmittedFields};
-use crate::domain::request_item::Tool;
+use crate::diagnostics::schema_message::{self, quoted_value, with_article};
+use crate::domain::emit::{EmitField, EmittedFields, scalar_text};
+use crate::domain::request_item::{ChoiceMode, Tool};
 use crate::domain::{Fault, FaultKind, RequestContent, RequestHead, Tree, TurnRequest};
 use crate::engine::emission_budget::{Cancelled, EmissionBudget};
 use crate::engine::fields::Mismatch;
@@ -14,11 +14,11 @@ use crate::engine::unread::ReadRecord;
 use crate::mapping::config::dialect_request::{RequestPlan, RequiredMember, RequiredType};
 use crate::mapping::language::field::FieldMapping;
 use crate::mapping::language::rule::RuleSet;
-use reframe_json::{Limits, ParseErrorKind, pointer_to_path};
+use reframe_json::{Limits, ParseErrorKind, ViolationKind, pointer_to_path};
 use std::sync::Arc;
 
 /// Each choice costs memory for the whole turn.
-const MAX_CHOICES: i64 = 128;
+const MAX_CHOICES: usize = 128;
 
 /// What a request may cost. A body of many small values takes far more memory than its text, in each of its forms:
 /// JSON, items, the backend's request.
@@ -28,13 +28,23 @@ pub struct RequestLimits {
     pub values: usize,
     /// The number of messages, content parts, calls, results and tools.
     pub items: usize,
+    /// The nesting of the body.
+    pub depth: usize,
+    /// The number of choices.
+    pub choices: usize,
     /// Set if the client disconnects.
     pub cancelled: Option<Cancelled>,
 }
 
 impl RequestLimits {
     /// For requests that do not come from a client.
-    pub const NONE: RequestLimits = RequestLimits { values: usize::MAX, items: usize::MAX, cancelled: None };
+    pub const NONE: RequestLimits = RequestLimits {
+        values: usize::MAX,
+        items: usize::MAX,
+        depth: usize::MAX,
+        choices: usize::MAX,
+        cancelled: None,
+    };
 
     /// Call between the steps of a large request.
     pub fn check_cancelled(&self) -> Result<(), Fault> {
@@ -68,7 +78,9 @@ pub fn read_with(
     input: RouteInput,
     limits: &RequestLimits,
 ) -> Result<TurnRequest, Fault> {
-    let json_limits = Limits { max_nodes: limits.values.min(Limits::default().max_nodes), ..Limits::default() };
+    let of_gateway = Limits::default();
+    let max_depth = if limits.depth == usize::MAX { of_gateway.max_depth } else { limits.depth };
+    let json_limits = Limits { max_nodes: limits.values.min(of_gateway.max_nodes), max_depth, ..of_gateway };
     let body = Tree::parse_with(body, &json_limits).map_err(|error| match error.kind {
         ParseErrorKind::TooManyValues => {
             Fault::new(FaultKind::TooLarge, format!("the body has more than {} values", json_limits.max_nodes))
@@ -116,13 +128,22 @@ fn read_tree_within(
         }
     }
     for rejected in &plan.rejected_fields {
-        if rejected.selector.one(&cursor).is_some_and(|n| !n.is_null() && !rejected.allowed_values.contains(n)) {
-            let fault =
-                Fault::new(FaultKind::Unsupported, rejected.message.as_str()).param(rejected.selector.param(&cursor));
-            return Err(Fault { code: rejected.code.clone(), ..fault });
+        let node = rejected.selector.one(&cursor).filter(|node| !node.is_null());
+        if let Some(node) = node.filter(|node| !rejected.allowed_values.contains(node)) {
+            // A filter selects one of several nodes.
+            let found = rejected.selector.many(&cursor).next().filter(|_| rejected.selector.is_over_several());
+            let path = found.map(|(_, path)| cursor.text_of(&path).into_string());
+            let param = path.unwrap_or_else(|| rejected.selector.param(&cursor));
+            let fault = Fault::new(FaultKind::Unsupported, rejected.message.as_str()).param(param);
+            let value = scalar_text(node).map(String::into_boxed_str);
+            return Err(Fault { code: rejected.code.clone(), value, ..fault });
         }
     }
-    let mut scalars = read_fields(&plan.scalars, &mut cursor)?;
+    let most = limits.choices.min(MAX_CHOICES);
+    let mut scalars = read_fields(&plan.scalars, &mut cursor).map_err(|fault| match plan.param_of("n") {
+        Some(n) if fault.param.as_ref() == Some(&n) => wrong_choices(plan, &cursor, most),
+        _ => fault,
+    })?;
     scalars.retain(|(name, _)| !input.set.iter().any(|(set, _)| set == name));
     scalars.extend(input.set.iter().cloned());
     let unknown = unknown_values::find(plan, &cursor);
@@ -135,15 +156,17 @@ fn read_tree_within(
         None => read_group(&plan.format, &mut cursor)?,
     };
     let n = scalars.iter().find(|(name, _)| *name == "n").and_then(|(_, n)| n.as_i64()).unwrap_or(1);
-    if !(1..=MAX_CHOICES).contains(&n) {
-        let message = format!("`n` must be between 1 and {MAX_CHOICES}, not {n}");
-        return Err(Fault::new(FaultKind::Invalid, message).param("n"));
+    if !(1..=most as i64).contains(&n) {
+        return Err(wrong_choices(plan, &cursor, most));
     }
     // The fields read above have clearer messages; the schema checks the rest.
     if let Some(Err(violation)) = plan.schema.as_ref().map(|s| s.schema.check(&body)) {
-        let fault = Fault::new(FaultKind::Invalid, schema_message::describe(&violation, &body));
-        let param = Some(pointer_to_path(&violation.pointer)).filter(|p| !p.is_empty());
-        return Err(Fault { param, ..fault });
+        let kind = match &violation.kind {
+            ViolationKind::Missing(_) => FaultKind::Missing,
+            _ => FaultKind::Invalid,
+        };
+        let param = Some(pointer_to_path(&violation.subject())).filter(|p| !p.is_empty());
+        return Err(Fault { param, ..Fault::new(kind, schema_message::describe(&violation, &body)) });
     }
     limits.check_cancelled()?;
     let mut budget = EmissionBudget::new(limits.items, limits.cancelled.clone());
@@ -151,19 +174,50 @@ fn read_tree_within(
     let mut items = emissions(&plan.items, &body, &mut budget, &mut record, limits)?;
     let item_paths = items.iter_mut().map(|item| item.path.take().unwrap_or_default()).collect();
     let items = request_items::items(items);
-    let tools = emissions(&plan.tools, &body, &mut budget, &mut record, limits)?.into_iter();
-    let tools = tools.filter_map(|mut tool| Tool::take(tool.name, &mut tool.fields)).map(Arc::new).collect();
+    let mut tools = emissions(&plan.tools, &body, &mut budget, &mut record, limits)?;
+    let tool_paths = tools.iter_mut().map(|tool| tool.path.take().unwrap_or_default()).collect();
+    let tools = tools.into_iter().filter_map(|mut tool| Tool::take(tool.name, &mut tool.fields));
+    let tools = tools.map(Arc::new).collect();
     let mut request = TurnRequest::new(scalars);
     request.content = RequestContent::new(items, tools, tool_choice, format);
+    check_chosen_tool(plan, &request.content, &body)?;
     let members = body.as_map().unwrap_or(&[]);
     let extra = members.iter().filter(|(key, _)| !plan.known_members.iter().any(|k| **k == **key)).cloned();
     request.unread = record.unread(&body, &plan.always_read);
-    request.item_paths = item_paths;
+    (request.item_paths, request.tool_paths) = (item_paths, tool_paths);
     request.unknown_values = unknown;
     request.extra = Tree::Map(extra.collect());
     request.raw = body;
     request.head = input.head;
     Ok(request)
+}
+
+/// `n` is no integer, or not one of those that the gateway accepts.
+fn wrong_choices(plan: &RequestPlan, cursor: &Cursor, most: usize) -> Fault {
+    let param = plan.param_of("n").unwrap_or_else(|| "n".to_owned());
+    let mut selectors = plan.scalars.iter().filter(|read| read.field.name == "n").flat_map(FieldMapping::selectors);
+    let sent = selectors.find_map(|selector| selector.one(cursor).filter(|n| !n.is_null()));
+    let found = match sent {
+        Some(number @ Tree::Num(_)) => schema_message::truncate(&number.to_json()),
+        other => with_article(other.map_or("null", Tree::type_name)),
+    };
+    let value = sent.and_then(scalar_text).map(|text| schema_message::truncate(&text).into_boxed_str());
+    let message = format!("`{param}` must be an integer between 1 and {most}, not {found}");
+    Fault { value, ..Fault::new(FaultKind::Invalid, message).param(param) }
+}
+
+/// A choice of a tool that the client does not offer is a mistake of the client. A tool without a name may be one that
+/// contains others, such as those of a server.
+fn check_chosen_tool(plan: &RequestPlan, content: &RequestContent, body: &Tree) -> Result<(), Fault> {
+    let choice = content.tool_choice.as_ref().filter(|choice| choice.mode == Some(ChoiceMode::Named));
+    let Some(name) = choice.and_then(|choice| choice.name.as_ref()) else { return Ok(()) };
+    if content.tools.iter().any(|tool| tool.name.as_ref().is_none_or(|offered| offered == name)) {
+        return Ok(());
+    }
+    let param = plan.param_in("tool_choice", body).unwrap_or_else(|| "tool_choice".to_owned());
+    let message =
+        format!("`{param}` names the tool {}, which is not offered", quoted_value(&Tree::from(name.as_str())));
+    Err(Fault::new(FaultKind::Invalid, message).param(param))
 }
 
 /// The fields that have a value.

@@ -8,6 +8,9 @@ use std::sync::Arc;
 /// The items of a request. Ids of calls are made unique, and results get the name and kind of their call.
 pub fn items(emissions: Vec<Emission>) -> Vec<Arc<RequestItem>> {
     let mut items: Vec<RequestItem> = emissions.into_iter().filter_map(item).collect();
+    if items.iter().all(|item| item.tool().is_none()) {
+        return items.into_iter().map(Arc::new).collect();
+    }
     make_call_ids_unique(&mut items);
     let mut tools = HashMap::new();
     for call in items.iter().filter_map(RequestItem::call) {

@@ -1,68 +1,18 @@
 //! Applies rules to a JSON document: which rules match, and what they emit.
 
+pub use super::rule_output::{Emission, RuleOutput, UNMATCHED_ELEMENT};
+
 use super::emission_budget::EmissionBudget;
-use super::fields::Mismatch;
-use super::selector::Cursor;
+use super::emit_entries::{report_lost, run_entries};
+use super::selector::{Cursor, NodePath};
 use super::unread::{ReadKind, ReadRecord};
-use crate::diagnostics::Span;
 use crate::domain::Tree;
-use crate::domain::emit::{EmitGrammar, EmittedFields};
-use crate::domain::request_item::ContentPart;
+use crate::domain::emit::EmitGrammar;
 use crate::mapping::language::condition::{Condition, ConditionTest};
-use crate::mapping::language::field::{FieldSource, scalar_text};
-use crate::mapping::language::rule::{Emit, Rule, RuleAction, RuleGroup, RuleSet};
-use crate::mapping::language::rule_index::{Candidates, MemberTree};
+use crate::mapping::language::field::{scalar_str, scalar_text};
+use crate::mapping::language::rule::{Rule, RuleAction, RuleGroup, RuleSet};
 use crate::mapping::language::selector::Selector;
-use std::borrow::Cow;
 use std::collections::HashSet;
-
-/// An event or request item that a rule emitted, with its fields; absent fields are left out.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Emission {
-    pub name: &'static str,
-    pub fields: EmittedFields,
-    /// The content parts of a request item, if it has them.
-    pub parts: Option<Vec<ContentPart>>,
-    /// The rule that emitted it.
-    pub rule: Span,
-    /// The node that it was read from, if reads are recorded.
-    pub path: Option<String>,
-}
-
-/// Fields of an emission that could not be read.
-#[derive(Debug)]
-pub struct Unread {
-    /// The name of the emission.
-    pub name: &'static str,
-    /// Nothing was emitted: the fields that carry the content are among them.
-    pub is_lost: bool,
-    pub rule: Span,
-    /// The first of them, in [`RuleOutput::mismatches`].
-    pub mismatch: usize,
-}
-
-/// For clients: the end of the message about a list element that no rule of its group matches.
-pub const UNMATCHED_ELEMENT: &str = "is not supported: check its role or type, and its required fields";
-
-/// The result of the rules for one raw event or request body.
-#[derive(Debug, Default)]
-pub struct RuleOutput {
-    pub emissions: Vec<Emission>,
-    /// At least one rule matched, including `drop:` and `fail:` rules.
-    pub matched: bool,
-    /// The reason, and the rule.
-    pub dropped: Option<(String, Span)>,
-    pub failed: Option<(String, Span)>,
-    /// The path of the element that the rule failed for; empty for the whole document.
-    pub failed_at: String,
-    /// Fields with a value that does not fit.
-    pub mismatches: Vec<Mismatch>,
-    /// The same, by emission.
-    pub unread: Vec<Unread>,
-    /// Paths of list elements that no rule of their group matched.
-    pub unknown: Vec<String>,
-    pub budget: EmissionBudget,
-}
 
 impl RuleSet {
     /// The name of a raw event, if the rules select by name.
@@ -71,8 +21,13 @@ impl RuleSet {
     }
 
     pub fn apply(&self, raw: &Tree) -> RuleOutput {
+        self.apply_to_message(raw, &Tree::Null)
+    }
+
+    /// `head`: of the HTTP message that contains the document.
+    pub fn apply_to_message(&self, raw: &Tree, head: &Tree) -> RuleOutput {
         let mut output = RuleOutput::default();
-        self.run(&mut Cursor::new(raw), &mut output);
+        self.run(&mut Cursor::new(raw).with_head(head), &mut output);
         output
     }
 
@@ -85,15 +40,16 @@ impl RuleSet {
         output
     }
 
-    pub fn run(&self, cursor: &mut Cursor, output: &mut RuleOutput) {
-        let key = self.event_name.as_ref().map(|k| k.one(cursor).and_then(scalar_text).unwrap_or_default());
-        let mut unknown: Vec<(usize, &Tree, String)> = Vec::new();
+    pub fn run<'t>(&'t self, cursor: &mut Cursor<'t>, output: &mut RuleOutput) {
+        let key = self.event_name.as_ref().map(|k| k.one(cursor).and_then(scalar_str).unwrap_or_default());
+        let mut unknown: Vec<(usize, &Tree, NodePath)> = Vec::new();
         for (at, group) in self.groups.iter().enumerate() {
             match &group.each {
                 None => {
                     group.run(self.grammar, key.as_deref(), cursor, output);
                 }
                 Some(each) => {
+                    let emitted = output.emissions.len();
                     for (node, path) in each.many(cursor) {
                         if output.budget.is_stopped() {
                             return;
@@ -104,12 +60,15 @@ impl RuleSet {
                         }
                         cursor.leave();
                     }
+                    if group.requires_list && output.emissions.len() == emitted {
+                        group.report_missing_list(each, key.as_deref(), cursor, output);
+                    }
                 }
             }
         }
         if !unknown.is_empty() {
             self.remove_known(&mut unknown, key.as_deref(), cursor);
-            output.unknown.extend(unknown.into_iter().map(|(_, _, path)| path));
+            output.unknown.extend(unknown.iter().map(|(_, _, path)| cursor.text_of(path).into_string()));
         }
         if !output.matched {
             self.run_fallback_rules(key.as_deref(), cursor, output);
@@ -119,8 +78,8 @@ impl RuleSet {
     /// Removes the elements that another group knows: several groups may go over one list, and each may know other
     /// elements of it.
     fn remove_known<'t>(
-        &self,
-        unknown: &mut Vec<(usize, &'t Tree, String)>,
+        &'t self,
+        unknown: &mut Vec<(usize, &'t Tree, NodePath<'t>)>,
         key: Option<&str>,
         cursor: &mut Cursor<'t>,
     ) {
@@ -147,41 +106,6 @@ impl RuleSet {
             rules.any(|rule| rule.matches(cursor) && rule.fall_back(cursor, output))
         });
     }
-
-    /// The content parts of the selected node; `None` if it is absent, or a list of nothing but elements that are
-    /// ignored: a user's message with nothing but results of tools is no message.
-    fn parts(
-        &self,
-        from: &Selector,
-        cursor: &mut Cursor,
-        whole: &mut RuleOutput,
-    ) -> Result<Option<Vec<ContentPart>>, Mismatch> {
-        let Some(node) = from.one(cursor).filter(|n| !n.is_null()) else { return Ok(None) };
-        let path = from.param(cursor);
-        let mut output = RuleOutput { budget: std::mem::take(&mut whole.budget), ..RuleOutput::default() };
-        cursor.enter(node, path.clone());
-        self.run(cursor, &mut output);
-        cursor.leave();
-        whole.budget = output.budget;
-        if let Some(mismatch) = output.mismatches.into_iter().next() {
-            return Err(mismatch);
-        }
-        if output.failed.is_some() {
-            (whole.failed, whole.failed_at) = (output.failed, output.failed_at);
-            return Ok(None);
-        }
-        if let Some(unknown) = output.unknown.into_iter().next() {
-            return Err(Mismatch { param: unknown, message: UNMATCHED_ELEMENT.into() });
-        }
-        if !output.matched && node.as_list().is_none_or(|l| !l.is_empty()) {
-            let found = node.type_name();
-            return Err(Mismatch { param: path, message: format!("is not supported: no rule matches this {found}") });
-        }
-        let parts = output.emissions.into_iter();
-        let parts: Vec<_> = parts.filter_map(|part| ContentPart::from_emission(part.name, part.fields)).collect();
-        let is_ignored = parts.is_empty() && node.as_list().is_some_and(|elements| !elements.is_empty());
-        Ok((!is_ignored).then_some(parts))
-    }
 }
 
 impl RuleGroup {
@@ -190,11 +114,29 @@ impl RuleGroup {
         self.index.of_event(key).of_node(cursor).iter().any(|position| self.rules[*position].matches(cursor))
     }
 
+    /// Reports something else in place of the list, for each word that the rules for its elements would emit.
+    fn report_missing_list(&self, each: &Selector, key: Option<&str>, cursor: &Cursor, output: &mut RuleOutput) {
+        let Some((path, found)) = each.in_place_of_list(cursor) else { return };
+        for position in &self.index.of_event(key).rules {
+            let rule = &self.rules[*position];
+            if let RuleAction::Emit(entries) = &rule.action {
+                report_lost(entries, rule.span, &path, found, output);
+            }
+        }
+    }
+
     /// True if a rule matched the current node.
-    fn run(&self, grammar: &EmitGrammar, key: Option<&str>, cursor: &mut Cursor, output: &mut RuleOutput) -> bool {
+    fn run<'t>(
+        &'t self,
+        grammar: &EmitGrammar,
+        key: Option<&str>,
+        cursor: &mut Cursor<'t>,
+        output: &mut RuleOutput,
+    ) -> bool {
         let candidates = self.index.of_event(key);
         // No rule of the group is for events of this name: the elements are not unknown.
         let mut matched = candidates.rules.is_empty();
+        let (mut is_read, mut is_empty) = (false, false);
         cursor.record_reads(&self.conditions_read, ReadKind::Conditions);
         for position in candidates.of_node(cursor).iter() {
             let rule = &self.rules[*position];
@@ -202,15 +144,15 @@ impl RuleGroup {
                 continue;
             }
             match &rule.action {
-                RuleAction::Emit(emits) => {
+                RuleAction::Emit(entries) => {
                     matched = true;
                     output.matched = true;
                     cursor.record_reads(&rule.reads, ReadKind::Emit);
-                    let same_list = |a: &Emit, b: &Emit| {
-                        a.each.as_ref().map(|each| &each.text) == b.each.as_ref().map(|each| &each.text)
-                    };
-                    for emits in emits.chunk_by(same_list) {
-                        run_emits(emits, grammar, rule.span, cursor, output);
+                    let before = (output.emissions.len(), output.mismatches.len());
+                    run_entries(entries, grammar, rule.span, cursor, output);
+                    match before == (output.emissions.len(), output.mismatches.len()) {
+                        true => is_empty = true,
+                        false => is_read = true,
                     }
                 }
                 // For a single event these are the fallback of the whole set; inside a list, of the element.
@@ -222,42 +164,10 @@ impl RuleGroup {
                 }
             }
         }
+        if is_empty && !is_read && self.each.is_some() {
+            output.without_content.push(cursor.path());
+        }
         matched
-    }
-}
-
-impl Candidates {
-    /// The rules to try for the current node, in file order.
-    fn of_node(&self, cursor: &Cursor) -> Cow<'_, [usize]> {
-        let Some(index) = &self.by_member else { return Cow::Borrowed(&self.rules) };
-        let mut found = Vec::with_capacity(index.always.len() + 8);
-        found.extend_from_slice(&index.always);
-        index.current.collect(cursor.current(), &mut found);
-        index.root.collect(cursor.root, &mut found);
-        found.sort_unstable();
-        // A text may be listed twice in a condition.
-        found.dedup();
-        Cow::Owned(found)
-    }
-}
-
-impl MemberTree {
-    fn collect(&self, node: &Tree, found: &mut Vec<usize>) {
-        if node.is_null() {
-            return;
-        }
-        found.extend_from_slice(&self.rules);
-        if let Some(rules) = node.as_str().and_then(|text| self.by_text.get(text)) {
-            found.extend_from_slice(rules);
-        }
-        if self.members.is_empty() {
-            return;
-        }
-        for (name, member) in node.as_map().into_iter().flatten() {
-            if let Some(tree) = self.members.get(&**name) {
-                tree.collect(member, found);
-            }
-        }
     }
 }
 
@@ -273,66 +183,11 @@ impl Rule {
             RuleAction::Drop(why) => output.dropped = Some((why.clone(), self.span)),
             RuleAction::Fail(why) => {
                 output.failed = Some((why.clone(), self.span));
-                output.failed_at = cursor.path();
+                output.failed_at = cursor.path().into_string();
             }
         }
         output.matched = true;
         true
-    }
-}
-
-/// Runs entries of `emit:` with the same `each`, or without one. Their list is walked once, element by element, so that
-/// the output keeps the order of the input.
-fn run_emits(emits: &[Emit], grammar: &EmitGrammar, rule: Span, cursor: &mut Cursor, output: &mut RuleOutput) {
-    let Some(each) = emits.first().and_then(|emit| emit.each.as_ref()) else {
-        return emits.iter().for_each(|emit| emit.emit(grammar, rule, cursor, output));
-    };
-    for (node, path) in each.many(cursor) {
-        if output.budget.is_stopped() {
-            return;
-        }
-        cursor.enter(node, path);
-        emits.iter().for_each(|emit| emit.emit(grammar, rule, cursor, output));
-        cursor.leave();
-    }
-}
-
-impl Emit {
-    fn emit(&self, grammar: &EmitGrammar, rule: Span, cursor: &mut Cursor, output: &mut RuleOutput) {
-        if !self.conditions.iter().all(|c| c.is_met(cursor)) {
-            return;
-        }
-        let mismatch = output.mismatches.len();
-        let mut fields = Vec::with_capacity(self.fields.len());
-        let mut parts = None;
-        for read in &self.fields {
-            if let FieldSource::ContentParts { from, rules } = &read.source {
-                match rules.parts(from, cursor, output) {
-                    Ok(found) => parts = found,
-                    Err(mismatch) => output.mismatches.push(mismatch),
-                }
-                continue;
-            }
-            match read.value(cursor) {
-                Ok(Tree::Null) => {}
-                Ok(value) => fields.push((read.field.name, value)),
-                Err(mismatch) => output.mismatches.push(mismatch),
-            }
-        }
-        let has_payload = |name: &&str| {
-            *name == "parts" && parts.is_some()
-                || fields
-                    .iter()
-                    .any(|(n, v)| n == name && !(grammar.skip_empty && v.as_str().is_some_and(str::is_empty)))
-        };
-        let has_effect = self.kind.payload.is_empty() || self.kind.payload.iter().any(has_payload);
-        if output.mismatches.len() > mismatch {
-            output.unread.push(Unread { name: self.kind.name, is_lost: !has_effect, rule, mismatch });
-        }
-        if has_effect && output.budget.take_one(|| cursor.path()) {
-            let path = cursor.recorded_path();
-            output.emissions.push(Emission { name: self.kind.name, fields, parts, rule, path });
-        }
     }
 }
 

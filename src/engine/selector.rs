@@ -1,21 +1,44 @@
 //! Evaluates selectors: finds the nodes of a JSON document that a compiled selector names.
 
 use super::unread::{ReadKind, ReadRecord};
-use crate::domain::Tree;
+use crate::domain::{Text, Tree};
 use crate::mapping::language::read_paths::RuleReads;
 use crate::mapping::language::selector::{Selector, SelectorPath, SelectorStart, SelectorStep};
+use jsonpath_rust::parser::model::{JpQuery, Segment, Selector as JpSelector};
 use jsonpath_rust::query::js_path_process;
+use std::iter::Enumerate;
 use std::sync::Arc;
+use std::{slice, vec};
 
 /// The nodes that a selector may start from, innermost last, each with its path in the client's body.
 #[derive(Clone, Debug)]
 pub struct Cursor<'t> {
     pub root: &'t Tree,
-    /// The client's HTTP request.
+    /// The head of the HTTP message that contains the document.
     head: &'t Tree,
-    stack: Vec<(&'t Tree, String)>,
+    stack: Vec<(&'t Tree, NodePath<'t>)>,
     /// Records what rules read, if it is wanted.
     record: Option<ReadRecord>,
+}
+
+/// The path of a node. Only errors and records need its text, so it is built when it is read.
+#[derive(Clone, Debug)]
+pub enum NodePath<'t> {
+    /// From a node of the cursor's stack (0: the document), by these steps.
+    Steps {
+        from: usize,
+        steps: &'t [SelectorStep],
+        last: LastStep<'t>,
+    },
+    Text(Text),
+}
+
+/// The step from a list or map to its child.
+#[derive(Clone, Copy, Debug)]
+pub enum LastStep<'t> {
+    None,
+    Index(usize),
+    Member(&'t str),
 }
 
 impl<'t> Cursor<'t> {
@@ -53,11 +76,11 @@ impl<'t> Cursor<'t> {
     }
 
     /// The path of the current node, if reads are recorded.
-    pub fn recorded_path(&self) -> Option<String> {
+    pub fn recorded_path(&self) -> Option<Text> {
         self.record.as_ref().map(|_| self.path())
     }
 
-    pub fn enter(&mut self, node: &'t Tree, path: String) {
+    pub fn enter(&mut self, node: &'t Tree, path: NodePath<'t>) {
         self.stack.push((node, path));
     }
 
@@ -66,14 +89,42 @@ impl<'t> Cursor<'t> {
     }
 
     /// The path of the current node in the client's body.
-    pub fn path(&self) -> String {
-        self.stack.last().map_or(String::new(), |(_, path)| path.clone())
+    pub fn path(&self) -> Text {
+        self.path_at(self.stack.len())
+    }
+
+    /// The path as text. The nodes around the node are still on the stack.
+    pub fn text_of(&self, path: &NodePath) -> Text {
+        match path {
+            NodePath::Text(text) => text.clone(),
+            NodePath::Steps { from, steps, last } => {
+                let mut text = join(self.path_at(*from), steps);
+                match last {
+                    LastStep::None => {}
+                    LastStep::Index(index) => push_index(&mut text, *index),
+                    LastStep::Member(name) => {
+                        // Also at the root: a path of names only begins with a point.
+                        text.push('.');
+                        text.push_str(name);
+                    }
+                }
+                text
+            }
+        }
+    }
+
+    /// Of the node at this height of the stack.
+    fn path_at(&self, height: usize) -> Text {
+        let level = height.checked_sub(1).and_then(|at| self.stack.get(at));
+        level.map_or(Text::default(), |(_, path)| self.text_of(path))
     }
 
     /// The position of the current node in its list.
     pub fn position(&self) -> Option<usize> {
-        let (_, path) = self.stack.last()?;
-        path.strip_suffix(']')?.rsplit('[').next()?.parse().ok()
+        match &self.stack.last()?.1 {
+            NodePath::Steps { last: LastStep::Index(index), .. } => Some(*index),
+            path => self.text_of(path).strip_suffix(']')?.rsplit('[').next()?.parse().ok(),
+        }
     }
 
     /// The element of the innermost `each`, or the whole document.
@@ -81,19 +132,50 @@ impl<'t> Cursor<'t> {
         self.at(1).0
     }
 
-    fn at(&self, depth: usize) -> (&'t Tree, &str) {
-        match self.stack.len().checked_sub(depth).and_then(|i| self.stack.get(i)) {
-            Some((node, path)) => (node, path),
-            None => (self.root, ""),
+    /// The node, and its height in the stack.
+    fn at(&self, depth: usize) -> (&'t Tree, usize) {
+        match self.stack.len().checked_sub(depth).and_then(|at| Some((at, self.stack.get(at)?))) {
+            Some((at, (node, _))) => (node, at + 1),
+            None => (self.root, 0),
         }
     }
 
-    fn start(&self, from: SelectorStart) -> (&'t Tree, &str) {
+    fn start(&self, from: SelectorStart) -> (&'t Tree, usize) {
         match from {
-            SelectorStart::Root => (self.root, ""),
+            SelectorStart::Root => (self.root, 0),
             SelectorStart::Current => self.at(1),
             SelectorStart::Parent => self.at(2),
-            SelectorStart::Head => (self.head, ""),
+            SelectorStart::Outer(around) => self.at(1 + around),
+            SelectorStart::Head => (self.head, 0),
+        }
+    }
+}
+
+/// The nodes that a selector found, each with its path for an error message: `messages[2]`.
+pub enum Found<'t> {
+    /// The elements of the list that the steps lead to.
+    Elements(Enumerate<slice::Iter<'t, Tree>>, usize, &'t [SelectorStep]),
+    /// The members of the map that the steps lead to.
+    Members(slice::Iter<'t, (Text, Tree)>, usize, &'t [SelectorStep]),
+    One(Option<(&'t Tree, NodePath<'t>)>),
+    Listed(vec::IntoIter<(&'t Tree, NodePath<'t>)>),
+}
+
+impl<'t> Iterator for Found<'t> {
+    type Item = (&'t Tree, NodePath<'t>);
+
+    fn next(&mut self) -> Option<(&'t Tree, NodePath<'t>)> {
+        match self {
+            Found::Elements(elements, from, steps) => {
+                let (index, node) = elements.next()?;
+                Some((node, NodePath::Steps { from: *from, steps, last: LastStep::Index(index) }))
+            }
+            Found::Members(members, from, steps) => {
+                let (name, node) = members.next()?;
+                Some((node, NodePath::Steps { from: *from, steps, last: LastStep::Member(name) }))
+            }
+            Found::One(one) => one.take(),
+            Found::Listed(listed) => listed.next(),
         }
     }
 }
@@ -104,7 +186,12 @@ impl Selector {
         let (start, _) = cursor.start(self.start);
         match &self.path {
             SelectorPath::Steps(steps) => walk(start, steps),
-            SelectorPath::Children(steps) => children(walk(start, steps)?).next().map(|(_, node)| node),
+            SelectorPath::Children(steps) => match walk(start, steps)? {
+                Tree::List(items) => items.first(),
+                Tree::Map(entries) => entries.first().map(|(_, node)| node),
+                _ => None,
+            },
+            SelectorPath::Query(query) if !can_match(query, start) => None,
             SelectorPath::Query(query) => {
                 js_path_process(query, start).ok()?.into_iter().next().map(|found| found.val())
             }
@@ -112,41 +199,65 @@ impl Selector {
     }
 
     /// All nodes that match, each with its path for an error message: `messages[2]`.
-    pub fn many<'t>(&self, cursor: &Cursor<'t>) -> Vec<(&'t Tree, String)> {
-        let (start, base) = cursor.start(self.start);
+    pub fn many<'t>(&'t self, cursor: &Cursor<'t>) -> Found<'t> {
+        let (start, from) = cursor.start(self.start);
         match &self.path {
-            SelectorPath::Steps(steps) => {
-                walk(start, steps).map(|node| (node, join(base, steps))).into_iter().collect()
-            }
-            SelectorPath::Children(steps) => {
-                let Some(list) = walk(start, steps) else { return Vec::new() };
-                let base = join(base, steps);
-                children(list).map(|(key, node)| (node, format!("{base}{key}"))).collect()
-            }
-            SelectorPath::Query(query) => match js_path_process(query, start) {
-                Ok(found) => found
-                    .into_iter()
-                    .map(|f| {
-                        let path = plain_path(&f.clone().path());
-                        (f.val(), format!("{base}{path}").trim_start_matches('.').to_owned())
-                    })
-                    .collect(),
-                Err(_) => Vec::new(),
+            SelectorPath::Steps(steps) => Found::One(walk(start, steps).map(|node| (node, self.node_path(cursor)))),
+            SelectorPath::Children(steps) => match walk(start, steps) {
+                Some(Tree::List(items)) => Found::Elements(items.iter().enumerate(), from, steps),
+                Some(Tree::Map(entries)) => Found::Members(entries.iter(), from, steps),
+                Some(_) | None => Found::One(None),
             },
+            SelectorPath::Query(query) if !can_match(query, start) => Found::One(None),
+            SelectorPath::Query(query) => {
+                let base = cursor.path_at(from);
+                let found = js_path_process(query, start).unwrap_or_default().into_iter().map(|found| {
+                    let path = format!("{base}{}", plain_path(&found.clone().path()));
+                    (found.val(), NodePath::Text(Text::from(path.trim_start_matches('.'))))
+                });
+                Found::Listed(found.collect::<Vec<_>>().into_iter())
+            }
+        }
+    }
+
+    /// The path and the type of what is in place of a list, if this goes over the elements of one.
+    pub fn in_place_of_list(&self, cursor: &Cursor) -> Option<(Text, &'static str)> {
+        let SelectorPath::Children(steps) = &self.path else { return None };
+        let (start, base) = cursor.start(self.start);
+        match walk(start, steps)? {
+            Tree::Null | Tree::List(_) => None,
+            other => Some((join(cursor.path_at(base), steps), other.type_name())),
         }
     }
 
     /// The path as the client wrote it: `stream_options.include_usage`.
     pub fn param(&self, cursor: &Cursor) -> String {
-        if let Some((_, name)) = self.head_parameter() {
-            return name.to_owned();
+        if self.start == SelectorStart::Head {
+            return self.head_parameter().map_or(self.text.as_str(), |(_, name)| name).into();
         }
-        let (_, base) = cursor.start(self.start);
-        match &self.path {
-            SelectorPath::Steps(steps) | SelectorPath::Children(steps) => join(base, steps),
-            SelectorPath::Query(_) => base.to_owned(),
-        }
+        cursor.text_of(&self.node_path(cursor)).into_string()
     }
+
+    /// The path of the node, or of the list or map of which it selects the children.
+    pub fn node_path<'t>(&'t self, cursor: &Cursor) -> NodePath<'t> {
+        let (_, from) = cursor.start(self.start);
+        let steps: &[SelectorStep] = match &self.path {
+            SelectorPath::Steps(steps) | SelectorPath::Children(steps) => steps,
+            SelectorPath::Query(_) => &[],
+        };
+        NodePath::Steps { from, steps, last: LastStep::None }
+    }
+}
+
+/// Whether the names at the start of a query lead to a node. Most optional members are absent, and the library is slow
+/// to find out.
+fn can_match(query: &JpQuery, start: &Tree) -> bool {
+    let mut node = Some(start);
+    for segment in &query.segments {
+        let Segment::Selector(JpSelector::Name(name)) = segment else { break };
+        node = node.and_then(|node| node.get(name));
+    }
+    node.is_some()
 }
 
 fn walk<'t>(mut node: &'t Tree, steps: &[SelectorStep]) -> Option<&'t Tree> {
@@ -159,24 +270,38 @@ fn walk<'t>(mut node: &'t Tree, steps: &[SelectorStep]) -> Option<&'t Tree> {
     Some(node)
 }
 
-fn children(node: &Tree) -> Box<dyn Iterator<Item = (String, &Tree)> + '_> {
-    match (node.as_list(), node.as_map()) {
-        (Some(items), _) => Box::new(items.iter().enumerate().map(|(i, n)| (format!("[{i}]"), n))),
-        (_, Some(entries)) => Box::new(entries.iter().map(|(k, n)| (format!(".{k}"), n))),
-        (None, None) => Box::new(std::iter::empty()),
-    }
-}
-
-fn join(base: &str, steps: &[SelectorStep]) -> String {
-    let mut path = base.to_owned();
+fn join(mut path: Text, steps: &[SelectorStep]) -> Text {
     for step in steps {
         match step {
-            SelectorStep::Name(name) if path.is_empty() => path.push_str(name),
-            SelectorStep::Name(name) => path.push_str(&format!(".{name}")),
-            SelectorStep::Index(index) => path.push_str(&format!("[{index}]")),
+            SelectorStep::Name(name) => push_name(&mut path, name),
+            SelectorStep::Index(index) => push_index(&mut path, *index),
         }
     }
     path
+}
+
+fn push_name(path: &mut Text, name: &str) {
+    if !path.is_empty() {
+        path.push('.');
+    }
+    path.push_str(name);
+}
+
+fn push_index(path: &mut Text, index: usize) {
+    path.push('[');
+    let mut digits = [0; 20];
+    let mut start = digits.len();
+    let mut rest = index;
+    loop {
+        start -= 1;
+        digits[start] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    digits[start..].iter().for_each(|digit| path.push(char::from(*digit)));
+    path.push(']');
 }
 
 /// `$['messages'][2]['content']` → `.messages[2].content`

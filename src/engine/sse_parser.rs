@@ -40,7 +40,7 @@ impl SseParser {
             self.is_complete = true;
             return self.data_line.map(|line| SseEvent { name: &self.name, data: &self.data, line });
         }
-        let (field, value) = match line.iter().position(|b| *b == b':') {
+        let (field, value) = match memchr::memchr(b':', line) {
             Some(at) => (&line[..at], line[at + 1..].strip_prefix(b" ").unwrap_or(&line[at + 1..])),
             None => (line, &b""[..]),
         };

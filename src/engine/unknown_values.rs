@@ -27,6 +27,9 @@ pub fn find(plan: &RequestPlan, cursor: &Cursor) -> Vec<UnknownValue> {
 
 /// The unknown word that decides about a group of fields, such as the kind of a format.
 pub fn of_group<'u>(fields: &[FieldMapping], unknown: &'u [UnknownValue], cursor: &Cursor) -> Option<&'u UnknownValue> {
+    if unknown.is_empty() {
+        return None;
+    }
     let mut selectors = fields.iter().flat_map(FieldMapping::selectors);
     selectors.find_map(|selector| {
         let param = selector.param(cursor);
@@ -37,7 +40,7 @@ pub fn of_group<'u>(fields: &[FieldMapping], unknown: &'u [UnknownValue], cursor
 /// A tool choice that only a backend can understand.
 pub fn tool_choice(unknown: &UnknownValue, body: &Tree) -> ToolChoice {
     let sent = member(body, &unknown.param).cloned();
-    ToolChoice { mode: None, name: None, unknown: Derived(sent) }
+    ToolChoice { mode: None, name: None, allowed: None, unknown: Derived(sent) }
 }
 
 /// A format that only a backend can understand: the object around its kind.

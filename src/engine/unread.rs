@@ -3,6 +3,7 @@
 
 use crate::domain::Tree;
 use crate::mapping::language::read_paths::{ReadTree, RuleReads};
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 /// What was read of which node, while rules were applied.
@@ -37,6 +38,24 @@ enum ReadFrom {
     Parent,
 }
 
+/// A member that no rule read.
+#[derive(Clone, Debug)]
+pub struct UnreadMember {
+    pub path: String,
+    /// It is, or contains, a text that is not empty.
+    pub has_text: bool,
+}
+
+fn has_text(node: &Tree) -> bool {
+    match node {
+        Tree::Str(text) => !text.trim().is_empty(),
+        Tree::SurrogateString(_) => true,
+        Tree::List(elements) => elements.iter().any(has_text),
+        Tree::Map(members) => members.iter().any(|(_, member)| has_text(member)),
+        Tree::Null | Tree::Bool(_) | Tree::Num(_) => false,
+    }
+}
+
 /// A client can send any number of unknown members.
 const MAX_UNREAD: usize = 1_000;
 
@@ -62,8 +81,13 @@ impl ReadRecord {
 
     /// The paths of what was not read, outermost only: `messages[2].cache_control`. Nulls and empty values are left out:
     /// nothing is lost with them.
-    pub fn unread(mut self, document: &Tree, always_read: &ReadTree) -> Vec<String> {
-        self.reads.sort_by_key(|(node, _)| *node);
+    pub fn unread(self, document: &Tree, always_read: &ReadTree) -> Vec<String> {
+        self.unread_members(document, always_read).into_iter().map(|member| member.path).collect()
+    }
+
+    /// The same, with what is known of each.
+    pub fn unread_members(mut self, document: &Tree, always_read: &ReadTree) -> Vec<UnreadMember> {
+        self.reads.sort_unstable_by_key(|(node, _)| *node);
         self.dropped.sort_unstable();
         let mut walk = Walk { record: &self, active: vec![always_read], path: String::new(), found: Vec::new() };
         walk.node(document, 0);
@@ -115,17 +139,23 @@ struct Walk<'r> {
     /// What may be read at the current node and around it; a node's own begin at its `first`.
     active: Vec<&'r ReadTree>,
     path: String,
-    found: Vec<String>,
+    found: Vec<UnreadMember>,
 }
 
 impl<'r> Walk<'r> {
     /// Walks a node, of which the trees from `first` on are known.
     fn node(&mut self, node: &Tree, first: usize) {
         let record = self.record;
-        if record.is_dropped(address(node)) {
+        // A content part that one list of rules drops may be a call for another.
+        if record.is_dropped(address(node)) && !self.active[first..].iter().any(|tree| tree.reads_content()) {
             return self.report(node);
         }
-        self.active.extend(record.of_node(address(node)).map(NodeReads::tree));
+        for tree in record.of_node(address(node)).map(NodeReads::tree) {
+            // Every element of a list records the same rule for the nodes around it.
+            if !self.active[first..].iter().any(|known| std::ptr::eq(*known, tree)) {
+                self.active.push(tree);
+            }
+        }
         let last = self.active.len();
         let own = &self.active[first..];
         // What `..name` reads may be deeper.
@@ -147,7 +177,7 @@ impl<'r> Walk<'r> {
                 Tree::List(elements) => {
                     for (index, element) in elements.iter().enumerate() {
                         let length = self.path.len();
-                        self.path.push_str(&format!("[{index}]"));
+                        let _ = write!(self.path, "[{index}]");
                         self.child(element, None, first, last);
                         self.path.truncate(length);
                     }
@@ -188,7 +218,7 @@ impl<'r> Walk<'r> {
             Tree::Bool(_) | Tree::Num(_) | Tree::Str(_) | Tree::SurrogateString(_) => false,
         };
         if !is_empty && self.found.len() < MAX_UNREAD {
-            self.found.push(self.path.clone());
+            self.found.push(UnreadMember { path: self.path.clone(), has_text: has_text(node) });
         }
     }
 }

@@ -2,13 +2,14 @@
 
 use super::config::backend::BackendPlan;
 use super::config::dialect;
-use super::config::dialect::{DialectContext, DialectPlan};
+use super::config::dialect::{DialectContext, DialectPlan, GivenPolicies};
 use super::config::dialect_index;
 use super::config::gateway;
 use super::config::gateway::GatewayPlan;
 use super::config::layers::Override;
 use super::config::overrides::Overrides;
-use super::config::profile::Profile;
+use super::config::profile::{Profile, ProfileChain};
+use super::config::profile_gateway;
 use super::config::profile_patch;
 use super::config::profile_patch::PatchedDialect;
 use super::config::schemas::{CompiledSchemas, SchemaCache};
@@ -22,7 +23,7 @@ use super::language::table::Tables;
 use super::lint;
 use super::policy::owners::DialectIndex;
 use super::policy::precedence;
-use super::policy::resolve::ResolvedPolicies;
+use super::policy::test_policies::TestDialects;
 use super::provenance::values::DialectSources;
 use super::source::field_reader::LoadContext;
 use super::source::files::MappingFiles;
@@ -32,6 +33,8 @@ use super::source::yaml::{Entry, Node};
 use crate::diagnostics::{Code, Diagnostic, FileId, Findings, Severity, Sources, Span, dedupe};
 use crate::domain::WorkBudget;
 use reframe_json::SchemaSet;
+use std::cell::RefCell;
+use std::collections::HashSet;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -57,6 +60,7 @@ pub struct Plan {
     pub gateway: GatewayPlan,
     pub backends: Vec<Arc<BackendPlan>>,
     dialects: Vec<Arc<DialectPlan>>,
+    test_dialects: TestDialects,
     pub transcripts: Vec<Arc<Transcript>>,
     /// All scripts, also those that no backend of the gateway uses.
     pub scripts: Vec<Arc<ScriptPlan>>,
@@ -92,12 +96,33 @@ impl Plan {
         self.dialects.iter().find(|d| d.name == name && d.profile.as_deref() == profile)
     }
 
+    /// The dialect of a test that sets policies, by the span of the test.
+    pub fn test_dialect(&self, test: Span) -> Option<&Arc<DialectPlan>> {
+        self.test_dialects.get(test)
+    }
+
     pub fn dialects(&self) -> impl Iterator<Item = &Arc<DialectPlan>> {
         self.dialects.iter()
     }
 
     pub fn backend(&self, name: &str) -> Option<&Arc<BackendPlan>> {
         self.backends.iter().find(|b| b.name == name)
+    }
+
+    /// Drops what only the verification of the set reads: tests, files as YAML, and what no route uses. The variants of
+    /// the routes keep their dialects.
+    pub fn keep_what_turns_need(&mut self) {
+        let scripts = self.gateway.backends.iter().filter_map(|backend| backend.script.as_deref());
+        let played = scripts.flat_map(ScriptPlan::transcripts).map(|transcript| transcript.backend.as_str());
+        let routed = self.gateway.backends.iter().map(|backend| backend.plan.name.as_str());
+        let used: HashSet<&str> = played.chain(routed).collect();
+        self.backends.retain(|backend| used.contains(backend.name.as_str()));
+        self.dialects = Vec::new();
+        self.test_dialects = TestDialects::default();
+        self.transcripts = Vec::new();
+        self.scripts = Vec::new();
+        self.tests = Vec::new();
+        self.dialect_sources = DialectSources::default();
     }
 }
 
@@ -124,7 +149,7 @@ pub fn load_within(
         files().map(|f| sources.add_to_layer(f.layer, f.name.as_str(), f.shown.as_str(), f.text.clone())).collect();
     let sources = Arc::new(sources);
     let findings = Findings::default();
-    let cx = LoadContext { sources: &sources, findings: &findings, budget };
+    let cx = LoadContext { sources: &sources, findings: &findings, budget, selectors: Default::default() };
     let mut parsed = MappingFiles::default();
     for (file, id) in files().zip(ids) {
         budget.begin(&file.name, "parsing this file");
@@ -163,7 +188,7 @@ fn compile(
         cache.reuse(previous);
     }
     let shared = files.shared().and_then(|node| Shared::from_file(node, cx));
-    let shared_tables = shared.as_ref().map_or_else(Tables::default, |s| Tables::parse(&s.tables, cx));
+    let shared_tables = shared.as_ref().map_or_else(Tables::default, |s| Tables::parse_shared(&s.tables, cx));
     let shared_fragments = shared.map_or(&[] as &[Entry], |s| s.fragments.items);
     for kind in [SetFile::Dialect, SetFile::Backend, SetFile::Profile, SetFile::Script] {
         check_unique_names(files.of(kind), kind.name(), cx);
@@ -178,18 +203,13 @@ fn compile(
         .filter_map(|n| BackendPlan::parse(n, &shared_tables, shared_fragments, cx))
         .map(Arc::new)
         .collect();
-    for transcript in &files.transcripts {
-        if !files.names(SetFile::Backend).contains(&transcript.backend.as_str()) {
-            let message = format!("no backend file defines `backend: {}`", transcript.backend);
-            let known = files.names(SetFile::Backend);
-            cx.unknown(Code::UnknownReference, transcript.backend_span, message, &transcript.backend, known);
-        }
-    }
+    check_backends_of_transcripts(&files, cx);
     let transcripts =
         script::KnownTranscripts { transcripts: &files.transcripts, unreadable: &files.unreadable.transcripts };
     let scripts: Vec<Arc<ScriptPlan>> =
         files.of(SetFile::Script).filter_map(|n| script::parse(n, &transcripts, cx)).map(Arc::new).collect();
     let profiles: Vec<Profile> = files.of(SetFile::Profile).filter_map(|n| Profile::from_file(n, cx)).collect();
+    let chains = Profile::chains(&profiles, &files.names(SetFile::Profile), cx);
     let dialect_index = DialectIndex::new(files.names(SetFile::Dialect), files.of(SetFile::Dialect));
     let context = DialectContext {
         cx,
@@ -197,28 +217,20 @@ fn compile(
         shared_fragments,
         schemas: &cache,
         dialects: &dialect_index,
+        shared: RefCell::default(),
     };
     let mut dialects = Vec::new();
-    let patched_dialects = profile_patch::patched_dialects(files.of(SetFile::Dialect), &profiles, cx);
-    let profile_of = |source: &PatchedDialect| {
-        let name = source.profile.as_deref()?;
-        profiles.iter().find(|p| p.name == name)
+    let patched_dialects = profile_patch::patched_dialects(files.of(SetFile::Dialect), &chains, cx);
+    let profiles_of = |source: &PatchedDialect| {
+        let is_of = |chain: &&ProfileChain| chain.last().map(|p| p.name) == source.profile.as_deref();
+        chains.iter().find(is_of).map_or(&[][..], Vec::as_slice)
     };
     for source in &patched_dialects {
         begin(&source.node);
-        dialects.extend(dialect::compile(source, profile_of(source), None, &context).map(Arc::new));
+        dialects.extend(dialect::compile(source, profiles_of(source), None, &context).map(Arc::new));
     }
-    let environment =
-        precedence::environment_settings(&dialects, &profiles, &dialect_index, &overrides.environment, cx);
-    let Some(gateway) = files.gateway() else {
-        if !files.unreadable.gateway {
-            cx.add(
-                Diagnostic::new(Code::Unreadable, Span::NOWHERE, "this set has no gateway.yaml")
-                    .help("create one, or add this folder on top of the embedded set with `--add`"),
-            );
-        }
-        return None;
-    };
+    let environment = precedence::environment_settings(&dialects, &chains, &dialect_index, &overrides.environment, cx);
+    let gateway = gateway_file(&files, cx)?;
     let known = gateway::KnownNames {
         backends: &backends,
         backend_names: &files.names(SetFile::Backend),
@@ -231,26 +243,31 @@ fn compile(
         schemas: &cache,
     };
     begin(gateway);
-    let mut gateway = gateway::parse(gateway, &known, cx)?;
-    overrides.apply(&mut gateway, &known, cx);
-    let compile = |base: &DialectPlan, policies: &ResolvedPolicies| {
+    let mut gateway = configured_gateway(gateway, &known, &chains, &profiles, overrides, cx)?;
+    let compile = |base: &DialectPlan, given: GivenPolicies| {
         let source = patched_dialects.iter().find(|p| p.dialect == base.name && p.profile == base.profile)?;
         begin(&source.node);
-        dialect::compile(source, profile_of(source), Some(policies), &context)
+        dialect::compile(source, profiles_of(source), Some(given), &context)
     };
     precedence::PolicyLayers {
         bases: &dialects,
         dialects: &dialect_index,
         environment: &environment,
+        tables: &shared_tables,
         compile: &compile,
         cx,
     }
     .compile_variants(&mut gateway);
+    let test_dialects = match cx.findings.errors() {
+        0 => TestDialects::compile(&tests, &dialects, &compile, cx),
+        _ => TestDialects::default(),
+    };
     gateway.collect_client_headers();
     let mut plan = Plan {
         gateway,
         backends,
         dialects,
+        test_dialects,
         transcripts: files.transcripts.clone(),
         scripts,
         profiles: files.of(SetFile::Profile).filter_map(|n| profile_name(n)).collect(),
@@ -268,6 +285,53 @@ fn compile(
     }
     plan.dialect_sources = DialectSources { dialects: patched_dialects, shared: files.shared().cloned() };
     Some(plan)
+}
+
+fn check_backends_of_transcripts(files: &MappingFiles, cx: LoadContext) {
+    let known = files.names(SetFile::Backend);
+    for transcript in files.transcripts.iter().filter(|t| !known.contains(&t.backend.as_str())) {
+        let message = format!("no backend file defines `backend: {}`", transcript.backend);
+        let known = known.iter().copied();
+        cx.unknown(Code::UnknownReference, transcript.backend_span, message, &transcript.backend, known);
+    }
+}
+
+fn gateway_file<'f>(files: &'f MappingFiles, cx: LoadContext) -> Option<&'f Node> {
+    let gateway = files.gateway();
+    if gateway.is_none() && !files.unreadable.gateway {
+        cx.add(
+            Diagnostic::new(Code::Unreadable, Span::NOWHERE, "this set has no gateway.yaml")
+                .help("create one, or add this folder on top of the embedded set with `--add`"),
+        );
+    }
+    gateway
+}
+
+/// The gateway with what the chosen profile, the environment and the command line change. Its routes have no variants yet.
+fn configured_gateway(
+    file: &Node,
+    known: &gateway::KnownNames,
+    chains: &[ProfileChain],
+    profiles: &[Profile],
+    overrides: &Overrides,
+    cx: LoadContext,
+) -> Option<GatewayPlan> {
+    let chosen =
+        chains.iter().find(|c| overrides.profile.is_some() && c.last().map(|p| p.name) == overrides.profile.as_deref());
+    let (file, variables) = match chosen {
+        Some(chain) => profile_gateway::with_profile(file, chain, &overrides.environment, cx),
+        None => (Arc::new(file.clone()), Vec::new()),
+    };
+    let mut gateway = gateway::parse(&file, known, cx)?;
+    overrides.apply(&mut gateway, known, cx);
+    gateway.variables = variables;
+    let is_used = |chain: &&ProfileChain| {
+        let name = chain.last().map(|p| p.name);
+        gateway.routes.iter().any(|route| route.profile.as_deref() == name)
+    };
+    let used: Vec<&Profile> = chains.iter().filter(is_used).flatten().copied().collect();
+    gateway.unknown_variables = profile_gateway::unknown_variables(&used, profiles, &overrides.environment);
+    Some(gateway)
 }
 
 fn profile_name(node: &Node) -> Option<(String, Span)> {

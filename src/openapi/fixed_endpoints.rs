@@ -2,6 +2,7 @@
 
 use super::components::Components;
 use super::{bundle, gateway_schemas};
+use crate::domain::UsageGroup;
 use serde_json::{Value, json};
 
 pub fn metrics(components: &mut Components) -> Value {
@@ -18,6 +19,18 @@ pub fn status(components: &mut Components) -> Value {
     let schema = components.fixed("gateway.status", &gateway_schemas::status());
     let operation = operation("status", "Status of the gateway", description);
     with_content(operation, "application/json", schema)
+}
+
+/// The query of static routes that read the usage log.
+pub fn usage_parameters() -> [Value; 4] {
+    let parameter = |name, description, schema| json!({ "name": name, "in": "query", "description": description, "required": false, "schema": schema });
+    let time = || json!({ "type": ["integer", "string"] });
+    [
+        parameter("start", "The begin of the period: a date, or milliseconds since 1970. Default: 1970.", time()),
+        parameter("end", "The end of the period. Default: now.", time()),
+        parameter("group", "The length of the buckets.", json!({ "type": "string", "enum": UsageGroup::NAMES })),
+        parameter("limit", "The number of records, from 1 to 10000. Default: 200.", json!({ "type": "integer" })),
+    ]
 }
 
 /// The endpoints of the API documentation, by path. They require no API key.

@@ -4,18 +4,23 @@
 pub mod bundle;
 mod components;
 mod definitions;
+mod errors;
 mod fixed_endpoints;
 pub mod gateway_schemas;
 
 use crate::domain::MomentKind;
 use crate::mapping::Plan;
+use crate::mapping::config::client_keys::Auth;
 use crate::mapping::config::dialect::{DialectPlan, FrameContent};
-use crate::mapping::config::gateway::{Auth, Docs, GatewayPlan};
+use crate::mapping::config::gateway::{Docs, GatewayPlan};
 use crate::mapping::config::path_template::PathTemplate;
 use crate::mapping::config::route::RoutePlan;
+use crate::mapping::config::route_headers::UnknownHeaderValue;
 use crate::mapping::config::static_routes::StaticRoute;
+use crate::mapping::language::selector::Selector;
 use crate::mapping::policy::variants::HeaderChoice;
 use components::Components;
+use errors::{ErrorCause, FORBIDDEN, INVALID_QUERY, UNAUTHORIZED, UNKNOWN};
 use serde_json::{Map, Value, json};
 
 /// The generation that a document describes.
@@ -36,16 +41,21 @@ pub fn document(plan: &Plan, generation: Option<&GenerationInfo>) -> Value {
         }
     }
     let errors = gateway.routes.first().and_then(|r| r.variants.default_dialect());
-    for route in &gateway.static_routes {
+    for route in gateway.static_routes.iter().filter(|route| gateway.serves(route)) {
         let operation = self::static_route(gateway, route, errors.map(|d| &**d), &mut components);
         add(&mut paths, &route.path, &route.method, operation);
     }
+    let errors = errors.map(|dialect| &**dialect);
     if let Some(path) = &gateway.metrics {
-        add(&mut paths, path, "GET", fixed_endpoints::metrics(&mut components));
+        let operation = fixed_endpoints::metrics(&mut components);
+        let operation = protected(operation, gateway.protected.metrics, gateway, errors, &mut components);
+        add(&mut paths, path, "GET", operation);
     }
     // A route with the same path takes precedence.
     if let Some(path) = gateway.status_path().filter(|path| !paths.contains_key(*path)) {
-        add(&mut paths, path, "GET", fixed_endpoints::status(&mut components));
+        let operation = fixed_endpoints::status(&mut components);
+        let operation = protected(operation, gateway.protected.status, gateway, errors, &mut components);
+        add(&mut paths, path, "GET", operation);
     }
     if gateway.docs == Docs::Public {
         for (path, operation) in fixed_endpoints::api_docs(&mut components) {
@@ -78,6 +88,24 @@ pub fn document(plan: &Plan, generation: Option<&GenerationInfo>) -> Value {
     document
 }
 
+/// An operation of the gateway itself, with the errors of a missing key if it needs one.
+fn protected(
+    mut operation: Value,
+    needs_key: bool,
+    gateway: &GatewayPlan,
+    dialect: Option<&DialectPlan>,
+    components: &mut Components,
+) -> Value {
+    match needs_key && gateway.auth == Auth::Keys {
+        true => {
+            let causes = [UNAUTHORIZED, FORBIDDEN];
+            errors::add(&mut operation["responses"], gateway, dialect, &causes, components);
+        }
+        false => operation["security"] = json!([]),
+    }
+    operation
+}
+
 /// The places in which clients may send an API key, by name.
 fn security_schemes(gateway: &GatewayPlan) -> Map<String, Value> {
     let mut schemes = Map::new();
@@ -108,7 +136,7 @@ fn add(paths: &mut Map<String, Value>, path: &str, method: &str, operation: Valu
 fn operation(gateway: &GatewayPlan, route: &RoutePlan, dialect: &DialectPlan, components: &mut Components) -> Value {
     let request = dialect.request.schema.as_ref().map(|s| s.name.as_str());
     let mut request_body = json!({ "schema": request.map_or_else(any, |name| components.reference(name)) });
-    if let Some((_, body)) = gateway.example.as_ref().filter(|(path, _)| *path == route.path) {
+    if let Some((_, body)) = gateway.example.as_ref().filter(|(path, _)| route.serves_path(path)) {
         request_body["example"] = serde_json::from_str(body).unwrap_or_default();
     }
     let profile = route.profile.as_ref().map_or(String::new(), |p| format!(", profile `{p}`"));
@@ -118,12 +146,12 @@ fn operation(gateway: &GatewayPlan, route: &RoutePlan, dialect: &DialectPlan, co
     let stream_type = dialect.encoding.content_type.split(';').next().unwrap_or_default().trim();
     let mut responses = json!({
         "200": {
-            "description": "The response: JSON, or a stream if the request has `stream: true`.",
+            "description": response_description(dialect),
             "headers": gateway_headers(gateway),
             "content": { "application/json": { "schema": body }, stream_type: stream },
         },
     });
-    add_errors(&mut responses, gateway, Some(dialect), ROUTE_ERRORS, components);
+    errors::add_of_route(&mut responses, gateway, dialect, components);
     let mut operation = json!({
         "operationId": operation_id(&route.method, &route.path),
         "summary": title.unwrap_or_else(|| format!("The dialect `{}`", route.dialect)),
@@ -133,6 +161,7 @@ fn operation(gateway: &GatewayPlan, route: &RoutePlan, dialect: &DialectPlan, co
     // The schemas are those of a client that sends no policy header; the headers it may send are listed as parameters.
     let mut parameters = path_parameters(&route.path);
     parameters.extend(route.variants.choices(|_| None).iter().map(header_parameter));
+    parameters.extend(profile_parameter(route));
     if !parameters.is_empty() {
         operation["parameters"] = parameters.into();
     }
@@ -149,13 +178,30 @@ fn path_parameters(path: &str) -> Vec<Value> {
 
 /// A header by which a client selects the value of a policy.
 fn header_parameter(choice: &HeaderChoice) -> Value {
-    json!({
-        "name": choice.header,
+    let words = choice.words.iter().chain(choice.aliases.iter().map(|(word, _)| word));
+    let schema = selection(words.map(String::as_str).collect(), choice.unknown);
+    let description = format!("Selects the value of the policy `{}`.", choice.policy);
+    json!({ "name": choice.header, "in": "header", "description": description, "required": false, "schema": schema })
+}
+
+/// The header by which a client selects a profile.
+fn profile_parameter(route: &RoutePlan) -> Option<Value> {
+    let header = route.headers.profile.as_ref()?;
+    let schema = selection(header.profiles.iter().map(String::as_str).collect(), header.unknown);
+    Some(json!({
+        "name": header.name,
         "in": "header",
-        "description": format!("Selects the value of the policy `{}`.", choice.policy),
+        "description": "Selects the profile. The schemas are those of the route's own profile.",
         "required": false,
-        "schema": { "type": "string", "enum": choice.words },
-    })
+        "schema": schema,
+    }))
+}
+
+fn selection(words: Vec<&str>, unknown: UnknownHeaderValue) -> Value {
+    match unknown {
+        UnknownHeaderValue::Reject => json!({ "type": "string", "enum": words }),
+        UnknownHeaderValue::Ignore => json!({ "type": "string", "examples": words }),
+    }
 }
 
 /// The content of a stream. To HTTP it is one text; the schemas of its events are in an extension, as `itemSchema` of
@@ -191,14 +237,27 @@ fn static_route(
         },
     });
     let title = route.schema.as_ref().and_then(|schema| components.title(&schema.name));
-    let codes: &[(&str, &str)] = if route.prefix().is_some() { &[UNAUTHORIZED, UNKNOWN] } else { &[UNAUTHORIZED] };
-    add_errors(&mut responses, gateway, dialect, codes, components);
+    if route.status.is_some() {
+        let mut other = responses["200"].clone();
+        other["description"] = "The same with another status.".into();
+        responses["default"] = other;
+    }
+    let of_key: &[ErrorCause] = if route.open { &[] } else { &[UNAUTHORIZED, FORBIDDEN] };
+    let of_model: &[ErrorCause] = if route.prefix().is_some() { &[UNKNOWN] } else { &[] };
+    let of_query: &[ErrorCause] = if route.reads_usage_log { &[INVALID_QUERY] } else { &[] };
+    errors::add(&mut responses, gateway, dialect, &[of_query, of_key, of_model].concat(), components);
     let mut operation = json!({
         "operationId": operation_id(&route.method, &route.path),
         "summary": title.unwrap_or_else(|| "Static route of the gateway".to_owned()),
-        "tags": ["models"],
+        "tags": [if route.reads_models { "models" } else { "operations" }],
     });
-    let parameters = path_parameters(&route.path);
+    if route.open || (route.reads_models && !gateway.protected.models) {
+        operation["security"] = json!([]);
+    }
+    let mut parameters = path_parameters(&route.path);
+    if route.reads_usage_log {
+        parameters.extend(fixed_endpoints::usage_parameters());
+    }
     if !parameters.is_empty() {
         operation["parameters"] = parameters.into();
     }
@@ -206,36 +265,13 @@ fn static_route(
     operation
 }
 
-const UNAUTHORIZED: (&str, &str) = ("401", "The API key is missing or unknown.");
-const UNKNOWN: (&str, &str) = ("404", "Unknown model.");
-const ROUTE_ERRORS: &[(&str, &str)] = &[
-    ("400", "Invalid request; `param` names the field."),
-    UNAUTHORIZED,
-    UNKNOWN,
-    ("413", "The request body is too large."),
-    ("429", "The backend's rate limit is reached."),
-    ("500", "The gateway failed, or its response violates its schema."),
-    ("502", "The backend failed, or its response was incomplete."),
-    ("503", "The concurrency limit is reached, or the backend is unavailable."),
-    ("504", "The backend timed out."),
-];
-
-fn add_errors(
-    responses: &mut Value,
-    gateway: &GatewayPlan,
-    dialect: Option<&DialectPlan>,
-    codes: &[(&str, &str)],
-    components: &mut Components,
-) {
-    let schema = dialect.and_then(|d| d.errors.schema.as_ref()).map_or_else(any, |s| components.reference(&s.name));
-    for (code, description) in codes {
-        let mut headers = gateway_headers(gateway);
-        if matches!(*code, "429" | "503") {
-            headers["retry-after"] = header("Seconds to wait before a retry.", "integer");
-        }
-        let content = json!({ "application/json": { "schema": schema } });
-        responses[*code] = json!({ "description": description, "headers": headers, "content": content });
-    }
+/// How a client requests a stream, in its dialect.
+fn response_description(dialect: &DialectPlan) -> String {
+    let stream = dialect.request.scalars.iter().find(|read| read.field.name == "stream");
+    let member = stream.and_then(|read| read.selectors().into_iter().find_map(Selector::root_member));
+    let condition =
+        member.map_or("the client requests one".to_owned(), |name| format!("the request has `{name}: true`"));
+    format!("The response: JSON, or a stream if {condition}.")
 }
 
 fn gateway_headers(gateway: &GatewayPlan) -> Value {

@@ -3,7 +3,7 @@
 use super::path_table::PathTable;
 use super::pinned::PinnedSettings;
 use super::{Cause, NeedsRestart, embedded};
-use crate::diagnostics::{Code, Diagnostic, Severity, Sources, Span, render_all, visible_span};
+use crate::diagnostics::{Code, Diagnostic, Severity, Source, Sources, Span, render_all, visible_span};
 use crate::mapping::source::layout::SetFile;
 use crate::mapping::{Overrides, Plan, SourceFile, WorkBudget, load_within};
 use crate::verify;
@@ -45,6 +45,10 @@ impl Generation {
 
     /// Logs the number of warnings and the first of them, on one line.
     pub fn log_warnings(&self) {
+        for unknown in &self.plan.gateway.unknown_variables {
+            let near = unknown.did_you_mean.as_ref().map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+            tracing::warn!("no profile names the environment variable `{}`{near}", unknown.name);
+        }
         let mut warnings = self.warnings.iter().filter(|d| d.severity() == Severity::Warning);
         if let Some(first) = warnings.next() {
             let (count, place) = (1 + warnings.count(), self.plan.sources.show(first.span));
@@ -58,17 +62,20 @@ impl Generation {
     pub fn changed_since(&self, earlier: &Generation) -> String {
         const MAX_FILES: usize = 3;
         let (new, old) = (&self.plan.sources, &earlier.plan.sources);
-        let text =
-            |sources: &Sources, name: &str| sources.iter().find(|(_, s)| s.name == name).map(|(_, s)| s.text.clone());
+        // Several layers may have a file of the same name.
+        let has = |sources: &Sources, name: &str| sources.iter().any(|(_, s)| s.name == name);
         let mut changed = Vec::new();
         for (_, source) in new.iter() {
-            match text(old, &source.name) {
-                None => changed.push(format!("{} added", source.name)),
-                Some(before) if before != source.text => changed.push(format!("{} changed", source.name)),
-                Some(_) => {}
+            let is_same = |before: &Source| before.name == source.name && before.text == source.text;
+            match has(old, &source.name) {
+                false => changed.push(format!("{} added", source.name)),
+                true if !old.iter().any(|(_, before)| is_same(before)) => {
+                    changed.push(format!("{} changed", source.name));
+                }
+                true => {}
             }
         }
-        let removed = old.iter().filter(|(_, s)| text(new, &s.name).is_none());
+        let removed = old.iter().filter(|(_, s)| !has(new, &s.name));
         changed.extend(removed.map(|(_, s)| format!("{} removed", s.name)));
         let more = changed.len().saturating_sub(MAX_FILES);
         changed.truncate(MAX_FILES);
@@ -170,6 +177,7 @@ pub fn build(
     if !failed.is_empty() {
         return Err(SetError { diagnostics: failed, sources: loaded.sources });
     }
+    plan.keep_what_turns_need();
     let needs_restart = pinned.map(|pinned| pinned.restore(&mut plan)).unwrap_or_default();
     let paths = PathTable::new(&plan.gateway).map_err(|error| {
         let diagnostic = Diagnostic::new(Code::UnknownValue, Span::NOWHERE, format!("gateway.yaml: {error}"));

@@ -2,8 +2,10 @@
 //! have the format of a dialect.
 
 use crate::mapping::config::gateway::{Docs, GatewayPlan};
+use crate::mapping::config::gateway_paths::DOCS_PATHS;
 use crate::mapping::config::path_template::PathTemplate;
 use crate::mapping::config::route::METHODS;
+use fnv::FnvHashMap;
 use poem::endpoint::make_sync;
 use poem::error::RouteError;
 use poem::http::Uri;
@@ -17,7 +19,12 @@ pub struct PathTable {
     /// Paths with their targets for one method: a literal path takes precedence only over paths with that method.
     by_method: Vec<(&'static str, Route)>,
     all: Route,
+    /// The targets of literal paths, by method: poem prefers them, and most requests have one.
+    literal: Vec<(&'static str, LiteralPaths)>,
 }
+
+/// The targets of paths without parameters.
+type LiteralPaths = FnvHashMap<String, Arc<[Target]>>;
 
 /// One thing that is served at a path; the numbers are indexes into the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,34 +37,46 @@ pub enum Target {
 }
 
 impl Target {
-    /// The methods that it allows. GET includes HEAD, but for routes: a turn needs the body of a response.
-    pub fn methods(self, gateway: &GatewayPlan) -> Vec<&str> {
-        let method = match self {
-            Target::Route(at) => return vec![&gateway.routes[at].method],
-            Target::StaticRoute(at) => gateway.static_routes[at].method.as_str(),
-            // OPTIONS: web pages of other origins may read the documentation.
-            Target::ApiDocs => return vec!["GET", "HEAD", "OPTIONS"],
-            Target::Metrics | Target::Status => "GET",
-        };
-        if method == "GET" { vec!["GET", "HEAD"] } else { vec![method] }
+    /// The method of its endpoint.
+    pub fn method(self, gateway: &GatewayPlan) -> &str {
+        match self {
+            Target::Route(at) => &gateway.routes[at].method,
+            Target::StaticRoute(at) => &gateway.static_routes[at].method,
+            Target::ApiDocs | Target::Metrics | Target::Status => "GET",
+        }
+    }
+
+    /// The methods that it allows: its own, and at every endpoint HEAD and OPTIONS.
+    pub fn methods(self, gateway: &GatewayPlan) -> impl Iterator<Item = &str> {
+        let own = self.method(gateway);
+        [own].into_iter().chain(["HEAD", "OPTIONS"].into_iter().filter(move |method| *method != own))
+    }
+
+    /// Its path as gateway.yaml writes it, for logs and metrics.
+    pub fn path(self, gateway: &GatewayPlan) -> &str {
+        match self {
+            Target::Route(at) => &gateway.routes[at].path,
+            Target::StaticRoute(at) => &gateway.static_routes[at].path,
+            Target::Metrics => gateway.metrics.as_deref().unwrap_or_default(),
+            Target::Status => gateway.status_path().unwrap_or_default(),
+            Target::ApiDocs => "/docs",
+        }
     }
 }
 
 /// The regular expression of a parameter before the end of a path.
 const PARAMETER: &str = "[^/]+";
 
-/// The paths of the API documentation.
-const API_DOCS: [&str; 7] =
-    ["/", "/openapi.json", "/openapi.yaml", "/docs", "/schemas", "/schemas/", "/schemas/{file}"];
-
 impl PathTable {
     pub fn new(gateway: &GatewayPlan) -> Result<PathTable, RouteError> {
         let paths = |allowed: &dyn Fn(Target) -> bool| PathTable::paths(gateway, allowed);
-        let mut by_method = Vec::new();
+        let (mut by_method, mut literal) = (Vec::new(), Vec::new());
         for method in METHODS {
-            by_method.push((*method, paths(&|target| target.methods(gateway).contains(method)).build()?));
+            let of_method = paths(&|target| target.methods(gateway).any(|allowed| allowed == *method));
+            literal.push((*method, of_method.literal()));
+            by_method.push((*method, of_method.build()?));
         }
-        Ok(PathTable { by_method, all: paths(&|_| true).build()? })
+        Ok(PathTable { by_method, all: paths(&|_| true).build()?, literal })
     }
 
     fn paths(gateway: &GatewayPlan, allowed: &dyn Fn(Target) -> bool) -> Paths {
@@ -72,11 +91,11 @@ impl PathTable {
         for (at, route) in gateway.routes.iter().enumerate() {
             add(&mut paths, &route.path, Target::Route(at));
         }
-        for (at, route) in gateway.static_routes.iter().enumerate() {
+        for (at, route) in gateway.static_routes.iter().enumerate().filter(|(_, route)| gateway.serves(route)) {
             add(&mut paths, &route.path, Target::StaticRoute(at));
         }
         // The gateway's own endpoints give way to those of the mappings.
-        let docs = API_DOCS.into_iter().filter(|_| gateway.docs == Docs::Public).map(|path| (path, Target::ApiDocs));
+        let docs = DOCS_PATHS.into_iter().filter(|_| gateway.docs == Docs::Public).map(|path| (path, Target::ApiDocs));
         let status = gateway.status_path().map(|path| (path, Target::Status));
         for (path, target) in docs.chain(status).filter(|(_, target)| allowed(*target)) {
             paths.add_if_free(path, target);
@@ -86,6 +105,11 @@ impl PathTable {
 
     /// What is served at the path of `uri` with this method, or else with others; empty if the path is unknown.
     pub async fn find(&self, method: &str, uri: &Uri) -> Arc<[Target]> {
+        let literal =
+            self.literal.iter().find(|(name, _)| *name == method).and_then(|(_, paths)| paths.get(uri.path()));
+        if let Some(targets) = literal {
+            return targets.clone();
+        }
         let of_method = self.by_method.iter().find(|(name, _)| *name == method).map(|(_, route)| route);
         for route in of_method.into_iter().chain([&self.all]) {
             let found = route.call(Request::builder().uri(uri.clone()).finish()).await;
@@ -118,6 +142,11 @@ impl Paths {
         if let Some(pattern) = pattern(path) {
             self.0.entry(pattern).or_insert_with(|| vec![target]);
         }
+    }
+
+    fn literal(&self) -> FnvHashMap<String, Arc<[Target]>> {
+        let literal = self.0.iter().filter(|(pattern, _)| !pattern.contains('<'));
+        literal.map(|(path, targets)| (path.clone(), targets.as_slice().into())).collect()
     }
 
     fn build(self) -> Result<Route, RouteError> {

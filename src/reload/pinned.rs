@@ -1,9 +1,12 @@
-//! Settings that are read only at start: sockets and secrets. A reload that changes one of them is applied without
+//! Settings that are read only at start: sockets, secrets and child processes. A reload that changes one of them is applied without
 //! that change and reports it under `needs_restart`.
 
 use crate::mapping::Plan;
 use crate::mapping::config::admin::AdminListener;
-use crate::mapping::config::gateway::{Auth, Backend, ClientKey, GatewayPlan};
+use crate::mapping::config::child_process::ChildEntry;
+use crate::mapping::config::client_keys::{Auth, ClientKey};
+use crate::mapping::config::gateway::GatewayPlan;
+use crate::mapping::config::gateway_backends::Backend;
 use crate::mapping::config::secret::SecretSource;
 use std::fmt;
 
@@ -14,6 +17,8 @@ pub struct PinnedSettings {
     keys: Vec<ClientKey>,
     auth: Auth,
     backends: Vec<PinnedBackendKey>,
+    /// The processes of backends, by name.
+    processes: Vec<(String, ChildEntry)>,
 }
 
 /// The API key of a backend and the host it was sent to.
@@ -50,6 +55,11 @@ impl PinnedSettings {
             keys: gateway.api_keys.clone(),
             auth: gateway.auth,
             backends: gateway.backends.iter().filter_map(PinnedBackendKey::of).collect(),
+            processes: gateway
+                .backends
+                .iter()
+                .filter_map(|backend| Some((backend.name.clone(), backend.child.clone()?)))
+                .collect(),
         }
     }
 
@@ -101,6 +111,19 @@ impl PinnedSettings {
             need(&format!("backends.{}.api_key", backend.name), Some(backend.span), running, describe(&source));
             if let (Some(address), Some(before)) = (&mut backend.address, before) {
                 address.api_key = Some(before);
+            }
+        }
+        for backend in &mut gateway.backends {
+            let Some(child) = &mut backend.child else { continue };
+            let started = self.processes.iter().find(|(name, _)| *name == backend.name).map(|(_, started)| started);
+            if started.is_some_and(|started| started.source() == child.source()) {
+                continue;
+            }
+            let running = if started.is_some() { "as it was started" } else { "not started" };
+            let setting = format!("backends.{}.process", backend.name);
+            need(&setting, Some(backend.span), running.to_owned(), "changed".to_owned());
+            if let Some(started) = started {
+                child.process.clone_from(&started.process);
             }
         }
         needs

@@ -13,7 +13,7 @@ use crate::mapping::{Overrides, SourceFile, WorkBudget};
 use arc_swap::ArcSwap;
 use std::fmt;
 use std::io::{self, Write};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Instant, SystemTime};
 
 /// Holds the current generation and replaces it on reload.
@@ -26,6 +26,8 @@ pub struct Reloader {
     /// One reload at a time.
     reloading: Mutex<()>,
     history: Mutex<History>,
+    /// Where reports are printed.
+    printer: OnceLock<fn(&str)>,
 }
 
 /// What triggered a reload.
@@ -89,7 +91,16 @@ impl Reloader {
         let history = Mutex::new(History::new(&first));
         let pinned = Arc::new(PinnedSettings::of(&first.plan.gateway));
         let (current, reloading) = (ArcSwap::from(first), Mutex::default());
-        Ok(Arc::new(Reloader { layers, overrides, current, pinned, supervisor, reloading, history }))
+        Ok(Arc::new(Reloader {
+            layers,
+            overrides,
+            current,
+            pinned,
+            supervisor,
+            reloading,
+            history,
+            printer: OnceLock::new(),
+        }))
     }
 
     pub fn current(&self) -> Arc<Generation> {
@@ -170,8 +181,20 @@ impl Reloader {
         let see = now.plan.gateway.status_path().map_or(String::new(), |path| format!("; see {path}"));
         let (number, error) = (now.number, &rejected.error);
         tracing::warn!(%cause, "reload rejected, still on generation {number}: {}{see}", error.summary());
-        let _ = writeln!(io::stderr(), "{}", error.render(false));
+        self.print(&error.render(false));
         ReloadOutcome::Rejected(rejected)
+    }
+
+    /// Prints reports with this, such as after the lines of the log before them. By default they go to standard error.
+    pub fn print_with(&self, printer: fn(&str)) {
+        let _ = self.printer.set(printer);
+    }
+
+    fn print(&self, report: &str) {
+        match self.printer.get() {
+            Some(print) => print(report),
+            None => drop(writeln!(io::stderr(), "{report}")),
+        }
     }
 
     pub(super) fn history(&self) -> MutexGuard<'_, History> {

@@ -1,4 +1,5 @@
-//! Runs a load on a thread of its own: with a known stack, a limit for its time, and a reason if it does not return.
+//! Runs a load on a thread of its own: with a known stack, a limit for the time without progress, and a reason if it does not
+//! return.
 //!
 //! All loads run on the same thread, because the allocator keeps memory for each thread: docs/design/0012.
 //!
@@ -12,20 +13,25 @@ use std::any::Any;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{self, SendError, Sender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SendError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Every recursion of a load is over something with a limited depth, and needs a small part of this.
 const STACK_BYTES: usize = 32 * 1024 * 1024;
-const TIME_LIMIT: Duration = Duration::from_secs(30);
+/// How long a load may take for one step. The number of steps is limited by the budget: a machine that is busy with
+/// something else makes a load slow, and not wrong.
+const STALL_LIMIT: Duration = Duration::from_secs(60);
+/// The last resort.
+const TIME_LIMIT: Duration = Duration::from_secs(600);
 /// How long a load may take to notice that its time is over.
 const GRACE: Duration = Duration::from_secs(5);
 const MAX_LEFT_BEHIND: usize = 2;
 
 /// Runs the loads of a process, one after the other.
 pub struct Supervisor {
+    stall_limit: Duration,
     time_limit: Duration,
     grace: Duration,
     /// The thread, if it was needed before and was not left behind.
@@ -46,7 +52,13 @@ enum Attention {
 
 impl Default for Supervisor {
     fn default() -> Self {
-        Supervisor { time_limit: TIME_LIMIT, grace: GRACE, thread: Mutex::default(), left_behind: Arc::default() }
+        Supervisor {
+            stall_limit: STALL_LIMIT,
+            time_limit: TIME_LIMIT,
+            grace: GRACE,
+            thread: Mutex::default(),
+            left_behind: Arc::default(),
+        }
     }
 }
 
@@ -83,7 +95,7 @@ impl Supervisor {
             let message = format!("cannot start a thread to load the set: {error}");
             return Err(one_error(Diagnostic::new(Code::Unreadable, Span::NOWHERE, message), Sources::default()));
         }
-        let in_time = result.recv_timeout(self.time_limit).or_else(|_| {
+        let in_time = self.wait(&result, &budget).or_else(|_| {
             budget.time_out();
             result.recv_timeout(self.grace)
         });
@@ -102,6 +114,22 @@ impl Supervisor {
             Ok(Ok(loaded)) => Ok(loaded),
             Ok(Err(panic)) => Err(one_error(panicked(&*panic, &budget, &sources()), sources())),
             Err(_) => Err(one_error(exhausted::timed_out(&budget, &sources()), sources())),
+        }
+    }
+}
+
+impl Supervisor {
+    /// Waits as long as the load makes progress.
+    fn wait<T>(&self, result: &Receiver<T>, budget: &WorkBudget) -> Result<T, RecvTimeoutError> {
+        let began = Instant::now();
+        loop {
+            let spent = budget.spent();
+            let left = self.time_limit.saturating_sub(began.elapsed());
+            let received = result.recv_timeout(self.stall_limit.min(left));
+            let is_stalled = budget.spent() == spent || began.elapsed() >= self.time_limit;
+            if received.is_ok() || is_stalled {
+                return received;
+            }
         }
     }
 }

@@ -1,7 +1,9 @@
-//! Accepts connections one at a time: waits for a free connection slot, then for a socket, and backs off when accepting
-//! fails.
+//! Accepts connections one at a time: waits for a free connection slot, then for a socket; backs off when accepting fails,
+//! and refuses clients when no file descriptor is left.
 
 use super::listener::Listener;
+use super::refusal::Reserve;
+use crate::upstream::descriptors::is_out_of_descriptors;
 use std::future::pending;
 use std::io;
 use std::net::SocketAddr;
@@ -22,6 +24,8 @@ pub(super) struct Acceptor {
     backoff: Backoff,
     failing: ErrorBurst,
     full: ErrorBurst,
+    reserve: Reserve,
+    refusing: ErrorBurst,
 }
 
 /// How long to wait after an accept that failed. The end of the wait is a point in time and not a sleep, because the
@@ -47,7 +51,15 @@ impl Acceptor {
     pub fn new(listener: Listener) -> Acceptor {
         let slots = Arc::new(Semaphore::new(listener.limits.max_connections));
         let (failing, full) = (ErrorBurst::default(), ErrorBurst::default());
-        Acceptor { listener, slots, backoff: Backoff::none(), failing, full }
+        Acceptor {
+            listener,
+            slots,
+            backoff: Backoff::none(),
+            failing,
+            full,
+            reserve: Reserve::new(),
+            refusing: ErrorBurst::default(),
+        }
     }
 
     /// The next connection. Cancel-safe: may be dropped at any await without losing a socket.
@@ -57,6 +69,7 @@ impl Acceptor {
                 tokio::time::sleep_until(until.into()).await;
             }
             let slot = self.acquire_slot().await;
+            self.reserve.renew();
             match self.listener.accept().await {
                 Ok((socket, peer)) => {
                     self.backoff = Backoff::none();
@@ -68,6 +81,12 @@ impl Acceptor {
                 }
                 Err(error) => {
                     let now = Instant::now();
+                    if is_out_of_descriptors(&error) && self.reserve.refuse_one(&self.listener).await {
+                        if self.refusing.begins(now) {
+                            warn!(%error, "no file descriptors left, new clients are refused with 503");
+                        }
+                        continue;
+                    }
                     let pause = self.backoff.increase(now);
                     if self.failing.begins(now) {
                         warn!(%error, ?pause, "cannot accept connections, retrying");

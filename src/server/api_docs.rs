@@ -10,7 +10,7 @@ use base64::prelude::BASE64_STANDARD;
 use percent_encoding::percent_decode_str;
 use poem::http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-    ACCESS_CONTROL_EXPOSE_HEADERS, CACHE_CONTROL, CONTENT_SECURITY_POLICY,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY,
 };
 use poem::http::{HeaderValue, Method, StatusCode};
 use poem::web::Redirect;
@@ -43,6 +43,7 @@ impl ApiDocs {
         let mut response = self.content(generation, request)?;
         if *request.method() == Method::OPTIONS {
             response = StatusCode::NO_CONTENT.into_response();
+            response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET,HEAD,OPTIONS"));
             response.headers_mut().insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, HEAD"));
             response.headers_mut().insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static("if-none-match"));
         }

@@ -3,24 +3,25 @@
 use super::origin;
 use crate::diagnostics::or_list;
 use crate::domain::{Fault, FaultKind};
-use crate::mapping::config::gateway::{Auth, ClientKey, GatewayPlan};
+use crate::mapping::config::client_keys::{Auth, ClientKey};
+use crate::mapping::config::gateway::GatewayPlan;
 use crate::mapping::config::secret::SecretSource;
 use crate::mapping::grammar::notation::HeaderName;
-use crate::upstream::secrets::{Keyring, Secret};
+use crate::upstream::secrets::{KeyRules, Keyring, Secret};
 use poem::http::HeaderMap;
 use poem::http::header::AUTHORIZATION;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use url::form_urlencoded;
 
-/// Checks the client's API key and returns its name; without configured keys, only the origin. Every key is compared,
+/// Checks the client's API key and returns it; without configured keys, only the origin. Every key is compared,
 /// so that timing does not reveal which one matches.
 pub fn check<'g>(
     gateway: &'g GatewayPlan,
     keys: &Keyring,
     headers: &HeaderMap,
     query: Option<&str>,
-) -> Result<Option<&'g str>, Fault> {
+) -> Result<Option<&'g ClientKey>, Fault> {
     if gateway.auth == Auth::None {
         return Ok(None);
     }
@@ -36,7 +37,7 @@ pub fn check<'g>(
         found.then_some(*key)
     };
     if let Some(key) = secrets.iter().map(matches).fold(None, Option::or) {
-        return Ok(Some(&key.name));
+        return Ok(Some(key));
     }
     // Keys without a value are ignored; without any other, all of them are in files that cannot be read.
     let keys: Vec<&ClientKey> = match secrets.is_empty() {
@@ -86,12 +87,81 @@ pub const MIN_REMOTE_KEY: usize = 8;
 
 /// The name of an API key that is too short for an address that is not local.
 pub fn short_api_key<'g>(gateway: &'g GatewayPlan, keys: &Keyring) -> Option<&'g str> {
-    let is_short = |secret: &Secret| secret.expose().chars().count() < MIN_REMOTE_KEY;
-    let short = gateway.api_keys.iter().find(|key| keys.get(&key.secret).as_ref().is_some_and(is_short));
-    short.map(|key| key.name.as_str()).filter(|_| gateway.auth == Auth::Keys)
+    let rules = remote_key_rules(gateway);
+    weak_api_key(gateway, keys, |secret| rules.is_short(secret))
 }
+
+/// The name of an API key with a value that everybody knows.
+pub fn well_known_api_key<'g>(gateway: &'g GatewayPlan, keys: &Keyring) -> Option<&'g str> {
+    let rules = remote_key_rules(gateway);
+    weak_api_key(gateway, keys, |secret| rules.is_refused(secret))
+}
+
+fn weak_api_key<'g>(gateway: &'g GatewayPlan, keys: &Keyring, is_weak: impl Fn(&Secret) -> bool) -> Option<&'g str> {
+    let weak = gateway.api_keys.iter().find(|key| keys.get(&key.secret).as_ref().is_some_and(&is_weak));
+    weak.map(|key| key.name.as_str()).filter(|_| gateway.auth == Auth::Keys)
+}
+
+/// What API keys must satisfy at an address that is not local.
+pub fn remote_key_rules(gateway: &GatewayPlan) -> KeyRules {
+    let known = gateway.refused_keys.iter().map(String::as_str).chain(WELL_KNOWN_KEYS.iter().copied());
+    KeyRules { min_length: MIN_REMOTE_KEY, refused: known.map(str::to_owned).collect() }
+}
+
+/// Keys from examples and lists of common passwords, of the length of a key. `refused_keys:` names more.
+const WELL_KNOWN_KEYS: &[&str] = &[
+    "00000000",
+    "11111111",
+    "12345678",
+    "123456789",
+    "1234567890",
+    "87654321",
+    "abcd1234",
+    "abcdefgh",
+    "admin123",
+    "api-key-here",
+    "changeit",
+    "changeme",
+    "change-me",
+    "changethis",
+    "default-key",
+    "dummy-key",
+    "example-key",
+    "iloveyou",
+    "letmein1",
+    "my-api-key",
+    "my-secret-key",
+    "my-secret",
+    "passw0rd",
+    "password",
+    "password1",
+    "password123",
+    "placeholder",
+    "qwerty123",
+    "qwertyui",
+    "replace-me",
+    "replaceme",
+    "secret-key",
+    "secret123",
+    "secretkey",
+    "supersecret",
+    "test-api-key",
+    "test-key",
+    "test1234",
+    "testing123",
+    "your-api-key",
+    "your_api_key",
+    "your-key-here",
+    "your-secret-key",
+];
 
 /// Whether a configured API key has a value.
 pub fn has_api_key(gateway: &GatewayPlan, keys: &Keyring) -> bool {
     gateway.api_keys.iter().any(|key| keys.get(&key.secret).is_some())
+}
+
+/// Whether several clients can be distinguished by their keys.
+pub fn has_several_api_keys(gateway: &GatewayPlan, keys: &Keyring) -> bool {
+    // Nearly always the answer.
+    gateway.api_keys.len() > 1 && gateway.api_keys.iter().filter(|key| keys.get(&key.secret).is_some()).nth(1).is_some()
 }

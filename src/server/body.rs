@@ -6,7 +6,7 @@
 use crate::domain::{Fault, FaultKind};
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
-use poem::http::header::{CONNECTION, CONTENT_LENGTH, EXPECT};
+use poem::http::header::{CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, EXPECT};
 use poem::http::{HeaderMap, HeaderValue};
 use poem::{Request, Response};
 use std::io;
@@ -16,6 +16,8 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 /// A client that sends less than this per second, after its first seconds, is too slow.
 const MIN_BYTES_PER_SECOND: u64 = 8 * 1024;
+/// Memory for a body is reserved up to this size; more is allocated when it has arrived.
+const MAX_RESERVED_BYTES: u64 = 16 * 1024;
 const MAX_DISCARDED_BYTES: usize = 64 << 20;
 const DISCARD_TIME: Duration = Duration::from_secs(30);
 const DISCARD_SILENCE: Duration = Duration::from_secs(5);
@@ -24,6 +26,8 @@ pub struct RequestBody {
     chunks: Pin<Box<dyn Stream<Item = io::Result<Bytes>> + Send>>,
     /// The length that the client announced.
     length: Option<u64>,
+    /// How the body is encoded, if it is.
+    encoding: Option<String>,
     state: BodyState,
 }
 
@@ -57,16 +61,24 @@ impl RequestBody {
             (false, true) => BodyState::Expected,
             (false, false) => BodyState::Partial,
         };
-        RequestBody { chunks: Box::pin(chunks), length, state }
+        let encoding =
+            headers.get(CONTENT_ENCODING).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+        let encoding = encoding.filter(|name| !name.eq_ignore_ascii_case("identity"));
+        RequestBody { chunks: Box::pin(chunks), length, encoding, state }
     }
 
     /// Reads the whole body. `silence` is the time that the client may send nothing.
     pub async fn read(&mut self, limit: usize, silence: Option<Duration>) -> Result<Vec<u8>, Fault> {
         let too_large = || Fault::new(FaultKind::TooLarge, format!("the body is larger than {limit} bytes"));
-        let mut bytes = Vec::new();
+        if let Some(encoding) = &self.encoding {
+            let message = format!("the body has the encoding `{encoding}`, which is not supported");
+            return Err(Fault::new(FaultKind::MediaType, message));
+        }
         if self.length.is_some_and(|length| length > limit as u64) {
             return Err(too_large());
         }
+        let announced = self.length.unwrap_or_default().min(MAX_RESERVED_BYTES);
+        let mut bytes = Vec::with_capacity(announced as usize);
         let began = Instant::now();
         while self.state != BodyState::Complete {
             self.state = BodyState::Partial;
@@ -79,7 +91,7 @@ impl RequestBody {
                         self.state = BodyState::Rejected;
                         let (received, time) = (bytes.len(), began.elapsed());
                         let message = format!("the body was sent too slowly: bytes received in {time:.0?}: {received}");
-                        Fault { status: Some(408), ..Fault::new(FaultKind::Timeout, message) }
+                        Fault { status: Some(408), ..Fault::timeout("body", message) }
                     })?
                 }
             };

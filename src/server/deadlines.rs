@@ -1,6 +1,6 @@
 //! The timer of a turn: keepalives for the client, and the timeouts of the backend.
 
-use crate::domain::{Fault, FaultKind};
+use crate::domain::Fault;
 use crate::mapping::config::timeouts::{Comments, Timeouts};
 use crate::mapping::grammar::notation::TimeLimit;
 use std::future::Future;
@@ -22,6 +22,11 @@ pub struct Deadlines {
     first_event: Option<Duration>,
     idle: Option<Duration>,
     overall: Option<Duration>,
+    /// Its name in `timeouts:`.
+    overall_name: &'static str,
+    after_tools: Duration,
+    /// The burst of calls that may end the turn (its number), and when its last event arrived.
+    burst: Option<(u64, Instant)>,
     /// Reset only if a deadline is earlier than the timer: it may fire without need, but costs nothing per frame.
     timer: Option<Pin<Box<Sleep>>>,
 }
@@ -32,6 +37,8 @@ pub enum Expired {
     Idle(Fault),
     /// The whole turn took too long.
     Overall(Fault),
+    /// No other tool call followed.
+    Burst,
 }
 
 /// The state of the turn, on which the deadlines depend.
@@ -41,6 +48,8 @@ pub struct Progress {
     pub has_output: bool,
     /// Every choice is finished; only usage and the end of the stream may follow.
     pub is_finished: bool,
+    /// [`Pipeline::burst`](crate::engine::pipeline::Pipeline::burst).
+    pub burst: Option<u64>,
     /// Bytes that the backend has sent so far.
     pub bytes: u64,
     /// Those of its data, without comments.
@@ -61,8 +70,11 @@ impl Deadlines {
             last_sent: now,
             keepalive,
             first_event: TimeLimit::of(timeouts.first_event),
-            idle: TimeLimit::of(timeouts.idle),
+            idle: TimeLimit::of(if stream { timeouts.idle } else { timeouts.idle_json.or(timeouts.idle) }),
             overall: TimeLimit::of(if stream { timeouts.stream } else { timeouts.overall }),
+            overall_name: if stream { "stream" } else { "overall" },
+            after_tools: TimeLimit::of(timeouts.after_tools).unwrap_or_default(),
+            burst: None,
             timer: None,
         }
     }
@@ -75,8 +87,15 @@ impl Deadlines {
         self.last_received = Instant::now();
     }
 
-    pub fn record_sent(&mut self) {
+    /// Nothing is sent any more.
+    pub fn stop_keepalives(&mut self) {
+        self.keepalive = None;
+    }
+
+    /// Returns the time since something was received.
+    pub fn record_sent(&mut self) -> Duration {
         self.last_sent = Instant::now();
+        self.last_sent.saturating_duration_since(self.last_received)
     }
 
     /// Ready when a deadline has expired.
@@ -89,6 +108,11 @@ impl Deadlines {
         if bytes > self.bytes {
             self.bytes = bytes;
             self.record_received();
+        }
+        let is_same = |burst: u64| self.burst.is_some_and(|(known, _)| known == burst);
+        match progress.burst {
+            Some(burst) if is_same(burst) => {}
+            other => self.burst = other.map(|burst| (burst, Instant::now())),
         }
         loop {
             let Some(next) = self.next_deadline(progress) else { return Poll::Pending };
@@ -103,13 +127,14 @@ impl Deadlines {
         }
     }
 
-    fn deadlines(&self, progress: Progress) -> [Option<Instant>; 4] {
+    fn deadlines(&self, progress: Progress) -> [Option<Instant>; 5] {
         let after = |from: Instant, limit: Option<Duration>| limit.and_then(|l| from.checked_add(l));
         [
             after(self.started, self.overall),
             after(self.started, self.first_event).filter(|_| !progress.has_output),
             after(self.last_received, self.idle_limit(progress)).filter(|_| progress.has_output),
             after(self.last_sent, self.keepalive),
+            self.burst.and_then(|(_, last)| last.checked_add(self.after_tools)),
         ]
     }
 
@@ -125,18 +150,30 @@ impl Deadlines {
     }
 
     fn expired(&mut self, progress: Progress, now: Instant) -> Option<Expired> {
-        let [overall, first, idle, keepalive] = self.deadlines(progress).map(|d| d.is_some_and(|d| d <= now));
-        let fault = |what: &str, limit: Option<Duration>| {
-            Fault::new(FaultKind::Timeout, format!("{what} {:?}", limit.unwrap_or_default()))
+        let [overall, first, idle, keepalive, burst] = self.deadlines(progress).map(|d| d.is_some_and(|d| d <= now));
+        let fault = |name: &'static str, what: &str, limit: Option<Duration>| {
+            Fault::timeout(name, format!("{what} {:?}", limit.unwrap_or_default()))
         };
         if overall {
-            return Some(Expired::Overall(fault("the backend did not finish its response within", self.overall)));
+            return Some(Expired::Overall(fault(
+                self.overall_name,
+                "the backend did not finish its response within",
+                self.overall,
+            )));
         }
         if first {
-            return Some(Expired::Idle(fault("the backend did not start its response within", self.first_event)));
+            return Some(Expired::Idle(fault(
+                "first_event",
+                "the backend did not start its response within",
+                self.first_event,
+            )));
+        }
+        if burst {
+            self.burst = None;
+            return Some(Expired::Burst);
         }
         if idle {
-            return Some(Expired::Idle(fault("the backend sent no data for", self.idle)));
+            return Some(Expired::Idle(fault("idle", "the backend sent no data for", self.idle)));
         }
         if keepalive {
             self.last_sent = now;

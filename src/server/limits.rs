@@ -51,6 +51,8 @@ pub enum LimitReached {
 pub struct ConcurrencySlot {
     slots: Arc<TurnSlots>,
     client: ClientId,
+    /// How many turns were in flight before this one.
+    pub before: usize,
     _in_flight: InFlight,
 }
 
@@ -59,15 +61,26 @@ impl ConcurrencySlot {
         slots: &Arc<TurnSlots>,
         gateway: &GatewayPlan,
         client: ClientId,
+        several_keys: bool,
         generation: &Arc<Generation>,
     ) -> Result<ConcurrencySlot, LimitReached> {
-        slots.take(&client, gateway.limits.streams.0, gateway.streams_per_client())?;
-        Ok(ConcurrencySlot { slots: slots.clone(), client, _in_flight: generation.begin_turn() })
+        let key = match &client {
+            ClientId::Key(name) => Some(&**name),
+            ClientId::Address(_) | ClientId::Unknown => None,
+        };
+        let before = slots.take(&client, gateway.limits.streams.0, gateway.streams_per_client(key, several_keys))?;
+        Ok(ConcurrencySlot { slots: slots.clone(), client, before, _in_flight: generation.begin_turn() })
     }
 }
 
 impl TurnSlots {
-    fn take(&self, client: &ClientId, limit: usize, limit_per_client: usize) -> Result<(), LimitReached> {
+    /// The number of turns in flight.
+    pub fn in_flight(&self) -> usize {
+        self.taken().all
+    }
+
+    /// How many turns were in flight before.
+    fn take(&self, client: &ClientId, limit: usize, limit_per_client: usize) -> Result<usize, LimitReached> {
         let mut taken = self.taken();
         if taken.all >= limit {
             return Err(LimitReached::Streams(limit));
@@ -78,7 +91,7 @@ impl TurnSlots {
         }
         taken.all += 1;
         taken.by_client.insert(client.clone(), own + 1);
-        Ok(())
+        Ok(taken.all - 1)
     }
 
     fn release(&self, client: &ClientId) {
@@ -114,16 +127,13 @@ impl LimitReached {
 
     pub fn fault(self) -> Fault {
         let requests = |limit: usize| if limit == 1 { "1 request".to_owned() } else { format!("{limit} requests") };
-        let (message, status) = match self {
-            LimitReached::Streams(limit) => {
-                (format!("concurrency limit reached ({} in flight)", requests(limit)), None)
-            }
+        let message = match self {
+            LimitReached::Streams(limit) => format!("concurrency limit reached ({} in flight)", requests(limit)),
             LimitReached::StreamsPerClient(limit) => {
-                let message = format!("concurrency limit of this client reached ({} in flight)", requests(limit));
-                (message, Some(429))
+                format!("concurrency limit of this client reached ({} in flight)", requests(limit))
             }
         };
-        Fault { status, retry_after: Some(1), ..Fault::new(FaultKind::Overloaded, message) }
+        Fault { retry_after: Some(1), limit: Some(self.name()), ..Fault::new(FaultKind::RateLimited, message) }
     }
 }
 

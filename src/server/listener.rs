@@ -6,6 +6,7 @@
 
 use super::acceptor::Acceptor;
 use super::connection::{http_builder, serve_connection};
+use super::refusal::{self, RefusalResponse};
 use super::write_stall::WriteTimeout;
 use hyper_util::server::graceful::GracefulShutdown;
 use poem::IntoEndpoint;
@@ -21,6 +22,8 @@ use tracing::{debug, error, info};
 
 /// More connections would exhaust the file descriptors first; further clients wait in the backlog.
 const MAX_CONNECTIONS: usize = 10_000;
+/// A year.
+const NO_LIMIT: Duration = Duration::from_secs(365 * 24 * 3600);
 const HEADER_TIMEOUT: Duration = Duration::from_secs(75);
 
 /// A bound socket, ready to serve.
@@ -28,6 +31,8 @@ pub struct Listener {
     socket: TcpListener,
     addr: SocketAddr,
     write_timeout: Arc<WriteTimeout>,
+    /// For clients that cannot be served because no file descriptor is left.
+    pub(super) refusal: RefusalResponse,
     pub(super) limits: ConnectionLimits,
 }
 
@@ -42,12 +47,23 @@ impl Listener {
         let socket = TcpListener::bind(addr).await?;
         let addr = socket.local_addr()?;
         let limits = ConnectionLimits { header_timeout: HEADER_TIMEOUT, max_connections: MAX_CONNECTIONS };
-        Ok(Listener { socket, addr, write_timeout: Arc::default(), limits })
+        Ok(Listener { socket, addr, write_timeout: Arc::default(), refusal: refusal::plain(), limits })
     }
 
     /// Closes the connections of clients that stop reading. Without this they may wait for ever.
     pub fn with_write_timeout(self, write_timeout: Arc<WriteTimeout>) -> Listener {
         Listener { write_timeout, ..self }
+    }
+
+    /// What clients get that are refused.
+    pub fn with_refusal(self, refusal: RefusalResponse) -> Listener {
+        Listener { refusal, ..self }
+    }
+
+    /// Closes connections that take longer for the headers of a request.
+    pub fn with_header_timeout(mut self, limit: Option<Duration>) -> Listener {
+        self.limits.header_timeout = limit.unwrap_or(NO_LIMIT);
+        self
     }
 
     /// The bound address, with the port that was selected.
@@ -56,8 +72,8 @@ impl Listener {
     }
 
     /// Serves until `stop` resolves. Then it accepts no more connections, lets running requests finish for at most
-    /// `drain`, and drops the rest.
-    pub async fn serve<E>(self, endpoint: E, stop: impl Future<Output = ()>, drain: Duration)
+    /// `drain` (`None`: without a limit), and drops the rest.
+    pub async fn serve<E>(self, endpoint: E, stop: impl Future<Output = ()>, drain: impl Fn() -> Option<Duration>)
     where
         E: IntoEndpoint,
         E::Endpoint: 'static,
@@ -94,7 +110,15 @@ impl Listener {
         // Closing the socket first refuses new clients immediately, instead of leaving them in the backlog of a process
         // that is about to exit.
         drop(acceptor);
-        if tokio::time::timeout(drain, graceful.shutdown()).await.is_err() {
+        let finished = graceful.shutdown();
+        let in_time = match drain() {
+            Some(limit) => tokio::time::timeout(limit, finished).await.is_ok(),
+            None => {
+                finished.await;
+                true
+            }
+        };
+        if !in_time {
             while let Some(ended) = running.try_join_next() {
                 log_panic(ended);
             }

@@ -1,18 +1,30 @@
 //! The HTTP server: connections, routing, authentication and responses. Their content comes from the mappings.
 
 mod acceptor;
+mod access;
+mod access_line;
 pub mod admin;
+mod admission;
 mod api_docs;
+mod app_state;
 pub mod auth;
 mod body;
+mod buffered_bytes;
 mod client_socket;
 mod connection;
+mod cors;
 mod deadlines;
+mod dropped_fields;
+mod health;
 mod keepalive;
+pub mod lifecycle;
 mod limits;
 pub mod listener;
 mod models;
+pub mod open_files;
 mod origin;
+mod rate_limits;
+mod refusal;
 mod report_once;
 mod request_head;
 mod response;
@@ -21,7 +33,9 @@ mod start_turn;
 mod static_routes;
 mod status;
 mod turn_response;
+mod usage_report;
 mod watched_body;
 mod write_stall;
 
-pub use router::{AppState, Gateway};
+pub use app_state::AppState;
+pub use router::Gateway;

@@ -19,7 +19,7 @@ impl ModelCache {
     /// All models, each with the index of its backend in the plan.
     pub async fn all(&self, gateway: &GatewayPlan, client_pool: &ClientPool) -> Vec<(String, usize)> {
         let mut all: Vec<(String, usize)> = Vec::new();
-        for model in &gateway.models {
+        for model in gateway.models.iter().filter(|model| model.listed) {
             match &model.matches {
                 ModelMatch::Id(id) => all.push((id.clone(), model.backend)),
                 ModelMatch::Prefix(prefix) => {

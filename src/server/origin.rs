@@ -3,7 +3,8 @@
 
 use super::auth;
 use crate::domain::{Fault, FaultKind};
-use crate::mapping::config::gateway::{Auth, GatewayPlan};
+use crate::mapping::config::client_keys::Auth;
+use crate::mapping::config::gateway::GatewayPlan;
 use crate::upstream::secrets::Keyring;
 use poem::http::HeaderMap;
 use poem::http::header::ORIGIN;

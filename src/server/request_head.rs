@@ -19,13 +19,18 @@ pub fn of_turn(route: &RoutePlan, gateway: &GatewayPlan, request: &Request) -> R
     RequestHead { headers: headers.collect(), ..path_and_query(route.path_matcher.as_ref(), request) }
 }
 
-/// For a static route: all headers except those with credentials.
+/// For a static route.
 pub fn of_static_route(route: &StaticRoute, gateway: &GatewayPlan, request: &Request) -> RequestHead {
+    without_credentials(route.path_matcher.as_ref(), gateway, request)
+}
+
+/// All headers and parameters except those with credentials.
+pub fn without_credentials(path: Option<&PathMatcher>, gateway: &GatewayPlan, request: &Request) -> RequestHead {
     let carries_key = |name: &str| gateway.api_keys.iter().any(|key| key.headers.iter().any(|h| h.0 == name));
     let names = request.headers().keys().map(|name| name.as_str());
     let names = names.filter(|name| !CREDENTIALS.contains(name) && !carries_key(name));
     let headers = names.filter_map(|name| Some((name.to_owned(), joined_header(request, name)?))).collect();
-    let mut head = RequestHead { headers, ..path_and_query(route.path_matcher.as_ref(), request) };
+    let mut head = RequestHead { headers, ..path_and_query(path, request) };
     head.query.retain(|(name, _)| !gateway.api_keys.iter().any(|key| key.query.as_ref() == Some(name)));
     head
 }

@@ -2,20 +2,32 @@
 
 use crate::domain::{Fault, FaultKind, Tree};
 use crate::engine::encode;
+use crate::engine::fault_report;
 use crate::engine::response_head::{self, HeadContext};
 use crate::mapping::config::dialect::DialectPlan;
+use hyper::ext::ReasonPhrase;
 use poem::Response;
 use poem::http::{HeaderName, HeaderValue, StatusCode};
 use serde_json::json;
 
 pub fn json(status: u16, body: String) -> Response {
     let mut response = text("application/json", body);
-    response.set_status(StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR));
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    response.set_status(status);
+    // HTTP/1 has a reason for every status, and there are statuses without a registered one.
+    if status.canonical_reason().is_none() {
+        let reason: &[u8] = if status.is_client_error() { b"Client Error" } else { b"Server Error" };
+        response.extensions_mut().insert(ReasonPhrase::from_static(reason));
+    }
     response
 }
 
 /// An error response in the dialect's envelope, or in a plain one if there is none.
 pub fn fault(dialect: Option<&DialectPlan>, fault: &Fault, head: HeadContext) -> Response {
+    let fault = &match dialect {
+        Some(dialect) => fault_report::reported(dialect, fault.clone()),
+        None => fault.clone(),
+    };
     if let Some(detail) = &fault.detail {
         tracing::error!(message = fault.message, detail, "internal error");
     }
@@ -43,6 +55,19 @@ pub fn fault(dialect: Option<&DialectPlan>, fault: &Fault, head: HeadContext) ->
     response
 }
 
+/// A response as the bytes of HTTP/1.1, after which the connection is closed.
+pub async fn closing(mut response: Response) -> Vec<u8> {
+    let body = response.take_body().into_bytes().await.unwrap_or_default();
+    let reason = response.status().canonical_reason().unwrap_or_default();
+    let mut bytes = format!("HTTP/1.1 {} {reason}\r\n", response.status().as_u16()).into_bytes();
+    for (name, value) in response.headers() {
+        bytes.extend([name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"].concat());
+    }
+    bytes.extend(format!("content-length: {}\r\nconnection: close\r\n\r\n", body.len()).into_bytes());
+    bytes.extend_from_slice(&body);
+    bytes
+}
+
 /// Adds the headers of the dialect. One that cannot be rendered, or has a value that no header can have, is logged and not
 /// sent: the response is worth more.
 pub fn add_headers(response: &mut Response, dialect: &DialectPlan, head: &HeadContext) {
@@ -51,12 +76,16 @@ pub fn add_headers(response: &mut Response, dialect: &DialectPlan, head: &HeadCo
         Vec::new()
     });
     for (name, value) in headers {
-        match (HeaderName::try_from(name), HeaderValue::from_str(&value)) {
-            (Ok(name), Ok(value)) => {
-                response.headers_mut().insert(name, value);
-            }
-            _ => tracing::warn!(dialect = dialect.name, header = name, "a header with an invalid value was not sent"),
+        add_header(response, name, &value);
+    }
+}
+
+pub fn add_header(response: &mut Response, name: &str, value: &str) {
+    match (HeaderName::try_from(name), HeaderValue::from_str(value)) {
+        (Ok(name), Ok(value)) => {
+            response.headers_mut().insert(name, value);
         }
+        _ => tracing::warn!(header = name, "a header with an invalid value was not sent"),
     }
 }
 

@@ -1,29 +1,35 @@
 //! Routes a request: to a turn, a static route, the API documentation, `/status` or `/metrics`.
 
+use super::access::{self, Caller};
+use super::access_line::{self, AccessLine, CallerLabels, RouteLabel};
+use super::admission::Admission;
 use super::api_docs::ApiDocs;
+use super::app_state::AppState;
+use super::auth;
 use super::body::RequestBody;
+use super::cors::RequestOrigin;
 use super::keepalive::keepalive_interval;
-use super::limits::{ClientId, ConcurrencySlot, TurnSlots};
-use super::models::ModelCache;
-use super::report_once::ReportOnce;
-use super::write_stall::{ResponseWatch, WriteTimeout};
-use super::{auth, origin, request_head, response, static_routes, status, turn_response};
-use crate::domain::{Fault, FaultKind};
+use super::limits::{ConcurrencySlot, TurnSlots};
+use super::refusal::RefusalResponse;
+use super::write_stall::ResponseWatch;
+use super::{health, request_head, response, static_routes, status, turn_response, usage_report};
+use crate::domain::{Fault, FaultKind, RequestHead, UsageReport};
 use crate::engine::request::RouteInput;
 use crate::engine::response_head::HeadContext;
+use crate::engine::variant::SelectedVariant;
+use crate::mapping::config::client_keys::ClientKey;
 use crate::mapping::config::dialect::DialectPlan;
 use crate::mapping::config::gateway::{GatewayPlan, Validation};
-use crate::mapping::config::route::RoutePlan;
+use crate::mapping::config::route::{HeadResponse, RoutePlan, WebSocket};
+use crate::mapping::grammar::notation;
 use crate::reload::{Generation, Reloader, Target};
-use crate::telemetry::{ClientTimeout, Metrics};
-use crate::upstream::ClientPool;
-use poem::http::HeaderName;
-use poem::{Endpoint, Request, Response};
-use std::num::NonZero;
+use crate::telemetry::ClientTimeout;
+use crate::upstream::descriptors;
+use poem::http::header::{ALLOW, CONNECTION, UPGRADE};
+use poem::http::{HeaderName, HeaderValue, Method, StatusCode, Version};
+use poem::{Endpoint, IntoResponse, Request, Response};
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use tokio::sync::Semaphore;
 
 /// The gateway as an endpoint: routes live in the generation, so that a reload can change them.
 pub struct Gateway {
@@ -34,51 +40,31 @@ pub struct Gateway {
     started_at: i64,
 }
 
-/// State that outlives generations.
-pub struct AppState {
-    pub client_pool: ClientPool,
-    pub metrics: Arc<Metrics>,
-    pub write_timeout: Arc<WriteTimeout>,
-    pub reports: Arc<ReportOnce>,
-    models: ModelCache,
-    /// How many large requests may be read at the same time.
-    pub large_requests: Arc<Semaphore>,
-}
-
-impl Default for AppState {
-    fn default() -> AppState {
-        let metrics = Arc::<Metrics>::default();
-        let write_timeout = Arc::new(WriteTimeout::new(metrics.clone()));
-        let processors = thread::available_parallelism().map_or(1, NonZero::get);
-        AppState {
-            client_pool: ClientPool::default(),
-            metrics,
-            write_timeout,
-            reports: Arc::default(),
-            models: ModelCache::default(),
-            large_requests: Arc::new(Semaphore::new(processors)),
-        }
-    }
-}
-
 /// The context of one turn.
 pub struct TurnContext<'c> {
     pub generation: &'c Arc<Generation>,
+    /// Of the client, before its request was read.
     pub dialect: Arc<DialectPlan>,
+    /// If the content of the request may choose another variant: with the path, query and headers.
+    pub choose: Option<(SelectedVariant<'c>, RequestHead)>,
     pub app_state: &'c Arc<AppState>,
     /// How long a stream may be silent before a keepalive is sent.
     pub keepalive: Option<Duration>,
     pub validation: Validation,
     pub id: &'c str,
+    /// The API key of the client, if it needs one.
+    pub key: Option<&'c ClientKey>,
     /// Whether the client still reads.
     pub response_watch: Option<ResponseWatch>,
+    pub labels: CallerLabels,
+    pub admission: Arc<Admission>,
 }
 
 /// A request after the checks that need only its headers.
 struct Admitted<'r> {
     request: Request,
     body: &'r mut RequestBody,
-    client: ClientId,
+    caller: Caller<'r>,
     id: &'r str,
 }
 
@@ -94,29 +80,60 @@ impl Endpoint for Gateway {
 
     async fn call(&self, mut request: Request) -> poem::Result<Response> {
         let began = Instant::now();
-        let id = uuid::Uuid::now_v7().simple().to_string();
+        let id = new_id();
         // Read once: this generation serves the whole request.
         let generation = self.reloader.current();
         self.app_state.write_timeout.set(generation.plan.gateway.client_timeouts.write.0);
-        let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+        let access_line = AccessLine::of(&request, &generation.plan.gateway);
+        let origin = RequestOrigin::of(&request);
+        let version = request.version();
+        let is_kept_alive = version == Version::HTTP_11 && !requests_close(&request);
         let mut body = RequestBody::take(&mut request);
         let mut response = self.route(&generation, request, &mut body, &id).await;
         body.finish(&mut response);
+        // HTTP/2 has no such header, and a connection that ends after the response is not kept alive.
+        let kept_alive = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"keep-alive");
+        let is_wrong = !is_kept_alive && response.headers().get(CONNECTION).is_some_and(kept_alive);
+        if version == Version::HTTP_2 || is_wrong {
+            response.headers_mut().remove(CONNECTION);
+        }
         let elapsed_ms = began.elapsed().as_millis() as u64;
         let names = &generation.plan.gateway.headers;
-        let headers = [(Some(&names.request_id), id.clone()), (names.elapsed_ms.as_ref(), elapsed_ms.to_string())];
-        for (name, value) in headers {
-            if let (Some(Ok(name)), Ok(value)) = (name.map(|n| HeaderName::try_from(n.0.as_str())), value.parse()) {
-                response.headers_mut().insert(name, value);
-            }
+        set_header(&mut response, &names.request_id, &id);
+        if let Some(name) = &names.elapsed_ms {
+            set_header(&mut response, name, &elapsed_ms.to_string());
         }
-        let (status, generation) = (response.status().as_u16(), generation.number);
-        tracing::info!(%id, %method, path, status, elapsed_ms, generation, "responded");
+        if let Some(cors) = &generation.plan.gateway.cors {
+            origin.add_headers(cors, response.headers_mut());
+        }
+        let generation = generation.number;
+        let elapsed = began.elapsed();
+        access_line.log(&response, &id, elapsed, generation, &self.app_state.metrics.turns);
         Ok(response)
     }
 }
 
 impl Gateway {
+    /// Renders the response for clients that are refused before their request is read.
+    pub fn refusal(&self) -> RefusalResponse {
+        let (reloader, app_state) = (self.reloader.clone(), self.app_state.clone());
+        Arc::new(move || {
+            let generation = reloader.current();
+            let app_state = app_state.clone();
+            Box::pin(async move {
+                let gateway = &generation.plan.gateway;
+                let dialect = gateway.routes.first().and_then(|route| route.variants.default_dialect());
+                let id = new_id();
+                let fault = descriptors::fault();
+                let mut response = response::fault(dialect.map(|dialect| &**dialect), &fault, head(&id));
+                set_header(&mut response, &gateway.headers.request_id, &id);
+                app_state.metrics.count_limit_reached("open_files");
+                access_line::log_refusal(&response, &id, generation.number, &app_state.metrics.turns);
+                response::closing(response).await
+            })
+        })
+    }
+
     async fn route(
         &self,
         generation: &Arc<Generation>,
@@ -130,17 +147,31 @@ impl Gateway {
             Target::Route(at) => gateway.routes.get(*at),
             Target::StaticRoute(_) | Target::Metrics | Target::Status | Target::ApiDocs => None,
         });
-        self.serve(generation, &targets, request, body, id).await.unwrap_or_else(|fault| {
+        let counted = on_path.filter(|_| *request.method() != Method::OPTIONS);
+        let label = targets.first().map(|target| RouteLabel(target.path(gateway).to_owned()));
+        let mut response = self.serve(generation, &targets, request, body, id).await.unwrap_or_else(|fault| {
             // Errors of a path without a route have the format of the first route.
             let route = on_path.or(gateway.routes.first());
             let dialect = route.and_then(|route| route.variants.default_dialect());
             let mut response = response::fault(dialect.map(|dialect| &**dialect), &fault, head(id));
-            let allowed: Vec<&str> = targets.iter().flat_map(|target| target.methods(gateway)).collect();
-            if let (FaultKind::WrongMethod, Ok(value)) = (fault.kind, allowed.join(", ").parse()) {
-                response.headers_mut().insert("allow", value);
+            match fault.kind {
+                FaultKind::WrongMethod => add_allow(&mut response, &targets, gateway),
+                // The protocol that the endpoint has.
+                FaultKind::UpgradeRequired => {
+                    response.headers_mut().insert(UPGRADE, HeaderValue::from_static("HTTP/1.1"));
+                    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("upgrade"));
+                }
+                _ => {}
             }
             response
-        })
+        });
+        if let Some(route) = counted {
+            self.app_state.metrics.count_response(&route.path, response.status().as_u16());
+        }
+        if let Some(label) = label {
+            response.set_data(label);
+        }
+        response
     }
 
     async fn serve(
@@ -152,24 +183,60 @@ impl Gateway {
         id: &str,
     ) -> Result<Response, Fault> {
         let gateway = &generation.plan.gateway;
-        let client = self.check_access(gateway, targets, &request)?;
         let (method, path) = (request.method(), request.uri().path());
+        let own = targets.iter().find(|target| target.method(gateway) == method.as_str());
+        let target =
+            own.or_else(|| targets.iter().find(|t| t.methods(gateway).any(|allowed| allowed == method.as_str())));
+        // Browsers send no key with a preflight request.
+        if *method == Method::OPTIONS && own.is_none() && target.is_some_and(|target| *target != Target::ApiDocs) {
+            return Ok(options(targets, gateway));
+        }
+        let caller = access::check(gateway, &self.app_state.client_pool.keys, targets, target.copied(), &request)?;
         let unknown_path = || Fault::new(FaultKind::UnknownPath, format!("unknown endpoint: {path}"));
-        match targets.iter().find(|target| target.methods(gateway).contains(&method.as_str())) {
+        match target {
             None if targets.is_empty() => Err(unknown_path()),
+            None if requests_websocket(&request) && needs_upgrade(targets, gateway) => {
+                Err(Fault::new(FaultKind::UpgradeRequired, format!("{path} does not serve WebSockets")))
+            }
             None => Err(Fault::new(FaultKind::WrongMethod, format!("{path} does not allow {method}"))),
+            // A turn would be started for nobody: the response to HEAD has no body.
+            Some(Target::Route(at)) if own.is_none() => {
+                if gateway.routes[*at].head == HeadResponse::WhenReady {
+                    self.app_state.lifecycle.check_accepts()?;
+                    self.app_state.client_pool.check_ready(&gateway.backends)?;
+                }
+                Ok(response::text(HEAD_TYPE, String::new()))
+            }
             Some(Target::Route(at)) => {
-                let admitted = Admitted { request, body, client, id };
+                let admitted = Admitted { request, body, caller, id };
                 Ok(self.route_turn(generation, &gateway.routes[*at], admitted).await)
             }
             Some(Target::StaticRoute(at)) => {
                 let static_route = &gateway.static_routes[*at];
-                let models = match static_route.prefix() {
-                    None => self.app_state.models.all(gateway, &self.app_state.client_pool).await,
-                    Some(_) => Vec::new(),
+                let mut models = match static_route.prefix() {
+                    None if static_route.reads_models => {
+                        self.app_state.models.all(gateway, &self.app_state.client_pool).await
+                    }
+                    None | Some(_) => Vec::new(),
                 };
+                models.retain(|(name, _)| caller.allows_model(name));
                 let head = request_head::of_static_route(static_route, gateway, &request);
-                static_routes::render(static_route, gateway, &models, path, &head, self.started_at)
+                let health = health::of(gateway, &self.app_state, self.turn_slots.in_flight());
+                let usage_log = match &gateway.usage_log {
+                    Some(log) if static_route.reads_usage_log => {
+                        usage_report::read(log, &self.app_state, &head).await?
+                    }
+                    Some(_) | None => UsageReport::default(),
+                };
+                let allows_model = &|name: &str| caller.allows_model(name);
+                let shown = static_routes::Shown {
+                    models: &models,
+                    allows_model,
+                    health: &health,
+                    usage_log: &usage_log,
+                    created: self.started_at,
+                };
+                static_routes::render(static_route, gateway, path, &head, &shown)
             }
             Some(Target::Metrics) => status::metrics(&self.reloader, &self.app_state, header(&request, "accept")),
             Some(Target::Status) => status::status(&self.reloader),
@@ -177,49 +244,35 @@ impl Gateway {
         }
     }
 
-    /// The API documentation is public, and an unknown path has nothing to protect.
-    fn check_access(&self, gateway: &GatewayPlan, targets: &[Target], request: &Request) -> Result<ClientId, Fault> {
-        let keys = &self.app_state.client_pool.keys;
-        let key = match targets.iter().any(|target| *target != Target::ApiDocs) {
-            true => auth::check(gateway, keys, request.headers(), request.uri().query())?,
-            false => None,
-        };
-        if targets.iter().any(|target| matches!(target, Target::Metrics | Target::Status)) {
-            let host = request.uri().authority().map(|a| a.as_str()).or_else(|| header(request, "host"));
-            origin::check_host(gateway, keys, host)?;
-        }
-        let address = request.remote_addr().as_socket_addr();
-        Ok(match (key, address) {
-            (Some(name), _) => ClientId::Key(name.into()),
-            (None, Some(address)) => ClientId::of_address(address.ip()),
-            (None, None) => ClientId::Unknown,
-        })
-    }
-
     async fn route_turn(&self, generation: &Arc<Generation>, route: &RoutePlan, admitted: Admitted<'_>) -> Response {
         let id = admitted.id;
-        let response = match route.variants.select(|name| joined_header(&admitted.request, name)) {
-            Some(Ok(variant)) => {
-                let turn = self.turn(generation, &variant.plan, route, admitted).await;
-                turn.unwrap_or_else(|fault| response::fault(Some(&variant.plan), &fault, head(id)))
+        match route.variants.select(|name| joined_header(&admitted.request, name)) {
+            Some(Ok(selected)) => {
+                let gateway = &generation.plan.gateway;
+                let admission = Admission::new(gateway, &self.app_state, &admitted.caller);
+                let turn = self.turn(generation, selected, route, admitted, &admission).await;
+                let fault = |fault| response::fault(Some(&selected.variant.plan), &fault, head(id));
+                let mut response = turn.unwrap_or_else(fault);
+                admission.add_headers(gateway, &mut response);
+                response
             }
             Some(Err(rejected)) => response::fault(Some(rejected.plan), &rejected.fault, head(id)),
             None => response::fault(None, &Fault::new(FaultKind::Internal, "the route has no dialect"), head(id)),
-        };
-        self.app_state.metrics.count_response(&route.path, response.status().as_u16());
-        response
+        }
     }
 
     async fn turn(
         &self,
         generation: &Arc<Generation>,
-        dialect: &Arc<DialectPlan>,
+        selected: SelectedVariant<'_>,
         route: &RoutePlan,
         admitted: Admitted<'_>,
+        admission: &Arc<Admission>,
     ) -> Result<Response, Fault> {
         let gateway = &generation.plan.gateway;
         let (app_state, metrics) = (&self.app_state, &self.app_state.metrics);
-        let Admitted { request, body, client, id } = admitted;
+        let Admitted { request, body, caller, id } = admitted;
+        admission.admit_request(gateway, app_state)?;
         let keepalive = keepalive_interval(&gateway.keepalive, &request);
         let body =
             body.read(gateway.limits.body_bytes.0, gateway.client_timeouts.body.0).await.inspect_err(|fault| {
@@ -228,15 +281,95 @@ impl Gateway {
                 }
             })?;
         // After the body was read: a client that sends it slowly must not keep others out.
-        let slot = ConcurrencySlot::acquire(&self.turn_slots, gateway, client, generation).map_err(|reached| {
+        let several_keys = auth::has_several_api_keys(gateway, &app_state.client_pool.keys);
+        let slot = ConcurrencySlot::acquire(&self.turn_slots, gateway, caller.id, several_keys, generation);
+        let slot = slot.map_err(|reached| {
             metrics.count_limit_reached(reached.name());
+            let in_flight = self.turn_slots.in_flight();
+            admission.count_turns(in_flight, in_flight);
             reached.fault()
         })?;
-        let (dialect, validation) = (dialect.clone(), route.validation);
+        admission.count_turns(slot.before, slot.before + 1);
+        let (dialect, validation) = (selected.variant.plan.clone(), route.validation);
+        let choose = selected
+            .depends_on_request()
+            .then(|| (selected, request_head::without_credentials(route.path_matcher.as_ref(), gateway, &request)));
+        let agent = header(&request, "user-agent").unwrap_or_default();
+        let labels = CallerLabels {
+            method: request.method().clone(),
+            route: route.path.clone(),
+            client: gateway.telemetry.client(agent).to_owned(),
+            key: caller.key.map(|key| key.name.clone()),
+        };
         let response_watch = request.extensions().get::<ResponseWatch>().cloned();
         let input = RouteInput { head: request_head::of_turn(route, gateway, &request), set: &route.set.0 };
-        let context = TurnContext { generation, dialect, app_state, keepalive, validation, id, response_watch };
+        let key = caller.key;
+        let context = TurnContext {
+            generation,
+            dialect,
+            choose,
+            app_state,
+            keepalive,
+            validation,
+            id,
+            key,
+            response_watch,
+            labels,
+            admission: admission.clone(),
+        };
         turn_response::respond(context, body, input, slot).await
+    }
+}
+
+/// The content type of the response to HEAD at the endpoint of a turn.
+const HEAD_TYPE: &str = "application/json; charset=utf-8";
+
+/// The response to OPTIONS.
+fn options(targets: &[Target], gateway: &GatewayPlan) -> Response {
+    let mut response = StatusCode::NO_CONTENT.into_response();
+    add_allow(&mut response, targets, gateway);
+    response
+}
+
+/// Adds the methods that a path allows.
+fn add_allow(response: &mut Response, targets: &[Target], gateway: &GatewayPlan) {
+    let mut allowed: Vec<&str> = Vec::new();
+    for method in targets.iter().flat_map(|target| target.methods(gateway)) {
+        if !allowed.contains(&method) {
+            allowed.push(method);
+        }
+    }
+    if let Ok(value) = allowed.join(",").parse() {
+        response.headers_mut().insert(ALLOW, value);
+    }
+}
+
+/// Whether the client wants the connection to end after the response.
+fn requests_close(request: &Request) -> bool {
+    let values = request.headers().get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).any(|option| option.trim().eq_ignore_ascii_case("close"))
+}
+
+fn requests_websocket(request: &Request) -> bool {
+    *request.method() == Method::GET && request.headers().contains_key(UPGRADE)
+}
+
+/// Whether a route at this path answers requests for a WebSocket with 426.
+fn needs_upgrade(targets: &[Target], gateway: &GatewayPlan) -> bool {
+    targets.iter().any(|target| match target {
+        Target::Route(at) => gateway.routes[*at].websocket == WebSocket::UpgradeRequired,
+        Target::StaticRoute(_) | Target::Metrics | Target::Status | Target::ApiDocs => false,
+    })
+}
+
+/// The id of a request, in its response and in the log.
+fn new_id() -> String {
+    uuid::Uuid::now_v7().simple().to_string()
+}
+
+fn set_header(response: &mut Response, name: &notation::HeaderName, value: &str) {
+    if let (Ok(name), Ok(value)) = (HeaderName::try_from(name.0.as_str()), value.parse()) {
+        response.headers_mut().insert(name, value);
     }
 }
 

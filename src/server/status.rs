@@ -6,7 +6,7 @@ use crate::domain::{Fault, FaultKind, Tree};
 use crate::mapping::config::gateway::Validation;
 use crate::openapi::gateway_schemas;
 use crate::reload::{RejectedSet, Reloader};
-use crate::telemetry::{LogQueue, RejectedConfigLabels};
+use crate::telemetry::{LogQueue, RejectedConfigLabels, UsageLog, plain_text};
 use poem::Response;
 use poem::http::HeaderValue;
 use reframe_json::Schema;
@@ -14,8 +14,7 @@ use reframe_json::Schema;
 /// The content type of the OpenMetrics text format.
 const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// The content type for clients that do not ask for OpenMetrics, such as browsers. The text is the same: what only
-/// OpenMetrics has is a comment in the older format.
+/// The content type for clients that do not ask for OpenMetrics, such as browsers and older scrapers.
 const PLAIN_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 pub fn status(reloader: &Reloader) -> Result<Response, Fault> {
@@ -31,7 +30,10 @@ pub fn metrics(reloader: &Reloader, app_state: &AppState, accept: Option<&str>) 
     let text = metrics_text(reloader, app_state);
     validate("metrics", reloader, gateway_schemas::metrics_validator(), || Tree::from(text.as_str()))?;
     let is_openmetrics = accept.is_some_and(|accept| accept.contains("application/openmetrics-text"));
-    Ok(response::text(if is_openmetrics { METRICS_TYPE } else { PLAIN_TYPE }, text))
+    Ok(match is_openmetrics {
+        true => response::text(METRICS_TYPE, text),
+        false => response::text(PLAIN_TYPE, plain_text(&text)),
+    })
 }
 
 /// Validates a document of the gateway itself, as `validation:` demands of everything that is sent.
@@ -57,12 +59,17 @@ fn metrics_text(reloader: &Reloader, app_state: &AppState) -> String {
     let reloads = reloader.reload_counts();
     metrics.turns_in_flight.set(reloader.turns_in_flight() as i64);
     metrics.set_log_lines_dropped(LogQueue::stderr().dropped());
+    metrics.set_usage_records_dropped(UsageLog::shared().dropped());
+    metrics.turns.buffered_bytes.set(app_state.buffered_bytes.get() as i64);
     metrics.generation.set(reloader.current().number as i64);
     metrics.generations.set(reloader.generations_in_memory() as i64);
     metrics.set_reloads("applied", reloads.applied);
     metrics.set_reloads("rejected", reloads.rejected);
     metrics.set_reloads("unchanged", reloads.unchanged);
     metrics.set_rejected_config(reloader.current_rejection().as_deref().map(rejected_labels).unwrap_or_default());
+    for (backend, readiness) in app_state.client_pool.children.readiness() {
+        metrics.set_workers(&backend, readiness.is_ready(), readiness.restarts, readiness.garbage_lines);
+    }
     metrics.encode()
 }
 

@@ -4,8 +4,7 @@
 use std::io::{self, Write};
 use std::mem;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 use tracing_subscriber::fmt::MakeWriter;
@@ -15,12 +14,26 @@ const MAX_BYTES: usize = 1 << 20;
 /// How long the end of the program waits for lines that are still queued.
 const FLUSH: Duration = Duration::from_millis(500);
 
+/// Lines of this time are written together: a line of its own would cost each response two switches between threads.
+const COLLECT: Duration = Duration::from_millis(2);
+/// The buffers keep this much memory.
+const KEPT_BYTES: usize = 16 * 1024;
+/// The length of most lines.
+const LINE_BYTES: usize = 256;
+
 static LOG: OnceLock<LogQueue> = OnceLock::new();
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct LogQueue {
-    lines: Sender<Vec<u8>>,
+    lines: Arc<Lines>,
     counters: Arc<Counters>,
+}
+
+/// What is to be written.
+#[derive(Debug, Default)]
+struct Lines {
+    bytes: Mutex<Vec<u8>>,
+    arrived: Condvar,
 }
 
 #[derive(Debug, Default)]
@@ -36,12 +49,14 @@ impl LogQueue {
     }
 
     fn start(output: impl Write + Send + 'static) -> LogQueue {
-        let (lines, queue) = mpsc::channel();
-        let counters = Arc::new(Counters::default());
-        let shared = counters.clone();
-        // Without a thread every line is dropped and counted, which the metrics show.
-        let _ = thread::Builder::new().name("log".to_owned()).spawn(move || write_lines(output, &queue, &shared));
-        LogQueue { lines, counters }
+        let queue = LogQueue::default();
+        let writer = queue.clone();
+        let started = thread::Builder::new().name("log".to_owned()).spawn(move || writer.write_lines(output));
+        if started.is_err() {
+            // Every line is dropped and counted, which the metrics show.
+            queue.counters.queued_bytes.store(MAX_BYTES, Ordering::Release);
+        }
+        queue
     }
 
     /// Lines that were dropped since the start.
@@ -57,36 +72,58 @@ impl LogQueue {
         }
     }
 
-    fn push(&self, line: Vec<u8>) {
+    /// Prints a text after the lines before it.
+    pub fn print(&self, text: &str) {
+        self.push(format!("{text}\n").as_bytes());
+    }
+
+    fn push(&self, line: &[u8]) {
         let length = line.len();
         let queued = self.counters.queued_bytes.fetch_add(length, Ordering::AcqRel);
-        if queued + length > MAX_BYTES || self.lines.send(line).is_err() {
+        if queued + length > MAX_BYTES {
             self.counters.queued_bytes.fetch_sub(length, Ordering::AcqRel);
             self.counters.dropped.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        let mut bytes = self.lines.lock();
+        let is_first = bytes.is_empty();
+        bytes.extend_from_slice(line);
+        drop(bytes);
+        if is_first {
+            self.lines.arrived.notify_one();
+        }
+    }
+
+    /// A failed write is ignored: there is nowhere to report it.
+    fn write_lines(&self, mut output: impl Write) {
+        let mut reported = 0;
+        let mut batch = Vec::new();
+        loop {
+            self.lines.wait();
+            thread::sleep(COLLECT);
+            mem::swap(&mut batch, &mut *self.lines.lock());
+            let dropped = self.counters.dropped.load(Ordering::Relaxed);
+            if dropped > reported {
+                let _ = writeln!(output, "{} log lines were dropped before this one", dropped - reported);
+                reported = dropped;
+            }
+            let _ = output.write_all(&batch);
+            let _ = output.flush();
+            self.counters.queued_bytes.fetch_sub(batch.len(), Ordering::AcqRel);
+            batch.clear();
+            batch.shrink_to(KEPT_BYTES);
         }
     }
 }
 
-/// A failed write is ignored: there is nowhere to report it.
-fn write_lines(mut output: impl Write, lines: &Receiver<Vec<u8>>, counters: &Counters) {
-    let mut reported = 0;
-    loop {
-        let line = match lines.try_recv() {
-            Ok(line) => line,
-            Err(TryRecvError::Empty) => {
-                let _ = output.flush();
-                let Ok(line) = lines.recv() else { return };
-                line
-            }
-            Err(TryRecvError::Disconnected) => return,
-        };
-        let dropped = counters.dropped.load(Ordering::Relaxed);
-        if dropped > reported {
-            let _ = writeln!(output, "{} log lines were dropped before this one", dropped - reported);
-            reported = dropped;
-        }
-        let _ = output.write_all(&line);
-        counters.queued_bytes.fetch_sub(line.len(), Ordering::AcqRel);
+impl Lines {
+    fn lock(&self) -> MutexGuard<'_, Vec<u8>> {
+        self.bytes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until there is a line.
+    fn wait(&self) {
+        drop(self.arrived.wait_while(self.lock(), |bytes| bytes.is_empty()));
     }
 }
 
@@ -109,7 +146,7 @@ impl Write for QueuedLine {
 
 impl Drop for QueuedLine {
     fn drop(&mut self) {
-        self.queue.push(mem::take(&mut self.line));
+        self.queue.push(&self.line);
     }
 }
 
@@ -117,7 +154,7 @@ impl<'w> MakeWriter<'w> for &'static LogQueue {
     type Writer = QueuedLine;
 
     fn make_writer(&'w self) -> QueuedLine {
-        QueuedLine { queue: self, line: Vec::new() }
+        QueuedLine { queue: self, line: Vec::with_capacity(LINE_BYTES) }
     }
 }
 

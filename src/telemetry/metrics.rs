@@ -1,7 +1,8 @@
 //! Prometheus metrics. Label values are fixed words and names from the mappings: a client cannot create new ones.
 
+use super::turn_metrics::TurnMetrics;
 use prometheus_client::encoding::EncodeLabelSet;
-use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::text::{encode_eof, encode_registry};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -17,10 +18,13 @@ type Labels<const N: usize> = [(&'static str, String); N];
 
 pub struct Metrics {
     registry: Registry,
+    /// The metrics of the OpenTelemetry conventions, which have no prefix.
+    conventions: Registry,
+    pub turns: TurnMetrics,
     responses: Family<Labels<2>, Counter>,
     conversions: Family<Labels<2>, Counter>,
     conversion_duration: Family<Labels<1>, Histogram, fn() -> Histogram>,
-    dropped_fields: Family<Labels<2>, Counter>,
+    dropped_fields: Family<Labels<3>, Counter>,
     malformed_events: Family<Labels<1>, Counter>,
     malformed_extras: Family<Labels<2>, Counter>,
     unread_members: Family<Labels<1>, Counter>,
@@ -32,7 +36,11 @@ pub struct Metrics {
     violations: Family<Labels<3>, Counter>,
     reloads: Family<Labels<1>, Counter>,
     rejected_config: Family<RejectedConfigLabels, Gauge>,
+    workers_ready: Family<Labels<1>, Gauge>,
+    worker_failures: Family<Labels<1>, Counter>,
+    worker_garbage_lines: Family<Labels<1>, Gauge>,
     log_lines_dropped: Counter,
+    usage_records_dropped: Counter,
     pub turns_in_flight: Gauge,
     pub generation: Gauge,
     pub generations: Gauge,
@@ -85,7 +93,7 @@ impl ClientTimeout {
 }
 
 /// From 5 ms to two minutes.
-fn duration_histogram() -> Histogram {
+pub(super) fn duration_histogram() -> Histogram {
     Histogram::new(exponential_buckets(0.005, 2.5, 12))
 }
 
@@ -93,7 +101,12 @@ impl Default for Metrics {
     fn default() -> Self {
         let mut registry = Registry::with_prefix("reframe");
         let all = &mut registry;
+        let turns = TurnMetrics::register(all);
+        let mut conventions = Registry::default();
+        turns.register_conventions(&mut conventions);
         let metrics = Metrics {
+            turns,
+            conventions,
             responses: add(all, "http_responses", "HTTP responses of routes, by route and status"),
             turns_in_flight: add(all, "turns_in_flight", "Turns in flight"),
             faults: add(all, "turn_faults", "Turns that failed or were truncated, by backend and kind of fault"),
@@ -149,7 +162,19 @@ impl Default for Metrics {
                 "config_rejected",
                 "Diagnostics of the set on disk that was rejected; absent once the files are valid",
             ),
+            workers_ready: add(all, "workers_ready", "1 if a child process of the backend is ready, else 0"),
+            worker_failures: add(all, "worker_failures", "Child processes that ended or could not be started"),
+            worker_garbage_lines: add(
+                all,
+                "worker_garbage_lines",
+                "Lines of running child processes that are no messages of JSON-RPC and were skipped",
+            ),
             log_lines_dropped: add(all, "log_lines_dropped", "Log lines dropped because standard error was blocked"),
+            usage_records_dropped: add(
+                all,
+                "usage_records_dropped",
+                "Records of the usage log that could not be written",
+            ),
             snapshot: Mutex::default(),
             registry: Registry::default(),
         };
@@ -159,11 +184,11 @@ impl Default for Metrics {
     }
 }
 
-fn add<M: Metric + Clone + Default>(registry: &mut Registry, name: &str, help: &str) -> M {
+pub(super) fn add<M: Metric + Clone + Default>(registry: &mut Registry, name: &str, help: &str) -> M {
     add_metric(registry, name, help, M::default())
 }
 
-fn add_metric<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str, metric: M) -> M {
+pub(super) fn add_metric<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str, metric: M) -> M {
     registry.register(name, help, metric.clone());
     metric
 }
@@ -180,8 +205,9 @@ impl Metrics {
         self.conversions.get_or_create(&[direction, ("outcome", outcome.to_owned())]).inc();
     }
 
-    pub fn count_dropped_field(&self, backend: &str, field: &str) {
-        self.dropped_fields.get_or_create(&[("backend", backend.to_owned()), ("field", field.to_owned())]).inc();
+    pub fn count_dropped_field(&self, backend: &str, field: &str, reason: &str) {
+        let labels = [("backend", backend), ("field", field), ("reason", reason)];
+        self.dropped_fields.get_or_create(&labels.map(|(name, value)| (name, value.to_owned()))).inc();
     }
 
     pub fn count_malformed_event(&self, backend: &str) {
@@ -241,15 +267,29 @@ impl Metrics {
         }
     }
 
-    /// The OpenMetrics text format.
+    /// Sets the state of the child processes of a backend.
+    pub fn set_workers(&self, backend: &str, is_ready: bool, failures: u64, garbage_lines: u64) {
+        let labels = [("backend", backend.to_owned())];
+        self.workers_ready.get_or_create(&labels).set(i64::from(is_ready));
+        self.worker_failures.get_or_create(&labels).inner().store(failures, Ordering::Relaxed);
+        self.worker_garbage_lines.get_or_create(&labels).set(garbage_lines.cast_signed());
+    }
+
     pub fn set_log_lines_dropped(&self, dropped: u64) {
         self.log_lines_dropped.inner().store(dropped, Ordering::Relaxed);
     }
 
+    pub fn set_usage_records_dropped(&self, dropped: u64) {
+        self.usage_records_dropped.inner().store(dropped, Ordering::Relaxed);
+    }
+
+    /// The OpenMetrics text format.
     pub fn encode(&self) -> String {
         let mut text = String::new();
         // Writing to a string does not fail.
-        let _ = encode(&mut text, &self.registry);
+        let _ = encode_registry(&mut text, &self.registry);
+        let _ = encode_registry(&mut text, &self.conventions);
+        let _ = encode_eof(&mut text);
         text
     }
 }

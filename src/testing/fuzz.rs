@@ -84,7 +84,8 @@ pub fn expression(bytes: &[u8]) {
         let pool = ExpressionPoolBuilder::new(Tables::default());
         let scope = VariableScope::new("a fuzz target", [variables::REQUEST]);
         let added = pool.add(&text, span, &scope, cx);
-        if let (Some((expression, _)), Some(pool)) = (added, pool.build()) {
+        if let Some((expression, _)) = added {
+            let pool = pool.build();
             let request = TurnRequest::minimal("m", true);
             let _ = render::is_true(&expression, &Scope::request(&request), &pool);
         }
@@ -103,7 +104,7 @@ pub fn selector(bytes: &[u8]) {
         if let Some(selector) = Selector::parse(&text, span, cx) {
             let cursor = Cursor::new(&document);
             selector.one(&cursor);
-            selector.many(&cursor);
+            selector.many(&cursor).for_each(drop);
             selector.param(&cursor);
         }
     });
@@ -171,14 +172,19 @@ pub fn raw_event(bytes: &[u8]) {
 }
 
 /// Calls with a context in which `text` is a whole file. Renders what was reported.
-fn with_context(text: &str, check: impl FnOnce(Span, LoadContext)) {
+pub(crate) fn with_context(text: &str, check: impl FnOnce(Span, LoadContext)) {
     let mut sources = Sources::default();
     let file = sources.add("fuzz", "fuzz", Arc::from(text));
     let findings = Findings::default();
     let end = u32::try_from(text.len()).unwrap_or(u32::MAX);
     check(
         Span { file, start: 0, end },
-        LoadContext { sources: &sources, findings: &findings, budget: &WorkBudget::default() },
+        LoadContext {
+            sources: &sources,
+            findings: &findings,
+            budget: &WorkBudget::default(),
+            selectors: Default::default(),
+        },
     );
     render_all(&findings.into_sorted(), &sources, false);
 }

@@ -14,11 +14,13 @@ pub struct Limits {
     pub items: usize,
     /// In one choice. A delta is compared with every call, so that many of them would cost quadratic time.
     pub calls: usize,
+    /// The arguments of one call, in bytes.
+    pub arguments: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { bytes: 64 << 20, choices: 128, items: 10_000, calls: 1_000 }
+        Limits { bytes: 64 << 20, choices: 128, items: 10_000, calls: 1_000, arguments: 64 << 20 }
     }
 }
 
@@ -27,6 +29,11 @@ pub(super) const ITEM_BYTES: usize = size_of::<Item>() + 128;
 pub(super) const PART_BYTES: usize = size_of::<Part>() + 2 * Tree::ALLOCATION_BYTES;
 
 impl Turn {
+    /// The memory of what the turn keeps.
+    pub fn kept_bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Counts memory that the turn keeps from now on. Returns false if a limit is exceeded; the turn has then failed.
     pub(super) fn charge(&mut self, bytes: usize, on_moment: &mut OnMoment) -> bool {
         self.bytes = self.bytes.saturating_add(bytes);
@@ -49,6 +56,21 @@ impl Turn {
             return true;
         }
         let message = format!("the backend's response has more than {limit} tool calls, the limit of this gateway");
+        self.fail(Fault::new(FaultKind::Malformed, message), on_moment);
+        false
+    }
+
+    pub fn set_argument_limit(&mut self, bytes: usize) {
+        self.limits.arguments = bytes;
+    }
+
+    /// False if the arguments of a call are too large; the turn has then failed.
+    pub(super) fn may_keep_arguments(&mut self, bytes: usize, on_moment: &mut OnMoment) -> bool {
+        let limit = self.limits.arguments;
+        if bytes <= limit {
+            return true;
+        }
+        let message = format!("the arguments of a tool call have more than {limit} bytes, the limit of this gateway");
         self.fail(Fault::new(FaultKind::Malformed, message), on_moment);
         false
     }

@@ -10,7 +10,7 @@ use crate::domain::{CallIdentity, Delta};
 
 impl CallIdent {
     pub(super) fn heap_bytes(&self) -> usize {
-        [&self.key, &self.id, &self.name].into_iter().flatten().map(String::len).sum()
+        [&self.key, &self.id, &self.name, &self.literal].into_iter().flatten().map(String::len).sum()
     }
 
     /// Adds what is not known yet.
@@ -19,6 +19,8 @@ impl CallIdent {
         self.id = self.id.take().or(other.id);
         self.name = self.name.take().or(other.name);
         self.kind = self.kind.take().or(other.kind);
+        self.legacy |= other.legacy;
+        self.literal = self.literal.take().or(other.literal);
     }
 
     /// Whether both have a key, or a name, and these differ.

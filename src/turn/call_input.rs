@@ -1,7 +1,7 @@
 //! The arguments of a tool call as JSON (`item.input`), for dialects that do not send them as text.
 
 use super::{OnMoment, Turn};
-use crate::domain::policy::InvalidArguments;
+use crate::domain::policy::{InvalidArguments, NonObjectArguments};
 use crate::domain::{Fault, FaultKind, ItemKind, Tree};
 
 impl Turn {
@@ -17,11 +17,11 @@ impl Turn {
         let call = &self.state.items[item];
         let input = match call.kind {
             ItemKind::Function if call.arguments.trim().is_empty() => Tree::Map(Vec::new()),
-            ItemKind::Function => match (Tree::parse(call.arguments.as_bytes()), self.policies.invalid_arguments) {
+            ItemKind::Function => match (self.read_arguments(&call.arguments), self.policies.invalid_arguments) {
                 (Ok(input), _) => input,
                 (Err(_), InvalidArguments::Text) => Tree::from(call.arguments.as_str()),
-                (Err(error), InvalidArguments::Fault) => {
-                    let message = format!("the arguments of the call of `{}` are not valid JSON: {error}", call.name);
+                (Err(why), InvalidArguments::Fault) => {
+                    let message = format!("the arguments of the call of `{}` are {why}", call.name);
                     self.fail(Fault::new(FaultKind::Malformed, message), on_moment);
                     return false;
                 }
@@ -37,4 +37,20 @@ impl Turn {
         self.state.items[item].input = Some(input);
         true
     }
+
+    /// The arguments as JSON, or why they are invalid.
+    fn read_arguments(&self, arguments: &str) -> Result<Tree, String> {
+        let input = Tree::parse(arguments.as_bytes()).map_err(|error| format!("not valid JSON: {error}"))?;
+        match self.policies.non_object_arguments {
+            NonObjectArguments::Invalid if input.as_map().is_none() => {
+                Err(format!("no object but {}", with_article(input.type_name())))
+            }
+            NonObjectArguments::Invalid | NonObjectArguments::Keep => Ok(input),
+        }
+    }
+}
+
+fn with_article(type_name: &str) -> String {
+    let article = if type_name.starts_with(['a', 'o']) { "an" } else { "a" };
+    format!("{article} {type_name}")
 }

@@ -14,6 +14,13 @@ pub(super) struct ChoiceState {
     /// The backend's key of an item, and the item's index.
     pub keys: Vec<(String, usize)>,
     pub calls: Vec<CallState>,
+    /// The number of the backend's event with the first call.
+    pub first_call_chunk: Option<u64>,
+    /// The first call that is not settled: complete, and written as text if the dialect does that.
+    pub next_to_settle: usize,
+    pub settled_calls: usize,
+    /// Calls that are written as text.
+    pub blocks_written: usize,
     /// A call in the legacy form, until the finish.
     pub legacy_call: Option<LegacyCall>,
     /// Events that are held back until the open call closes (policy `items_overlap: serial`).

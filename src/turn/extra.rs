@@ -2,7 +2,6 @@
 
 use super::{OnMoment, Turn};
 use crate::domain::{Fault, FaultKind, Tree};
-use std::sync::Arc;
 
 /// Different names in one response: of the response itself, and of each choice.
 const MAX_NAMES: usize = 64;
@@ -24,7 +23,7 @@ impl Turn {
         let Tree::Map(fields) = fields else { return };
         match fields.iter().position(|(known, _)| **known == *name) {
             Some(known) => fields[known].1 = value,
-            None if fields.len() < MAX_NAMES => fields.push((Arc::from(name), value)),
+            None if fields.len() < MAX_NAMES => fields.push((name.into(), value)),
             None => {
                 let message = format!("the backend's response has more than {MAX_NAMES} vendor fields");
                 self.fail(Fault::new(FaultKind::Malformed, message), on_moment);

@@ -14,6 +14,13 @@ impl Turn {
         if self.headers_sent && !self.opened && !self.ensure_choice(0, on_moment) {
             return;
         }
+        if self.finish_despite(&fault, on_moment) {
+            return;
+        }
+        let fault = match &self.reporter {
+            Some(reporter) => reporter.report(fault),
+            None => fault,
+        };
         let incomplete = self.policies.on_partial == OnPartial::Incomplete && !self.truncating;
         if self.single_body && self.opened && fault.is_partial() && incomplete {
             self.truncate(on_moment);

@@ -1,11 +1,13 @@
 //! How a turn ends: the finish of each choice, the end of the stream, or a fault. No moment follows.
 
 use super::{OnMoment, Turn};
-use crate::domain::policy::{FinishWithoutCalls, OnEmpty, UnknownFinish};
-use crate::domain::{Fault, FaultKind, Finish, ItemState, Moment, MomentKind};
+use crate::domain::policy::{EmptyCompletion, FinishWithoutCalls, OnEmpty, UnknownFinish};
+use crate::domain::{Fault, FaultKind, Finish, HintStrength, ItemState, Moment, MomentKind};
 
 /// The characters of a backend's word that a message contains.
 const MAX_WORD: usize = 40;
+/// The signs of finish reasons that are kept: two for each choice.
+const MAX_HINTS: usize = 256;
 
 impl Turn {
     pub(super) fn finish(&mut self, choice: Option<usize>, reason: Finish, on_moment: &mut OnMoment) {
@@ -24,9 +26,31 @@ impl Turn {
         }
     }
 
-    /// A finish with a word that the backend's mapping does not know: policy `unknown_finish`.
+    /// A sign of the finish reason. Only the first of each strength counts.
+    pub(super) fn hint(&mut self, choice: Option<usize>, reason: Option<Finish>, strength: HintStrength) {
+        let is_known = self.hints.iter().any(|(of, known, _)| *of == choice && *known == strength);
+        if let Some(reason) = reason.filter(|_| !is_known && self.hints.len() < MAX_HINTS) {
+            self.hints.push((choice, strength, reason));
+        }
+    }
+
+    /// The reason that a sign gave for the choice, or for all choices.
+    pub(super) fn hinted(&self, choice: Option<usize>, strength: HintStrength) -> Option<Finish> {
+        let of_choice = self
+            .hints
+            .iter()
+            .filter(|(of, known, _)| *known == strength && (of.is_none() || choice.is_none() || *of == choice));
+        of_choice.map(|(_, _, reason)| *reason).next()
+    }
+
+    /// A finish with a word that the backend's mapping does not know: a sign, or the policy `unknown_finish`, decides.
     pub(super) fn finish_unknown(&mut self, choice: Option<usize>, word: &str, on_moment: &mut OnMoment) {
         if choice.is_some_and(|choice| self.is_late(choice)) {
+            return;
+        }
+        let hinted = self.hinted(choice, HintStrength::Strong).or_else(|| self.hinted(choice, HintStrength::Weak));
+        if let Some(reason) = hinted {
+            self.finish(choice, reason, on_moment);
             return;
         }
         let has_output = self.state.items.iter().any(|item| choice.is_none_or(|choice| item.choice == choice))
@@ -43,7 +67,8 @@ impl Turn {
 
     fn finish_choice(&mut self, choice: usize, reason: Finish, on_moment: &mut OnMoment) {
         self.use_legacy_call(choice, on_moment);
-        if self.ended {
+        // Here and below: a call that is complete only now may have been the last that the choice may make.
+        if self.has_finished(choice) {
             return;
         }
         let finish = match self.check_output(choice).and_then(|()| self.check_calls(choice, reason)) {
@@ -63,22 +88,27 @@ impl Turn {
             return;
         }
         let truncated = finish.is_truncated();
+        self.select_calls(choice);
         // Content that was held back follows the open call. Its arguments are incomplete, so it may be truncated.
         if !self.choices[choice].held_back.is_empty() {
             if !self.close_calls(choice, truncated, on_moment) {
                 return;
             }
             self.release_held_back(choice, on_moment);
-            if self.ended {
+            if self.has_finished(choice) {
                 return;
             }
+        }
+        self.settle_at_finish(choice, truncated, on_moment);
+        if self.has_finished(choice) {
+            return;
         }
         self.ensure_message(choice, on_moment);
         let calls_open = self.has_open_call(choice);
         let state = if truncated && !calls_open { ItemState::Truncated } else { ItemState::Done };
         self.close_reasoning(choice, state, on_moment);
         self.close_message(choice, state, on_moment);
-        if !self.close_calls(choice, truncated, on_moment) {
+        if !self.close_calls(choice, truncated, on_moment) || self.has_finished(choice) {
             return;
         }
         self.choices[choice].finished = true;
@@ -86,17 +116,24 @@ impl Turn {
         on_moment(&self.state, &Moment::choice(MomentKind::ChoiceFinish, choice));
     }
 
+    fn has_finished(&self, choice: usize) -> bool {
+        self.ended || self.choices[choice].finished
+    }
+
     /// What a client would see as an empty success is a fault: nothing of the response was understood, or it is an
     /// answer tool without arguments.
     fn check_output(&self, choice: usize) -> Result<(), Fault> {
-        let is_empty = || !self.has_calls(choice) && self.state.items_of(choice).next().is_none();
-        if self.has_unread && is_empty() {
+        if self.has_unread && self.is_empty(choice) {
             return Err(Fault::new(FaultKind::Malformed, "nothing in the backend's response could be read"));
         }
-        if self.has_only_answer_calls(choice) && is_empty() {
+        if self.has_only_answer_calls(choice) && self.is_empty(choice) {
             return Err(Fault::new(FaultKind::Malformed, "the backend's answer is empty"));
         }
         Ok(())
+    }
+
+    fn is_empty(&self, choice: usize) -> bool {
+        !self.has_calls(choice) && self.state.items_of(choice).next().is_none()
     }
 
     /// The finish reason, if calls and finish fit together. What a client would see as an empty success is a fault: a
@@ -125,11 +162,16 @@ impl Turn {
     /// The finish reason by the policy `finish_precedence`. Some backends report "stop" after tool calls, so calls
     /// count as a reason of their own.
     fn resolve_finish(&self, choice: usize, reason: Finish) -> Finish {
+        let of_calls = self.has_calls(choice).then(|| self.finish_of_calls(choice));
         let reason = match reason {
-            Finish::ToolCalls if self.has_only_answer_calls(choice) => Finish::Stop,
+            Finish::ToolCalls | Finish::FunctionCall if self.has_only_answer_calls(choice) => Finish::Stop,
+            Finish::ToolCalls | Finish::FunctionCall => of_calls.unwrap_or(reason),
+            Finish::Stop if self.policies.empty_completion == EmptyCompletion::Length && self.is_empty(choice) => {
+                Finish::Length
+            }
             other => other,
         };
-        let candidates = [Some(reason), self.has_calls(choice).then_some(Finish::ToolCalls)];
+        let candidates = [Some(reason), of_calls];
         let ranked = self.policies.finish_precedence.iter().copied();
         ranked.filter(|f| candidates.contains(&Some(*f))).chain([reason]).next().unwrap_or(reason)
     }

@@ -16,6 +16,15 @@ pub(super) fn is_usable_id(id: &str) -> bool {
     (1..=128).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-.:".contains(&b))
 }
 
+/// A turn's id without the prefixes of the backend's API: up to two words that end in `_` or `-`. Dialects add their own.
+pub(super) fn without_prefixes(id: &str) -> &str {
+    (0..2).fold(id, |id, _| {
+        let letters = id.bytes().take_while(u8::is_ascii_lowercase).count();
+        let is_prefix = (2..=8).contains(&letters) && matches!(id.as_bytes().get(letters), Some(b'_' | b'-'));
+        id.get(letters + 1..).filter(|rest| is_prefix && !rest.is_empty()).unwrap_or(id)
+    })
+}
+
 impl Ids {
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> String {

@@ -55,6 +55,7 @@ impl Turn {
             call_id: String::new(),
             name: String::new(),
             arguments: String::new(),
+            legacy: false,
             input: None,
             block: None,
         });

@@ -3,13 +3,21 @@
 
 use super::tool_calls::CallIdent;
 use super::{OnMoment, Turn, deltas};
-use crate::domain::{CallIdentity, Delta};
+use crate::domain::policy::LegacyFunctionCall;
+use crate::domain::{CallIdentity, CallKind, Delta, Finish};
 
 #[derive(Debug, Default)]
 pub(super) struct LegacyCall {
     ident: CallIdent,
     arguments: String,
     pending_surrogate: Option<u16>,
+}
+
+impl CallIdent {
+    /// A custom call has no legacy form.
+    pub(super) fn is_legacy(&self) -> bool {
+        self.legacy && self.kind != Some(CallKind::Custom)
+    }
 }
 
 impl Turn {
@@ -39,7 +47,17 @@ impl Turn {
         let Some(LegacyCall { ident, arguments, .. }) = self.choices[choice].legacy_call.take() else { return };
         self.release(arguments.len() + ident.heap_bytes());
         if !self.has_calls(choice) {
+            let legacy = self.policies.legacy_function_call == LegacyFunctionCall::Preserve;
+            let ident = CallIdent { legacy, ..ident };
             self.tool(choice, ident, CallIdentity::Id, Some(Delta::Append(arguments)), on_moment);
+        }
+    }
+
+    /// The finish reason of a choice with calls.
+    pub(super) fn finish_of_calls(&self, choice: usize) -> Finish {
+        match self.choices[choice].calls.iter().any(|call| call.ident.is_legacy()) {
+            true => Finish::FunctionCall,
+            false => Finish::ToolCalls,
         }
     }
 }

@@ -2,15 +2,31 @@
 
 use super::budget::PART_BYTES;
 use super::choice_state::PendingLogprobs;
-use super::{OnMoment, TextTarget, Turn, deltas};
+use super::{OnMoment, Turn, deltas};
 use crate::domain::policy::EmptyMessageItem;
 use crate::domain::{
     Annotation, Delta, ItemKind, ItemState, Logprobs, Moment, MomentKind, Part, PartAnnotation, PartKind, TokenLogprob,
 };
 use std::sync::Arc;
 
+/// The item and part that a text delta belongs to, in the backend's numbering.
+#[derive(Debug)]
+pub(super) struct TextTarget {
+    pub item: Option<String>,
+    pub part: Option<usize>,
+    pub kind: PartKind,
+    /// A call that is written as text.
+    pub is_call_block: bool,
+}
+
+impl TextTarget {
+    pub fn of(kind: PartKind) -> TextTarget {
+        TextTarget { item: None, part: None, kind, is_call_block: false }
+    }
+}
+
 impl Turn {
-    pub(super) fn text(&mut self, choice: usize, target: TextTarget, delta: Delta, on_moment: &mut OnMoment) {
+    pub(super) fn text(&mut self, choice: usize, mut target: TextTarget, delta: Delta, on_moment: &mut OnMoment) {
         if self.is_late(choice) {
             return;
         }
@@ -26,8 +42,8 @@ impl Turn {
         if text.is_empty() || !self.charge(text.len(), on_moment) || !self.ensure_choice(choice, on_moment) {
             return;
         }
-        let item = self.message_for(choice, target.item, on_moment);
-        let part = self.part_for(choice, item, target.part, target.kind, on_moment);
+        let item = self.message_for(choice, target.item.take(), on_moment);
+        let part = self.part_for(choice, item, &target, on_moment);
         self.state.items[item].parts[part].text.push_str(&text);
         let moment = if target.kind == PartKind::Refusal { MomentKind::RefusalDelta } else { MomentKind::TextDelta };
         let mut moment = Moment::part(moment, choice, item, part, text);
@@ -55,7 +71,9 @@ impl Turn {
         let Some(item) = self.last_item(choice, target.item.as_deref(), ItemKind::Message) else {
             return String::new();
         };
-        let matches = |p: &&Part| p.kind == target.kind && target.part.is_none_or(|n| p.backend_index == Some(n));
+        let matches = |p: &&Part| {
+            p.kind == target.kind && !p.is_call_block && target.part.is_none_or(|n| p.backend_index == Some(n))
+        };
         item.parts.iter().filter(matches).map(|p| p.text.as_str()).collect()
     }
 
@@ -98,18 +116,13 @@ impl Turn {
     }
 
     /// The open part of this kind. A part of another kind is closed first.
-    fn part_for(
-        &mut self,
-        choice: usize,
-        item: usize,
-        backend_index: Option<usize>,
-        kind: PartKind,
-        on_moment: &mut OnMoment,
-    ) -> usize {
+    fn part_for(&mut self, choice: usize, item: usize, target: &TextTarget, on_moment: &mut OnMoment) -> usize {
+        let &TextTarget { part: backend_index, kind, is_call_block, .. } = target;
         let parts = &self.state.items[item].parts;
         if let Some(last) = parts.last()
             && last.open
             && last.kind == kind
+            && last.is_call_block == is_call_block
             && (backend_index.is_none() || last.backend_index == backend_index)
         {
             return parts.len() - 1;
@@ -118,7 +131,7 @@ impl Turn {
         let part = self.state.items[item].parts.len();
         self.count(PART_BYTES);
         let block = self.next_block(item);
-        self.state.items[item].parts.push(Part { backend_index, block, ..Part::new(part, kind) });
+        self.state.items[item].parts.push(Part { backend_index, block, is_call_block, ..Part::new(part, kind) });
         on_moment(&self.state, &Moment::part(MomentKind::PartOpen, choice, item, part, String::new()));
         part
     }
@@ -143,7 +156,9 @@ impl Turn {
             return;
         }
         let item = self.message_for(choice, None, on_moment);
-        let part = self.part_for(choice, item, None, PartKind::Text, on_moment);
+        let is_call_block = self.state.items[item].parts.last().is_some_and(|part| part.is_call_block);
+        let target = TextTarget { is_call_block, ..TextTarget::of(PartKind::Text) };
+        let part = self.part_for(choice, item, &target, on_moment);
         // All annotations of a part have the same shift: earlier parts are complete.
         let earlier = self.state.items[item].parts[part].annotations.last().map(|last| last.shift);
         let shift = earlier.unwrap_or_else(|| self.chars_before(choice, item, part));

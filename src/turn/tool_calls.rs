@@ -1,9 +1,10 @@
 //! Tool calls: when a call opens, and when it closes. A call opens when its name is known. It closes when the backend
 //! closes it, at the finish, or when another call begins and its arguments are complete JSON.
 
+use super::after_tools::DiscardReason;
 use super::wrapped_input::WrappedInput;
 use super::{OnMoment, Turn, deltas};
-use crate::domain::policy::{EmptyArguments, ItemsOverlap, ToolArguments};
+use crate::domain::policy::{EmptyArguments, ItemsOverlap, ToolArguments, ToolOrder};
 use crate::domain::{
     CallIdentity, CallKind, Delta, Event, Fault, FaultKind, Item, ItemKind, ItemState, Moment, MomentKind,
 };
@@ -15,6 +16,10 @@ pub(super) struct CallIdent {
     pub id: Option<String>,
     pub name: Option<String>,
     pub kind: Option<CallKind>,
+    /// Clients get the call in the legacy form.
+    pub legacy: bool,
+    /// The text of a call that the model wrote into its text.
+    pub literal: Option<String>,
 }
 
 #[derive(Debug, Default)]
@@ -24,7 +29,7 @@ pub(super) struct CallState {
     pub(super) received: String,
     pub(super) progress: deltas::JsonProgress,
     /// For a custom tool that was sent to the backend as a function.
-    wrapped: Option<WrappedInput>,
+    pub(super) wrapped: Option<WrappedInput>,
     /// Arguments that are not emitted yet.
     pending: String,
     /// A high surrogate at the end of the last delta.
@@ -32,8 +37,10 @@ pub(super) struct CallState {
     /// The call's item, once it is open.
     pub(super) item: Option<usize>,
     /// The backend has reported the call as complete.
-    complete: bool,
+    pub(super) complete: bool,
     pub(super) closed: bool,
+    /// Clients do not get it.
+    pub(super) is_discarded: bool,
 }
 
 impl CallState {
@@ -64,12 +71,22 @@ impl Turn {
         if ident.id.is_none() && ident.name.is_none() && delta.is_none() {
             return;
         }
-        if self.is_late(choice) || !self.ensure_choice(choice, on_moment) {
+        if self.is_late(choice) {
+            if let (Some(name), Some(_)) = (ident.name, ident.literal) {
+                self.report_discarded(DiscardReason::Cut, name);
+            }
+            return;
+        }
+        if !self.ensure_choice(choice, on_moment) {
             return;
         }
         let call_index = match self.find_call(choice, &ident, by, delta.as_ref()) {
             Some(call_index) => call_index,
             None => {
+                if ident.literal.is_some() && self.is_in_dropped_tail(choice) {
+                    self.report_discarded(DiscardReason::Tail, ident.name.unwrap_or_default());
+                    return;
+                }
                 if !self.may_add_call(choice, on_moment) {
                     return;
                 }
@@ -78,6 +95,9 @@ impl Turn {
                 self.choices[choice].calls.len() - 1
             }
         };
+        self.call_events += 1;
+        let chunk = self.chunk;
+        self.choices[choice].first_call_chunk.get_or_insert(chunk);
         let call = &mut self.choices[choice].calls[call_index];
         let delta = delta.map(|d| deltas::join_surrogates(&mut call.pending_surrogate, d));
         let text = delta.map(|d| deltas::new_suffix(d, || call.received.as_str())).unwrap_or_default();
@@ -91,7 +111,8 @@ impl Turn {
         call.progress.add(&text);
         // The call and its item both keep them.
         let size = 2 * (call.ident.heap_bytes() - idents + text.len());
-        if !self.charge(size, on_moment) {
+        let arguments = call.received.len();
+        if !self.charge(size, on_moment) || !self.may_keep_arguments(arguments, on_moment) {
             return;
         }
         let call = &mut self.choices[choice].calls[call_index];
@@ -111,28 +132,40 @@ impl Turn {
         }
         call.add_arguments(&text);
         self.flush_calls(choice, on_moment);
+        self.stop_after_calls(choice, on_moment);
     }
 
     /// Emits all pending calls and arguments that can be emitted, in the order in which the calls were made.
     fn flush_calls(&mut self, choice: usize, on_moment: &mut OnMoment) {
+        if self.policies.tool_order == ToolOrder::Index {
+            return;
+        }
         let serial = self.policies.items_overlap != ItemsOverlap::Interleaved;
-        for call_index in 0..self.choices[choice].calls.len() {
+        for call_index in 0..self.choices[choice].calls.len().min(self.max_calls()) {
             let call = &self.choices[choice].calls[call_index];
             if call.closed || self.is_answer_call(call) {
+                self.settle_call(choice, call_index, on_moment);
                 continue;
             }
-            if call.ident.name.is_none() {
+            if call.ident.name.is_none() || (self.must_be_whole() && !call.is_whole()) {
                 if serial { return } else { continue }
+            }
+            if call.item.is_none() && self.is_duplicate(choice, call_index) {
+                self.discard_call(choice, call_index, DiscardReason::Deduplicated);
+                continue;
             }
             self.emit_call(choice, call_index, on_moment);
             let another = call_index + 1 < self.choices[choice].calls.len();
             let call = &self.choices[choice].calls[call_index];
-            if self.policies.closes_when_complete() && (call.complete || (another && call.progress.is_complete())) {
+            let is_complete = call.complete || ((another || self.closes_before_block()) && call.progress.is_complete());
+            let closes = self.policies.closes_when_complete() && is_complete;
+            if closes {
                 self.close_call(choice, call_index, ItemState::Done, on_moment);
-                if self.ended {
-                    return;
-                }
-            } else if serial {
+            }
+            if !self.ended {
+                self.settle_call(choice, call_index, on_moment);
+            }
+            if self.ended || (serial && !closes) {
                 return;
             }
         }
@@ -154,14 +187,22 @@ impl Turn {
         self.close_reasoning(choice, ItemState::Done, on_moment);
         let ident = &self.choices[choice].calls[call_index].ident;
         let (key, id, name) = (ident.key.clone(), ident.id.clone(), ident.name.clone().unwrap_or_default());
-        let kind = Item::call_kind(ident.kind.unwrap_or(CallKind::Function));
+        let (kind, legacy) = (Item::call_kind(ident.kind.unwrap_or(CallKind::Function)), ident.is_legacy());
         let item = self.add_item(choice, kind, key.as_deref());
+        self.state.items[item].legacy = legacy;
         self.next_block(item);
-        let call_id = id.unwrap_or_else(|| format!("call_{}", self.ids.next()));
+        let ordinal = self.state.items[item].ordinal;
+        let call_id = id.unwrap_or_else(|| match &self.call_ids {
+            Some(format) => format.id(choice, ordinal),
+            None => format!("call_{}", self.ids.next()),
+        });
         self.state.items[item].call_id = self.unique_call_id(call_id);
         self.state.items[item].name = name;
-        self.choices[choice].calls[call_index].item = Some(item);
-        on_moment(&self.state, &Moment::item(MomentKind::ToolOpen, choice, item));
+        let call = &mut self.choices[choice].calls[call_index];
+        call.item = Some(item);
+        let text = if self.opens_with_arguments { std::mem::take(&mut call.pending) } else { String::new() };
+        self.state.items[item].arguments.push_str(&text);
+        on_moment(&self.state, &Moment { text, ..Moment::item(MomentKind::ToolOpen, choice, item) });
         item
     }
 
@@ -216,6 +257,7 @@ impl Turn {
             call.complete |= ids.is_empty() || call.ident.id.as_ref().is_some_and(|id| ids.contains(id));
         }
         self.flush_calls(choice, on_moment);
+        self.stop_after_calls(choice, on_moment);
     }
 
     /// The backend has reported an item or a call as complete.
@@ -236,9 +278,8 @@ impl Turn {
             let is_named = |n| call.ident.key.as_deref() == Some(n) || call.ident.id.as_deref() == Some(n);
             call.complete |= name.is_none_or(is_named);
         }
-        if self.policies.closes_when_complete() {
-            self.flush_calls(choice, on_moment);
-        }
+        self.flush_calls(choice, on_moment);
+        self.stop_after_calls(choice, on_moment);
     }
 
     /// Emits and closes every call at the end of the choice. Returns false if the turn has failed: a call has no name, or
@@ -298,7 +339,7 @@ impl Turn {
     }
 
     /// True for a call of the tool that replaces the requested response format.
-    fn is_answer_call(&self, call: &CallState) -> bool {
+    pub(super) fn is_answer_call(&self, call: &CallState) -> bool {
         call.ident.name.is_some() && call.ident.name == self.tool_aliases.answer
     }
 

@@ -1,8 +1,12 @@
 //! HTTP clients for backends: pooled connections without redirects, proxies or cookies, and a DNS resolver that rejects
 //! link-local and metadata addresses (DNS rebinding, SSRF).
 
+use super::child::{ChildPools, Readiness};
 use super::secrets::Keyring;
+use crate::domain::{BackendHealth, Fault};
+use crate::mapping::config::backend::Transport;
 use crate::mapping::config::backend_address::{BackendAddress, is_internal};
+use crate::mapping::config::gateway_backends::Backend;
 use crate::mapping::grammar::notation::TimeLimit;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use std::collections::HashMap;
@@ -16,6 +20,8 @@ use std::time::Duration;
 pub struct ClientPool {
     clients: Mutex<HashMap<ClientSettings, reqwest::Client>>,
     pub keys: Keyring,
+    /// The backends that are child processes.
+    pub children: ChildPools,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -39,6 +45,44 @@ impl ClientPool {
         let client = build_client(&settings)?;
         clients.insert(settings, client.clone());
         Ok(client)
+    }
+
+    /// Creates the clients of these backends, so that the first request does not have to.
+    pub fn prepare(&self, backends: &[Backend]) {
+        for address in backends.iter().filter_map(|backend| backend.address.as_ref()) {
+            if let Err(reason) = self.client(address) {
+                tracing::warn!(reason, "the HTTP client could not be created");
+            }
+        }
+    }
+
+    /// The fault of every request, if no backend can serve one, and none waits until it can.
+    pub fn check_ready(&self, backends: &[Backend]) -> Result<(), Fault> {
+        let mut fault = None;
+        for backend in backends {
+            let pool = match backend.plan.transport {
+                Transport::Http | Transport::Replay => return Ok(()),
+                Transport::ChildJsonrpc => self.children.pool(&backend.name),
+            };
+            match pool.map(|pool| pool.check_ready()) {
+                Some(Err(not_ready)) => fault = fault.or(Some(not_ready)),
+                Some(Ok(())) | None => return Ok(()),
+            }
+        }
+        fault.map_or(Ok(()), Err)
+    }
+
+    /// Whether a backend can serve requests. An HTTP backend has nothing to wait for: its state shows with each request.
+    pub fn health(&self, backend: &Backend) -> BackendHealth {
+        let name = backend.name.clone();
+        let process = match backend.plan.transport {
+            Transport::Http | Transport::Replay => return BackendHealth::always_ready(name),
+            Transport::ChildJsonrpc => self.children.pool(&name),
+        };
+        let readiness = process.map(|pool| pool.readiness());
+        let reason = readiness.as_ref().map(|readiness| readiness.reason.name().to_owned());
+        let ready = readiness.as_ref().is_some_and(Readiness::is_ready);
+        BackendHealth { name, ready, reason, worker: readiness.as_ref().map(Readiness::health) }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Bytes → raw events, by the framing of the backend's mapping. Push decoders without IO: bytes may be split anywhere.
 
+use super::aws_eventstream::AwsEventstreamDecoder;
 use crate::domain::{StreamEnd, Tree};
 pub use crate::engine::lines::EventTooLarge;
 use crate::engine::lines::LineSplitter;
@@ -14,11 +15,14 @@ pub enum DecoderOutput {
     Ended(StreamEnd),
     /// Not JSON, and why. The caller decides whether that ends the stream.
     Malformed(String),
+    /// The bytes from here on cannot be split into events, and why.
+    Corrupt(String),
 }
 
 pub enum Decoder {
     Sse(SseDecoder),
     Ndjson(NdjsonDecoder),
+    AwsEventstream(AwsEventstreamDecoder),
     /// One JSON document, read to its end.
     Json(WholeBody),
 }
@@ -66,6 +70,9 @@ impl Decoder {
             Framing::Ndjson | Framing::Jsonrpc => {
                 Decoder::Ndjson(NdjsonDecoder { lines: LineSplitter::new(max_bytes), data_bytes: 0 })
             }
+            Framing::AwsEventstream => {
+                Decoder::AwsEventstream(AwsEventstreamDecoder::new(backend.event.clone(), max_bytes))
+            }
             Framing::Json => Decoder::Json(WholeBody { bytes: Vec::new(), max_bytes }),
         }
     }
@@ -81,6 +88,7 @@ impl Decoder {
                 }
                 Ok(())
             }),
+            Decoder::AwsEventstream(messages) => messages.push(bytes, out),
             Decoder::Json(whole) => {
                 whole.bytes.extend_from_slice(bytes);
                 if whole.bytes.len() > whole.max_bytes { Err(EventTooLarge) } else { Ok(()) }
@@ -99,6 +107,7 @@ impl Decoder {
             Decoder::Ndjson(NdjsonDecoder { lines, data_bytes }) => {
                 data_bytes + lines.partial().trim_ascii().len() as u64
             }
+            Decoder::AwsEventstream(messages) => messages.data_bytes(),
             Decoder::Json(whole) => whole.bytes.len() as u64,
         }
     }
@@ -113,6 +122,7 @@ impl Decoder {
                     out.push(parse(&rest));
                 }
             }
+            Decoder::AwsEventstream(messages) => messages.finish(out),
             Decoder::Json(whole) if whole.bytes.trim_ascii().is_empty() => {}
             Decoder::Json(whole) => out.push(parse(&whole.bytes)),
         }
@@ -172,7 +182,7 @@ fn is_data(line: &[u8]) -> bool {
     line.strip_prefix(b"data:").is_some_and(|value| !value.trim_ascii().is_empty())
 }
 
-fn parse(bytes: &[u8]) -> DecoderOutput {
+pub(super) fn parse(bytes: &[u8]) -> DecoderOutput {
     // The size was already checked.
     let limits = Limits { max_bytes: bytes.len(), ..Limits::default() };
     match Tree::parse_with(bytes, &limits) {

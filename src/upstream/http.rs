@@ -2,9 +2,11 @@
 //! the request. A task exists only after the end marker: it drains the body, so that the connection can be reused.
 
 use super::decode::{Decoder, DecoderOutput};
+use super::descriptors::{self, caused_by_descriptors};
 use super::outgoing_request::OutgoingRequest;
 use super::{ErrorResponse, UpstreamEvent, UpstreamStats};
 use crate::domain::{Fault, FaultKind, StreamEnd, Tree};
+use crate::engine::decode::response_head;
 use crate::mapping::config::backend::{BackendPlan, Framing};
 use bytes::{Buf, Bytes};
 use http_body::Body as _;
@@ -21,6 +23,8 @@ pub struct HttpSource {
     state: SourceState,
     plan: Arc<BackendPlan>,
     size_limits: SizeLimits,
+    /// The head of the response, if the rules of the backend read it.
+    response_head: Option<Tree>,
     /// Decoded and not yet polled.
     ready: VecDeque<DecoderOutput>,
     stats: UpstreamStats,
@@ -82,6 +86,7 @@ impl HttpSource {
             state: SourceState::Sending(Box::pin(sent)),
             plan,
             size_limits,
+            response_head: None,
             ready: VecDeque::new(),
             stats: UpstreamStats::default(),
         }
@@ -89,6 +94,11 @@ impl HttpSource {
 
     pub fn stats(&self) -> UpstreamStats {
         self.stats
+    }
+
+    /// The head of the response, once, as the rules of the backend read it.
+    pub fn take_response_head(&mut self) -> Option<Tree> {
+        self.response_head.take()
     }
 
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<UpstreamEvent> {
@@ -137,10 +147,13 @@ impl HttpSource {
     }
 
     fn on_response(&mut self, response: reqwest::Response) {
-        let (status, headers) = (response.status(), response.headers().clone());
+        let (head, body) = http::Response::<reqwest::Body>::from(response).into_parts();
+        let (status, headers) = (head.status, head.headers);
         let content_type = header_text(&headers, CONTENT_TYPE.as_str()).to_ascii_lowercase();
-        let response: http::Response<reqwest::Body> = response.into();
-        let body = response.into_body();
+        self.response_head = self.plan.response_headers.as_ref().map(|names| {
+            let values = names.iter().filter_map(|name| Some((name.as_str(), headers.get(name)?.to_str().ok()?)));
+            response_head(status.as_u16(), values)
+        });
         self.state = if status.is_success() {
             SourceState::Reading { body, reader: Reader::Unknown { content_type, prefix: Vec::new() } }
         } else {
@@ -224,6 +237,9 @@ impl HttpSource {
                 self.stats.skipped += 1;
                 UpstreamEvent::Malformed(why)
             }
+            DecoderOutput::Corrupt(why) => {
+                self.fail(Fault::new(FaultKind::Malformed, format!("the backend's response is corrupt: {why}")))
+            }
             DecoderOutput::Malformed(why) => {
                 self.fail(Fault::new(FaultKind::Malformed, format!("the backend's response is not valid JSON: {why}")))
             }
@@ -253,7 +269,7 @@ impl HttpSource {
             .into_iter()
             .filter_map(|d| match d {
                 DecoderOutput::Raw(raw) => Some(raw),
-                DecoderOutput::Ended(_) | DecoderOutput::Malformed(_) => None,
+                DecoderOutput::Ended(_) | DecoderOutput::Malformed(_) | DecoderOutput::Corrupt(_) => None,
             })
             .collect();
         let plain = std::str::from_utf8(error_body).ok().map(str::trim);
@@ -279,6 +295,10 @@ fn detect_framing(plan: &BackendPlan, content_type: &str, prefix: &[u8]) -> Resu
     // A backend that only sends NDJSON needs no detection.
     if plan.framings == [Framing::Ndjson] {
         return Ok(Some(Framing::Ndjson));
+    }
+    let is_binary = *first == 0 || content_type.contains("amazon.eventstream");
+    if is_binary && plan.framings.contains(&Framing::AwsEventstream) {
+        return Ok(Some(Framing::AwsEventstream));
     }
     let lines = content_type.contains("ndjson") || content_type.contains("jsonl") || content_type.contains("json-seq");
     let only_lines = plan.framings.contains(&Framing::Ndjson) && !plan.framings.contains(&Framing::Json);
@@ -337,6 +357,9 @@ fn send_fault(error: &reqwest::Error) -> Fault {
     let why = root_cause(error);
     if error.is_timeout() {
         return Fault::new(FaultKind::Timeout, "the connection to the backend timed out");
+    }
+    if caused_by_descriptors(error) {
+        return descriptors::fault();
     }
     let message = if error.is_connect() {
         format!("the backend could not be reached: {why}")

@@ -1,7 +1,10 @@
 //! TurnRequest → backend → raw events. The only folder that connects to backends.
 
+mod aws_eventstream;
+pub mod child;
 mod client;
 pub mod decode;
+pub mod descriptors;
 mod http;
 pub mod models;
 mod outgoing_request;
@@ -12,10 +15,12 @@ pub use client::ClientPool;
 
 use crate::domain::{Fault, FaultKind, Redactor, StreamEnd, ToolAliases, Tree, TurnRequest};
 use crate::engine::backend_request::{self, BackendRequest};
+use crate::engine::conversation::{self, PreparedCalls};
 use crate::mapping::Plan;
 use crate::mapping::config::backend::{BackendPlan, Transport};
 use crate::mapping::config::dialect_request::RequestPlan;
-use crate::mapping::config::gateway::Backend;
+use crate::mapping::config::gateway_backends::Backend;
+use child::ChildSource;
 use http::{HttpSource, SizeLimits};
 use outgoing_request::OutgoingRequest;
 use replay::ReplaySource;
@@ -33,6 +38,11 @@ pub enum UpstreamEvent {
     Rejected(ErrorResponse),
     Ended(StreamEnd),
     Failed(Fault),
+    /// A call was answered with an error. The fault applies unless the backend's rules read another one.
+    CallFailed {
+        raw: Tree,
+        fault: Fault,
+    },
 }
 
 /// An upstream response with an error status.
@@ -63,6 +73,7 @@ pub struct UpstreamStats {
 pub enum UpstreamSource {
     Replay(ReplaySource),
     Http(Box<HttpSource>),
+    Child(Box<ChildSource>),
 }
 
 impl UpstreamSource {
@@ -71,6 +82,15 @@ impl UpstreamSource {
         match self {
             UpstreamSource::Replay(replay) => replay.poll_next(cx),
             UpstreamSource::Http(http) => http.poll_next(cx),
+            UpstreamSource::Child(child) => child.poll_next(cx),
+        }
+    }
+
+    /// The head of an HTTP response, once, if the rules of the backend read it.
+    pub fn take_response_head(&mut self) -> Option<Tree> {
+        match self {
+            UpstreamSource::Replay(_) | UpstreamSource::Child(_) => None,
+            UpstreamSource::Http(http) => http.take_response_head(),
         }
     }
 
@@ -79,6 +99,14 @@ impl UpstreamSource {
         match self {
             UpstreamSource::Replay(_) => None,
             UpstreamSource::Http(http) => Some(http.stats()),
+            UpstreamSource::Child(child) => Some(child.stats()),
+        }
+    }
+
+    /// Every choice is finished: a backend that waits for something need not continue.
+    pub fn finish_early(&mut self) {
+        if let UpstreamSource::Child(child) = self {
+            child.finish_early();
         }
     }
 }
@@ -91,7 +119,7 @@ pub struct UpstreamTurn {
     /// Request fields that were not sent, by the client's names.
     pub dropped: Vec<String>,
     pub tool_aliases: ToolAliases,
-    /// Removes the backend's API key from messages to clients.
+    /// Removes the backend's secrets from messages to clients.
     pub redactor: Option<Redactor>,
 }
 
@@ -100,7 +128,7 @@ pub fn start(
     client_pool: &ClientPool,
     plan: &Plan,
     backend: &Backend,
-    request: &TurnRequest,
+    request: &Arc<TurnRequest>,
     client: &RequestPlan,
 ) -> Result<UpstreamTurn, Fault> {
     match backend.plan.transport {
@@ -127,11 +155,26 @@ pub fn start(
             })
         }
         Transport::Http => start_http(client_pool, plan, backend, request, client),
-        Transport::ChildJsonrpc => Err(Fault::new(
-            FaultKind::Unreachable,
-            format!("the transport of the backend `{}` is not supported by this version", backend.name),
-        )),
+        Transport::ChildJsonrpc => start_child(client_pool, plan, backend, request, client),
     }
+}
+
+fn start_child(
+    client_pool: &ClientPool,
+    plan: &Plan,
+    backend: &Backend,
+    request: &Arc<TurnRequest>,
+    client: &RequestPlan,
+) -> Result<UpstreamTurn, Fault> {
+    let missing = || Fault::new(FaultKind::Internal, format!("the backend `{}` was not started", backend.name));
+    let entry = backend.child.as_ref().ok_or_else(missing)?;
+    let PreparedCalls { calls, dropped, tool_aliases } =
+        conversation::prepare(&backend.plan, &entry.settings, request, client)?;
+    let pool = client_pool.children.pool(&backend.name).ok_or_else(missing)?;
+    let redactor = Some(pool.redactor.clone());
+    let source = ChildSource::new(pool, calls, plan.gateway.limits.turn_bytes.0);
+    let (source, rules) = (UpstreamSource::Child(Box::new(source)), backend.plan.clone());
+    Ok(UpstreamTurn { source, rules, dropped, tool_aliases, redactor })
 }
 
 fn start_http(
@@ -159,11 +202,13 @@ fn start_http(
     let BackendRequest { method, path, headers, body, dropped, tool_aliases } =
         backend_request::prepare(template, &address.settings, key_text, request, client)?;
     let redactor = key_text.map(Redactor::new);
-    let outgoing = OutgoingRequest { method, url: format!("{}{path}", address.url), headers, body: body.to_json() };
+    let outgoing = OutgoingRequest { method, url: format!("{}{path}", address.url), headers, body };
     outgoing.log(&backend.name, &dropped, redactor.as_ref());
     let http_client = client_pool.client(address).map_err(|why| {
         tracing::error!(reason = why, "the HTTP client could not be created");
-        Fault::new(FaultKind::Internal, "the gateway could not create an HTTP client")
+        // It needs files and memory, which may be there later.
+        let message = "the gateway could not create an HTTP client";
+        Fault { retry_after: Some(1), ..Fault::new(FaultKind::Overloaded, message) }
     })?;
     let limits = plan.gateway.limits;
     let size_limits = SizeLimits {

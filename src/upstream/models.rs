@@ -9,7 +9,7 @@ use crate::engine::render::Scope;
 use crate::engine::selector::Cursor;
 use crate::mapping::config::backend_address::BackendAddress;
 use crate::mapping::config::backend_request::{ModelListPlan, RequestTemplate};
-use crate::mapping::config::gateway::Backend;
+use crate::mapping::config::gateway_backends::Backend;
 use std::time::Duration;
 
 const LIST_TIMEOUT: Duration = Duration::from_secs(5);

@@ -21,7 +21,19 @@ impl OutgoingRequest {
     pub fn send(self, client: &Client) -> impl Future<Output = reqwest::Result<Response>> + Send + 'static {
         let OutgoingRequest { method, url, headers, body } = self;
         let method = Method::from_bytes(method.as_bytes()).unwrap_or(Method::POST);
-        client.request(method, url).headers(headers).body(body).send()
+        let client = client.clone();
+        // Without the builder, which would insert each header once more.
+        let request = client.request(method, url).build().map(|mut request| {
+            // Of a URL with credentials.
+            for (name, value) in std::mem::replace(request.headers_mut(), headers) {
+                if let Some(name) = name {
+                    request.headers_mut().entry(name).or_insert(value);
+                }
+            }
+            *request.body_mut() = Some(body.into());
+            request
+        });
+        async move { client.execute(request?).await }
     }
 
     /// Logs the request at the level `debug`, and its body at `trace`. The API key is redacted.

@@ -45,6 +45,8 @@ impl ReplaySource {
         }
         self.next += 1;
         Poll::Ready(match &line.event {
+            // Keepalives are due by the clock of the server.
+            RecordedEvent::Idle => return self.poll_next(cx),
             RecordedEvent::Raw(raw) => UpstreamEvent::Raw(raw.clone()),
             RecordedEvent::End => UpstreamEvent::Ended(StreamEnd::Marker),
             RecordedEvent::Disconnect(why) => UpstreamEvent::Ended(StreamEnd::Disconnected(why.clone())),

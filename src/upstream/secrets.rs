@@ -49,6 +49,27 @@ struct StoredSecret {
     secret: Option<Secret>,
     version: Option<FileVersion>,
     checked_at: Instant,
+    /// What a changed file must satisfy.
+    rules: Option<Arc<KeyRules>>,
+}
+
+/// What the keys of clients must satisfy at an address that is not local.
+#[derive(Debug)]
+pub struct KeyRules {
+    /// Characters: shorter keys can be guessed.
+    pub min_length: usize,
+    /// Everybody knows them, in any case of letters.
+    pub refused: Vec<String>,
+}
+
+impl KeyRules {
+    pub fn is_short(&self, secret: &Secret) -> bool {
+        secret.expose().chars().count() < self.min_length
+    }
+
+    pub fn is_refused(&self, secret: &Secret) -> bool {
+        self.refused.iter().any(|known| known.eq_ignore_ascii_case(secret.expose()))
+    }
 }
 
 /// When a file was modified, and its length.
@@ -59,7 +80,7 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 impl StoredSecret {
     fn read(source: &SecretSource) -> StoredSecret {
-        StoredSecret { secret: read(source), version: version(source), checked_at: Instant::now() }
+        StoredSecret { secret: read(source), version: version(source), checked_at: Instant::now(), rules: None }
     }
 
     /// Reads a file that has changed. A file that is gone or empty keeps its key: it may be just being replaced.
@@ -72,11 +93,14 @@ impl StoredSecret {
         if version.is_none() || version == self.version {
             return;
         }
-        if let Some(secret) = read(source) {
-            tracing::info!(?source, "a key file has changed and was read again");
-            self.secret = Some(secret);
-            self.version = version;
+        let (SecretSource::File(file), Some(secret)) = (source, read(source)) else { return };
+        self.version = version;
+        if self.rules.as_ref().is_some_and(|rules| rules.is_short(&secret) || rules.is_refused(&secret)) {
+            tracing::error!(file, "the new key of a key file can be guessed and is not used: the old one stays");
+            return;
         }
+        tracing::info!(file, "a key file has changed and was read again");
+        self.secret = Some(secret);
     }
 }
 
@@ -104,6 +128,17 @@ impl Keyring {
     pub fn seal<'s>(&self, sources: impl IntoIterator<Item = &'s SecretSource>) {
         sources.into_iter().for_each(|source| drop(self.get(source)));
         self.sealed.store(true, Ordering::Relaxed);
+    }
+
+    /// Keys that change later must satisfy the rules too.
+    pub fn set_rules<'s>(&self, sources: impl IntoIterator<Item = &'s SecretSource>, rules: KeyRules) {
+        let rules = Arc::new(rules);
+        let mut secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
+        for source in sources {
+            if let Some(stored) = secrets.get_mut(source) {
+                stored.rules = Some(rules.clone());
+            }
+        }
     }
 
     /// Why there is no key, with the name of the variable or file.

@@ -83,8 +83,9 @@ fn frame_index(path: &str, matcher: &Matcher, all: &Tree) -> Option<usize> {
     };
     let Matcher::Map(_, paths) = matcher else { return None };
     let (rest, selector, matcher) = paths.iter().find_map(|(s, m)| Some((path.strip_prefix(&*s.text)?, s, m)))?;
-    let (values, value_paths): (Vec<Tree>, Vec<String>) =
-        selector.many(&Cursor::new(all)).into_iter().map(|(value, path)| (value.clone(), path)).unzip();
+    let cursor = Cursor::new(all);
+    let found = selector.many(&cursor).map(|(value, path)| (value.clone(), cursor.text_of(&path).into_string()));
+    let (values, value_paths): (Vec<Tree>, Vec<String>) = found.unzip();
     let found = leading_index(rest).or_else(|| matcher.first_mismatch(&values)).unwrap_or(0);
     leading_index(value_paths.get(found)?)
 }

@@ -8,7 +8,7 @@ use super::trace::{FrameTrace, data_frames};
 use crate::diagnostics::{Code, Diagnostic, Span};
 use crate::domain::{Fault, Tree};
 use crate::mapping::config::test_file::{
-    Expect, ExpectedFault, ExpectedFrame, ExpectedRequest, FrameIndex, FrameValues, LAST,
+    Expect, ExpectedFault, ExpectedFrame, ExpectedRequest, ExpectedResponse, FrameIndex, FrameValues, LAST,
 };
 use crate::mapping::grammar::Section;
 use crate::mapping::grammar::collections::Elements;
@@ -28,6 +28,7 @@ pub struct Expectation {
     body: Option<Matcher>,
     request: Option<Matcher>,
     sent: Option<Matcher>,
+    response: Option<Matcher>,
     fault: Option<Matcher>,
     plays: Option<Matcher>,
     /// The keys that are present, with their spans, to report those that cannot match.
@@ -41,7 +42,7 @@ struct FrameCheck {
     paths: Vec<(Selector, Matcher)>,
 }
 
-const KEYS: &[&str] = &["frames", "where", "stream", "events", "body", "request", "sent", "fault", "plays"];
+const KEYS: &[&str] = &["frames", "where", "stream", "events", "body", "request", "sent", "response", "fault", "plays"];
 
 impl Expectation {
     pub fn parse(section: &Spanned<Unparsed<Expect>>, cx: LoadContext) -> Option<Expectation> {
@@ -63,6 +64,10 @@ impl Expectation {
             body: value(expect.body),
             request: value(expect.request),
             sent: expect.sent.map(|sent| sent_matcher(&sent, cx)),
+            response: expect.response.map(|response| {
+                let ExpectedResponse { status, headers, body } = &response.value;
+                members_matcher([("status", status), ("headers", headers), ("body", body)], cx)
+            }),
             fault: expect.fault.map(|fault| fault_matcher(&fault, cx)),
             plays: value(expect.plays),
             keys,
@@ -74,9 +79,9 @@ impl Expectation {
         self.sent.is_some()
     }
 
-    /// Whether the turn is expected to fail.
+    /// Whether the turn is expected to fail, or may fail.
     pub fn expects_fault(&self) -> bool {
-        self.fault.is_some()
+        self.fault.is_some() || self.response.is_some()
     }
 
     fn expects_frames(&self) -> bool {
@@ -119,6 +124,15 @@ impl Expectation {
                 None => out.push(missing("body", outcome)),
             }
         }
+        match (&self.response, &outcome.response) {
+            (Some(matcher), Some(response)) => {
+                let from = out.len();
+                matcher.compare(Some(&response.tree), "response", MatchMode::Subset, &mut out);
+                out[from..].iter_mut().for_each(|d| d.source = Some(ValueSource::body(response.span)));
+            }
+            (Some(_), None) => out.push(missing("response", outcome)),
+            (None, _) => {}
+        }
         let plays = outcome.plays.as_deref().map(Tree::from);
         for (what, matcher, got) in [("request", &self.request, &outcome.request), ("plays", &self.plays, &plays)] {
             match (matcher, got) {
@@ -143,7 +157,7 @@ impl Expectation {
                 difference_source::locate_fault(&mut out[from..], &outcome.trace);
             }
             (Some(_), None) => out.push(Difference::message("fault", "missing: the turn did not fail")),
-            (None, Some(fault)) if self.expects_frames() && self.body.is_none() => {
+            (None, Some(fault)) if self.expects_frames() && self.body.is_none() && self.response.is_none() => {
                 // The fault is the cause of the other differences.
                 out.insert(0, difference_source::failed_turn("", "", fault, &outcome.trace));
             }
@@ -238,7 +252,10 @@ fn set_source(differences: &mut [Difference], at: usize, frame: &FrameTrace) {
 fn missing(what: &str, outcome: &TestOutcome) -> Difference {
     match &outcome.fault {
         Some(fault) => Difference::message(what, format!("missing, because the turn failed: {}", fault.message)),
-        None => Difference::message(what, "missing"),
+        None if matches!(what, "body" | "response") => {
+            Difference::message(what, "there is none, because the test has no events: add `given:`")
+        }
+        None => Difference::message(what, "there is none"),
     }
 }
 
@@ -253,11 +270,18 @@ fn fault_tree(fault: &Fault) -> Tree {
 }
 
 fn sent_matcher(sent: &Spanned<ExpectedRequest>, cx: LoadContext) -> Matcher {
-    let ExpectedRequest { method, path, query, headers, body, dropped } = &sent.value;
+    let ExpectedRequest { method, path, query, headers, body, calls, dropped } = &sent.value;
     let members = [("method", method), ("path", path), ("query", query), ("headers", headers)];
-    let members = members.into_iter().chain([("body", body), ("dropped", dropped)]);
+    members_matcher(members.into_iter().chain([("body", body), ("calls", calls), ("dropped", dropped)]), cx)
+}
+
+/// Compares the members that are expected.
+fn members_matcher<'m>(
+    members: impl IntoIterator<Item = (&'m str, &'m Option<AnyNode<'m>>)>,
+    cx: LoadContext,
+) -> Matcher {
     let matcher = |(key, node): (&str, &Option<AnyNode>)| Some((key.to_owned(), Matcher::parse(node.as_ref()?.0, cx)?));
-    Matcher::Map(members.filter_map(matcher).collect(), Vec::new())
+    Matcher::Map(members.into_iter().filter_map(matcher).collect(), Vec::new())
 }
 
 fn fault_matcher(fault: &Spanned<ExpectedFault>, cx: LoadContext) -> Matcher {

@@ -192,7 +192,7 @@ pub fn compare_path(
     if selector.is_singular() {
         matcher.compare(selector.one(&cursor), &at, mode, out);
     } else {
-        let found: Vec<Tree> = selector.many(&cursor).into_iter().map(|(node, _)| node.clone()).collect();
+        let found: Vec<Tree> = selector.many(&cursor).map(|(node, _)| node.clone()).collect();
         matcher.compare(Some(&Tree::from(found)), &at, mode, out);
     }
 }

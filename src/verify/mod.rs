@@ -21,6 +21,7 @@ pub use difference_source::fault_message;
 pub use runner::{TestTurn, test_turn_spec};
 pub use test_case::TestCase;
 pub use trace::{FrameTrace, TraceDetail, TraceEntry, data_frames};
+pub use witness::check_witnesses;
 
 use crate::diagnostics::{Code, Diagnostic, Sources, Span};
 use crate::domain::WorkBudget;

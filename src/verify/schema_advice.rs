@@ -51,7 +51,7 @@ fn edit(mismatch: &SchemaMismatch, sources: &Sources) -> Option<String> {
             let allowed = Tree::List(allowed.collect()).to_json();
             format!("to allow it, set {} to `{allowed}`", place(keyword, find(keyword)?.0))
         }
-        ViolationKind::NotOneOf(_) => {
+        ViolationKind::NotOneOf(_) if mismatch.violation.keyword == "enum" => {
             format!("to allow it, add `{}` to {}", value.to_json(), place(keyword, find(keyword)?.0))
         }
         ViolationKind::NotEqual(expected) => {
@@ -62,6 +62,7 @@ fn edit(mismatch: &SchemaMismatch, sources: &Sources) -> Option<String> {
             let name = Tree::from(mismatch.violation.keyword.as_str()).to_json();
             format!("to allow it, remove `{name}` from {}", place(object, find(object)?.0))
         }
+        ViolationKind::NotOneOf(_) | ViolationKind::NoAlternative(_) => return None,
         ViolationKind::Rejected | ViolationKind::Other(_) => return None,
     })
 }

@@ -8,14 +8,16 @@ use crate::mapping::config::backend::BackendPlan;
 use crate::mapping::config::backend_request::RequestSettings;
 use crate::mapping::config::dialect::DialectPlan;
 use crate::mapping::config::script::ScriptPlan;
-use crate::mapping::config::test_file::{TestEntry, TestFile};
+use crate::mapping::config::test_file::{BackendResponse, TestEntry, TestFile, tested_name};
 use crate::mapping::config::transcript::RecordedEvent;
 use crate::mapping::grammar::FromNode;
-use crate::mapping::grammar::collections::Map;
+use crate::mapping::grammar::collections::{Entries, Map};
 use crate::mapping::grammar::notation::Spanned;
+use crate::mapping::grammar::policies::DialectPolicies;
 use crate::mapping::grammar::unparsed::AnyNode;
+use crate::mapping::policy::resolve::SetBy;
 use crate::mapping::source::field_reader::{LoadContext, constant};
-use crate::mapping::source::layout::{SetFile, tested_by};
+use crate::mapping::source::layout::SetFile;
 use crate::mapping::source::yaml::Node;
 use std::sync::Arc;
 
@@ -34,9 +36,13 @@ pub struct TestCase {
     pub script: Option<Arc<ScriptPlan>>,
     pub request: Option<Tree>,
     pub head: RequestHead,
+    pub response: Option<BackendResponse>,
     pub given: Vec<RecordedEvent>,
     pub expect: Expectation,
 }
+
+/// In `given:`, a silence until a keepalive is due.
+const IDLE: &str = "$idle";
 
 /// How many bytes of a transcript are replayed in one step of the budget.
 const BYTES_PER_STEP: u64 = 8;
@@ -44,7 +50,7 @@ const BYTES_PER_STEP: u64 = 8;
 /// The valid tests of a file, and the diagnostics of the others.
 pub fn parse(file: &str, node: &Node, plan: &Plan, budget: &WorkBudget) -> (Vec<TestCase>, Vec<Diagnostic>) {
     let findings = Findings::default();
-    let cx = LoadContext { sources: &plan.sources, findings: &findings, budget };
+    let cx = LoadContext { sources: &plan.sources, findings: &findings, budget, selectors: Default::default() };
     let Some(TestFile { tests }) = TestFile::from_file(node, cx) else { return (Vec::new(), findings.into_sorted()) };
     if tests.is_empty() {
         cx.error(Code::MissingKey, tests.key_span, "`tests:` is empty");
@@ -61,12 +67,9 @@ pub fn parse(file: &str, node: &Node, plan: &Plan, budget: &WorkBudget) -> (Vec<
 
 fn parse_case(file: &str, node: &Node, plan: &Plan, cx: LoadContext) -> Option<TestCase> {
     let entry = TestEntry::from_file(node, cx)?;
-    // A test is for the mapping next to it, unless it names another one.
-    let tested = tested_by(file);
-    let subject = |key: &Option<Spanned<String>>, kind: SetFile| match (key, tested) {
-        (Some(name), _) => Some((name.value.clone(), Some(name.span))),
-        (None, Some((own, name))) if own == kind => Some((name.to_owned(), None)),
-        (None, _) => None,
+    let subject = |key: &Option<Spanned<String>>, kind: SetFile| {
+        let name = tested_name(key.as_ref().map(|name| name.as_str()), file, kind)?;
+        Some((name.to_owned(), key.as_ref().map(|name| name.span)))
     };
     let expect = entry.expect.0.and_then(|expect| Expectation::parse(&expect, cx));
     let mut backend = subject(&entry.backend, SetFile::Backend);
@@ -78,7 +81,10 @@ fn parse_case(file: &str, node: &Node, plan: &Plan, cx: LoadContext) -> Option<T
     let names_backend = backend.is_some();
     let mut references = References { file: node.span.file, plan, cx, backend, given: Vec::new() };
     let given = entry.given.iter().flat_map(|given| given.iter());
-    references.given.extend(given.map(|AnyNode(node)| RecordedEvent::Raw(constant(node))));
+    references.given.extend(given.map(|AnyNode(node)| match node.as_text() {
+        Some(IDLE) => RecordedEvent::Idle,
+        _ => RecordedEvent::Raw(constant(node)),
+    }));
     if let Some(wanted) = &entry.transcript {
         if let Some(given) = &entry.given {
             let message = "`given:` and `transcript:` cannot be combined: a transcript replaces given events";
@@ -94,12 +100,16 @@ fn parse_case(file: &str, node: &Node, plan: &Plan, cx: LoadContext) -> Option<T
         Some(name) => Some(references.dialect(&name, profile.as_ref())?),
         None => None,
     };
+    let dialect = match &entry.policies {
+        Some(policies) => Some(references.with_policies(dialect, policies, node.span)?),
+        None => dialect,
+    };
     let script = match subject(&entry.script, SetFile::Script) {
         Some(name) => Some(references.script(&name)?),
         None => None,
     };
     let expect = expect?;
-    let sends_only = names_backend && references.given.is_empty() && backend.request_template.is_some();
+    let sends_only = names_backend && references.given.is_empty() && backend.sends().is_some();
     let case = TestCase {
         span: entry.name.span,
         name: entry.name.value,
@@ -118,6 +128,7 @@ fn parse_case(file: &str, node: &Node, plan: &Plan, cx: LoadContext) -> Option<T
                 .map(|(name, value)| (name.to_ascii_lowercase(), value))
                 .collect(),
         },
+        response: entry.backend_response,
         given: references.given,
         expect,
     };
@@ -137,12 +148,12 @@ fn backend_entry(name: &Spanned<String>, plan: &Plan, cx: LoadContext) -> Option
         cx.unknown(Code::UnknownReference, name.span, message, name, known);
         return None;
     };
-    let Some(address) = &entry.address else {
-        let message = format!("the backend `{}` has no `url:`, so nothing is sent to it", name.value);
+    let Some(settings) = entry.settings() else {
+        let message = format!("nothing is sent to the backend `{}`", name.value);
         cx.error(Code::UnknownReference, name.span, message);
         return None;
     };
-    Some((entry.plan.name.clone(), address.settings.clone()))
+    Some((entry.plan.name.clone(), settings.clone()))
 }
 
 /// A name, and its span unless it is the name of the test file.
@@ -232,6 +243,22 @@ impl References<'_> {
         found
     }
 
+    /// The dialect with the policies that the test sets.
+    fn with_policies(
+        &self,
+        dialect: Option<Arc<DialectPlan>>,
+        policies: &Spanned<Entries<DialectPolicies>>,
+        test: Span,
+    ) -> Option<Arc<DialectPlan>> {
+        let Some(dialect) = dialect else {
+            let message = "`policies:` are those of a dialect, and no dialect is named";
+            self.cx.add(Diagnostic::new(Code::MissingKey, policies.key_span, message).help("add `dialect: NAME`"));
+            return None;
+        };
+        dialect.resolved.read(policies.items, &SetBy::Test, self.cx);
+        Some(self.plan.test_dialect(test).cloned().unwrap_or(dialect))
+    }
+
     fn script(&self, name: &NameInTest) -> Option<Arc<ScriptPlan>> {
         let scripts = &self.plan.scripts;
         let found = scripts.iter().find(|s| s.name == name.0).cloned();
@@ -249,7 +276,8 @@ impl TestCase {
         let mut is_valid = true;
         for (key, span) in &self.expect.keys {
             let needs_events = matches!(*key, "frames" | "where" | "stream" | "events" | "body");
-            let needs_dialect = matches!(*key, "frames" | "where" | "stream" | "body" | "request" | "sent" | "plays");
+            let of_dialect = ["frames", "where", "stream", "body", "request", "sent", "response", "plays"];
+            let needs_dialect = of_dialect.contains(key);
             let (message, help) = match *key {
                 _ if needs_events && self.given.is_empty() => {
                     (format!("`{key}:` is expected, but no events are given"), "add `given:` or `transcript:`")
@@ -257,12 +285,15 @@ impl TestCase {
                 _ if needs_dialect && self.dialect.is_none() => {
                     (format!("`{key}:` is expected, but no dialect is named"), "add `dialect: NAME`")
                 }
+                "response" if self.given.is_empty() && self.request.is_none() => {
+                    (format!("`{key}:` is expected, but nothing is given"), "add `given:`, `transcript:` or `request:`")
+                }
                 "request" | "sent" if self.request.is_none() => {
                     (format!("`{key}:` is expected, but the test sends none"), "add `request:`, the client's body")
                 }
-                "sent" if self.backend.request_template.is_none() => {
+                "sent" if self.backend.sends().is_none() => {
                     let message = format!("`sent:` is expected, but `{}` has no request template", self.backend.name);
-                    (message, "name a backend with `request:`")
+                    (message, "name a backend with `request:` or `conversation:`")
                 }
                 "plays" if self.script.is_none() => {
                     (format!("`{key}:` is expected, but no script is named"), "add `script: NAME`")

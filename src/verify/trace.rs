@@ -93,7 +93,10 @@ impl Observer for TraceRecorder {
             }
             TraceEvent::Frame(frame, span) => TraceEntry::Frame(frame.clone(), span),
             TraceEvent::Violation(violation) => TraceEntry::Violation(violation.clone()),
-            TraceEvent::Body(..) | TraceEvent::NotRendered(..) => return,
+            TraceEvent::InlineCall(..)
+            | TraceEvent::InlineReasoning
+            | TraceEvent::Body(..)
+            | TraceEvent::NotRendered(..) => return,
         };
         self.trace.push(entry);
     }

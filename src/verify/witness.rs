@@ -15,7 +15,7 @@ use crate::mapping::Plan;
 use crate::mapping::config::backend::BackendPlan;
 use crate::mapping::config::dialect::DialectPlan;
 use crate::mapping::config::gateway::Validation;
-use crate::mapping::policy::variants::reachable_dialects;
+use crate::mapping::policy::variants::reachable_values;
 use crate::mapping::source::layout::SetFile;
 use std::sync::{Arc, Mutex};
 
@@ -31,7 +31,7 @@ pub fn check_witnesses(plan: &Plan, budget: &WorkBudget) -> WitnessResult {
     let mut result = WitnessResult::default();
     let Some(backend) = plan.backends.first() else { return result };
     let mut unsatisfiable: Vec<Unsatisfiable> = Vec::new();
-    let reachable = reachable_dialects(plan.gateway.routes.iter().filter(|r| r.validation != Validation::Off));
+    let reachable = reachable_values(plan.gateway.routes.iter().filter(|r| r.validation != Validation::Off));
     for &(route, dialect, ref client) in &reachable {
         let file = plan.sources.get(dialect.body.span.file).map_or("", |source| source.name.as_str());
         budget.begin(file, format!("rendering the frames of `{}` for the route {}{client}", dialect.name, route.path));
@@ -40,11 +40,11 @@ pub fn check_witnesses(plan: &Plan, budget: &WorkBudget) -> WitnessResult {
             if !budget.spend(super::STEPS_PER_EVENT * turn.events.len() as u64) {
                 return result;
             }
-            lock(&attempts).about = turn.about.clone();
+            lock(&attempts).begin(turn.about.clone(), turn.help);
             run_turn(backend, dialect, &turn, &attempts);
         }
         for kind in FaultKind::ALL {
-            lock(&attempts).about = format!("with the fault `{}`", kind.name());
+            lock(&attempts).begin(format!("with the fault `{}`", kind.name()), None);
             check_error(dialect, &Fault::new(*kind, "what went wrong"), &attempts);
             let detailed = Fault { code: Some("code".into()), ..Fault::new(*kind, "what went wrong").param("param") };
             check_error(dialect, &detailed, &attempts);
@@ -58,7 +58,7 @@ pub fn check_witnesses(plan: &Plan, budget: &WorkBudget) -> WitnessResult {
                 result.found.push(Diagnostic::new(Code::UnsatisfiableFrame, *span, message).help(help));
             }
         }
-        for (mismatch, when) in attempts.violations() {
+        for (mismatch, when, help) in attempts.violations() {
             let location = locate_mismatch(&mismatch, dialect, plan);
             // A mistake in `base:` or in a fragment affects every frame that uses it and is reported once.
             let same = |known: &&mut Unsatisfiable| known.location == location || known.is_same_mistake(&mismatch);
@@ -67,7 +67,7 @@ pub fn check_witnesses(plan: &Plan, budget: &WorkBudget) -> WitnessResult {
                 None => {
                     let (others, dialects) = (Vec::new(), vec![dialect]);
                     let client = client.clone();
-                    unsatisfiable.push(Unsatisfiable { location, mismatch, when, client, others, dialects });
+                    unsatisfiable.push(Unsatisfiable { location, mismatch, when, help, client, others, dialects });
                 }
             }
         }
@@ -83,6 +83,8 @@ struct Unsatisfiable<'p> {
     mismatch: SchemaMismatch,
     /// The witness for which it does; `None` if it does for all of them.
     when: Option<String>,
+    /// What keeps it from clients, besides an edit of the schema.
+    help: Option<&'static str>,
     /// The client that would get it, if not every client.
     client: String,
     /// Further frames with the same mistake.
@@ -115,7 +117,7 @@ impl<'p> Unsatisfiable<'p> {
             None => format!("{what} never satisfies its schema{profile}{}: {reason}", self.client),
             Some(when) => format!("{what} violates its schema{profile}{}, {when}: {reason}", self.client),
         };
-        let help = advice(&self.mismatch, sources);
+        let help = self.help.map_or(String::new(), |help| format!("{help}; ")) + &advice(&self.mismatch, sources);
         let help = match &self.others[..] {
             [] => help,
             [one] => format!("{help}; the same in {one}"),
@@ -126,7 +128,8 @@ impl<'p> Unsatisfiable<'p> {
 
     /// The profile that causes the mistake: without it the dialect is valid.
     fn profile(&self, all: &[&Arc<DialectPlan>], sources: &Sources) -> String {
-        let Some(DialectPlan { name, profile: Some(profile), .. }) = self.dialects.first().map(|d| &***d) else {
+        let first = self.dialects.first();
+        let Some((name, profile)) = first.and_then(|d| Some((&d.name, d.profile.as_ref()?))) else {
             return String::new();
         };
         let mut same_dialect = all.iter().filter(|d| d.name == *name);
@@ -147,6 +150,8 @@ struct Attempts {
     not_rendered: Vec<(Span, Fault, String)>,
     /// What is special about the current witness.
     about: String,
+    /// What keeps it from clients.
+    help: Option<&'static str>,
 }
 
 struct FrameAttempts {
@@ -154,13 +159,18 @@ struct FrameAttempts {
     /// It was valid at least once.
     is_valid: bool,
     /// Each reason once, with the witness.
-    violations: Vec<(SchemaMismatch, String)>,
+    violations: Vec<(SchemaMismatch, String, Option<&'static str>)>,
 }
 
 /// How many different violations of one frame are reported.
 const MAX_VIOLATIONS: usize = 8;
 
 impl Attempts {
+    /// The next witness.
+    fn begin(&mut self, about: String, help: Option<&'static str>) {
+        (self.about, self.help) = (about, help);
+    }
+
     fn record(&mut self, span: Span, found: Option<SchemaMismatch>) {
         let at = self.frames.iter().position(|frame| frame.span == span).unwrap_or_else(|| {
             self.frames.push(FrameAttempts { span, is_valid: false, violations: Vec::new() });
@@ -171,18 +181,18 @@ impl Attempts {
             frame.is_valid = true;
             return;
         };
-        let is_known = |(known, _): &(SchemaMismatch, String)| known.violation == found.violation;
+        let is_known = |(known, ..): &(SchemaMismatch, String, _)| known.violation == found.violation;
         if frame.violations.len() < MAX_VIOLATIONS && !frame.violations.iter().any(is_known) {
-            frame.violations.push((found, self.about.clone()));
+            frame.violations.push((found, self.about.clone(), self.help));
         }
     }
 
     /// Of a frame that is never valid, the first violation.
-    fn violations(self) -> impl Iterator<Item = (SchemaMismatch, Option<String>)> {
+    fn violations(self) -> impl Iterator<Item = (SchemaMismatch, Option<String>, Option<&'static str>)> {
         self.frames.into_iter().flat_map(|frame| {
             let count = if frame.is_valid { MAX_VIOLATIONS } else { 1 };
             let violations = frame.violations.into_iter().take(count);
-            violations.map(move |(mismatch, about)| (mismatch, frame.is_valid.then_some(about)))
+            violations.map(move |(mismatch, about, help)| (mismatch, frame.is_valid.then_some(about), help))
         })
     }
 }
@@ -223,6 +233,9 @@ fn run_turn(
         };
         let mut pipeline = Pipeline::new(spec).with_observer(Box::new(attempts.clone()));
         pipeline.begin();
+        if stream {
+            pipeline.keepalive();
+        }
         for event in &turn.events {
             pipeline.push_event(event.clone(), 1_767_225_600_007);
             if stream {

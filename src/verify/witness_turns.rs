@@ -1,6 +1,7 @@
 //! The synthetic turns that frames are rendered with: every kind of event that a backend can send, every finish reason and
 //! fault, and optional values both present and absent. Each value occurs once, not in every combination.
 
+use crate::domain::policy::{InvalidArguments, NonObjectArguments};
 use crate::domain::request_item::Derived;
 use crate::domain::{
     Annotation, AnnotationKind, CallKind, Delta, Event, Fault, FaultKind, Finish, Logprobs, Merge, ReasoningKind, Tree,
@@ -17,6 +18,8 @@ pub struct WitnessTurn {
     pub choices: usize,
     pub request: WitnessRequest,
     pub events: Vec<Event>,
+    /// What keeps it from clients, besides an edit of the schema.
+    pub help: Option<&'static str>,
 }
 
 /// The request of a synthetic turn.
@@ -61,6 +64,7 @@ pub fn witness_turns(dialect: &DialectPlan) -> Vec<WitnessTurn> {
         choices: 1,
         request: request.clone(),
         events,
+        help: None,
     };
     let finishes = Finish::ALL.iter().map(|reason| {
         let events = vec![text("a"), text("b"), usage(), finish(*reason)];
@@ -84,6 +88,11 @@ pub fn witness_turns(dialect: &DialectPlan) -> Vec<WitnessTurn> {
     let two_choices = vec![text("a"), text_in(1, "b"), usage(), finish(Finish::Stop)];
     let two_choices = WitnessTurn { choices: 2, ..turn(&with_usage, "with two choices".to_owned(), two_choices) };
     let two_choices = Some(two_choices).filter(|_| dialect.request.param_of("n").is_some());
+    let arguments = unusual_arguments(dialect).into_iter().map(|(about, arguments, help)| {
+        let events = vec![tool_call("c1", CallKind::Function, arguments), finish(Finish::ToolCalls)];
+        WitnessTurn { help: Some(help), ..turn(&plain, about.to_owned(), events) }
+    });
+    let contents = contents.chain(arguments);
     finishes.chain(contents).chain(faults).chain([with_code, full]).chain(words).chain(two_choices).collect()
 }
 
@@ -143,6 +152,7 @@ fn contents() -> Vec<(&'static str, Vec<Event>)> {
             "with text after a tool call",
             vec![text("a"), tool_call("c1", CallKind::Function, "{}"), text("b"), finish(Finish::ToolCalls)],
         ),
+        ("with a call in the legacy form", vec![legacy_call(), finish(Finish::FunctionCall)]),
         ("without output", vec![finish(Finish::Stop)]),
         ("without output or finish", vec![text("a")]),
         ("with all token counts", vec![text("a"), tokens(Usage::ZERO), finish(Finish::Stop)]),
@@ -153,11 +163,38 @@ fn contents() -> Vec<(&'static str, Vec<Event>)> {
     ]
 }
 
+/// Arguments of a call that are no object, for a dialect that sends them as JSON: what is special about them, and which
+/// policy keeps them from its clients. Models write such arguments now and then.
+fn unusual_arguments(dialect: &DialectPlan) -> Vec<(&'static str, &'static str, &'static str)> {
+    if !dialect.stream_reads.inputs && !dialect.body_reads.inputs {
+        return Vec::new();
+    }
+    let policies = &dialect.resolved.policies;
+    let as_fault = "with `invalid_arguments: fault` below `policies:` such a call is a fault";
+    let not_json = ("with arguments of a call that are not JSON", "{\"a\":", as_fault);
+    let help = match (policies.non_object_arguments, policies.invalid_arguments) {
+        (NonObjectArguments::Invalid, _) => as_fault,
+        (NonObjectArguments::Keep, InvalidArguments::Fault) => {
+            "with `non_object_arguments: invalid` below `policies:` such a call is a fault"
+        }
+        (NonObjectArguments::Keep, InvalidArguments::Text) => {
+            "with `non_object_arguments: invalid` and `invalid_arguments: fault` below `policies:` such a call is a fault"
+        }
+    };
+    vec![
+        ("with arguments of a call that are a list", "[1]", help),
+        ("with arguments of a call that are a string", "\"a\"", help),
+        ("with arguments of a call that are a number", "1", help),
+        ("with arguments of a call that are null", "null", help),
+        not_json,
+    ]
+}
+
 /// The words that the dialect looks up in its tables and finds in the client's body, each with its path.
 fn request_words(dialect: &DialectPlan) -> Vec<(Vec<Arc<str>>, String)> {
     let mut words: Vec<(Vec<Arc<str>>, String)> = Vec::new();
     let mut add = |expression: &Expression| {
-        let Expression::Chain { path, filters } = expression else { return };
+        let Expression::Chain { path, filters, .. } = expression else { return };
         let (Some(Filter::Table(table)), [root, raw, member @ ..]) = (filters.first(), &path.0[..]) else { return };
         if &**root == "request" && &**raw == "raw" && !member.is_empty() {
             let rows = table.keys().map(|word| (member.to_vec(), word.to_owned()));
@@ -237,7 +274,22 @@ fn tool_call(id: &str, kind: CallKind, arguments: &str) -> Event {
         kind: Some(kind),
         by: Derived::default(),
         legacy: false,
+        literal: Derived::default(),
         delta,
+    }
+}
+
+fn legacy_call() -> Event {
+    Event::Tool {
+        choice: 0,
+        key: None,
+        id: None,
+        name: Some("f".into()),
+        kind: None,
+        by: Derived::default(),
+        legacy: true,
+        literal: Derived::default(),
+        delta: Some(Delta::Append("{\"a\":1}".into())),
     }
 }
 
@@ -246,7 +298,7 @@ fn usage() -> Event {
 }
 
 fn tokens(usage: Usage) -> Event {
-    Event::Usage { usage, merge: Merge::Replace }
+    Event::Usage { usage, merge: Merge::Replace, trigger: None }
 }
 
 fn finish(reason: Finish) -> Event {

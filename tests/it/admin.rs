@@ -270,7 +270,7 @@ fn the_status_lists_generations_files_and_turns_in_flight() {
         all.map(|g| (g["number"].as_u64().unwrap(), g["turns_in_flight"].as_u64().unwrap())).collect()
     };
     assert_eq!(turns(&admin.status()), [(1, 1), (2, 1)]);
-    assert!(server.log().contains("1 turn in flight stays on its generation"), "{}", server.log());
+    server.wait_for_log("1 turn in flight stays on its generation");
     assert!(admin.metrics().contains("\nreframe_config_generations_in_memory 2\n"));
 
     first.rest();

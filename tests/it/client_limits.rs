@@ -26,10 +26,7 @@ fn gateway(edits: &[(&str, &str)]) -> (Server, MockBackend, Gate) {
     (launch.start(), backend, gate)
 }
 
-const TWO_KEYS: (&str, &str) = (
-    "  - { name: default, secret: { env: REFRAME_API_KEY } }",
-    "  - { name: default, secret: { env: REFRAME_API_KEY } }\n  - { name: other, secret: { env: SECOND_KEY } }",
-);
+const TWO_KEYS: (&str, &str) = ("api_keys:  #", "api_keys:\n  - { name: other, secret: { env: SECOND_KEY } }  #");
 
 fn request(key: &str, stream: bool) -> Request {
     dialect_request("chat", "m", stream).header("authorization", &format!("Bearer {key}"))
@@ -57,7 +54,7 @@ fn one_key_cannot_take_every_slot() {
     assert_rejected_by_share(&server.fetch(request("first", true)), "2 requests");
     let other = [stream(|| server.client(), "second"), stream(|| server.client(), "second")];
     let full = server.fetch(request("second", false));
-    assert_eq!(full.status(), 503, "{}", full.text());
+    assert_eq!(full.status(), 429, "{}", full.text());
     let metrics = server.fetch(Request::get("/metrics").header("authorization", "Bearer first")).text();
     for limit in ["streams", "streams_per_client"] {
         let count = format!("reframe_limits_reached_total{{limit=\"{limit}\"}} 1");
@@ -84,6 +81,25 @@ fn one_key_cannot_take_every_slot() {
 }
 
 #[test]
+fn a_key_has_its_own_limit_of_turns_in_flight() {
+    let limited =
+        ("api_keys:  #", "api_keys:\n  - { name: other, secret: { env: SECOND_KEY }, limits: { streams: 1 } }  #");
+    let (server, _backend, _gate) = gateway(&[limited]);
+    let held = stream(|| server.client(), "second");
+    for stream in [true, false] {
+        assert_rejected_by_share(&server.fetch(request("second", stream)), "1 request");
+    }
+    // The limit is that of the key alone.
+    let _other = [stream(|| server.client(), "first"), stream(|| server.client(), "first")];
+    drop(held);
+    eventually("the turn of the key is free again", || {
+        let mut next = server.client();
+        next.send(&request("second", true));
+        (next.head().status == 200).then_some(())
+    });
+}
+
+#[test]
 fn one_address_cannot_take_every_slot() {
     let (server, _backend, _gate) = gateway(&[("streams: 2000", "streams: 4\n  streams_per_client: 1")]);
     let _held = stream(|| client_from([127, 0, 0, 1], &server), "any");
@@ -95,7 +111,7 @@ fn one_address_cannot_take_every_slot() {
 fn a_single_key_may_take_every_slot_by_default() {
     let (server, _backend, _gate) = gateway(&[("streams: 2000", "streams: 2")]);
     let _held = [stream(|| server.client(), "any"), stream(|| server.client(), "any")];
-    assert_eq!(server.fetch(request("any", true)).status(), 503);
+    assert_eq!(server.fetch(request("any", true)).status(), 429);
 }
 
 fn client_from(address: [u8; 4], server: &Server) -> Client {

@@ -4,6 +4,7 @@
 //! output, then standard error) and the exit code; times are replaced by N. A new case needs no compilation.
 //! UPDATE_GOLDEN=1 writes the output into expected.txt.
 
+use crate::support::in_parallel;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,18 +15,16 @@ const SHARED_FOLDERS: [&str; 2] = ["sets", "captures"];
 #[test]
 fn every_command_prints_its_golden_output() {
     let update = std::env::var_os("UPDATE_GOLDEN").is_some();
-    let mut wrong = Vec::new();
-    for case in cases() {
-        let printed = printed(&case);
+    let difference = |case: &PathBuf| {
+        let printed = printed(case);
         let file = case.join("expected.txt");
         if update {
             fs::write(&file, &printed).unwrap();
         }
         let expected = fs::read_to_string(&file).unwrap_or_default();
-        if printed != expected {
-            wrong.push(format!("{}\n--- expected\n{expected}\n--- printed\n{printed}", case.display()));
-        }
-    }
+        (printed != expected).then(|| format!("{}\n--- expected\n{expected}\n--- printed\n{printed}", case.display()))
+    };
+    let wrong = in_parallel(&cases(), difference);
     assert!(wrong.is_empty(), "{}\nUPDATE_GOLDEN=1 accepts what is printed", wrong.join("\n"));
 }
 

@@ -22,11 +22,15 @@ const NOT_ONE_MISTAKE: &[&str] = &[
     "an-order-that-a-transcript-violates",
     "nothing-is-wrong",
     "a-dialect-without-a-route",
+    "a-profile-that-changes-the-index-law",
     "old-keys-and-values",
     "losses-selected-by-the-client",
     "losses-of-a-dialect",
     "intended-settings-without-warnings",
     "a-secret-next-to-a-mistake",
+    "a-dialect-without-its-name",
+    "a-misspelt-dialect-with-other-mistakes",
+    "a-route-without-an-endpoint",
     "limits-out-of-range",
 ];
 

@@ -31,7 +31,7 @@ fn root() -> PathBuf {
 
 fn examples() -> Vec<PathBuf> {
     let entries = fs::read_dir(root().join("examples")).unwrap().map(|e| e.unwrap().path());
-    let mut folders: Vec<PathBuf> = entries.filter(|p| p.is_dir()).collect();
+    let mut folders: Vec<PathBuf> = entries.filter(|p| p.join("gateway.yaml").exists()).collect();
     folders.sort();
     assert!(!folders.is_empty(), "there are examples");
     folders

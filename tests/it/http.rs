@@ -195,6 +195,15 @@ fn a_message_that_no_rule_matches_is_rejected() {
 }
 
 #[test]
+fn a_content_part_without_its_content_is_rejected() {
+    for part in [json!({ "type": "image_url" }), json!({ "type": "file", "file": {} }), json!({ "type": "text" })] {
+        let content = json!([{ "type": "text", "text": "Hi" }, part]);
+        let rejected = error_body(400, chat("").with("messages", json!([{ "role": "user", "content": content }])));
+        assert_eq!(rejected["error"]["param"], "messages[0].content[1]", "{part}: {rejected}");
+    }
+}
+
+#[test]
 fn a_violation_of_the_request_schema_is_a_sentence() {
     let cases = [
         (
@@ -309,10 +318,10 @@ fn an_unknown_path_is_not_found() {
 fn a_wrong_method_gets_the_allowed_methods() {
     let demo = demo();
     for (method, path, allowed) in [
-        ("GET", "/v1/chat/completions", "POST"),
-        ("DELETE", "/v1/chat/completions", "POST"),
-        ("POST", "/v1/models", "GET, HEAD"),
-        ("PUT", "/v1/models/demo", "GET, HEAD"),
+        ("GET", "/v1/chat/completions", "POST,HEAD,OPTIONS"),
+        ("DELETE", "/v1/chat/completions", "POST,HEAD,OPTIONS"),
+        ("POST", "/v1/models", "GET,HEAD,OPTIONS"),
+        ("PUT", "/v1/models/demo", "GET,HEAD,OPTIONS"),
     ] {
         let reply = demo.fetch(Request::new(method, path));
         assert_eq!((reply.status(), reply.header("allow")), (405, Some(allowed)));
@@ -339,7 +348,7 @@ fn a_path_may_have_a_parameter_before_a_verb() {
         assert_eq!(post(path), 404, "{path}");
     }
     let wrong = server.client().fetch(Request::new("DELETE", "/v1beta/models/demo:complete"));
-    assert_eq!((wrong.status(), wrong.header("allow")), (405, Some("POST")));
+    assert_eq!((wrong.status(), wrong.header("allow")), (405, Some("POST,HEAD,OPTIONS")));
 }
 
 // ---- request bodies
@@ -354,7 +363,7 @@ fn a_body_may_be_as_large_as_the_limit_and_no_larger() {
     assert_eq!(normalize(server.fetch(padded(1024)).json()), greeting_body());
     let reply = server.fetch(padded(1025));
     assert_eq!(reply.status(), 413);
-    let too_large = envelope("the body is larger than 1024 bytes", Value::Null, Value::Null);
+    let too_large = envelope("the body is larger than 1024 bytes", Value::Null, "request_too_large".into());
     assert_eq!(reply.json(), too_large);
     // A client that sends everything before it reads must get the response, not a broken pipe.
     assert_eq!(server.fetch(padded(8 << 20)).json(), too_large);
@@ -461,12 +470,12 @@ fn a_client_disconnect_during_a_stream_frees_its_slot() {
     assert!(stream.next().is_some());
 
     let rejected = server.fetch(chat("Hello!").streamed());
-    assert_eq!((rejected.status(), rejected.header("retry-after")), (503, Some("1")));
+    assert_eq!((rejected.status(), rejected.header("retry-after")), (429, Some("1")));
     let error = json!({
         "message": "concurrency limit reached (1 request in flight)",
-        "type": "server_error",
+        "type": "rate_limit_error",
         "param": null,
-        "code": "overloaded",
+        "code": "rate_limit_exceeded",
     });
     assert_eq!(rejected.json(), json!({ "error": error }));
 
@@ -629,7 +638,7 @@ fn a_literal_path_hides_no_other_method() {
         );
     }
     let reply = server.fetch(Request::new("DELETE", "/v1/models/search"));
-    assert_eq!((reply.status(), reply.header("allow")), (405, Some("POST")));
+    assert_eq!((reply.status(), reply.header("allow")), (405, Some("POST,HEAD,OPTIONS")));
     assert_eq!(
         server.fetch(Request::new("POST", "/v1/models/search").header("content-type", "application/json")).status(),
         400

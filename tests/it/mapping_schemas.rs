@@ -79,17 +79,27 @@ const COVERAGE: &[(Code, Coverage)] = &[
     (Code::Loss, Coverage::Nothing),
     (Code::UnservedDialect, Coverage::Nothing),
     (Code::UnvalidatedDialect, Coverage::Nothing),
+    (Code::ChangedIndexLaw, Coverage::Nothing),
+    (Code::UnreadMember, Coverage::Nothing),
+    (Code::UnmatchedScope, Coverage::Nothing),
 ];
 
 /// Cases with a detectable kind of mistake in a place where a schema cannot detect it, with the reason.
 const NOT_DETECTABLE: &[(&str, &str)] = &[
     ("a-pattern-with-two-tests", "the kinds of patterns are not exclusive in a schema"),
+    ("a-shared-table-that-extends-another", "a table of another file may extend one"),
+    ("a-test-with-an-unknown-policy", "the custom policies of a dialect are in its file"),
+    ("metadata-lines-by-an-unknown-policy", "an expression is text"),
+    ("a-test-with-policies-and-no-dialect", "the name of a test file is that of its dialect"),
     ("a-condition-with-an-operator", "a condition may compare with any other text"),
     ("a-test-of-what-a-backend-without-a-template-is-sent", "whether a backend has a template is in another file"),
     ("a-default-with-a-typo", "inside an expression"),
     ("a-mistake-in-the-patch-of-a-backend", "what a patch changes is in another file"),
     ("a-replay-without-a-script", "the transport is in another file"),
     ("a-row-with-a-typo", "the keys that a table is looked up with are in an expression"),
+    ("a-status-that-is-no-error", "a skeleton may have any members"),
+    ("a-status-of-a-table-that-is-no-error", "what a table is for is in an expression"),
+    ("a-text-frame-before-the-first-frame", "the frames of all moments have the same keys"),
     ("a-script-that-may-have-nothing-to-play", "a schema cannot constrain the last element of an array"),
     ("a-table-that-gives-a-foreign-word", "the field that a table fills is in another place"),
     ("a-test-that-is-given-nothing", "what is needed depends on what is expected"),

@@ -1,7 +1,7 @@
 //! The OpenAPI document: generated from the active mappings, current in the repository, and served.
 
-use crate::support::{Reply, Request, Server, TestDir, eventually, repo, serve};
-use serde_json::Value;
+use crate::support::{Reply, Request, Server, TestDir, demo, eventually, repo, serve};
+use serde_json::{Value, json};
 use std::fs;
 use std::process::Command;
 
@@ -89,6 +89,21 @@ fn the_server_serves_its_openapi_document() {
 
 /// The document reflects what a profile renames, drops and adds.
 #[test]
+fn the_texts_of_an_operation_name_the_members_of_its_dialect() {
+    let document = demo().fetch(Request::get("/openapi.json")).json();
+    for path in ["/v1/chat/completions", "/v1/responses", "/v1/completions"] {
+        let operation = &document["paths"][path]["post"];
+        let description = |status: &str| operation["responses"][status]["description"].as_str().unwrap();
+        assert_eq!(description("200"), "The response: JSON, or a stream if the request has `stream: true`.", "{path}");
+        assert_eq!(description("400"), "Invalid request; `param` names the field.", "{path}");
+        assert!(operation["summary"].as_str().is_some_and(|summary| summary.len() > 5), "{path}");
+        assert!(operation["description"].as_str().unwrap().starts_with("Dialect `"), "{path}");
+        let retry = &operation["responses"]["503"]["headers"]["retry-after"];
+        assert_eq!(retry["description"], "Seconds to wait before a retry.");
+    }
+}
+
+#[test]
 fn a_profile_is_reflected_in_the_document() {
     let server = serve().args(["--profile", "codex-proxy"]).start();
     let document = document(&server);
@@ -100,6 +115,39 @@ fn a_profile_is_reflected_in_the_document() {
     let events = operation["responses"]["200"]["content"]["text/event-stream"]["x-item-schema"].to_string();
     assert!(!events.contains("response.in_progress"), "{events}");
     assert!(operation["requestBody"]["content"]["application/json"]["schema"]["$ref"].is_string());
+}
+
+#[test]
+fn errors_have_the_statuses_of_the_dialect() {
+    let dir = TestDir::shipped();
+    dir.edit(
+        "mappings/dialects/chat.yaml",
+        "\nfaults: ",
+        "\nstatus: \"{{ 408 if fault.kind == 'timeout' else none }}\"\nfaults: ",
+    );
+    let server = serve().arg("--mappings").arg(dir.path("mappings")).start();
+    let document = document(&server);
+    let responses = &document["paths"]["/v1/chat/completions"]["post"]["responses"];
+    let timeouts = "The backend timed out. The request body was sent too slowly.";
+    assert_eq!(responses["408"]["description"], timeouts);
+    assert_eq!(responses["504"], Value::Null);
+    let responses = &document["paths"]["/v1/responses"]["post"]["responses"];
+    assert_ne!(responses["504"], Value::Null);
+    assert_eq!(responses["408"]["description"], "The request body was sent too slowly.");
+}
+
+/// `/metrics` and `/status` have the errors of a missing key only if they need one.
+#[test]
+fn protected_endpoints_of_the_gateway_have_the_errors_of_a_missing_key() {
+    let dir = TestDir::empty();
+    dir.write("layer/gateway.yaml", "protect_metrics: false\n");
+    let server = serve().env("REFRAME_API_KEY", "the-right-key").add(dir).start();
+    let document = document(&server);
+    let (metrics, status) = (&document["paths"]["/metrics"]["get"], &document["paths"]["/status"]["get"]);
+    assert_eq!((&metrics["responses"]["401"], &metrics["security"]), (&Value::Null, &json!([])));
+    assert!(status["responses"]["401"].is_object() && status["responses"]["403"].is_object(), "{status}");
+    assert_eq!(server.fetch(Request::get("/metrics")).status(), 200);
+    assert_eq!(server.fetch(Request::get("/status")).status(), 401);
 }
 
 #[test]
@@ -140,7 +188,7 @@ fn schemas_are_served_with_their_address() {
         assert_eq!((missing.status(), &missing.json()["error"]["code"]), (404, &Value::from("unknown_url")), "{path}");
     }
     let wrong = server.client().fetch(Request::new("DELETE", "/docs"));
-    assert_eq!((wrong.status(), wrong.header("allow")), (405, Some("GET, HEAD, OPTIONS")));
+    assert_eq!((wrong.status(), wrong.header("allow")), (405, Some("GET,HEAD,OPTIONS")));
 }
 
 /// Every schema is listed, and has a form in one file.
@@ -176,7 +224,6 @@ fn the_documentation_is_open_to_browsers() {
         assert_eq!((preflight.status(), preflight.header("access-control-allow-origin")), (204, Some("*")), "{path}");
         assert_eq!(preflight.header("access-control-allow-headers"), Some("if-none-match"));
     }
-    assert_eq!(get(&server, "/v1/models").header("access-control-allow-origin"), None);
     let browser = server.client().fetch(Request::get("/").header("accept", "text/html,*/*;q=0.8"));
     assert_eq!((browser.status(), browser.header("location")), (303, Some("/docs")));
     assert_eq!(get(&server, "/").status(), 404, "for other clients there is nothing");
@@ -213,10 +260,18 @@ fn metrics_have_the_requested_content_type() {
     let server = serve().start();
     let plain = get(&server, "/metrics");
     assert_eq!(plain.header("content-type"), Some("text/plain; version=0.0.4; charset=utf-8"));
+    // Each series is declared with its own name, and with a type of that format.
+    let text = plain.text();
+    assert!(text.contains("\n# TYPE reframe_build_info gauge\nreframe_build_info{"), "{text}");
+    for (name, kind) in text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' ')) {
+        assert!(["counter", "gauge", "histogram"].contains(&kind), "{name}: {kind}");
+        assert!(kind != "counter" || name.ends_with("_total"), "{name}: {kind}");
+    }
     let accept = "application/openmetrics-text;version=1.0.0,text/plain;q=0.5";
     let scraped = server.client().fetch(Request::get("/metrics").header("accept", accept));
     let expected = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     assert_eq!(scraped.header("content-type"), Some(expected));
+    assert!(scraped.text().contains("# TYPE reframe_build info\n"));
 }
 
 /// The page loads nothing from other hosts, and its content security policy forbids it.

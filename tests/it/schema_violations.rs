@@ -19,8 +19,8 @@ fn gateway(backend: &MockBackend, validation: &str) -> (Server, TestDir) {
     dir.edit(chat, "delta: { content: \"{{ text }}\" }", "delta: { content: \"{{ 5 if text == 'boom' else text }}\" }");
     dir.edit(
         chat,
-        "then: \"{{ choice.text }}\", else:",
-        "then: \"{{ 5 if 'boom' in choice.text | default('') else choice.text }}\", else:",
+        "then: \"{{ choice.text }}\"\n",
+        "then: \"{{ 5 if 'boom' in choice.text | default('') else choice.text }}\"\n",
     );
     let routes = "dialect: chat, profile: openai }";
     dir.edit("mappings/gateway.yaml", routes, &routes.replace(" }", &format!(", validation: {validation} }}")));

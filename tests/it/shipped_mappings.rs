@@ -1,13 +1,12 @@
 //! The mapping tests of the shipped set test only behaviour that clients rely on: edits that users are encouraged to
 //! make pass, edits that break a client fail.
 
-use crate::support::suites;
+use crate::support::{in_parallel, suites};
 use reframe::testing::diagnostics::render_all;
 use reframe::testing::domain::policy::BUILT_IN;
 use reframe::testing::mapping::{Overrides, Plan, SourceFile, load, load_with};
 use reframe::testing::reload::embedded;
 use std::sync::OnceLock;
-use std::thread;
 
 /// File, old text, new text.
 type Edit = (&'static str, &'static str, &'static str);
@@ -54,14 +53,10 @@ const BREAKING_EDITS: &[Edit] = &[
     ("dialects/chat.yaml", "delta: { content: \"{{ text }}\" }", "delta: { content: \"{{ choice.text }}\" }"),
     (
         "dialects/chat.yaml",
-        "function: { name: \"{{ item.name }}\", arguments: \"\" }",
-        "function: { name: \"{{ item.call_id }}\", arguments: \"\" }",
+        "empty_string: { name: \"{{ item.name }}\", arguments: \"\" }",
+        "empty_string: { name: \"{{ item.call_id }}\", arguments: \"\" }",
     ),
-    (
-        "dialects/chat.yaml",
-        "content: { $if: policy.message_content == 'concat', then: \"{{ choice.text }}\"",
-        "content: { $if: policy.message_content == 'concat', then: \"{{ choice.refusal }}\"",
-    ),
+    ("dialects/chat.yaml", "then: \"{{ choice.text }}\"", "then: \"{{ choice.refusal }}\""),
     ("dialects/chat.yaml", "[ $.max_completion_tokens, $.max_tokens ]", "[ $.max_tokens, $.max_completion_tokens ]"),
     (
         "dialects/chat.yaml",
@@ -150,17 +145,6 @@ fn failures(plan: &Plan) -> Vec<String> {
     suites::run_all(plan).into_iter().flat_map(|r| r.failures).collect()
 }
 
-/// Runs on several threads, because loading a set is slow.
-fn all<T: Sync>(cases: &[T], check: impl Fn(&T) -> Option<String> + Sync) -> Vec<String> {
-    let check = &check;
-    thread::scope(|scope| {
-        let chunks = cases.chunks(cases.len().div_ceil(4).max(1));
-        let threads: Vec<_> =
-            chunks.map(|chunk| scope.spawn(move || chunk.iter().filter_map(check).collect::<Vec<_>>())).collect();
-        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
-    })
-}
-
 #[test]
 fn every_shipped_mapping_has_tests() {
     let (files, plan) = shipped();
@@ -193,16 +177,44 @@ fn harmless_edits_pass_the_shipped_tests() {
     if failed.is_empty() {
         return;
     }
-    let alone = all(HARMLESS_EDITS, |edit| {
+    let alone = in_parallel(HARMLESS_EDITS, |edit| {
         let failed = failures(&edited(edit));
         (!failed.is_empty()).then(|| format!("{}: {} → {}\n  {}", edit.0, edit.1, edit.2, failed.join("\n  ")))
     });
     panic!("{}\nthe edits alone:\n{}", failed.join("\n"), alone.join("\n"));
 }
 
+/// What clients do not rely on, and other sets choose otherwise.
+const FREE_CHOICES: &[Edit] = &[
+    // A backend that stores responses.
+    (
+        "dialects/responses.yaml",
+        "    previous_response_id:\n      message: \"this gateway does not store responses; send the full conversation as \
+         `input`\"\n      code: previous_response_not_found\n",
+        "",
+    ),
+    // It is echoed.
+    (
+        "dialects/responses.yaml",
+        "previous_response_id: null",
+        "previous_response_id: \"{{ request.raw.previous_response_id }}\"",
+    ),
+    // Clients that ignore the index.
+    ("dialects/responses.yaml", "index: position ", "index: none "),
+];
+
+#[test]
+fn c23_shipped_tests_hold_no_value_that_is_free_to_choose() {
+    let wrong = in_parallel(FREE_CHOICES, |edit| {
+        let failures = failures(&edited(edit));
+        (!failures.is_empty()).then(|| format!("{edit:?}\n{}", failures.join("\n")))
+    });
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
 #[test]
 fn edits_that_break_a_client_fail_the_shipped_tests() {
-    let wrong = all(BREAKING_EDITS, |edit| {
+    let wrong = in_parallel(BREAKING_EDITS, |edit| {
         failures(&edited(edit)).is_empty().then(|| format!("no test fails for {}: {} → {}", edit.0, edit.1, edit.2))
     });
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -237,7 +249,7 @@ fn every_policy_value_can_be_set_in_every_place() {
         }
     }
     assert_eq!(cases.len(), files.len() * rounds);
-    let wrong = all(&cases, |(file, policies)| {
+    let wrong = in_parallel(&cases, |(file, policies)| {
         let set = |text: &str| policies.iter().fold(text.to_owned(), |t, (n, v)| with_policy(&t, n, v));
         // Some values break the index law together with others, which is refused. Alone they can be set.
         let by_position = |text: &str| with_policy(&set(text), "output_index", "position");

@@ -16,7 +16,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("upstream", &["domain", "diagnostics", "mapping", "engine"]),
     ("verify", &["domain", "diagnostics", "mapping", "turn", "engine"]),
     ("capture", &["domain", "diagnostics", "mapping", "engine"]),
-    ("openapi", &["domain", "mapping"]),
+    ("openapi", &["domain", "mapping", "engine"]),
     ("reload", &["diagnostics", "mapping", "verify"]),
     ("telemetry", &[]),
     ("server", &["domain", "diagnostics", "mapping", "engine", "turn", "upstream", "reload", "telemetry", "openapi"]),

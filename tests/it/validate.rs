@@ -169,7 +169,8 @@ fn violations_of_a_chat_stream_are_reported() {
         (
             "wrong word",
             good().change(4, "\"finish_reason\":\"tool_calls\"", "\"finish_reason\":\"tools\""),
-            &["9: `choices[0].finish_reason` cannot be \"tools\""],
+            &["9: `choices[0].finish_reason` must be \"stop\", \"length\", \"tool_calls\", \"content_filter\" or \
+               \"function_call\", not `tools`"],
         ),
         ("not JSON", good().change(1, "{\"id\"", "{id"), &["3: invalid JSON: column 2: expected a key in quotes"]),
         (
@@ -750,4 +751,37 @@ capture:
     assert_eq!(findings(drum, &broken), expected);
     let best = plan.dialects().max_by_key(|d| fit(d, &read(good).unwrap())).unwrap();
     assert_eq!(best.name, "drum");
+}
+
+/// The rules of `capture:` can read the name of an SSE event that the data does not repeat.
+#[test]
+fn the_name_of_an_event_can_be_read() {
+    const HORN: &str = r#"dialect: horn
+request: { required: { $.model: string }, model: $.model, stream: { from: $.stream, default: false } }
+stream:
+  framing: { data: json, event: "{{ frame }}" }
+  frames:
+    text.delta: { toot: { data: { hit: "{{ text }}" } } }
+    turn.close: { rest: { data: { all: "{{ turn.choices[0].text }}" } } }
+  order: { turn: text.delta* turn.close turn.end }
+body: { all: "{{ turn.choices[0].text }}" }
+errors: { why: "{{ fault.message }}" }
+capture:
+  event: kind
+  event_name: $.kind
+  rules:
+    - { event: toot, emit: [ delta: { kind: text, text: $.hit } ] }
+    - { event: rest, emit: [ whole: { kind: text, text: $.all }, end: {} ] }
+"#;
+    let mut files = embedded::files();
+    let name = "dialects/horn.yaml".to_owned();
+    files.push(SourceFile { shown: name.clone(), name, layer: 0, text: HORN.into() });
+    let loaded = load(&files);
+    let plan = loaded.plan.unwrap_or_else(|| panic!("{}", render_all(&loaded.diagnostics, &loaded.sources, false)));
+    let horn = plan.dialects().find(|d| d.name == "horn").unwrap();
+    let good = "event: toot\ndata: {\"hit\":\"ta\"}\n\nevent: rest\ndata: {\"all\":\"ta\"}\n\n";
+    assert_eq!(findings(horn, good), [""; 0]);
+    let wrong = good.replace("{\"all\":\"ta\"}", "{\"all\":\"tata\"}");
+    let expected = ["5: the complete value of the text of choice 0 has 2 characters more than its deltas"];
+    assert_eq!(findings(horn, &wrong), expected);
 }

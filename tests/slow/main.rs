@@ -9,6 +9,7 @@ mod reload_memory;
 mod reload_stress;
 mod request_cost;
 mod soak;
+mod witness_cost;
 // What nobody uses is reported in tests/it.
 #[allow(dead_code, unused_imports)]
 #[path = "../support/mod.rs"]

@@ -45,7 +45,8 @@ const SHAPES: &[Shape] = &[
     (
         "nested members",
         "chat",
-        r#"{"model":"m","messages":[{"role":"user","content":"a"}],"tool_choice":{"type":"function",
+        r#"{"model":"m","messages":[{"role":"user","content":"a"}],
+        "tools":[{"type":"function","function":{"name":"f"}}],"tool_choice":{"type":"function",
         "function":{"name":"f"},"#,
         member,
         "}}",
@@ -134,9 +135,7 @@ fn cost(dialect: &str, body: &str, times: usize) -> Duration {
         let request = request::read(client, body.as_bytes()).unwrap_or_else(|fault| panic!("{}", fault.message));
         for backend in &PLAN.gateway.backends {
             if let (Some(template), Some(address)) = (&backend.plan.request_template, &backend.address) {
-                let _ = black_box(
-                    prepare(template, &address.settings, None, &request, client).map(|sent| sent.body.to_json()),
-                );
+                let _ = black_box(prepare(template, &address.settings, None, &request, client).map(|sent| sent.body));
             }
         }
     }

@@ -9,7 +9,7 @@ mod live_streams;
 mod random_disconnects;
 mod slow_readers;
 
-use crate::support::{Server, eventually};
+use crate::support::{Request, Server, eventually};
 use std::fmt;
 use std::fs;
 use std::time::{Duration, Instant};
@@ -44,6 +44,8 @@ pub struct ProcessStats {
 
 impl ProcessStats {
     pub fn of(server: &Server) -> ProcessStats {
+        // The server opens the descriptors that it keeps in reserve before it accepts its first client.
+        server.client().fetch(Request::get("/"));
         let count = |folder: &str| fs::read_dir(format!("/proc/{}/{folder}", server.pid())).unwrap().count();
         ProcessStats { resident_mib: crate::resident(server) >> 20, descriptors: count("fd"), threads: count("task") }
     }

@@ -4,13 +4,12 @@ use reframe::testing::diagnostics::{Findings, Sources, render_all};
 use reframe::testing::domain::{Frame, StreamEnd, Tree, WorkBudget};
 use reframe::testing::engine::pipeline::{Observer, Pipeline, RenderMode, ResponseMode, TraceEvent, TurnSpec};
 use reframe::testing::engine::{encode, request, sse};
-use reframe::testing::mapping::config::gateway::Validation;
 use reframe::testing::mapping::config::transcript;
 use reframe::testing::mapping::config::transcript::{RecordedEvent, Transcript};
 use reframe::testing::mapping::source::field_reader::LoadContext;
 use reframe::testing::mapping::{Plan, load};
 use reframe::testing::reload::embedded;
-use reframe::testing::turn::Ids;
+use reframe::testing::verify::test_turn_spec;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, LazyLock, Mutex};
@@ -72,17 +71,8 @@ impl LoadedSet {
         let dialect = self.plan.dialect(dialect, Some(profile)).expect("a dialect under this profile").clone();
         let request = request::read_tree(&dialect.request, body.clone())
             .map_err(|fault| (fault.status(), encode::error(&dialect, &fault).unwrap()))?;
-        Ok(TurnSpec {
-            backend: self.plan.backend(&transcript.backend).expect("the transcript's backend").clone(),
-            dialect,
-            request: Arc::new(request),
-            validation: Validation::Strict,
-            response_mode,
-            tool_aliases: Default::default(),
-            redactor: None,
-            ids: Ids::Counting(0),
-            now_ms: NOW_MS,
-        })
+        let backend = self.plan.backend(&transcript.backend).expect("the transcript's backend");
+        Ok(TurnSpec { now_ms: NOW_MS, ..test_turn_spec(backend, &dialect, Arc::new(request), response_mode) })
     }
 
     pub fn stream(&self, transcript: &Transcript, dialect: &str, profile: &str, body: &Tree) -> StreamOutput {
@@ -126,6 +116,7 @@ impl LoadedSet {
 
     /// The JSON body, or the status and error envelope.
     pub fn body(&self, transcript: &Transcript, dialect: &str, profile: &str, body: &Tree) -> String {
+        let body = &without_stream(body);
         let result = self.turn_spec(transcript, dialect, profile, ResponseMode::Body, body).and_then(|turn_spec| {
             let plan = turn_spec.dialect.clone();
             let mut pipeline = Pipeline::new(turn_spec);
@@ -139,6 +130,12 @@ impl LoadedSet {
     }
 }
 
+/// The same request for a JSON response.
+fn without_stream(body: &Tree) -> Tree {
+    let Tree::Map(members) = body else { return body.clone() };
+    Tree::Map(members.iter().filter(|(name, _)| &**name != "stream").cloned().collect())
+}
+
 pub fn feed(pipeline: &mut Pipeline, transcript: &Transcript) -> Vec<Frame> {
     let mut frames = pipeline.begin().frames;
     let mut ended = false;
@@ -146,6 +143,10 @@ pub fn feed(pipeline: &mut Pipeline, transcript: &Transcript) -> Vec<Frame> {
         let now = NOW_MS + line.at_ms;
         frames.extend(match &line.event {
             RecordedEvent::Raw(raw) => pipeline.push(raw, now).frames,
+            RecordedEvent::Idle => {
+                pipeline.keepalive();
+                Vec::new()
+            }
             RecordedEvent::End => {
                 ended = true;
                 pipeline.finish(StreamEnd::Marker, now).frames
@@ -174,11 +175,26 @@ impl Observer for RuleRecorder {
 
 pub fn transcript(path: &Path) -> Transcript {
     let text = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    parse_transcript(&text, path.display().to_string())
+}
+
+/// A turn of a backend that sends these raw events.
+pub fn turn_of(backend: &str, events: &[serde_json::Value]) -> Transcript {
+    let lines: String = events.iter().map(|raw| serde_json::json!({ "raw": raw }).to_string() + "\n").collect();
+    parse_transcript(&format!("{{\"transcript\":\"{backend}\"}}\n{lines}"), "turn".to_owned())
+}
+
+fn parse_transcript(text: &str, shown: String) -> Transcript {
     let mut sources = Sources::default();
-    let file = sources.add("events", path.display().to_string(), Arc::from(text.as_str()));
+    let file = sources.add("events", shown, Arc::from(text));
     let findings = Findings::default();
-    let cx = LoadContext { sources: &sources, findings: &findings, budget: &WorkBudget::default() };
-    let parsed = transcript::parse("golden", file, &text, cx);
+    let cx = LoadContext {
+        sources: &sources,
+        findings: &findings,
+        budget: &WorkBudget::default(),
+        selectors: Default::default(),
+    };
+    let parsed = transcript::parse("golden", file, text, cx);
     parsed.unwrap_or_else(|| panic!("{}", render_all(&findings.into_sorted(), &sources, false)))
 }
 

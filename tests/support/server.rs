@@ -81,6 +81,12 @@ impl Launch {
         self
     }
 
+    /// Keeps the folder while the process runs.
+    pub fn keep(mut self, dir: TestDir) -> Launch {
+        self.dirs.push(dir);
+        self
+    }
+
     pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Launch {
         self.command.arg(arg);
         self
@@ -98,6 +104,23 @@ impl Launch {
 
     pub fn in_folder(mut self, folder: &Path) -> Launch {
         self.command.current_dir(folder);
+        self
+    }
+
+    /// Starts the binary with at most so many file descriptors.
+    pub fn with_open_files(mut self, limit: usize) -> Launch {
+        let own = std::mem::replace(&mut self.command, Command::new("sh"));
+        let limited = format!("ulimit -n {limit} && exec \"$0\" \"$@\"");
+        self.command.arg("-c").arg(limited).arg(own.get_program()).args(own.get_args()).stdin(Stdio::null());
+        for (name, value) in own.get_envs() {
+            match value {
+                Some(value) => self.command.env(name, value),
+                None => self.command.env_remove(name),
+            };
+        }
+        if let Some(folder) = own.get_current_dir() {
+            self.command.current_dir(folder);
+        }
         self
     }
 

@@ -4,6 +4,7 @@ use super::*;
 use crate::diagnostics::{Findings, Sources};
 use crate::domain::emit::EVENTS;
 use crate::mapping::language::rule::NamedRules;
+use crate::mapping::language::rule_index::Candidates;
 use crate::mapping::language::table::Tables;
 use crate::mapping::source::field_reader::LoadContext;
 use crate::mapping::source::yaml::{self, YamlKind};
@@ -78,7 +79,7 @@ proptest! {
         let findings = Findings::default();
         let node = yaml::parse(file, &text, &findings).unwrap();
         let YamlKind::List(nodes) = &node.kind else { panic!("not a list") };
-        let cx = LoadContext { sources: &sources, findings: &findings, budget: &crate::domain::WorkBudget::default() };
+        let cx = LoadContext { sources: &sources, findings: &findings, budget: &crate::domain::WorkBudget::default(), selectors: Default::default() };
         let event_name = Selector::parse("$.type", node.span, cx);
         let set = RuleSet::parse(&EVENTS, event_name, nodes, &Tables::default(), &NamedRules::default(), cx);
         prop_assert_eq!(set.groups.iter().map(|group| group.rules.len()).sum::<usize>(), nodes.len());
@@ -89,7 +90,7 @@ proptest! {
             };
             let indexed = Candidates::new(&group.rules, applies, 0);
             let mut cursor = Cursor::new(&document);
-            let elements = group.each.as_ref().map_or_else(Vec::new, |each| each.many(&cursor));
+            let elements = group.each.as_ref().map_or_else(Vec::new, |each| each.many(&cursor).collect());
             let depth = elements.len().max(1);
             for element in 0..depth {
                 if let Some((node, path)) = elements.get(element) {

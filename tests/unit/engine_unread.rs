@@ -16,7 +16,7 @@ fn unread(rules: &str, document: &str) -> Vec<String> {
     let mut sources = Sources::default();
     let file = sources.add("rules.yaml", "rules.yaml", rules.into());
     let (findings, budget) = (Findings::default(), WorkBudget::default());
-    let cx = LoadContext { sources: &sources, findings: &findings, budget: &budget };
+    let cx = LoadContext { sources: &sources, findings: &findings, budget: &budget, selectors: Default::default() };
     let node = yaml::parse(file, rules, &findings).unwrap();
     let rules = RuleSet::parse(&EVENTS, None, node.as_list_or_one(), &Tables::default(), &NamedRules::default(), cx);
     assert_eq!(findings.errors(), 0);
@@ -59,6 +59,16 @@ fn inner_lists_and_parents_are_read() {
 }
 
 #[test]
+fn an_element_that_is_dropped_as_a_part_may_be_read_as_a_call() {
+    let rules = "
+- { each: '$.l[*]', emit: [ { each: '@.c[*]', tool: { id: '@.use.id', name: '@.use.name', delta: '@.use.in' } } ] }
+- { each: '$.l[*].c[*]', where: { '@.use': object }, drop: read as a call }
+- { each: '$.l[*].c[*]', where: { '@.note': string }, drop: a note }";
+    let document = r#"{ "l": [{ "c": [{ "use": { "id": "1", "name": "f", "in": "{}", "x": 1 } }] }] }"#;
+    assert_eq!(unread(rules, document), ["l[0].c[0].use.x"]);
+}
+
+#[test]
 fn filters_and_descendants_read_what_they_name() {
     let rules = "- { emit: [ text: { delta: \"$.l[?@.t == 'x'].v\" }, usage: { input: '$..tokens' } ] }";
     let document = r#"{ "l": [{ "t": "x", "v": "a", "w": 1 }], "a": { "b": { "tokens": 3, "c": 4 } } }"#;
@@ -87,7 +97,7 @@ fn the_number_of_paths_is_limited() {
 #[test]
 fn ignored_selectors_count_as_read() {
     let (findings, budget, sources) = (Findings::default(), WorkBudget::default(), Sources::default());
-    let cx = LoadContext { sources: &sources, findings: &findings, budget: &budget };
+    let cx = LoadContext { sources: &sources, findings: &findings, budget: &budget, selectors: Default::default() };
     let mut ignored = ReadTree::default();
     ignored.add_whole(&Selector::parse("$.l[*].x", Span::NOWHERE, cx).unwrap());
     let document = Tree::parse(br#"{ "l": [{ "x": { "deep": 1 }, "y": 2 }] }"#).unwrap();

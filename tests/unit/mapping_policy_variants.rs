@@ -4,14 +4,15 @@ use super::*;
 
 fn choice(header: &str, words: usize) -> HeaderChoice {
     let words = (0..words).map(|n| format!("word{n}")).collect();
-    HeaderChoice { header: header.into(), policy: "p".into(), words, span: Span::NOWHERE }
+    let (aliases, unknown) = (Vec::new(), UnknownHeaderValue::Reject);
+    HeaderChoice { header: header.into(), policy: "p".into(), words, aliases, unknown, span: Span::NOWHERE }
 }
 
 #[test]
 fn index_and_chosen_words_are_inverse() {
     let choices = vec![choice("a", 3), choice("b", 2), choice("c", 1)];
     assert_eq!(VariantGroup::count(&choices), Some(4 * 3 * 2));
-    let group = VariantGroup { agent: None, choices: choices.clone(), variants: Vec::new() };
+    let group = VariantGroup { choices: choices.clone(), ..VariantGroup::default() };
     for at in 0..24 {
         assert_eq!(group.index_of(&VariantGroup::chosen_words(&choices, at)), at);
     }
@@ -20,7 +21,7 @@ fn index_and_chosen_words_are_inverse() {
 
 #[test]
 fn the_first_matching_user_agent_rule_is_used() {
-    let of = |agent: Option<AgentMatch>| VariantGroup { agent, choices: Vec::new(), variants: Vec::new() };
+    let of = |agent: Option<AgentMatch>| VariantGroup { agent, ..VariantGroup::default() };
     let known = |word: &str, rule| of(Some(AgentMatch { word: word.into(), rule }));
     let variants = RouteVariants(vec![of(None), known("Cottage/2", 0), known("cottage", 1)]);
     let rule = |agent: &str| variants.rule(|_| Some(agent.to_owned()));
@@ -33,7 +34,7 @@ fn the_first_matching_user_agent_rule_is_used() {
 #[test]
 fn a_client_is_described_by_its_headers() {
     let agent = Some(AgentMatch { word: "app".into(), rule: 0 });
-    let group = VariantGroup { agent, choices: vec![choice("a", 2)], variants: Vec::new() };
+    let group = VariantGroup { agent, choices: vec![choice("a", 2)], ..VariantGroup::default() };
     assert_eq!(group.client(2), " for a client that sends `user-agent: app` and `a: word1`");
 }
 

@@ -8,7 +8,8 @@ impl<'p> TestTable<'p> {
     fn new(paths: &[&'p str]) -> TestTable<'p> {
         let mut all = Paths::default();
         paths.iter().enumerate().for_each(|(at, path)| all.add(path, Target::Route(at)));
-        TestTable(PathTable { by_method: Vec::new(), all: all.build().unwrap() }, paths.to_vec())
+        let literal = vec![("POST", all.literal())];
+        TestTable(PathTable { by_method: Vec::new(), all: all.build().unwrap(), literal }, paths.to_vec())
     }
 
     /// The paths that are found for `requested`.

@@ -6,13 +6,13 @@ use super::*;
 fn a_client_takes_at_most_its_share_and_releases_it() {
     let slots = TurnSlots::default();
     let [first, second, third] = ["a", "b", "c"].map(|name| ClientId::Key(name.into()));
-    assert_eq!(slots.take(&first, 3, 2), Ok(()));
-    assert_eq!(slots.take(&first, 3, 2), Ok(()));
+    assert_eq!(slots.take(&first, 3, 2), Ok(0));
+    assert_eq!(slots.take(&first, 3, 2), Ok(1));
     assert_eq!(slots.take(&first, 3, 2), Err(LimitReached::StreamsPerClient(2)));
-    assert_eq!(slots.take(&second, 3, 2), Ok(()));
+    assert_eq!(slots.take(&second, 3, 2), Ok(2));
     assert_eq!(slots.take(&third, 3, 2), Err(LimitReached::Streams(3)));
     slots.release(&first);
-    assert_eq!(slots.take(&third, 3, 2), Ok(()));
+    assert_eq!(slots.take(&third, 3, 2), Ok(2));
     [&first, &second, &third].iter().for_each(|client| slots.release(client));
     let taken = slots.taken();
     assert_eq!((taken.all, taken.by_client.len()), (0, 0));

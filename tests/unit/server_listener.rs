@@ -214,7 +214,7 @@ impl TestServer {
         let stopped = async {
             let _ = stopped.await;
         };
-        let done = tokio::spawn(listener.serve(endpoint, stopped, drain));
+        let done = tokio::spawn(listener.serve(endpoint, stopped, move || Some(drain)));
         let stop = Some(stop);
         TestServer { addr, stop, done }
     }

@@ -1,7 +1,8 @@
 //! Inline blocks: every text gives the same events however it is split, and nothing is both text and a call.
 
 use super::*;
-use crate::domain::inline::{BlockPosition, CallBlock, CallFormat};
+use crate::domain::call_id::CallIdFormat;
+use crate::domain::inline::{BlockPosition, BlockTools, CallBlock, CallFormat, StrictCalls, UnclosedBlock};
 use crate::domain::request_item::Tool;
 use crate::domain::{Delta, Finish, Logprobs, Tree};
 use proptest::test_runner::Config as ProptestConfig;
@@ -16,15 +17,20 @@ fn block(name: &str, content: BlockContent) -> InlineBlock {
     }
 }
 
+fn call_block(format: CallFormat) -> CallBlock {
+    let (strict, unclosed) = (StrictCalls::Off, UnclosedBlock::Call);
+    CallBlock { format, id: None, tools: BlockTools::Offered, max_bytes: 1 << 20, strict, repair: false, unclosed }
+}
+
 fn json_call(max_bytes: usize) -> BlockContent {
     let path = |name: &str| vec![name.to_owned()];
     let format = CallFormat::Json { id: Some(path("id")), name: path("name"), arguments: path("arguments") };
-    BlockContent::Call(CallBlock { format, id: Some("call_{choice}_{ordinal}".to_owned()), max_bytes })
+    BlockContent::Call(CallBlock { id: CallIdFormat::new("call_{choice}_{ordinal}"), max_bytes, ..call_block(format) })
 }
 
 fn xml_call() -> BlockContent {
-    let format = CallFormat::Xml { name: "name".to_owned(), arguments: Some("args".to_owned()) };
-    BlockContent::Call(CallBlock { format, id: None, max_bytes: 1 << 20 })
+    let format = CallFormat::Xml { name: "name".to_owned(), arguments: Some("args".to_owned()), spaced: false };
+    BlockContent::Call(call_block(format))
 }
 
 fn blocks() -> Vec<InlineBlock> {
@@ -43,7 +49,7 @@ fn tools() -> CallableTools {
         let parameters = Some(Tree::parse(parameters.as_bytes()).unwrap());
         Arc::new(Tool { name: Some(name.to_owned()), parameters, ..Tool::default() })
     };
-    CallableTools::Only { tools: vec![tool("find"), tool("now")], answer: None }
+    CallableTools::Only { tools: vec![tool("find"), tool("now")], answer: None, no_calls: false }
 }
 
 fn pass(blocks: Vec<InlineBlock>) -> InlinePass {
@@ -376,8 +382,27 @@ fn a01_a_backend_with_reasoning_of_its_own_does_not_start_open() {
 #[test]
 fn a01_only_tools_that_the_client_offers_can_be_called() {
     let blocks: Vec<_> = vec![Arc::new(block("tool_call", json_call(100)))];
-    let none = CallableTools::Only { tools: Vec::new(), answer: None };
+    let none = CallableTools::Only { tools: Vec::new(), answer: None, no_calls: false };
     assert!(InlinePass::new(&blocks, none, true).is_none(), "nothing is searched for");
+}
+
+#[test]
+fn tools_that_the_client_does_not_offer_can_be_called_if_the_block_allows_that() {
+    let format = CallFormat::Xml { name: "name".to_owned(), arguments: None, spaced: true };
+    let call = CallBlock { tools: BlockTools::Any, ..call_block(format) };
+    let blocks: Vec<_> = vec![Arc::new(block("use_tool", BlockContent::Call(call)))];
+    let without_tools = |no_calls| CallableTools::Only { tools: Vec::new(), answer: None, no_calls };
+    let mut pass = InlinePass::new(&blocks, without_tools(false), true).unwrap();
+    let mut output = Vec::new();
+    let called = "<use_tool><name>search</name><q>rust</q><of>[1,2]</of></use_tool>";
+    let nameless = "<use_tool><name></name></use_tool>";
+    pass.push(text(&format!("{called}{nameless}")), &mut output);
+    pass.push(FINISH, &mut output);
+    assert_eq!(
+        shown(output),
+        [r#"call - search Some("{\"q\": \"rust\", \"of\": [1,2]}")"#, &format!("text {nameless}")]
+    );
+    assert!(InlinePass::new(&blocks, without_tools(true), true).is_none(), "the client wants no calls");
 }
 
 const WORDS: &[&str] = &[

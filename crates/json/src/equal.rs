@@ -1,9 +1,8 @@
 //! Equality of trees.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
-use crate::Tree;
+use crate::{Text, Tree};
 
 impl PartialEq for Tree {
     /// Compares numbers by value, and maps by key in any order.
@@ -32,7 +31,7 @@ impl PartialEq for Tree {
 
 impl Eq for Tree {}
 
-fn same_entries(left: &[(Arc<str>, Tree)], right: &[(Arc<str>, Tree)]) -> bool {
+fn same_entries(left: &[(Text, Tree)], right: &[(Text, Tree)]) -> bool {
     if left.len() != right.len() {
         return false;
     }

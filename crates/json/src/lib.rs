@@ -6,6 +6,7 @@
 
 #![warn(missing_docs)]
 
+mod draft;
 mod equal;
 mod error;
 mod jsonpath_adapter;
@@ -17,10 +18,14 @@ mod parse;
 mod pointer;
 mod schema;
 mod serde_value;
+mod special_bytes;
 mod surrogates;
 mod tree;
 mod write;
 
+/// The text of a string or a key: up to 24 bytes are kept in place, so most of them need no allocation.
+pub use compact_str::CompactString as Text;
+pub use draft::Draft;
 pub use error::{ParseError, ParseErrorKind};
 pub use limits::Limits;
 pub use number::{NotFinite, Num};

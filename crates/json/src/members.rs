@@ -1,50 +1,61 @@
 //! Builder for the entries of a map with distinct keys.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
-use crate::Tree;
+use crate::{Text, Tree};
 
 /// Up to this size a linear search is faster than hashing. Above it, linear search would take quadratic time on texts
 /// with many keys.
-const LINEAR_LIMIT: usize = 16;
+pub(crate) const LINEAR_LIMIT: usize = 16;
 
 #[derive(Default)]
 pub(crate) struct Members {
-    entries: Vec<(Arc<str>, Tree)>,
+    entries: Vec<(Text, Tree)>,
     /// The index of each key, filled above `LINEAR_LIMIT` entries.
-    positions: HashMap<Arc<str>, usize>,
+    positions: Option<HashMap<Text, usize>>,
+    /// One bit for every key so far; see [`bit`].
+    seen: u64,
+}
+
+/// One of 64 bits, by the length and the ends of the key. The keys of most maps have different bits, so that no other
+/// key needs to be compared.
+fn bit(key: &[u8]) -> u64 {
+    let end = |byte: Option<&u8>| usize::from(byte.copied().unwrap_or_default());
+    let hash = key.len().wrapping_mul(29) ^ end(key.first()).wrapping_mul(5) ^ end(key.last()).wrapping_mul(11);
+    1 << (hash & 63)
 }
 
 impl Members {
     /// Of a duplicate key, the last value is kept at the position of the first.
-    pub(crate) fn put(&mut self, key: Arc<str>, value: Tree) {
-        match self.position(&key) {
+    pub(crate) fn put(&mut self, key: Text, value: Tree) {
+        let bit = bit(key.as_bytes());
+        let is_new = self.seen & bit == 0;
+        self.seen |= bit;
+        match if is_new { None } else { self.position(&key) } {
             Some(position) => self.entries[position].1 = value,
             None => self.push(key, value),
         }
     }
 
-    pub(crate) fn into_entries(self) -> Vec<(Arc<str>, Tree)> {
+    pub(crate) fn into_entries(self) -> Vec<(Text, Tree)> {
         self.entries
     }
 
     fn position(&self, key: &str) -> Option<usize> {
-        if self.entries.len() > LINEAR_LIMIT {
-            self.positions.get(key).copied()
-        } else {
-            self.entries.iter().position(|(name, _)| &**name == key)
+        match &self.positions {
+            Some(positions) => positions.get(key).copied(),
+            None => self.entries.iter().position(|(name, _)| &**name == key),
         }
     }
 
-    fn push(&mut self, key: Arc<str>, value: Tree) {
+    fn push(&mut self, key: Text, value: Tree) {
         let position = self.entries.len();
         if position == LINEAR_LIMIT {
             let known = self.entries.iter().enumerate();
-            self.positions = known.map(|(at, (name, _))| (name.clone(), at)).collect();
+            self.positions = Some(known.map(|(at, (name, _))| (name.clone(), at)).collect());
         }
-        if position >= LINEAR_LIMIT {
-            self.positions.insert(key.clone(), position);
+        if let Some(positions) = &mut self.positions {
+            positions.insert(key.clone(), position);
         }
         self.entries.push((key, value));
     }

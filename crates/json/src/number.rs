@@ -29,6 +29,16 @@ impl Num {
         Num::Token(token.into())
     }
 
+    /// The same for a token without fraction and exponent.
+    pub(crate) fn from_integer(token: &str) -> Num {
+        let (digits, sign) = token.strip_prefix('-').map_or((token, 1), |digits| (digits, -1));
+        // Eighteen digits always fit.
+        if digits.len() > 18 || token == "-0" {
+            return Num::from_token(token);
+        }
+        Num::Int(sign * digits.bytes().fold(0, |value, digit| value * 10 + i64::from(digit - b'0')))
+    }
+
     /// The value of an integer token that fits; `None` for `1.0` and `-0`.
     pub fn as_i64(&self) -> Option<i64> {
         match self {

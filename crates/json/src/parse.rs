@@ -3,8 +3,6 @@
 mod number;
 mod string;
 
-use std::sync::Arc;
-
 use crate::members::Members;
 use crate::{Limits, ParseError, ParseErrorKind, Tree};
 
@@ -79,7 +77,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn nested(&mut self, inside: fn(&mut Self) -> Parsed<Tree>) -> Parsed<Tree> {
+    #[inline]
+    fn nested(&mut self, inside: impl FnOnce(&mut Self) -> Parsed<Tree>) -> Parsed<Tree> {
         self.depth_left =
             self.depth_left.checked_sub(1).ok_or_else(|| self.error(ParseErrorKind::TooDeep, "nested too deeply"))?;
         self.at += 1;
@@ -114,7 +113,7 @@ impl<'a> Parser<'a> {
             if self.peek() != Some(b'"') {
                 return Err(self.syntax_error("expected a key in quotes"));
             }
-            let key: Arc<str> = self.key()?;
+            let key = self.key()?;
             self.skip_space();
             self.expect(b':', "expected `:`")?;
             self.skip_space();
@@ -137,20 +136,24 @@ impl<'a> Parser<'a> {
         Ok(tree)
     }
 
+    #[inline]
     fn peek(&self) -> Option<u8> {
         self.bytes.get(self.at).copied()
     }
 
+    #[inline]
     fn take(&mut self, byte: u8) -> bool {
         let found = self.peek() == Some(byte);
         self.at += usize::from(found);
         found
     }
 
+    #[inline]
     fn expect(&mut self, byte: u8, message: &'static str) -> Parsed<()> {
         if self.take(byte) { Ok(()) } else { Err(self.syntax_error(message)) }
     }
 
+    #[inline]
     fn skip_space(&mut self) {
         while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.peek() {
             self.at += 1;

@@ -3,6 +3,7 @@
 //! All generics of `jsonschema` are instantiated in this module. [`Schema`] is a concrete type, so that other crates do
 //! not compile the validator again.
 
+mod alternatives;
 mod evaluations;
 mod inspect;
 mod location;
@@ -18,11 +19,11 @@ use std::sync::Arc;
 
 use jsonschema::Validator;
 
-use node::TreeJson;
+use node::{JsonNode, TreeJson};
 pub use set::{SchemaError, SchemaSet};
 pub use violation::{SchemaViolation, ViolationKind};
 
-use crate::Tree;
+use crate::{Draft, Tree};
 
 /// One compiled schema. Clones share it.
 #[derive(Clone)]
@@ -31,7 +32,12 @@ pub struct Schema(Arc<Validator<TreeJson>>);
 impl Schema {
     /// Does not allocate, because every frame is validated.
     pub fn is_valid(&self, tree: &Tree) -> bool {
-        self.0.is_valid(tree)
+        self.0.is_valid(JsonNode::from(tree))
+    }
+
+    /// [`is_valid`](Schema::is_valid) of the tree that the draft would be.
+    pub fn accepts(&self, draft: &Draft) -> bool {
+        self.0.is_valid(JsonNode::from(draft))
     }
 
     /// The first violation. It is searched for only if [`is_valid`](Schema::is_valid) returns false.
@@ -39,7 +45,7 @@ impl Schema {
         if self.is_valid(tree) {
             return Ok(());
         }
-        self.0.validate(tree).map_err(|error| SchemaViolation::of(&error))
+        self.0.validate(JsonNode::from(tree)).map_err(|error| SchemaViolation::of(&error))
     }
 }
 

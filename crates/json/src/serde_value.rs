@@ -14,7 +14,7 @@ impl Tree {
                 Some(int) => Num::Int(int),
                 None => Num::from_token(&number.to_string()),
             }),
-            Value::String(text) => Tree::Str(text.clone()),
+            Value::String(text) => Tree::from(text.as_str()),
             Value::Array(items) => Tree::List(items.iter().map(Tree::from_value).collect()),
             Value::Object(members) => {
                 Tree::Map(members.iter().map(|(key, value)| (key.as_str().into(), Tree::from_value(value))).collect())
@@ -29,7 +29,7 @@ impl Tree {
             Tree::Null => Value::Null,
             Tree::Bool(bool) => Value::Bool(*bool),
             Tree::Num(num) => Value::Number(num.to_number()),
-            Tree::Str(text) => Value::String(text.clone()),
+            Tree::Str(text) => Value::String(text.to_string()),
             Tree::SurrogateString(string) => Value::String(string.to_string_lossy()),
             Tree::List(items) => Value::Array(items.iter().map(Tree::to_value).collect()),
             Tree::Map(entries) => {

@@ -1,10 +1,9 @@
 //! The JSON tree, its accessors and constructors.
 
 use std::fmt;
-use std::sync::Arc;
 
 use crate::members::Members;
-use crate::{Limits, Num, ParseError, SurrogateString};
+use crate::{Limits, Num, ParseError, SurrogateString, Text};
 
 /// Ordered JSON with exact numbers.
 ///
@@ -19,13 +18,13 @@ pub enum Tree {
     /// A number.
     Num(Num),
     /// A string.
-    Str(String),
+    Str(Text),
     /// A string that begins or ends with a lone surrogate; see [`SurrogateString`].
     SurrogateString(Box<SurrogateString>),
     /// An array.
     List(Vec<Tree>),
     /// An object, with its keys in order.
-    Map(Vec<(Arc<str>, Tree)>),
+    Map(Vec<(Text, Tree)>),
 }
 
 impl Tree {
@@ -44,16 +43,19 @@ impl Tree {
     }
 
     /// The value of `key`; `None` if this is not a map.
+    #[inline]
     pub fn get(&self, key: &str) -> Option<&Tree> {
         self.as_map()?.iter().find(|(name, _)| &**name == key).map(|(_, value)| value)
     }
 
     /// The element at `index`; `None` if this is not a list.
+    #[inline]
     pub fn at(&self, index: usize) -> Option<&Tree> {
         self.as_list()?.get(index)
     }
 
     /// The text of a string; `None` for a [`SurrogateString`], because its text is incomplete.
+    #[inline]
     pub fn as_str(&self) -> Option<&str> {
         match self {
             Tree::Str(text) => Some(text),
@@ -95,6 +97,7 @@ impl Tree {
     }
 
     /// The elements of an array.
+    #[inline]
     pub fn as_list(&self) -> Option<&[Tree]> {
         match self {
             Tree::List(items) => Some(items),
@@ -103,7 +106,8 @@ impl Tree {
     }
 
     /// The entries of an object, in order.
-    pub fn as_map(&self) -> Option<&[(Arc<str>, Tree)]> {
+    #[inline]
+    pub fn as_map(&self) -> Option<&[(Text, Tree)]> {
         match self {
             Tree::Map(entries) => Some(entries),
             Tree::Null | Tree::Bool(_) | Tree::Num(_) | Tree::Str(_) | Tree::SurrogateString(_) | Tree::List(_) => None,
@@ -111,6 +115,7 @@ impl Tree {
     }
 
     /// Whether this is `null`.
+    #[inline]
     pub fn is_null(&self) -> bool {
         matches!(self, Tree::Null)
     }
@@ -128,7 +133,7 @@ impl Tree {
     }
 
     /// A map of these entries in order. Of a duplicate key, the last value is kept at the position of the first.
-    pub fn map<K: Into<Arc<str>>>(entries: impl IntoIterator<Item = (K, Tree)>) -> Tree {
+    pub fn map<K: Into<Text>>(entries: impl IntoIterator<Item = (K, Tree)>) -> Tree {
         let mut members = Members::default();
         for (key, value) in entries {
             members.put(key.into(), value);
@@ -137,7 +142,7 @@ impl Tree {
     }
 
     /// Replaces the value of the key in place, or appends it. Does nothing if this is not a map.
-    pub fn insert<K: Into<Arc<str>>>(&mut self, key: K, value: Tree) {
+    pub fn insert<K: Into<Text>>(&mut self, key: K, value: Tree) {
         if let Tree::Map(entries) = self {
             let key = key.into();
             match entries.iter_mut().find(|(name, _)| *name == key) {
@@ -163,12 +168,18 @@ impl fmt::Display for Tree {
 
 impl From<&str> for Tree {
     fn from(text: &str) -> Tree {
-        Tree::Str(text.to_owned())
+        Tree::Str(text.into())
     }
 }
 
 impl From<String> for Tree {
     fn from(text: String) -> Tree {
+        Tree::Str(text.into())
+    }
+}
+
+impl From<Text> for Tree {
+    fn from(text: Text) -> Tree {
         Tree::Str(text)
     }
 }

@@ -1,33 +1,14 @@
 //! Writes a tree as JSON.
 
+use crate::special_bytes::first_special;
 use crate::{Num, SurrogateString, Tree};
 
 impl Tree {
     /// Appends compact JSON without whitespace.
     pub fn write(&self, out: &mut Vec<u8>) {
         match self {
-            Tree::List(items) => {
-                out.push(b'[');
-                for (index, item) in items.iter().enumerate() {
-                    if index > 0 {
-                        out.push(b',');
-                    }
-                    item.write(out);
-                }
-                out.push(b']');
-            }
-            Tree::Map(entries) => {
-                out.push(b'{');
-                for (index, (key, tree)) in entries.iter().enumerate() {
-                    if index > 0 {
-                        out.push(b',');
-                    }
-                    write_str(key, out);
-                    out.push(b':');
-                    tree.write(out);
-                }
-                out.push(b'}');
-            }
+            Tree::List(items) => write_list(items.iter(), Tree::write, out),
+            Tree::Map(entries) => write_map(entries.iter().map(|(key, tree)| (&**key, tree)), Tree::write, out),
             Tree::Null | Tree::Bool(_) | Tree::Num(_) | Tree::Str(_) | Tree::SurrogateString(_) => {
                 self.write_scalar(out);
             }
@@ -83,8 +64,7 @@ impl Tree {
             Tree::Null => out.extend_from_slice(b"null"),
             Tree::Bool(true) => out.extend_from_slice(b"true"),
             Tree::Bool(false) => out.extend_from_slice(b"false"),
-            Tree::Num(Num::Int(int)) => write_int(*int, out),
-            Tree::Num(Num::Token(token)) => out.extend_from_slice(token.as_bytes()),
+            Tree::Num(num) => num.write(out),
             Tree::Str(text) => write_str(text, out),
             Tree::SurrogateString(string) => write_surrogate_string(string, out),
             Tree::List(_) | Tree::Map(_) => {}
@@ -92,12 +72,54 @@ impl Tree {
     }
 }
 
+impl Num {
+    /// Appends the number as it is spelled.
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            Num::Int(int) => write_int(*int, out),
+            Num::Token(token) => out.extend_from_slice(token.as_bytes()),
+        }
+    }
+}
+
+pub(crate) fn write_list<T>(elements: impl Iterator<Item = T>, write: impl Fn(T, &mut Vec<u8>), out: &mut Vec<u8>) {
+    out.push(b'[');
+    for (index, element) in elements.enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        write(element, out);
+    }
+    out.push(b']');
+}
+
+pub(crate) fn write_map<'k, T>(
+    members: impl Iterator<Item = (&'k str, T)>,
+    write: impl Fn(T, &mut Vec<u8>),
+    out: &mut Vec<u8>,
+) {
+    out.push(b'{');
+    for (index, (key, value)) in members.enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        write_str(key, out);
+        out.push(b':');
+        write(value, out);
+    }
+    out.push(b'}');
+}
+
 /// Appends a JSON string with its quotes. Escapes only the quote, the backslash and control characters; everything else
 /// is written as UTF-8.
 pub fn write_str(text: &str, out: &mut Vec<u8>) {
-    out.reserve(text.len() + 2);
+    let bytes = text.as_bytes();
+    out.reserve(bytes.len() + 2);
     out.push(b'"');
-    write_escaped(text, out);
+    match first_special(bytes) == bytes.len() {
+        true => out.extend_from_slice(bytes),
+        false => write_escaped(text, out),
+    }
     out.push(b'"');
 }
 
@@ -115,14 +137,12 @@ fn write_surrogate_string(string: &SurrogateString, out: &mut Vec<u8>) {
 }
 
 fn write_escaped(text: &str, out: &mut Vec<u8>) {
-    let bytes = text.as_bytes();
-    let mut start = 0;
-    for (at, byte) in bytes.iter().copied().enumerate() {
-        if byte >= 0x20 && byte != b'"' && byte != b'\\' {
-            continue;
-        }
-        out.extend_from_slice(&bytes[start..at]);
-        start = at + 1;
+    let mut rest = text.as_bytes();
+    loop {
+        let at = first_special(rest);
+        out.extend_from_slice(&rest[..at]);
+        let Some(byte) = rest.get(at).copied() else { return };
+        rest = &rest[at + 1..];
         let short = match byte {
             b'"' | b'\\' => byte,
             b'\n' => b'n',
@@ -137,7 +157,6 @@ fn write_escaped(text: &str, out: &mut Vec<u8>) {
         };
         out.extend_from_slice(&[b'\\', short]);
     }
-    out.extend_from_slice(&bytes[start..]);
 }
 
 /// One UTF-16 code unit as `\uXXXX`.
@@ -177,7 +196,7 @@ fn next_line(comma: bool, depth: usize, out: &mut Vec<u8>) {
 }
 
 /// The writer only copies text and adds ASCII, so the output is always valid UTF-8 and the error branch is not reached.
-fn into_text(out: Vec<u8>) -> String {
+pub(crate) fn into_text(out: Vec<u8>) -> String {
     match String::from_utf8(out) {
         Ok(text) => text,
         Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),

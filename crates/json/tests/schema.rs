@@ -136,9 +136,31 @@ fn branches_are_distinguished_by_a_constant() {
 }
 
 #[test]
-fn without_a_plausible_branch_the_keyword_is_reported() {
+fn without_a_plausible_branch_the_alternatives_are_reported() {
     let schema = compile(json!({"anyOf": [{"type": "null"}, {"type": "object"}]}));
-    assert_eq!(violation(&schema, "[1]"), expected("", "anyOf", ViolationKind::Rejected));
+    let alternatives = |names: &[&str]| ViolationKind::NoAlternative(strings(names));
+    assert_eq!(violation(&schema, "[1]"), expected("", "anyOf", alternatives(&["an object"])));
+    let schema = compile(json!({"anyOf": [{"type": "string"}, {"type": ["array", "null"]}, {"enum": [1, 2]}]}));
+    assert_eq!(violation(&schema, "{}"), expected("", "anyOf", alternatives(&["a string", "an array", "1", "2"])));
+    let schema = compile(json!({"oneOf": [{"required": ["a"]}, {"required": ["b"]}]}));
+    let members = alternatives(&["an object with the member \"a\"", "an object with the member \"b\""]);
+    assert_eq!(violation(&schema, "{}"), expected("", "oneOf", members));
+}
+
+#[test]
+fn a_constant_that_no_branch_has_is_reported_with_those_of_the_branches() {
+    let form = |kind: &str| json!({"type": "object", "properties": {"type": {"const": kind}}, "required": ["type"]});
+    let schema = compile(json!({"anyOf": [{"type": "string"}, form("a"), form("b")]}));
+    let values = ViolationKind::NotOneOf(strings(&["\"a\"", "\"b\""]));
+    assert_eq!(violation(&schema, r#"{"type":"c"}"#), expected("/type", "anyOf", values));
+}
+
+#[test]
+fn the_branch_that_matches_most_deeply_is_reported() {
+    let list = |inner: Value| json!({"type": "array", "items": {"type": "object", "properties": {"x": inner}}});
+    let schema = compile(json!({"anyOf": [{"minItems": 3}, list(json!({"type": "string"}))]}));
+    let wrong = ViolationKind::WrongType(strings(&["string"]));
+    assert_eq!(violation(&schema, r#"[{"x":1}]"#), expected("/0/x", "type", wrong));
 }
 
 #[test]

@@ -66,6 +66,7 @@ impl<'p> ExplainInput<'p> {
             dialect: target.dialect.clone(),
             request: Arc::new(request(Path::new(given), target.dialect)?),
             given: transcript.lines.iter().map(|l| l.event.clone()).collect(),
+            response: None,
         };
         Ok(ExplainInput { target, test_turn: Some(test_turn) })
     }
@@ -139,7 +140,12 @@ fn transcript(given: &str, plan: &Plan) -> Result<Arc<Transcript>, String> {
     let mut sources = Sources::default();
     let id = sources.add(given, file.display().to_string(), Arc::from(text.as_str()));
     let findings = Findings::default();
-    let cx = LoadContext { sources: &sources, findings: &findings, budget: &WorkBudget::default() };
+    let cx = LoadContext {
+        sources: &sources,
+        findings: &findings,
+        budget: &WorkBudget::default(),
+        selectors: Default::default(),
+    };
     let parsed = transcript::parse(given, id, &text, cx);
     parsed.map(Arc::new).ok_or_else(|| render_all(&findings.into_sorted(), &sources, use_colour()))
 }

@@ -2,9 +2,10 @@
 
 use super::ExplainArgs;
 use super::input::{find_target, name_list};
+use super::policies::Client;
 use super::request::fault_summary;
 use crate::domain::{RequestHead, Tree};
-use crate::engine::backend_request::{self, BackendRequest, SHOWN_KEY};
+use crate::engine::backend_request::{self, BackendRequest, RequestPreview, SHOWN_KEY};
 use crate::engine::request::{self, RouteInput};
 use crate::mapping::Plan;
 use crate::mapping::config::backend::BackendPlan;
@@ -30,7 +31,11 @@ pub fn explain(args: &ExplainArgs, backend: Option<&str>, plan: &Plan) -> Result
         Some(case) => case.request.clone().ok_or(format!("error: the test \"{}\" has no `request:`", case.name))?,
         None => file_body(Path::new(given), dialect)?,
     };
-    let head = case.map_or(RequestHead::default(), |case| case.head.clone());
+    let head = match (&args.client.route, case) {
+        (Some(endpoint), _) => Client::new(&args.client, endpoint, plan)?.head,
+        (None, Some(case)) => case.head.clone(),
+        (None, None) => RequestHead::default(),
+    };
     let mut request = match request::read_tree_with(&dialect.request, body, RouteInput { head, set: &[] }) {
         Ok(request) => request,
         Err(fault) => return Ok(format!("`{}` rejects this request: {}\n", dialect.name, fault_summary(&fault))),
@@ -43,8 +48,9 @@ pub fn explain(args: &ExplainArgs, backend: Option<&str>, plan: &Plan) -> Result
     if settings.is_some() {
         plan.gateway.resolve_model(&mut request);
     }
-    Ok(match backend_request::preview(backend, settings, &request, &dialect.request) {
-        Ok(sent) => describe(&sent),
+    Ok(match backend_request::preview(backend, settings, &Arc::new(request), &dialect.request) {
+        Ok(RequestPreview::Http(sent)) => describe(&sent),
+        Ok(RequestPreview::Calls(calls)) => describe_calls(&calls),
         Err(fault) => format!("`{}` rejects this request: {}\n", backend.name, fault_summary(&fault)),
     })
 }
@@ -60,12 +66,12 @@ fn file_body(path: &Path, dialect: &DialectPlan) -> Result<Tree, String> {
 
 fn named_backend<'p>(name: &str, plan: &'p Plan) -> Result<Receiver<'p>, String> {
     if let Some(entry) = plan.gateway.backends.iter().find(|entry| entry.name == name) {
-        return Ok((&entry.plan, entry.address.as_ref().map(|address| &address.settings)));
+        return Ok((&entry.plan, entry.settings()));
     }
     let file = plan.backends.iter().find(|backend| backend.name == name).map(|backend| (backend, None));
     file.ok_or_else(|| {
         let entries = plan.gateway.backends.iter().map(|entry| entry.name.as_str());
-        let files = plan.backends.iter().filter(|b| b.request_template.is_some()).map(|b| b.name.as_str());
+        let files = plan.backends.iter().filter(|b| b.sends().is_some()).map(|b| b.name.as_str());
         let known: Vec<&str> = entries.chain(files).collect();
         format!("error: no backend `{name}`; known backends: {}", name_list(&known))
     })
@@ -74,8 +80,8 @@ fn named_backend<'p>(name: &str, plan: &'p Plan) -> Result<Receiver<'p>, String>
 /// The backend that gateway.yaml has for the model of the request.
 fn backend_of_model<'p>(model: &str, plan: &'p Plan) -> Result<Receiver<'p>, String> {
     let entry = plan.gateway.model(model).and_then(|found| plan.gateway.backends.get(found.backend));
-    let found = entry.and_then(|entry| Some((&entry.plan, Some(&entry.address.as_ref()?.settings))));
-    found.ok_or_else(|| format!("error: no HTTP backend serves the model `{model}`; name a backend with --sent=NAME"))
+    let found = entry.and_then(|entry| Some((&entry.plan, Some(entry.settings()?))));
+    found.ok_or_else(|| format!("error: nothing is sent for the model `{model}`; name a backend with --sent=NAME"))
 }
 
 fn describe(sent: &BackendRequest) -> String {
@@ -88,5 +94,18 @@ fn describe(sent: &BackendRequest) -> String {
     } else {
         String::new()
     };
-    format!("{method} {path}\n{headers}\n{}\n\ndropped: {dropped}{note}\n", sent.body.to_json_pretty())
+    format!("{method} {path}\n{headers}\n{}\n\ndropped: {dropped}{note}\n", sent.body_tree().to_json_pretty())
+}
+
+/// One paragraph per call.
+fn describe_calls(preview: &Tree) -> String {
+    let list = |name: &str| preview.get(name).and_then(Tree::as_list).unwrap_or_default();
+    let calls = list("calls").iter().map(|call| {
+        let method = call.get("call").or(call.get("notify")).and_then(Tree::as_str).unwrap_or_default();
+        let params = call.get("params").map_or(String::new(), |params| format!("{}\n", params.to_json_pretty()));
+        format!("{method}\n{params}\n")
+    });
+    let dropped: Vec<&str> = list("dropped").iter().filter_map(Tree::as_str).collect();
+    let dropped = if dropped.is_empty() { "nothing".to_owned() } else { dropped.join(", ") };
+    format!("{}dropped: {dropped}\n", calls.collect::<String>())
 }

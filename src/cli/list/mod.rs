@@ -2,6 +2,7 @@
 
 mod policies;
 mod set;
+mod variables;
 
 use super::columns::aligned;
 use super::{EXIT_OK, load_plan, print_report};
@@ -10,8 +11,8 @@ use crate::domain::emit::{EVENTS, EmitKind};
 use crate::domain::variables::variables_at;
 use crate::domain::{MomentKind, NamedEnum};
 use crate::mapping::Overrides;
-use crate::mapping::language::expression_check::{FILTERS, TESTS};
 use crate::mapping::language::field::Conversion;
+use crate::mapping::language::filters::{FILTERS, TESTS};
 use crate::reload::Layers;
 use clap::{Args, ValueEnum};
 
@@ -36,6 +37,8 @@ enum ListSubject {
     Events,
     /// The moments of a turn, with the variables that a frame sees at each
     Moments,
+    /// The variables of expressions: the fields of each, and where they are visible
+    Variables,
     /// The filters and tests of expressions
     Filters,
     /// The warnings of `reframe check`
@@ -54,6 +57,7 @@ pub fn run(args: &ListArgs, layers: &Layers, overrides: &Overrides) -> Result<u8
         Some(ListSubject::Policies) => policies::describe(&plan()?),
         Some(ListSubject::Events) => events(),
         Some(ListSubject::Moments) => moments(),
+        Some(ListSubject::Variables) => variables::describe(),
         Some(ListSubject::Filters) => filters(),
         Some(ListSubject::Lints) => lints(),
         Some(ListSubject::Conversions) => conversions(),

@@ -36,7 +36,7 @@ pub fn describe(plan: &Plan) -> String {
             owner: Some(&dialect.name),
         })
     });
-    let mut text = "the first value is the default\n".to_owned();
+    let mut text = "the first value is the default, and what OpenAI does: all others deviate from it\n".to_owned();
     built_in.chain(custom).for_each(|policy| text.push_str(&policy.describe(plan)));
     text
 }

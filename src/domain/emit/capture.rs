@@ -119,7 +119,7 @@ impl EmitField for ObservedText {
 
     fn take(name: &str, fields: &mut EmittedFields) -> Option<ObservedText> {
         Some(ObservedText(match take(name, fields)? {
-            Tree::Str(text) => Some(text),
+            Tree::Str(text) => Some(text.into_string()),
             _ => None,
         }))
     }

@@ -2,6 +2,7 @@
 
 use super::{FieldSpec, FieldType};
 use crate::domain::{NamedEnum, Tree};
+use std::borrow::Cow;
 
 /// The fields that a rule set, by name; absent ones are left out. The loader has checked their names, and the rule has
 /// converted their values to the types of the fields.
@@ -32,17 +33,25 @@ pub fn take(name: &str, fields: &mut EmittedFields) -> Option<Tree> {
 /// The text of a scalar. Numbers and booleans are converted: an id may be a number.
 pub fn scalar_text(value: &Tree) -> Option<String> {
     match value {
-        Tree::Str(text) => Some(text.clone()),
+        Tree::Str(text) => Some(text.to_string()),
         Tree::SurrogateString(string) => Some(string.to_string_lossy()),
         Tree::Num(_) | Tree::Bool(_) => Some(value.to_json()),
         Tree::Null | Tree::List(_) | Tree::Map(_) => None,
     }
 }
 
+/// The same, borrowed if it is a text.
+pub fn scalar_str(value: &Tree) -> Option<Cow<'_, str>> {
+    match value {
+        Tree::Str(text) => Some(Cow::Borrowed(text)),
+        other => scalar_text(other).map(Cow::Owned),
+    }
+}
+
 /// The same, without a copy of the text.
 pub fn into_text(value: Tree) -> Option<String> {
     match value {
-        Tree::Str(text) => Some(text),
+        Tree::Str(text) => Some(text.into_string()),
         other => scalar_text(&other),
     }
 }

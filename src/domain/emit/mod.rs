@@ -10,7 +10,7 @@ pub use super::request_item::{ITEMS, PARTS};
 pub use capture::{
     DeltaKind, ItemFacts, ItemRef, OBSERVATIONS, Observation, ObservationKind, ObservedItem, ObservedPart, ObservedText,
 };
-pub use fields::{EmitField, EmitSpec, EmittedFields, flat, flat_len, into_text, scalar_text, take};
+pub use fields::{EmitField, EmitSpec, EmittedFields, flat, flat_len, into_text, scalar_str, scalar_text, take};
 pub(crate) use fields::{field_name, specs};
 pub use request::*;
 

@@ -57,7 +57,8 @@ const FRAME_VARIABLES: &[FrameVariable] = &[
     variable(("logprobs", T::List(R::Token)), At(&[M::TextDelta]), |cx| {
         cx.moment.logprobs.as_ref().map(|tokens| Value::list(tokens.iter().map(Record::Token))).into()
     }),
-    variable(("args", T::Text), At(&[M::ToolArgs]), |cx| (&cx.moment.text).into()),
+    // When a call opens: what is sent with it, by the policy `tool_first_delta_args`.
+    variable(("args", T::Text), At(&[M::ToolOpen, M::ToolArgs]), |cx| (&cx.moment.text).into()),
     variable(("annotation", T::Record(R::Annotation)), At(&[M::Annotation]), |cx| {
         cx.part().and_then(|part| part.annotations.last()).map(Record::Annotation).into()
     }),

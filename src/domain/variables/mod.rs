@@ -2,7 +2,10 @@
 //! renderer read the same tables.
 
 mod frame;
+mod record;
 mod records;
+mod request_values;
+mod turn_values;
 mod value;
 
 pub use frame::{FrameContext, frame_variables, variables_at};
@@ -48,6 +51,13 @@ pub const DATA: Variable = ("data", T::Record(R::Untyped));
 pub const MODEL_NAME: Variable = ("model", T::Text);
 pub const UPSTREAM: Variable = ("upstream", T::Record(R::Upstream));
 pub const SECRET: Variable = ("secret", T::Record(R::Secret));
+/// The environment variables of the gateway, by name.
+pub const ENV: Variable = ("env", T::Json);
+/// What the calls of a session kept, and those of a turn.
+pub const SESSION: Variable = ("session", T::Json);
+pub const KEPT: Variable = ("kept", T::Json);
+/// A message of a child process.
+pub const MESSAGE: Variable = ("message", T::Json);
 pub const BUILD: Variable = ("build", T::Record(R::Build));
 /// The parameters of the path and the query of a client's request, and its headers.
 pub const PATH: Variable = ("path", T::Json);
@@ -55,3 +65,6 @@ pub const QUERY: Variable = ("query", T::Json);
 pub const HEADERS: Variable = ("headers", T::Json);
 pub const MODEL: Variable = ("model", T::Record(R::Model));
 pub const MODELS: Variable = ("models", T::List(R::Model));
+pub const HEALTH: Variable = ("health", T::Record(R::Health));
+/// What the usage log recorded.
+pub const USAGE_LOG: Variable = ("usage_log", T::Record(R::UsageReport));

@@ -1,83 +1,23 @@
 //! The records that variables consist of. Each field is declared once: its name, its type and how its value is read.
 
+use super::record::{field, records};
+use super::request_values::{contents, request_items, request_messages, request_parts};
+use super::turn_values::{items_by_index, last_text, parts, texts, tokens};
 use super::{Value, Variable, VariableType as T};
 use crate::domain::request_item::{
     ChoiceMode, Content, ContentPart as P, ContentPartType, Format, FormatKind, RequestCall, RequestItem as I,
     RequestItemType, RequestReasoning, Tool, ToolChoice, ToolKind,
 };
 use crate::domain::{
-    AnnotationKind, CallKind, Choice, Fault, FaultKind, Finish, Item, ItemKind, ItemState, Part, PartAnnotation,
-    PartKind, RequestContent, RoleNames, TokenLogprob, TurnRequest, TurnState, Usage,
+    AnnotationKind, BackendHealth, CallKind, Choice, Fault, FaultKind, Finish, Health, Item, ItemKind, ItemState, Part,
+    PartAnnotation, PartKind, RequestContent, RoleNames, TokenLogprob, TurnRequest, TurnState, Usage, UsageBucket,
+    UsageGroup, UsageReport, WorkerHealth,
 };
 use std::borrow::Cow;
 use std::sync::Arc;
 
 /// The roles that every backend should expect. A dialect may emit others.
 const ROLES: &[&str] = &["system", "developer", "user", "assistant", "tool"];
-
-/// Declares the records: each is read from a Rust type, with an expression for each field.
-macro_rules! records {
-    ($(
-        $(#[$doc:meta])*
-        $record:ident($($subject:ident: $subject_type:ty),+) {
-            $($field:ident: $field_type:expr => $value:expr;)*
-        }
-    )*) => {
-        /// A record with named fields.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum RecordType {
-            $($(#[$doc])* $record,)*
-            /// Any JSON object: all field names are allowed.
-            Untyped,
-        }
-
-        impl RecordType {
-            /// `None`: all field names are allowed.
-            pub fn fields(self) -> Option<&'static [Variable]> {
-                match self {
-                    $(RecordType::$record => Some(&[$((stringify!($field), $field_type)),*]),)*
-                    RecordType::Untyped => None,
-                }
-            }
-        }
-
-        /// The value of a record.
-        #[derive(Clone, Copy, Debug)]
-        pub enum Record<'a> {
-            $($(#[$doc])* $record($(&'a $subject_type),+),)*
-        }
-
-        impl<'a> Record<'a> {
-            /// The loader has checked the name.
-            pub fn field(self, name: &str) -> Value<'a> {
-                match self {
-                    $(Record::$record($($subject),+) => match name {
-                        $(stringify!($field) => Value::from($value),)*
-                        _ => Value::Null,
-                    },)*
-                }
-            }
-
-            /// All fields, with their values.
-            pub fn fields(self) -> impl Iterator<Item = (&'static str, Value<'a>)> {
-                let names = match self {
-                    $(Record::$record(..) => RecordType::$record.fields().unwrap_or_default(),)*
-                };
-                names.iter().map(move |(name, _)| (*name, self.field(name)))
-            }
-        }
-    };
-}
-
-/// A field that only these variants have.
-macro_rules! field {
-    ($value:expr, $pattern:pat => $field:expr) => {
-        match $value {
-            $pattern => Some($field),
-            _ => None,
-        }
-    };
-}
 
 use RecordType as R;
 
@@ -87,6 +27,63 @@ records! {
         id: T::Text => id;
         backend: T::Text => backend;
         created: T::Int => *created;
+    }
+    /// The health of the gateway, for static routes.
+    Health(health: Health) {
+        ready: T::Bool => health.is_ready();
+        draining: T::Bool => health.draining;
+        turns: T::Int => health.turns;
+        backends: T::List(R::BackendHealth) => Value::list(health.backends.iter().map(Record::BackendHealth));
+    }
+    BackendHealth(backend: BackendHealth) {
+        name: T::Text => &backend.name;
+        ready: T::Bool => backend.ready;
+        // Of a child process: its state, such as `worker_exit`.
+        reason: T::Text => backend.reason.as_ref();
+        worker: T::Record(R::WorkerHealth) => backend.worker.as_ref().map(Record::WorkerHealth);
+    }
+    /// The child process of a backend. Times are milliseconds since 1970.
+    WorkerHealth(worker: WorkerHealth) {
+        pid: T::Int => worker.pid;
+        // How often a process has failed, and how often in a row.
+        restarts: T::Int => worker.restarts;
+        failures: T::Int => worker.failures;
+        // The pause before the next start, while it lasts.
+        next_restart_ms: T::Int => worker.next_restart_ms;
+        since: T::Int => worker.since;
+        // What happened, if it is not ready.
+        detail: T::Text => worker.detail.as_ref();
+        last_exit: T::Text => worker.last_exit.as_ref();
+        last_exit_at: T::Int => worker.last_exit_at;
+        last_ready_at: T::Int => worker.last_ready_at;
+        startup_ms: T::Int => worker.startup_ms;
+    }
+    /// What the usage log recorded in a period, for static routes.
+    UsageReport(report: UsageReport) {
+        // The period, in milliseconds since 1970.
+        start: T::Int => report.start;
+        end: T::Int => report.end;
+        group: T::Enum(UsageGroup::NAMES) => report.group.map(UsageGroup::name);
+        requests: T::Int => report.sum.requests;
+        // How many requests have estimated counts.
+        estimated: T::Int => report.sum.estimated;
+        input: T::Int => report.sum.input;
+        output: T::Int => report.sum.output;
+        total: T::Int => report.sum.total;
+        buckets: T::List(R::UsageBucket) => Value::list(report.buckets.iter().map(Record::UsageBucket));
+        // The newest records as they are in the file, by time.
+        records: T::Json => &report.records;
+        // Of a large log, only the newest part is read.
+        complete: T::Bool => report.complete;
+    }
+    /// The turns of an hour or a day.
+    UsageBucket(bucket: UsageBucket) {
+        start: T::Int => bucket.start;
+        requests: T::Int => bucket.sum.requests;
+        estimated: T::Int => bucket.sum.estimated;
+        input: T::Int => bucket.sum.input;
+        output: T::Int => bucket.sum.output;
+        total: T::Int => bucket.sum.total;
     }
     /// This build of the gateway.
     Build(version: str) {
@@ -111,6 +108,10 @@ records! {
         usage: T::Record(R::Usage) => turn.usage.as_ref().map(Record::Usage);
         // What is known at this moment; `usage` is null until the end.
         usage_so_far: T::Record(R::Usage) => turn.usage_so_far.is_known().then_some(Record::Usage(&turn.usage_so_far));
+        // What reported it, in the word of the backend's mapping.
+        usage_trigger: T::Text => turn.usage_trigger.as_ref();
+        // A fault ended the turn, which the client does not see: policy `errors_after_tools`.
+        ended_by_fault: T::Bool => turn.ended_by_fault;
         // Vendor fields, by the names that the backend's rules emit.
         extra: T::Json => turn.extra.as_ref();
         error: T::Record(R::Fault) => turn.error.as_ref().map(Record::Fault);
@@ -119,6 +120,10 @@ records! {
         ended: T::Int => turn.ended;
         elapsed_ms: T::Int => turn.elapsed_ms;
         first_ms: T::Int => turn.first_output_ms;
+        // How many calls all choices have.
+        call_count: T::Int => turn.items.iter().filter(|item| item.is_call()).count();
+        // Ended by the policy `stop_after_tools`, or by `limits.tool_calls`.
+        cut_after_tools: T::Bool => turn.cut_after_tools;
     }
     Choice(turn: TurnState, choice: Choice) {
         index: T::Int => choice.index;
@@ -136,6 +141,10 @@ records! {
         };
         calls: T::List(R::Item) => {
             Value::list(turn.items_of(choice.index).filter(|item| item.is_call()).map(Record::Item))
+        };
+        // The calls that are written as text (`call_blocks:`).
+        call_blocks: T::Text => {
+            Value::joined(parts(turn, choice).filter(|part| part.is_call_block).map(|part| part.text.as_str()))
         };
         annotations: T::List(R::Annotation) => {
             Value::list(parts(turn, choice).flat_map(|part| &part.annotations).map(Record::Annotation))
@@ -158,6 +167,8 @@ records! {
         call_id: T::Text => &item.call_id;
         name: T::Text => &item.name;
         arguments: T::Text => &item.arguments;
+        // A call in the legacy form: policy `legacy_function_call`.
+        legacy: T::Bool => item.legacy;
         // The arguments as JSON, once the call is closed.
         input: T::Json => item.input.as_ref();
         // The number of its first block.
@@ -207,6 +218,16 @@ records! {
         code: T::Text => fault.code.as_ref();
         status: T::Int => fault.status();
         retry_after: T::Int => fault.retry_after;
+        // Of `faults:`.
+        type: T::Text => fault.error_type.as_ref();
+        retryable: T::Bool => fault.retryable;
+        // The limit that was exceeded: of time (connect, first_event, idle, overall, stream, body), or of turns in flight
+        // (streams, streams_per_client).
+        limit: T::Text => fault.limit;
+        // What the client sent: the name of an unknown model.
+        value: T::Text => fault.value.as_deref();
+        // What else the backend reported about it.
+        details: T::Json => fault.details.as_deref();
     }
     Request(request: TurnRequest, content: RequestContent, roles: RoleNames) {
         model: T::Text => content.scalar(request, "model");
@@ -230,6 +251,8 @@ records! {
         items: T::List(R::RequestItem) => request_items(roles, content.items());
         messages: T::List(R::RequestMessage) => request_messages(roles, content.messages());
         history: T::List(R::RequestItem) => request_items(roles, content.history());
+        // The history without the messages in `instructions`.
+        earlier_items: T::List(R::RequestItem) => request_items(roles, content.earlier_items());
         last: T::Record(R::RequestItem) => content.items().last().map(|item| Record::RequestItem(roles, item));
         last_user_parts: T::List(R::RequestPart) => request_parts(content.last_user_parts());
         last_user_text: T::Text => content.last_user_text();
@@ -333,6 +356,7 @@ records! {
     ToolChoice(choice: ToolChoice) {
         mode: T::Enum(ChoiceMode::NAMES) => choice.mode.map(ChoiceMode::name);
         name: T::Text => choice.name.as_ref();
+        allowed: T::ScalarList => choice.allowed.as_ref().map(Value::list);
         unknown: T::Json => choice.unknown.0.as_ref();
     }
     Format(format: Format) {
@@ -343,70 +367,4 @@ records! {
         description: T::Text => format.description.as_ref();
         unknown: T::Json => format.unknown.0.as_ref();
     }
-}
-
-impl<'a> Record<'a> {
-    /// The request as the client sent it, not adapted to a backend.
-    pub fn request(request: &'a TurnRequest) -> Record<'a> {
-        Record::Request(request, &request.content, RoleNames::IDENTITY)
-    }
-
-    /// Whether the whole record as JSON is without the fields that are null: those that a client did not set.
-    pub fn omits_null(self) -> bool {
-        use Record::{Choice, Fault, Item, Part, Token, Turn, Usage};
-        !matches!(self, Turn(_) | Choice(..) | Item(_) | Part(_) | Token(_) | Usage(_) | Fault(_))
-    }
-}
-
-impl RecordType {
-    pub fn field(self, name: &str) -> Option<T> {
-        match self.fields() {
-            None => Some(T::Json),
-            Some(fields) => fields.iter().find(|(n, _)| *n == name).map(|(_, t)| *t),
-        }
-    }
-}
-
-/// Under `message_first` a message may open after the calls that it precedes.
-fn items_by_index(turn: &TurnState) -> Value<'_> {
-    let mut items: Vec<&Item> = turn.items.iter().collect();
-    items.sort_by_key(|item| item.index);
-    Value::list(items.into_iter().map(Record::Item))
-}
-
-fn parts<'a>(turn: &'a TurnState, choice: &'a Choice) -> impl Iterator<Item = &'a Part> {
-    turn.items_of(choice.index).flat_map(|item| &item.parts)
-}
-
-fn tokens<'a>(parts: impl IntoIterator<Item = &'a Part>) -> Value<'a> {
-    Value::list(parts.into_iter().flat_map(|part| &part.logprobs).flat_map(|delta| delta.iter()).map(Record::Token))
-}
-
-fn texts<'a>(turn: &'a TurnState, choice: &'a Choice, kinds: &[PartKind]) -> Value<'a> {
-    let wanted = parts(turn, choice).filter(|part| kinds.contains(&part.kind) && !part.text.is_empty());
-    Value::joined(wanted.map(|part| part.text.as_str()))
-}
-
-fn last_text<'a>(turn: &'a TurnState, choice: &'a Choice) -> Value<'a> {
-    let is_text = |part: &&Part| part.kind == PartKind::Text;
-    let has_text = |item: &&Item| item.parts.iter().filter(is_text).any(|part| !part.text.is_empty());
-    let last = turn.items_of(choice.index).filter(has_text).last();
-    let parts = last.into_iter().flat_map(|item| &item.parts).filter(is_text);
-    Value::joined(parts.map(|part| part.text.as_str()))
-}
-
-fn request_items<'a>(roles: &'a RoleNames, items: &'a [Arc<I>]) -> Value<'a> {
-    Value::list(items.iter().map(|item| Record::RequestItem(roles, item)))
-}
-
-fn request_messages<'a>(roles: &'a RoleNames, messages: impl Iterator<Item = &'a [Arc<I>]>) -> Value<'a> {
-    Value::list(messages.map(|items| Record::RequestMessage(roles, items)))
-}
-
-fn request_parts<'a>(parts: impl IntoIterator<Item = &'a P>) -> Value<'a> {
-    Value::list(parts.into_iter().map(Record::RequestPart))
-}
-
-fn contents(items: &[Arc<I>]) -> impl Iterator<Item = &Content> {
-    items.iter().filter_map(|item| item.content())
 }

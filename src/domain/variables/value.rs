@@ -1,7 +1,7 @@
 //! Values of variables, borrowed from the turn and copied only when they are written.
 
 use super::Record;
-use crate::domain::Tree;
+use crate::domain::{Draft, Text, Tree};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ pub enum Value<'a> {
     Record(Record<'a>),
     /// Shared, because every scope inside `$each` has a copy of the variables around it.
     List(Arc<[Value<'a>]>),
-    Policies(&'a [(Arc<str>, Tree)]),
+    Policies(&'a [(Text, Tree)]),
 }
 
 impl<'a> Value<'a> {
@@ -65,11 +65,47 @@ impl<'a> Value<'a> {
     }
 
     /// The elements, for `$each`.
-    pub fn elements(&self) -> Vec<Value<'a>> {
+    pub fn elements(self) -> impl Iterator<Item = Value<'a>> {
+        let (list, trees) = match self {
+            Value::List(list) => (Some(list), &[][..]),
+            Value::Tree(Tree::List(trees)) => (None, &trees[..]),
+            _ => (None, &[][..]),
+        };
+        let length = list.as_ref().map_or(0, |list| list.len());
+        let element = move |at: usize| list.as_ref().and_then(|list| list.get(at)).cloned().unwrap_or(Value::Null);
+        let listed = (0..length).map(element);
+        listed.chain(trees.iter().map(Value::Tree))
+    }
+
+    /// Whether this is the text; `None` if only the template engine knows.
+    pub fn has_text(&self, text: &str) -> Option<bool> {
         match self {
-            Value::List(items) => items.to_vec(),
-            Value::Tree(Tree::List(items)) => items.iter().map(Value::Tree).collect(),
-            _ => Vec::new(),
+            Value::Null | Value::Bool(_) | Value::Int(_) => Some(false),
+            Value::Text(own) => Some(own.as_ref() == text),
+            Value::Tree(Tree::Str(own)) => Some(own == text),
+            Value::Tree(Tree::Null | Tree::Bool(_) | Tree::Num(_)) => Some(false),
+            Value::Tree(_) | Value::Record(_) | Value::List(_) | Value::Policies(_) => None,
+        }
+    }
+
+    /// The integer; `None` if it is none, or has another spelling.
+    pub fn as_int(&self) -> Option<i64> {
+        match self {
+            Value::Int(int) => Some(*int),
+            Value::Tree(tree) => tree.as_i64(),
+            _ => None,
+        }
+    }
+
+    /// Without a copy of the text or the tree.
+    pub fn into_draft(self) -> Draft<'a> {
+        match self {
+            Value::Null => Draft::Null,
+            Value::Bool(bool) => Draft::Bool(bool),
+            Value::Int(int) => Draft::Num(int.into()),
+            Value::Text(text) => Draft::Text(text),
+            Value::Tree(tree) => Draft::Tree(tree),
+            Value::List(_) | Value::Record(_) | Value::Policies(_) => Draft::Owned(self.to_tree()),
         }
     }
 

@@ -5,9 +5,9 @@ use super::adapt_items::{merge_system_messages, wrap_tool};
 use super::unknown_values;
 use crate::domain::emit::{EmittedFields, scalar_text};
 use crate::domain::request_item::{ChoiceMode, Derived, Format, FormatKind, Tool, ToolChoice, ToolKind};
-use crate::domain::{Fault, FaultKind, RequestContent, ToolAliases, Tree, TurnRequest};
+use crate::domain::{Fault, FaultKind, RequestContent, Text, ToolAliases, Tree, TurnRequest};
 use crate::engine::selector::Cursor;
-use crate::mapping::config::backend_request::RequestTemplate;
+use crate::mapping::config::backend_request::RequestFieldsRead;
 use crate::mapping::config::capabilities::{Capabilities, OPTIONAL_FIELDS, OnUnsupported, SystemMessages};
 use crate::mapping::config::dialect_request::RequestPlan;
 use crate::mapping::grammar::notation::NameOf;
@@ -16,26 +16,26 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 #[derive(Debug)]
-pub struct AdaptedRequest {
+pub struct AdaptedRequest<'r> {
     pub content: RequestContent,
     /// Unknown members that are forwarded as they are.
-    pub forwarded: Vec<(Arc<str>, Tree)>,
+    pub forwarded: Vec<(&'r Text, &'r Tree)>,
     /// Fields that were dropped, by the client's names.
     pub dropped: Vec<String>,
     pub tool_aliases: ToolAliases,
 }
 
-pub fn adapt(
-    request: &TurnRequest,
-    template: &RequestTemplate,
-    capabilities: &Capabilities,
-    client: &RequestPlan,
-) -> Result<AdaptedRequest, Fault> {
-    unknown_values::check(request, template, capabilities, client)?;
+pub fn adapt<'r>(
+    request: &'r TurnRequest,
+    reads: &'r RequestFieldsRead,
+    capabilities: &'r Capabilities,
+    client: &'r RequestPlan,
+) -> Result<AdaptedRequest<'r>, Fault> {
+    unknown_values::check(request, reads, capabilities, client)?;
     let mut adapter = RequestAdapter {
         request,
         capabilities,
-        template,
+        reads,
         client,
         dropped: DroppedFields::default(),
         tool_aliases: ToolAliases::default(),
@@ -45,7 +45,8 @@ pub fn adapt(
     let mut format = request.content.format.clone();
     if let Some(answer_tool) = adapter.answer_tool(&tools)? {
         let name = answer_tool.name.clone();
-        tool_choice = Some(ToolChoice { mode: Some(ChoiceMode::Named), name: name.clone(), unknown: Derived(None) });
+        let mode = Some(ChoiceMode::Named);
+        tool_choice = Some(ToolChoice { mode, name: name.clone(), allowed: None, unknown: Derived(None) });
         tools.push(Arc::new(answer_tool));
         format = None;
         adapter.tool_aliases.answer = name;
@@ -67,8 +68,8 @@ pub fn adapt(
 pub(super) struct RequestAdapter<'a> {
     pub(super) request: &'a TurnRequest,
     pub(super) capabilities: &'a Capabilities,
-    pub(super) template: &'a RequestTemplate,
-    client: &'a RequestPlan,
+    pub(super) reads: &'a RequestFieldsRead,
+    pub(super) client: &'a RequestPlan,
     dropped: DroppedFields,
     tool_aliases: ToolAliases,
 }
@@ -80,7 +81,7 @@ struct DroppedFields {
     seen: HashSet<String>,
 }
 
-impl RequestAdapter<'_> {
+impl<'a> RequestAdapter<'a> {
     /// Applies the action for an unsupported field: drops it, or rejects the request. `param` is the client's name.
     pub(super) fn drop_or_reject(&mut self, action: OnUnsupported, param: String, what: &str) -> Result<(), Fault> {
         if action == OnUnsupported::Reject {
@@ -96,10 +97,15 @@ impl RequestAdapter<'_> {
 
     fn tools(&mut self) -> Result<Vec<Arc<Tool>>, Fault> {
         let mut kept = Vec::new();
+        // A backend that does not know which of the tools are allowed gets only these.
+        let choice = self.request.content.tool_choice.as_ref().filter(|_| !self.reads.allowed_tools());
         for (at, tool) in self.request.content.tools.iter().enumerate() {
+            if choice.is_some_and(|choice| !choice.allows(tool)) {
+                continue;
+            }
             let Some(kind @ (ToolKind::Custom | ToolKind::Other)) = tool.kind else {
-                if tool.strict == Some(true) && !self.template.reads.element_field("strict") {
-                    self.drop_or_reject(OnUnsupported::Drop, format!("tools[{at}].strict"), "")?;
+                if tool.strict == Some(true) && !self.reads.element_field("strict") {
+                    self.drop_or_reject(OnUnsupported::Drop, format!("{}.strict", self.tool_path(at)), "")?;
                 }
                 kept.push(tool.clone());
                 continue;
@@ -113,18 +119,23 @@ impl RequestAdapter<'_> {
                 }
                 action => {
                     let what = format!("tools of the type `{}`", client_type.unwrap_or(kind.name()));
-                    self.drop_or_reject(action, format!("tools[{at}]"), &what)?;
+                    self.drop_or_reject(action, self.tool_path(at), &what)?;
                 }
             }
         }
         Ok(kept)
     }
 
+    /// The path of a tool as the client sent it.
+    fn tool_path(&self, at: usize) -> String {
+        self.request.tool_paths.get(at).map_or_else(|| format!("tools[{at}]"), Text::to_string)
+    }
+
     /// For a backend that supports tools but no response formats: a tool that it must call, with the format as its
     /// parameters.
     fn answer_tool(&self, tools: &[Arc<Tool>]) -> Result<Option<Tool>, Fault> {
-        let by_tool = self.capabilities.on_unsupported_field("format") == OnUnsupported::AsTool
-            && !self.template.reads.scalar("format");
+        let by_tool =
+            self.capabilities.on_unsupported_field("format") == OnUnsupported::AsTool && !self.reads.scalar("format");
         let Some(format) = self.request.content.format.as_ref().filter(|_| by_tool) else { return Ok(None) };
         if !has_effect("format", self.request, &self.request.content) {
             return Ok(None);
@@ -155,7 +166,7 @@ impl RequestAdapter<'_> {
         let Some(mode) = choice.and_then(|choice| choice.mode) else {
             if let Some(param) = self.client.param_in("tool_choice", &self.request.raw) {
                 let sent = self.request.raw.get(&param).and_then(Tree::as_map).unwrap_or(&[]);
-                if !sent.iter().any(|(name, _)| self.template.reads.nested(&param, name)) {
+                if !sent.iter().any(|(name, _)| self.reads.nested(&param, name)) {
                     self.drop_or_reject_choice()?;
                 }
             }
@@ -201,7 +212,8 @@ impl RequestAdapter<'_> {
             let found = values.iter().find(|(value, _)| sent.as_ref() == Some(value));
             let (Some((value, action)), Some(scalar)) = (found, scalar) else { continue };
             let param = if field == "format" { self.format_param() } else { self.param(field) };
-            let what = format!("`{param}` with the value `{value}`");
+            let what = self.client.sent_value(field, &self.request.raw);
+            let what = what.unwrap_or_else(|| format!("`{param}` with the value `{value}`"));
             self.drop_or_reject(*action, param, &what)?;
             match field {
                 "tool_choice" => *tool_choice = None,
@@ -215,7 +227,7 @@ impl RequestAdapter<'_> {
     /// The fields that the template does not read.
     fn scalars(&mut self, content: &RequestContent) -> Result<(), Fault> {
         for scalar in OPTIONAL_FIELDS {
-            if self.template.reads.scalar(scalar) || !has_effect(scalar, self.request, content) {
+            if self.reads.scalar(scalar) || !has_effect(scalar, self.request, content) {
                 continue;
             }
             let param = match *scalar {
@@ -242,14 +254,15 @@ impl RequestAdapter<'_> {
     }
 
     /// Top-level members that the client's dialect does not know. Returns those to forward.
-    fn members(&mut self) -> Result<Vec<(Arc<str>, Tree)>, Fault> {
+    fn members(&mut self) -> Result<Vec<(&'a Text, &'a Tree)>, Fault> {
         let mut forwarded = Vec::new();
-        for (name, value) in self.request.extra.as_map().unwrap_or(&[]) {
-            if value.is_null() || self.template.reads.member(name) {
+        let request = self.request;
+        for (name, value) in request.extra.as_map().unwrap_or(&[]) {
+            if value.is_null() || self.reads.member(name) {
                 continue;
             }
             match self.capabilities.on_unknown_field() {
-                OnUnsupported::Forward => forwarded.push((name.clone(), value.clone())),
+                OnUnsupported::Forward => forwarded.push((name, value)),
                 action => self.drop_or_reject(action, name.to_string(), &format!("`{name}`"))?,
             }
         }
@@ -262,8 +275,8 @@ impl RequestAdapter<'_> {
             let Some(at) = path.find(['.', '[']) else { continue };
             let (member, rest) = path.split_at(at);
             let name = rest.strip_prefix('.').map(|rest| rest.split(['.', '[']).next().unwrap_or_default());
-            let is_sent = self.template.reads.member(member)
-                || name.is_some_and(|name| self.template.reads.nested(member, name))
+            let is_sent = self.reads.member(member)
+                || name.is_some_and(|name| self.reads.nested(member, name))
                 || self.is_handled_whole(path);
             if is_sent {
                 continue;

@@ -5,7 +5,7 @@ use super::adapt::RequestAdapter;
 use crate::domain::request_item::{
     Content, ContentPart, ContentPartType, Derived, RequestItem, RequestReasoning, Tool, ToolKind, WRAPPED_INPUT,
 };
-use crate::domain::{CallKind, Fault, Tree};
+use crate::domain::{CallKind, Fault, Text, Tree};
 use crate::mapping::config::capabilities::{OnReasoning, OnUnsupported, SystemParts};
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ impl RequestAdapter<'_> {
                 RequestItem::Reasoning { reasoning } => {
                     self.on_reasoning(reasoning).map(|action| ("reasoning", action))
                 }
-                RequestItem::Other { kind, .. } if !self.template.reads.items() => {
+                RequestItem::Other { kind, .. } if !self.reads.items() => {
                     Some((kind.as_deref().unwrap_or("reasoning"), OnUnsupported::Drop))
                 }
                 RequestItem::Other { .. } => None,
@@ -32,16 +32,16 @@ impl RequestAdapter<'_> {
                 continue;
             }
             if let RequestItem::Result { failed: Some(true), .. } = &**item
-                && !self.template.reads.element_field("failed")
+                && !self.reads.element_field("failed")
             {
-                let path = self.request.item_paths.get(at).map_or("items", String::as_str);
+                let path = self.request.item_paths.get(at).map_or("items", Text::as_str);
                 self.drop_or_reject(OnUnsupported::Drop, format!("{path}.failed"), "")?;
             }
             let mut item = item.clone();
             if wraps_calls && item.tool().is_some_and(|tool| tool.kind == Some(CallKind::Custom)) {
                 wrap_call(Arc::make_mut(&mut item));
             }
-            let text_only = at < leading && self.template.reads.instructions_as_text()
+            let text_only = at < leading && self.reads.instructions_as_text()
                 || self
                     .capabilities
                     .text_only_roles
@@ -76,7 +76,7 @@ impl RequestAdapter<'_> {
         let is_signed = reasoning.signature.is_some() || reasoning.encrypted.is_some();
         match self.capabilities.on_reasoning() {
             OnReasoning::Reject => Some(OnUnsupported::Reject),
-            _ if !self.template.reads.reasoning() => Some(OnUnsupported::Drop),
+            _ if !self.reads.reasoning() => Some(OnUnsupported::Drop),
             OnReasoning::Drop => Some(OnUnsupported::Drop),
             OnReasoning::Identified if reasoning.id.is_some() => None,
             OnReasoning::Identified | OnReasoning::Signed => (!is_signed).then_some(OnUnsupported::Drop),
@@ -94,11 +94,13 @@ impl RequestAdapter<'_> {
                 action => action,
             };
             if action != OnUnsupported::Forward {
-                self.drop_or_reject(action, format!("parts.{kind}"), &format!("content parts of the type `{kind}`"))?;
+                let what = format!("content parts of the type `{kind}`");
+                let content = self.client.content_param().filter(|_| action == OnUnsupported::Reject);
+                self.drop_or_reject(action, content.unwrap_or_else(|| format!("parts.{kind}")), &what)?;
                 continue;
             }
             if matches!(part, ContentPart::Image { detail: Some(detail), .. } if !matches!(&**detail, "" | "auto"))
-                && !self.template.reads.element_field("detail")
+                && !self.reads.element_field("detail")
             {
                 self.drop_or_reject(OnUnsupported::Drop, format!("parts.{kind}.detail"), "")?;
             }

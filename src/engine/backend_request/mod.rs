@@ -1,17 +1,18 @@
 //! TurnRequest → HTTP request, by the backend's `request:` template. Without IO: tests and `explain` build the same
 //! request as the server.
 
-mod adapt;
+pub(super) mod adapt;
 mod adapt_items;
 mod headers;
 mod unknown_values;
 mod view;
 
 pub use headers::{RequestValues, in_headers};
-pub use view::{SHOWN_KEY, preview};
+pub use view::{RequestPreview, SHOWN_KEY, preview};
 
 use crate::domain::variables::{self, Record};
-use crate::domain::{Fault, FaultKind, ToolAliases, Tree, TurnRequest};
+use crate::domain::{Draft, Fault, FaultKind, Text, ToolAliases, Tree, TurnRequest};
+use crate::engine::param::with_client_param;
 use crate::engine::render;
 use crate::engine::render::{RenderError, Scope};
 use crate::mapping::config::backend_request::{MergeAdjacent, RequestSettings, RequestTemplate};
@@ -21,8 +22,8 @@ use crate::mapping::grammar::notation::AnyValue;
 use adapt::{AdaptedRequest, adapt};
 use http::HeaderMap;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use std::borrow::Cow;
 use std::collections::HashSet;
-use std::sync::Arc;
 
 /// The HTTP request, and what is needed to decode its response.
 #[derive(Debug)]
@@ -32,7 +33,8 @@ pub struct BackendRequest {
     pub path: String,
     /// Those that contain the API key are marked as sensitive.
     pub headers: HeaderMap,
-    pub body: Tree,
+    /// JSON.
+    pub body: String,
     /// Fields of the client's request that are not sent, by the client's names.
     pub dropped: Vec<String>,
     pub tool_aliases: ToolAliases,
@@ -50,7 +52,7 @@ pub fn prepare(
 ) -> Result<BackendRequest, Fault> {
     let capabilities = &settings.capabilities;
     let AdaptedRequest { content, forwarded, mut dropped, tool_aliases } =
-        adapt(request, template, capabilities, client)?;
+        adapt(request, &template.reads, capabilities, client)?;
     let stream = match capabilities.stream_mode() {
         StreamMode::Always => true,
         StreamMode::Never => false,
@@ -58,10 +60,12 @@ pub fn prepare(
     };
     let upstream = Record::Upstream(&stream);
     let adapted = Record::Request(request, &content, &capabilities.role_map);
-    let scope = Scope::default().set(variables::REQUEST, adapted).set(variables::UPSTREAM, upstream);
-    let mut body = render(render::render(&template.body, &scope, &template.pool))?;
+    let mut scope = Scope::default().set(variables::REQUEST, adapted).set(variables::UPSTREAM, upstream);
+    let body = render::draft(&template.body, &mut scope, &template.pool).map_err(render_fault);
+    let body = body.map_err(|fault| with_client_param(fault, || client.content_param()))?;
+    let mut body = body.unwrap_or_default();
     template.merge_adjacent.iter().for_each(|plan| merge_adjacent(&mut body, plan));
-    let body = apply_field_edits(body, forwarded, &capabilities.fields, &mut dropped)?;
+    let body = apply_field_edits(body, &forwarded, &capabilities.fields, &mut dropped)?.to_json();
     let path = path(template, request, upstream)?;
     let (scope, values) = (in_headers(&scope, key), RequestValues { template, settings });
     let path = values.with_query(path, &scope)?;
@@ -87,9 +91,9 @@ fn path(template: &RequestTemplate, request: &TurnRequest, upstream: Record) -> 
 }
 
 /// Merges adjacent elements, for backends that require it (such as alternating roles).
-fn merge_adjacent(body: &mut Tree, plan: &MergeAdjacent) {
+fn merge_adjacent(body: &mut Draft, plan: &MergeAdjacent) {
     let Some(elements) = list_member(body, &plan.at) else { return };
-    let mut merged: Vec<Tree> = Vec::new();
+    let mut merged: Vec<Draft> = Vec::new();
     for mut element in std::mem::take(elements) {
         if let Some(inner) = list_member(&mut element, &plan.list) {
             *inner = std::mem::take(inner).into_iter().flat_map(flatten).collect();
@@ -97,7 +101,7 @@ fn merge_adjacent(body: &mut Tree, plan: &MergeAdjacent) {
                 continue;
             }
         }
-        let can_merge = merged.last().is_some_and(|before| can_merge(before, &element, plan));
+        let can_merge = merged.last_mut().is_some_and(|before| can_merge(before, &mut element, plan));
         match merged.last_mut().and_then(|before| list_member(before, &plan.list)).filter(|_| can_merge) {
             Some(list) => list.append(list_member(&mut element, &plan.list).unwrap_or(&mut Vec::new())),
             None => merged.push(element),
@@ -106,67 +110,84 @@ fn merge_adjacent(body: &mut Tree, plan: &MergeAdjacent) {
     *elements = merged;
 }
 
-fn can_merge(before: &Tree, element: &Tree, plan: &MergeAdjacent) -> bool {
-    let all = |tree: &Tree, name: &str| {
-        let list = tree.get(&plan.list).and_then(Tree::as_list).unwrap_or(&[]);
-        list.iter().all(|inner| inner.get(name).is_some())
+fn can_merge(before: &mut Draft, element: &mut Draft, plan: &MergeAdjacent) -> bool {
+    let all = |draft: &mut Draft, name: &str| {
+        let mut list = list_member(draft, &plan.list).into_iter().flatten();
+        list.all(|inner| inner.get_mut(name).is_some())
     };
-    element.get(&plan.list).is_some()
-        && plan.by.as_ref().is_none_or(|name| before.get(name) == element.get(name))
+    let member = |draft: &mut Draft, name: &str| draft.get_mut(name).map(|member| member.clone().into_tree());
+    element.get_mut(&plan.list).is_some()
+        && plan.by.as_ref().is_none_or(|name| member(before, name) == member(element, name))
         && plan.only.as_ref().is_none_or(|name| all(before, name) && all(element, name))
 }
 
-fn list_member<'t>(tree: &'t mut Tree, name: &str) -> Option<&'t mut Vec<Tree>> {
-    let Tree::Map(members) = tree else { return None };
-    match members.iter_mut().find(|(k, _)| **k == *name) {
-        Some((_, Tree::List(list))) => Some(list),
-        _ => None,
+fn list_member<'d, 'a>(draft: &'d mut Draft<'a>, name: &str) -> Option<&'d mut Vec<Draft<'a>>> {
+    draft.get_mut(name).and_then(Draft::elements_mut)
+}
+
+fn flatten(mut draft: Draft) -> Vec<Draft> {
+    match draft.elements_mut() {
+        Some(elements) => std::mem::take(elements),
+        None => vec![draft],
     }
 }
 
-fn flatten(tree: Tree) -> Vec<Tree> {
-    match tree {
-        Tree::List(inner) => inner,
-        other => vec![other],
-    }
-}
+/// More forwarded members than these are looked up in a set: there can be many thousands of them.
+const FEW_FORWARDED: usize = 16;
 
 /// Adds the forwarded members to the body and applies the configured `fields:` edits: they have the last word.
-fn apply_field_edits(
-    mut body: Tree,
-    forwarded: Vec<(Arc<str>, Tree)>,
-    edits: &FieldEdits,
+fn apply_field_edits<'a>(
+    mut body: Draft<'a>,
+    forwarded: &[(&'a Text, &'a Tree)],
+    edits: &'a FieldEdits,
     dropped: &mut Vec<String>,
-) -> Result<Tree, Fault> {
-    if let Tree::Map(members) = &mut body {
-        // The names that the client chose are distinct; a set, because there can be many thousands of them.
-        let rendered: HashSet<Arc<str>> = members.iter().map(|(name, _)| name.clone()).collect();
-        members.extend(forwarded.into_iter().filter(|(name, _)| !rendered.contains(name)));
+) -> Result<Draft<'a>, Fault> {
+    let Some(members) = body.members_mut() else { return Ok(body) };
+    // The names that the client chose are distinct.
+    let rendered = members.len();
+    let names: HashSet<String> = match forwarded.len() > FEW_FORWARDED {
+        true => members.iter().map(|(name, _)| name.to_string()).collect(),
+        false => HashSet::new(),
+    };
+    for (name, value) in forwarded {
+        let is_rendered =
+            names.contains(name.as_str()) || names.is_empty() && has_member(&members[..rendered], name.as_str());
+        if !is_rendered {
+            members.push((Cow::Borrowed(name.as_str()), Draft::Tree(value)));
+        }
     }
-    if let Some(name) = edits.reject.iter().find(|name| body.get(name).is_some()) {
+    if let Some(name) = edits.reject.iter().find(|name| has_member(members, name)) {
         let message = format!("this backend does not support `{name}`");
         return Err(Fault::new(FaultKind::Unsupported, message).param(name.as_str()));
     }
-    dropped.extend(edits.drop.iter().filter(|name| body.get(name).is_some()).cloned());
-    if let Tree::Map(members) = &mut body {
+    dropped.extend(edits.drop.iter().filter(|name| has_member(members, name)).cloned());
+    if !edits.drop.is_empty() {
         members.retain(|(name, _)| !edits.drop.iter().any(|dropped| **dropped == **name));
     }
     for (name, AnyValue(value)) in edits.default.pairs() {
-        if body.get(name).is_none() {
-            body.insert(name, value.clone());
+        if !has_member(members, name) {
+            members.push((Cow::Borrowed(name), Draft::Tree(value)));
         }
     }
-    edits.force.pairs().for_each(|(name, value)| body.insert(name, value.0.clone()));
-    let Tree::Map(members) = &mut body else { return Ok(body) };
+    for (name, AnyValue(value)) in edits.force.pairs() {
+        match members.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, old)) => *old = Draft::Tree(value),
+            None => members.push((Cow::Borrowed(name), Draft::Tree(value))),
+        }
+    }
     for (from, to) in edits.rename.pairs() {
-        if let Some(at) = members.iter().position(|(k, _)| **k == *from) {
+        if let Some(at) = members.iter().position(|(name, _)| *name == from) {
             // Keys are unique: a member that already has the new name is replaced.
-            members[at].0 = to.as_str().into();
+            members[at].0 = Cow::Borrowed(to);
             let mut index = 0..;
-            members.retain(|(k, _)| index.next() == Some(at) || **k != **to);
+            members.retain(|(name, _)| index.next() == Some(at) || *name != *to);
         }
     }
     Ok(body)
+}
+
+fn has_member(members: &[(Cow<str>, Draft)], name: &str) -> bool {
+    members.iter().any(|(known, _)| *known == name)
 }
 
 fn render(rendered: Result<Option<Tree>, RenderError>) -> Result<Tree, Fault> {
@@ -174,7 +195,7 @@ fn render(rendered: Result<Option<Tree>, RenderError>) -> Result<Tree, Fault> {
 }
 
 /// The fault of a request that could not be rendered, or that the template rejects.
-fn render_fault(error: RenderError) -> Fault {
+pub(super) fn render_fault(error: RenderError) -> Fault {
     match error {
         RenderError::Rejected { message, param } => Fault { param, ..Fault::new(FaultKind::Unsupported, message) },
         RenderError::Failed(why) => Fault::not_rendered("the backend request", why),

@@ -3,29 +3,28 @@
 
 use crate::domain::{Fault, TurnRequest, UnknownValue};
 use crate::engine::selector::Cursor;
-use crate::mapping::config::backend_request::RequestTemplate;
+use crate::mapping::config::backend_request::RequestFieldsRead;
 use crate::mapping::config::capabilities::{Capabilities, OnUnknownValue};
 use crate::mapping::config::dialect_request::RequestPlan;
 use crate::mapping::language::field::FieldMapping;
 
 pub fn check(
     request: &TurnRequest,
-    template: &RequestTemplate,
+    reads: &RequestFieldsRead,
     capabilities: &Capabilities,
     client: &RequestPlan,
 ) -> Result<(), Fault> {
     let rejected = |unknown: &&UnknownValue| match capabilities.on_unknown_value() {
         OnUnknownValue::Reject => true,
-        OnUnknownValue::Forward => !is_read(&unknown.param, request, template, client),
+        OnUnknownValue::Forward => !is_read(&unknown.param, request, reads, client),
     };
     request.unknown_values.iter().find(rejected).map_or(Ok(()), |unknown| Err(unknown.fault()))
 }
 
 /// Whether the template reads the field as the client sent it.
-fn is_read(param: &str, request: &TurnRequest, template: &RequestTemplate, client: &RequestPlan) -> bool {
+fn is_read(param: &str, request: &TurnRequest, reads: &RequestFieldsRead, client: &RequestPlan) -> bool {
     let cursor = Cursor::new(&request.raw);
     let sets = |read: &FieldMapping| read.selectors().iter().any(|selector| selector.param(&cursor) == param);
-    let reads = &template.reads;
     if client.format.iter().any(sets) {
         return reads.unknown("format");
     }

@@ -1,14 +1,16 @@
 //! The interpreter of skeletons. It is the reference: cached frames must give the same bytes.
 
 use super::{Scope, Value};
-use crate::domain::Tree;
-use crate::mapping::language::expression::{Expression, ExpressionPool, Filter, from_jinja, prefixed, to_jinja};
-use crate::mapping::language::field::scalar_text;
+use crate::domain::{Draft, Tree};
+use crate::mapping::language::expression::{Expression, ExpressionPool, Filter, VariablePath};
+use crate::mapping::language::field::{scalar_str, scalar_text};
+use crate::mapping::language::filters::prefixed;
+use crate::mapping::language::jinja_values::{from_jinja, to_jinja};
+use crate::mapping::language::plain_condition::PlainCondition;
 use crate::mapping::language::skeleton::{Skeleton, TextSegment};
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
 
 /// Why there is no result.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,14 +31,23 @@ impl fmt::Display for RenderError {
 
 /// `None`: the key (or list element) is left out.
 pub fn render(skeleton: &Skeleton, scope: &Scope, pool: &ExpressionPool) -> Result<Option<Tree>, RenderError> {
+    Ok(draft(skeleton, &mut scope.clone(), pool)?.map(Draft::into_tree))
+}
+
+/// The same, without a copy of what is in the skeleton and in the variables.
+pub fn draft<'a>(
+    skeleton: &'a Skeleton,
+    scope: &mut Scope<'a>,
+    pool: &ExpressionPool,
+) -> Result<Option<Draft<'a>>, RenderError> {
     Ok(Some(match skeleton {
-        Skeleton::Constant(tree) => tree.clone(),
+        Skeleton::Constant(tree) => Draft::Tree(tree),
         Skeleton::Placeholder { expression, optional } => {
-            let tree = evaluate(expression, scope, pool)?;
-            if *optional && tree.is_null() {
+            let value = evaluate(expression, scope, pool)?;
+            if *optional && value.is_null() {
                 return Ok(None);
             }
-            tree
+            value
         }
         Skeleton::Text(segments) => {
             let mut text = String::new();
@@ -44,68 +55,57 @@ pub fn render(skeleton: &Skeleton, scope: &Scope, pool: &ExpressionPool) -> Resu
                 match segment {
                     TextSegment::Text(plain) => text.push_str(plain),
                     TextSegment::Placeholder(expression) => {
-                        let tree = evaluate(expression, scope, pool)?;
-                        match scalar_text(&tree) {
+                        let value = evaluate(expression, scope, pool)?;
+                        match scalar(&value) {
                             Some(scalar) => text.push_str(&scalar),
-                            None if tree.is_null() => {}
-                            None => text.push_str(&tree.to_json()),
+                            None if value.is_null() => {}
+                            None => text.push_str(&value.to_json()),
                         }
                     }
                 }
             }
-            Tree::from(text)
+            Draft::Text(Cow::Owned(text))
         }
         Skeleton::List(items) => {
             let mut list = Vec::with_capacity(items.len());
             for item in items {
-                list.extend(render(item, scope, pool)?);
+                list.extend(draft(item, scope, pool)?);
             }
-            Tree::List(list)
+            Draft::List(list)
         }
         Skeleton::Map(entries) => {
             let mut map = Vec::with_capacity(entries.len());
             for (key, value) in entries {
-                map.extend(render(value, scope, pool)?.map(|tree| (key.clone(), tree)));
+                map.extend(draft(value, scope, pool)?.map(|value| (Cow::Borrowed(key.as_str()), value)));
             }
-            Tree::Map(map)
+            Draft::Map(map)
         }
         Skeleton::Each { list, name, filter, body } => {
-            let mut out = Vec::new();
-            for element in elements(list, scope) {
-                let inner = scope.with(name, element);
-                let wanted = match filter {
-                    Some(filter) => is_true(filter, &inner, pool)?,
-                    None => true,
-                };
-                if wanted {
-                    out.extend(render(body, &inner, pool)?);
-                }
+            let elements = elements(list, scope);
+            let mut out = Vec::with_capacity(elements.size_hint().0);
+            for element in elements {
+                let rendered = scope.within(name, element, |inner| {
+                    let is_wanted = filter.as_ref().map_or(Ok(true), |filter| is_true(filter, inner, pool))?;
+                    if is_wanted { draft(body, inner, pool) } else { Ok(None) }
+                })?;
+                out.extend(rendered);
             }
-            Tree::List(out)
+            Draft::List(out)
         }
         Skeleton::Merge(parts) => {
-            let mut map: Vec<(Arc<str>, Tree)> = Vec::new();
-            let mut places: HashMap<Arc<str>, usize> = HashMap::new();
+            let mut members = Vec::new();
             for part in parts {
                 // Like null, what is no map has no members.
-                let Some(Tree::Map(members)) = render(part, scope, pool)? else { continue };
-                for (name, value) in members {
-                    match places.get(&name) {
-                        Some(at) => map[*at].1 = value,
-                        None => {
-                            places.insert(name.clone(), map.len());
-                            map.push((name, value));
-                        }
-                    }
-                }
+                members.extend(draft(part, scope, pool)?.and_then(Draft::into_members).into_iter().flatten());
             }
-            Tree::Map(map)
+            Draft::map(members)
         }
         Skeleton::Switch { on, cases, default } => {
-            let value = scalar_text(&evaluate(on, scope, pool)?).unwrap_or_default();
-            match (cases.iter().find(|(name, _)| *name == value), default) {
-                (Some((_, case)), _) => return render(case, scope, pool),
-                (None, Some(default)) => return render(default, scope, pool),
+            let value = evaluate(on, scope, pool)?;
+            let word = scalar(&value).unwrap_or_default();
+            match (cases.iter().find(|(name, _)| *name == word), default) {
+                (Some((_, case)), _) => return draft(case, scope, pool),
+                (None, Some(default)) => return draft(default, scope, pool),
                 (None, None) => return Ok(None),
             }
         }
@@ -114,24 +114,35 @@ pub fn render(skeleton: &Skeleton, scope: &Scope, pool: &ExpressionPool) -> Resu
                 Expression::Variable(path) => scope.get(path),
                 Expression::Chain { .. } | Expression::Jinja { .. } => Value::Null,
             };
-            return render(body, &scope.with(name, bound), pool);
+            return scope.within(name, bound, |inner| draft(body, inner, pool));
         }
         Skeleton::Reject { message, param } => {
-            let text = |skeleton: &Skeleton| {
-                let rendered = render(skeleton, scope, pool)?;
-                Ok(rendered.and_then(|tree| scalar_text(&tree)))
+            let mut text = |skeleton: &'a Skeleton| {
+                let rendered = draft(skeleton, scope, pool)?;
+                Ok(rendered.and_then(|value| scalar(&value).map(Cow::into_owned)))
             };
             let param = param.as_ref().map_or(Ok(None), |param| text(param))?;
             return Err(RenderError::Rejected { message: text(message)?.unwrap_or_default(), param });
         }
         Skeleton::If { condition, then, otherwise } => {
             return match (is_true(condition, scope, pool)?, otherwise) {
-                (true, _) => render(then, scope, pool),
-                (false, Some(otherwise)) => render(otherwise, scope, pool),
+                (true, _) => draft(then, scope, pool),
+                (false, Some(otherwise)) => draft(otherwise, scope, pool),
                 (false, None) => Ok(None),
             };
         }
     }))
+}
+
+/// The text of a scalar; `None` for null, lists and maps.
+fn scalar<'v>(value: &'v Draft) -> Option<Cow<'v, str>> {
+    match value {
+        Draft::Text(text) => Some(Cow::Borrowed(text)),
+        Draft::Bool(bool) => scalar_text(&Tree::Bool(*bool)).map(Cow::Owned),
+        Draft::Num(num) => scalar_text(&Tree::Num(num.clone())).map(Cow::Owned),
+        Draft::Null | Draft::List(_) | Draft::Map(_) => None,
+        Draft::Tree(_) | Draft::Owned(_) => value.as_tree().and_then(scalar_str),
+    }
 }
 
 /// Like `render`, but `None` if any placeholder is null: for headers, which must not be sent incomplete.
@@ -158,42 +169,79 @@ pub fn render_if_complete(
 pub fn is_true(expression: &Expression, scope: &Scope, pool: &ExpressionPool) -> Result<bool, RenderError> {
     match expression {
         Expression::Variable(path) => Ok(scope.get(path).is_truthy()),
-        Expression::Chain { path, filters } => {
-            Ok(Value::Tree(&apply_filters(scope.get(path).to_tree(), filters)).is_truthy())
-        }
-        Expression::Jinja { .. } => run(expression, scope, pool).map(|value| value.is_true()),
+        Expression::Chain { path, filters, .. } => Ok(is_truthy(filtered(path, filters, scope))),
+        Expression::Jinja { condition, .. } => match condition.as_ref().and_then(|plain| is_met(plain, scope)) {
+            Some(is_met) => Ok(is_met),
+            None => run(expression, scope, pool).map(|value| value.is_true()),
+        },
     }
 }
 
-fn evaluate(expression: &Expression, scope: &Scope, pool: &ExpressionPool) -> Result<Tree, RenderError> {
+/// `None`: only the template engine can compare the values.
+fn is_met(condition: &PlainCondition, scope: &Scope) -> Option<bool> {
+    match condition {
+        PlainCondition::IsTrue(path) => Some(scope.get(path).is_truthy()),
+        PlainCondition::IsNone(path) => Some(matches!(scope.get(path), Value::Null | Value::Tree(Tree::Null))),
+        PlainCondition::HasText(path, text) => scope.get(path).has_text(text),
+        PlainCondition::Compares(path, orderings, number) => {
+            scope.get(path).as_int().map(|int| orderings.contains(&int.cmp(number)))
+        }
+        PlainCondition::Not(inner) => is_met(inner, scope).map(|is_met| !is_met),
+        PlainCondition::And(left, right) => {
+            if is_met(left, scope)? {
+                is_met(right, scope)
+            } else {
+                Some(false)
+            }
+        }
+        PlainCondition::Or(left, right) => {
+            if is_met(left, scope)? {
+                Some(true)
+            } else {
+                is_met(right, scope)
+            }
+        }
+    }
+}
+
+fn evaluate<'a>(
+    expression: &'a Expression,
+    scope: &Scope<'a>,
+    pool: &ExpressionPool,
+) -> Result<Draft<'a>, RenderError> {
     match expression {
-        Expression::Variable(path) => Ok(scope.get(path).to_tree()),
-        Expression::Chain { path, filters } => Ok(apply_filters(scope.get(path).to_tree(), filters)),
-        Expression::Jinja { .. } => run(expression, scope, pool).map(|value| from_jinja(&value)),
+        Expression::Variable(path) => Ok(scope.get(path).into_draft()),
+        Expression::Chain { path, filters, .. } => Ok(filtered(path, filters, scope)),
+        Expression::Jinja { .. } => run(expression, scope, pool).map(|value| Draft::Owned(from_jinja(&value))),
     }
 }
 
 /// A key that is not in a table gives null; the loader has checked that tables cover closed sets.
-fn apply_filters(start: Tree, links: &[Filter]) -> Tree {
-    links.iter().fold(start, |value, link| match link {
-        Filter::Table(table) => {
-            scalar_text(&value).and_then(|key| table.get(&key).map(Cow::into_owned)).unwrap_or_default()
-        }
-        Filter::Default(other) if value.is_null() => other.clone(),
-        Filter::Default(_) => value,
+fn filtered<'a>(path: &VariablePath, filters: &'a [Filter], scope: &Scope<'a>) -> Draft<'a> {
+    filters.iter().fold(scope.get(path).into_draft(), |value, filter| match filter {
+        Filter::Table(table) => scalar(&value).and_then(|key| table.get(&key)).map(Draft::from).unwrap_or_default(),
+        Filter::Default(other) if value.is_null() => Draft::Tree(other),
+        Filter::DefaultVariable(other) if value.is_null() => scope.get(other).into_draft(),
+        Filter::Default(_) | Filter::DefaultVariable(_) => value,
         Filter::Prefix(prefix) => match value.as_str() {
-            Some(text) => Tree::from(prefixed(text, prefix)),
+            Some(text) => Draft::Text(Cow::Owned(prefixed(text, prefix))),
             None => value,
         },
     })
 }
 
+/// As in Jinja.
+fn is_truthy(value: Draft) -> bool {
+    Value::Tree(&value.into_tree()).is_truthy()
+}
+
 /// Empty for an expression: the loader rejects `$each` over one.
-fn elements<'a>(list: &Expression, scope: &Scope<'a>) -> Vec<Value<'a>> {
-    match list {
-        Expression::Variable(path) => scope.get(path).elements(),
-        Expression::Chain { .. } | Expression::Jinja { .. } => Vec::new(),
-    }
+fn elements<'a>(list: &Expression, scope: &Scope<'a>) -> impl Iterator<Item = Value<'a>> + use<'a> {
+    let list = match list {
+        Expression::Variable(path) => scope.get(path),
+        Expression::Chain { .. } | Expression::Jinja { .. } => Value::Null,
+    };
+    list.elements()
 }
 
 /// The variables that an expression reads, and no others, as a tree.
@@ -218,7 +266,7 @@ impl JinjaContext {
 }
 
 fn run(expression: &Expression, scope: &Scope, pool: &ExpressionPool) -> Result<minijinja::Value, RenderError> {
-    let Expression::Jinja { id, variables, text } = expression else { return Ok(minijinja::Value::from(())) };
+    let Expression::Jinja { id, variables, text, .. } = expression else { return Ok(minijinja::Value::from(())) };
     let mut context = JinjaContext::default();
     for path in variables {
         let mut node = &mut context;
@@ -229,3 +277,8 @@ fn run(expression: &Expression, scope: &Scope, pool: &ExpressionPool) -> Result<
     }
     pool.eval(*id, context.into_value()).map_err(|error| RenderError::Failed(format!("`{text}`: {error}")))
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#[path = "../../../tests/unit/engine_interpreter.rs"]
+mod tests;

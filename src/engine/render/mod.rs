@@ -6,5 +6,5 @@ mod scope;
 
 pub use crate::domain::variables::Value;
 pub use frame_cache::{CacheKey, CachedFrame, Markers};
-pub use interpreter::{RenderError, is_true, render, render_if_complete};
+pub use interpreter::{RenderError, draft, is_true, render, render_if_complete};
 pub use scope::Scope;

@@ -5,17 +5,16 @@ use crate::domain::variables::{self, FrameContext, Record, Variable, frame_varia
 use crate::domain::{Fault, Tree, TurnRequest, TurnState};
 use crate::mapping::config::dialect::DialectPlan;
 use crate::mapping::language::expression::VariablePath;
-use std::borrow::Cow;
 
 #[derive(Clone, Debug, Default)]
 pub struct Scope<'a> {
-    variables: Vec<(Cow<'a, str>, Value<'a>)>,
+    /// The variables of the place, and then those of the directives around the current value.
+    variables: Vec<(&'a str, Value<'a>)>,
 }
 
 impl<'a> Scope<'a> {
     pub fn frame(dialect: &'a DialectPlan, context: &FrameContext<'a>) -> Scope<'a> {
-        let variables = frame_variables(context).map(|(name, value)| (Cow::Borrowed(name), value));
-        Scope { variables: variables.collect() }.with_policies(dialect)
+        Scope { variables: frame_variables(context).collect() }.with_policies(dialect)
     }
 
     pub fn body(dialect: &'a DialectPlan, state: &'a TurnState, request: &'a TurnRequest) -> Scope<'a> {
@@ -36,27 +35,37 @@ impl<'a> Scope<'a> {
 
     /// Adds a variable of the place.
     pub fn set(mut self, (name, _): Variable, value: impl Into<Value<'a>>) -> Scope<'a> {
-        self.variables.push((Cow::Borrowed(name), value.into()));
+        self.variables.push((name, value.into()));
         self
     }
 
     pub fn with_policies(mut self, dialect: &'a DialectPlan) -> Scope<'a> {
         let policies = Value::Policies(&dialect.resolved.policies.values);
-        self.variables.push((Cow::Borrowed("policy"), policies));
+        self.variables.push(("policy", policies));
         self
     }
 
-    /// Adds a variable, which shadows an outer one of the same name.
-    pub fn with(&self, name: &str, value: Value<'a>) -> Scope<'a> {
-        let mut inner = self.clone();
-        inner.variables.push((Cow::Owned(name.to_owned()), value));
-        inner
+    /// Adds a variable of a directive, which shadows an outer one of the same name, while `inside` is evaluated.
+    pub fn within<T>(&mut self, name: &'a str, value: Value<'a>, inside: impl FnOnce(&mut Scope<'a>) -> T) -> T {
+        let around = self.variables.len();
+        self.variables.push((name, value));
+        let result = inside(self);
+        self.variables.truncate(around);
+        result
     }
 
     pub fn get(&self, path: &VariablePath) -> Value<'a> {
         let Some((root, fields)) = path.0.split_first() else { return Value::Null };
-        let found = self.variables.iter().rev().find(|(name, _)| **name == **root);
-        let start = found.map_or(Value::Null, |(_, value)| value.clone());
-        fields.iter().fold(start, |value, field| value.field(field))
+        match fields.split_first() {
+            None => self.variable(root).cloned().unwrap_or(Value::Null),
+            Some((first, rest)) => {
+                let start = self.variable(root).map_or(Value::Null, |value| value.field(first));
+                rest.iter().fold(start, |value, field| value.field(field))
+            }
+        }
+    }
+
+    fn variable(&self, wanted: &str) -> Option<&Value<'a>> {
+        self.variables.iter().rev().find(|(name, _)| *name == wanted).map(|(_, value)| value)
     }
 }

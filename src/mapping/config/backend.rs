@@ -1,13 +1,16 @@
 //! A backend file: how to send requests to a backend, and how its events are decoded.
 
-use super::backend_request::{ModelListPlan, RequestSection, RequestTemplate};
+use super::backend_request::{ModelListPlan, RequestFieldsRead, RequestSection, RequestSettings, RequestTemplate};
+use super::child_process::{ProcessSection, ProcessTemplate};
+use super::conversation::{ConversationPlan, ConversationSection};
 use super::derived_backend;
 use super::inline::{InlinePlan, InlineSection};
-use crate::diagnostics::Span;
+use crate::diagnostics::{Code, Span};
 use crate::domain::emit::EVENTS;
 use crate::domain::{CallIdentity, EventKind, named_enum};
 use crate::mapping::grammar::collections::{Elements, Entries, List, Map};
 use crate::mapping::grammar::notation::{AnyValue, NameOf, Spanned, closed, notation_schema, one_of};
+use crate::mapping::grammar::unparsed::Unparsed;
 use crate::mapping::grammar::{At, FromNode, Quoted, Required, Section, section};
 use crate::mapping::language::directives::SkeletonNode;
 use crate::mapping::language::read_paths::ReadTree;
@@ -15,10 +18,11 @@ use crate::mapping::language::rule::{NamedRules, RuleSet};
 use crate::mapping::language::rule_schema::{EventRules, NamedRuleOf, event_rules_need_a_name_selector};
 use crate::mapping::language::selector::Selector;
 use crate::mapping::language::table::{TableNode, Tables};
-use crate::mapping::source::field_reader::{FieldReader, LoadContext};
+use crate::mapping::source::field_reader::{FieldReader, LoadContext, MessageHead, SelectorScope};
 use crate::mapping::source::yaml::{Entry, Node, YamlKind};
 use schemars::{Schema, json_schema};
 use serde_json::json;
+use std::sync::Arc;
 
 named_enum! {
     /// How the gateway reaches a backend.
@@ -37,6 +41,8 @@ named_enum! {
         Ndjson = "ndjson",
         Json = "json",
         Jsonrpc = "jsonrpc",
+        /// The binary event stream of AWS.
+        AwsEventstream = "aws_eventstream",
     }
 }
 
@@ -49,27 +55,43 @@ named_enum! {
     }
 }
 
+named_enum! {
+    /// What happens to calls of tools that the client did not offer.
+    pub enum UndeclaredTools {
+        Keep = "keep",
+        Drop = "drop",
+    }
+}
+
 #[derive(Debug)]
 pub struct BackendPlan {
     pub name: String,
     pub span: Span,
+    /// The name of its provider in metrics.
+    pub provider: String,
     /// The backend that it is derived from.
     pub extends: Option<Spanned<String>>,
     pub transport: Transport,
     pub framings: Vec<Framing>,
     /// The line that ends an event stream, if the backend sends one.
     pub end: Option<String>,
-    /// The member that receives the name of an SSE event, for a backend that sends types only as event names.
+    /// The member that receives the name of an event, for a backend that sends types only as names next to the data.
     pub event: Option<String>,
     /// Without it, the file can only decode transcripts.
     pub request_template: Option<RequestTemplate>,
+    /// The calls to a child process. Without it, the file can only decode transcripts.
+    pub conversation: Option<ConversationPlan>,
+    pub process: Option<Arc<ProcessTemplate>>,
     pub unmatched: Unmatched,
     pub rules: RuleSet,
     pub calls_by: CallIdentity,
+    pub undeclared_tools: UndeclaredTools,
     /// What is read of every event, or known to have no effect.
     pub always_read: ReadTree,
     /// Blocks in its text.
     pub inline: InlinePlan,
+    /// The headers of a response that its rules read; `None` if they do not read the head of a response.
+    pub response_headers: Option<Vec<String>>,
 }
 
 section! {
@@ -90,10 +112,18 @@ section! {
         /// How it is called; required unless the backend is derived. A `replay` backend plays transcripts; each names
         /// the backend file with the rules that read it.
         transport: NameOf<Transport>,
+        /// The name of its provider in metrics, by the OpenTelemetry conventions: `openai`, `anthropic`. Default: the
+        /// name of the backend.
+        provider: Option<String>,
         /// The backend's list of models.
         models: Option<ModelListPlan>,
         /// The request template; without it the file only reads recorded events.
         request: Option<RequestSection<'n>>,
+        /// The conversation with a child process; only for the transport `child_jsonrpc`. Without it the file only reads
+        /// recorded events.
+        conversation: Option<ConversationSection<'n>>,
+        /// The command of a child process, and how it is supervised.
+        process: Option<Unparsed<'n, ProcessSection<'n>>>,
         /// The events that it sends. Only a `replay` backend has none.
         events: Option<Events<'n>>,
         /// Tables, by name. They take precedence over those of shared.yaml.
@@ -121,6 +151,9 @@ section! {
         rules: Required<Elements<'n, NamedRuleOf<EventRules>>>,
         /// What identifies a tool call. `key` is for backends that send another id with every delta.
         calls_by: NameOf<CallIdentity> = NameOf(CallIdentity::Id),
+        /// What happens to a call of a tool that the client did not offer: `drop` is for agents, which call tools of their
+        /// own and send the name with every event of a call.
+        undeclared_tools: NameOf<UndeclaredTools> = NameOf(UndeclaredTools::Keep),
         /// Blocks in the text of the model that are reasoning or tool calls, by name.
         inline: Map<InlineSection> = Map::default(),
     }
@@ -132,7 +165,8 @@ section! {
     pub struct FramingDetails: Default {
         /// The data that ends the stream.
         end: Option<String>,
-        /// The member of an event's data that receives the name in its `event:` line, unless the data has that member.
+        /// The member of an event's data that receives its name, unless the data has that member: the name in its
+        /// `event:` line, or in its header `:event-type`, `:exception-type` or `:error-code`.
         event: Option<String>,
     }
 }
@@ -157,18 +191,31 @@ impl BackendPlan {
         if file.is_some() && !is_replay {
             fields.required("events");
         }
+        if let Some(file) = &file {
+            report_misplaced(&fields, file.transport.0);
+        }
         fields.finish();
         let file = file?;
-        let tables = Tables::parse(&file.tables, cx).with_shared(shared);
+        let tables = Tables::parse(&file.tables, cx).with_shared(shared, cx);
         let template = file.request.and_then(|request| {
             RequestTemplate::new(request, &file.fragments, shared_fragments, file.models, &tables, cx)
         });
+        let conversation = file.conversation.and_then(|conversation| {
+            ConversationPlan::new(conversation, &file.fragments, shared_fragments, &tables, cx)
+        });
+        let process = file.process.as_ref().and_then(|process| {
+            ProcessTemplate::new(process, &[&file.fragments, shared_fragments], &tables, cx).map(Arc::new)
+        });
         let none = NamedRules::default();
         let calls_by = file.events.as_ref().map_or(CallIdentity::default(), |events| events.calls_by.0);
+        let undeclared_tools = file.events.as_ref().map_or(UndeclaredTools::Keep, |events| events.undeclared_tools.0);
         let mut always_read = ReadTree::default();
         let (Framings { framings, details }, unmatched, rules, inline) = match file.events {
             Some(events) => {
-                let rules = RuleSet::parse(&EVENTS, events.event_name, &events.rules, &tables, &none, cx);
+                let selectors = SelectorScope { head: MessageHead::Response, ..cx.selectors };
+                let cx = LoadContext { selectors, ..cx };
+                let mut rules = RuleSet::parse(&EVENTS, events.event_name, &events.rules, &tables, &none, cx);
+                rules.require_lists();
                 rules.add_always_read(&mut always_read);
                 always_read.add_ignored(&events.ignored, cx);
                 (events.framing.0, events.unmatched.0, rules, InlinePlan::new(events.inline, cx))
@@ -178,7 +225,13 @@ impl BackendPlan {
                 (Framings::default(), Unmatched::Warn, rules, InlinePlan::default())
             }
         };
+        let mut response_headers: Option<Vec<String>> = None;
+        for header in rules.selectors().into_iter().filter_map(Selector::response_part) {
+            response_headers.get_or_insert_default().extend(header.map(str::to_owned));
+        }
         Some(BackendPlan {
+            provider: file.provider.unwrap_or_else(|| file.backend.clone()),
+            response_headers,
             name: file.backend,
             span: node.span,
             extends: file.extends,
@@ -187,18 +240,37 @@ impl BackendPlan {
             end: details.end,
             event: details.event,
             request_template: template,
+            conversation,
+            process,
             unmatched,
             rules,
             calls_by,
+            undeclared_tools,
             always_read,
             inline,
         })
+    }
+
+    /// Which fields of a request it reads, and its capabilities; `None` if nothing can be sent to it.
+    pub fn sends(&self) -> Option<(&RequestFieldsRead, &RequestSettings)> {
+        let over_http = self.request_template.as_ref().map(|template| (&template.reads, &template.settings));
+        over_http.or(self.conversation.as_ref().map(|conversation| (&conversation.reads, &conversation.settings)))
     }
 
     /// Whether its rules emit snapshots of the text so far.
     pub fn has_text_snapshots(&self) -> bool {
         let is_text = |name| name == EventKind::Text.name();
         self.rules.emits().any(|emit| is_text(emit.kind.name) && emit.fields.iter().any(|f| f.field.name == "whole"))
+    }
+}
+
+/// Reports keys that have no effect with this transport.
+fn report_misplaced(fields: &FieldReader, transport: Transport) {
+    let is_child = transport == Transport::ChildJsonrpc;
+    let misplaced: &[&'static str] = if is_child { &["request", "models"] } else { &["conversation", "process"] };
+    for entry in misplaced.iter().filter_map(|key| fields.entry(key)) {
+        let message = format!("`{}:` has no effect with the transport `{}`", entry.key, transport.name());
+        fields.cx.error(Code::UnknownKey, entry.key_span, message);
     }
 }
 
@@ -236,11 +308,13 @@ notation_schema!(Framings, |generator| {
     let details = generator.subschema_for::<FramingDetails>();
     let one = |framing: &Framing| match framing {
         Framing::Json => json!({ "anyOf": [{ "type": "null" }, { "const": "whole" }, details] }),
-        Framing::Sse | Framing::Ndjson | Framing::Jsonrpc => json!({ "anyOf": [{ "type": "null" }, details] }),
+        Framing::Sse | Framing::Ndjson | Framing::Jsonrpc | Framing::AwsEventstream => {
+            json!({ "anyOf": [{ "type": "null" }, details] })
+        }
     };
     let several = closed(Framing::ALL.iter().map(|f| (f.name().to_owned(), one(f))).collect());
     json_schema!({
-        "title": "`sse`, `ndjson`, `json`, `jsonrpc`, or a map of these",
+        "title": "`sse`, `ndjson`, `json`, `jsonrpc`, `aws_eventstream`, or a map of these",
         "if": { "type": "object" }, "then": several, "else": one_of(Framing::NAMES),
     })
 });

@@ -2,6 +2,7 @@
 
 use super::backend_request::RequestSettings;
 use super::capabilities::Capabilities;
+use super::child_process::ProcessSection;
 use super::gateway::KnownNames;
 use super::request_values::{EntryValues, RequestHeaders, RequestQuery};
 use super::secret::SecretSource;
@@ -9,6 +10,7 @@ use super::timeouts::Timeouts;
 use crate::diagnostics::{Code, Diagnostic};
 use crate::mapping::grammar::collections::{Entries, List};
 use crate::mapping::grammar::notation::{Spanned, notation_schema, text_notation};
+use crate::mapping::grammar::unparsed::Unparsed;
 use crate::mapping::grammar::{Named, section};
 use crate::mapping::source::field_reader::LoadContext;
 use core::net::IpAddr;
@@ -28,7 +30,7 @@ pub struct BackendAddress {
 
 section! {
     /// A backend that models refer to: its backend file, its address, and overrides of its capabilities. A replay
-    /// backend has `script`, an HTTP backend has `url`.
+    /// backend has `script`, an HTTP backend has `url`, a child process may have `process`.
     #[subject = Named("the backend")]
     #[title = "backend"]
     pub struct BackendEntry<'n> {
@@ -45,6 +47,8 @@ section! {
         headers: Entries<'n, RequestHeaders> = Entries::default(),
         /// Parameters of the query of every request, like `headers`.
         query: Entries<'n, RequestQuery> = Entries::default(),
+        /// Overrides `process` of the backend file, key by key: only for a child process. Read at startup only.
+        process: Option<Unparsed<'n, ProcessSection<'n>>>,
         /// Overrides `timeouts` of the gateway, key by key.
         timeouts: Option<Timeouts>,
         /// IP addresses that are exempt from the address check: other link-local and cloud metadata addresses are

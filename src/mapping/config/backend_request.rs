@@ -9,11 +9,12 @@ use crate::mapping::grammar::collections::{Entries, List};
 use crate::mapping::grammar::notation::NameOf;
 use crate::mapping::grammar::section;
 use crate::mapping::language::directives::SkeletonNode;
-use crate::mapping::language::expression::{ExpressionPool, ExpressionPoolBuilder, VariablePath};
+use crate::mapping::language::expression::{Expression, ExpressionPool, ExpressionPoolBuilder, VariablePath};
 use crate::mapping::language::scope::VariableScope;
 use crate::mapping::language::selector::Selector;
 use crate::mapping::language::skeleton::Skeleton;
-use crate::mapping::language::skeleton_compiler::{Fragments, SkeletonCompiler};
+use crate::mapping::language::skeleton_compiler::SkeletonCompiler;
+use crate::mapping::language::skeleton_fragments::Fragments;
 use crate::mapping::language::table::Tables;
 use crate::mapping::source::field_reader::LoadContext;
 use crate::mapping::source::yaml::Entry;
@@ -124,17 +125,25 @@ pub struct RequestFieldsRead {
     nested: Vec<(String, String)>,
     /// `request.tool_choice.unknown`, `request.format.unknown`: the field.
     unknown: Vec<String>,
+    /// `request.tool_choice.allowed`
+    allowed_tools: bool,
     /// Fields of list elements, by their last name: `detail` for `p.detail`.
     element_fields: Vec<String>,
 }
 
 impl RequestFieldsRead {
-    fn of<'s>(skeletons: impl Iterator<Item = &'s Skeleton>) -> RequestFieldsRead {
+    pub fn of<'s>(skeletons: impl Iterator<Item = &'s Skeleton>) -> RequestFieldsRead {
         let mut reads = RequestFieldsRead::default();
         skeletons.for_each(|skeleton| {
             skeleton.visit(&mut |visited| visited.expression.variables().iter().for_each(|path| reads.record(path)));
         });
         reads
+    }
+
+    /// Adds what conditions read.
+    pub fn and_expressions<'e>(mut self, expressions: impl Iterator<Item = &'e Expression>) -> RequestFieldsRead {
+        expressions.flat_map(|expression| expression.variables()).for_each(|path| self.record(path));
+        self
     }
 
     pub fn scalar(&self, name: &str) -> bool {
@@ -155,18 +164,24 @@ impl RequestFieldsRead {
         self.unknown.iter().any(|f| f == field)
     }
 
+    /// Whether the names of the tools that a tool choice allows are read.
+    pub fn allowed_tools(&self) -> bool {
+        self.allowed_tools
+    }
+
     pub fn element_field(&self, name: &str) -> bool {
         self.element_fields.iter().any(|l| l == name)
     }
 
     /// Whether the leading system messages are read only as one text.
     pub fn instructions_as_text(&self) -> bool {
-        self.scalar("instructions") && !self.scalar("messages") && !self.items()
+        let read_with_others = ["messages", "items", "history"];
+        self.scalar("instructions") && !read_with_others.iter().any(|name| self.scalar(name))
     }
 
     /// Whether the items of the conversation are read, not only messages.
     pub fn items(&self) -> bool {
-        self.scalar("items") || self.scalar("history")
+        ["items", "history", "earlier_items"].iter().any(|name| self.scalar(name))
     }
 
     /// Whether the reasoning of messages is read, or that of the items.
@@ -180,7 +195,9 @@ impl RequestFieldsRead {
             self.element_fields.extend(steps.next_back().map(str::to_owned));
             return;
         }
-        match (steps.next(), steps.next(), steps.next()) {
+        let (field, inner, innermost) = (steps.next(), steps.next(), steps.next());
+        self.allowed_tools |= field == Some("tool_choice") && matches!(inner, Some("allowed") | None);
+        match (field, inner, innermost) {
             (Some("raw"), Some(member), Some(name)) => self.nested.push((member.to_owned(), name.to_owned())),
             (Some("extra" | "raw"), Some(member), _) => self.members.push(member.to_owned()),
             (Some("extra" | "raw"), None, _) | (None, ..) => self.all_members = true,
@@ -225,7 +242,7 @@ impl RequestTemplate {
             body,
             body_span,
             merge_adjacent: section.merge_adjacent.0,
-            pool: pool.build()?,
+            pool: pool.build(),
             settings: RequestSettings { capabilities: section.capabilities, entry: None },
             reads,
             models,

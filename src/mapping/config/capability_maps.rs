@@ -1,7 +1,7 @@
 //! Maps about capabilities: what happens to tools, content parts and request fields, by kind, name or value.
 
 use super::capabilities::{OPTIONAL_FIELDS, OnUnsupported};
-use crate::diagnostics::Code;
+use crate::diagnostics::{Code, Diagnostic};
 use crate::domain::RoleNames;
 use crate::domain::request_item::{ChoiceMode, FormatKind};
 use crate::mapping::grammar::collections::entries;
@@ -142,6 +142,9 @@ impl OnField {
 
     const VALUE_ACTIONS: &'static [&'static str] = &["drop", "reject"];
 
+    /// Fields that are no words or numbers: a map about single values would have no effect.
+    const WITHOUT_VALUES: &'static [&'static str] = &["tools", "metadata", "stop", "stored_prompt"];
+
     /// The values of a field with a closed list of them.
     fn values(key: &str) -> Option<&'static [&'static str]> {
         match key {
@@ -163,6 +166,17 @@ impl KeyedBy for OnField {
             let action = cx.one_of(node, Self::actions(key)).and_then(OnUnsupported::from_name);
             return action.map(FieldAction::Unread);
         };
+        if Self::WITHOUT_VALUES.contains(&key) {
+            let message = format!("`{key}` is supported or not, and has no values here");
+            let help = match key {
+                "tools" => {
+                    "what happens to a kind of tools is in `tools:` next to `unsupported:`: `tools: { custom: reject }`"
+                }
+                _ => "one of drop or reject",
+            };
+            cx.add(Diagnostic::new(Code::WrongType, node.span, message).help(help));
+            return None;
+        }
         let mut values = Vec::new();
         for entry in entries {
             if let Some(known) = Self::values(key).filter(|known| !known.contains(&entry.key.as_str())) {
@@ -177,6 +191,9 @@ impl KeyedBy for OnField {
     }
 
     fn value_schema(key: &str) -> Schema {
+        if Self::WITHOUT_VALUES.contains(&key) {
+            return one_of(Self::actions(key));
+        }
         let action = one_of(Self::VALUE_ACTIONS).to_value();
         let values = match Self::values(key) {
             Some(known) => closed(known.iter().map(|value| ((*value).to_owned(), action.clone())).collect()).to_value(),

@@ -131,7 +131,8 @@ impl<'f> Resolver<'f, '_> {
         let names = chain.iter().chain([own]).filter_map(|derived| derived.name.value.as_text());
         let way = names.collect::<Vec<_>>().join(" → ");
         let message = format!("the backend extends itself: {way}");
-        self.cx.error(Code::FragmentCycle, own.extends.value.span, message);
+        let help = "remove `extends:` from one of these backends";
+        self.cx.add(Diagnostic::new(Code::FragmentCycle, own.extends.value.span, message).help(help));
     }
 }
 

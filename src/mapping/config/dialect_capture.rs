@@ -19,6 +19,8 @@ pub struct CapturePlan {
     /// The sequence number of a stream's first frame, if frames are numbered.
     pub first_sequence: Option<i64>,
     pub rules: RuleSet,
+    /// The member of a frame's data in which the rules find the name of its SSE event.
+    pub event: Option<String>,
     /// Frames that this set never sends but other servers do, with their schemas.
     pub extra_frames: Vec<(Arc<str>, Option<NamedSchema>)>,
 }
@@ -31,6 +33,9 @@ section! {
     pub struct CaptureSection<'n> {
         /// The selector of a frame's name; needed by rules with `event:`.
         event_name: Option<Selector>,
+        /// Copies the name in an `event:` line into this member of the frame's data, for the rules, unless the data has
+        /// that member.
+        event: Option<String>,
         /// The sequence number of the first frame.
         first_sequence: Option<Count>,
         /// Names of frames that only other servers send.
@@ -50,11 +55,13 @@ impl CapturePlan {
     ) -> CapturePlan {
         let rules = |name, nodes| RuleSet::parse(&OBSERVATIONS, name, nodes, tables, &NamedRules::default(), cx);
         let Some(section) = section else {
-            return CapturePlan { first_sequence: None, rules: rules(None, &[]), extra_frames: Vec::new() };
+            let (rules, extra_frames) = (rules(None, &[]), Vec::new());
+            return CapturePlan { first_sequence: None, event: None, rules, extra_frames };
         };
         let frame = |name: &Spanned<String>| (Arc::from(name.as_str()), schema(name, name.span));
         CapturePlan {
             first_sequence: section.first_sequence.map(|first| first.0 as i64),
+            event: section.event,
             rules: rules(section.event_name, &section.rules),
             extra_frames: section.extra_frames.iter().map(frame).collect(),
         }

@@ -1,6 +1,7 @@
 //! `headers:` and `status:` of a dialect: the head of its HTTP responses.
 
 use super::dialect::Compiler;
+use super::dialect_status;
 use super::request_values::RequestHeaders;
 use crate::diagnostics::{Code, Diagnostic};
 use crate::domain::variables;
@@ -31,7 +32,12 @@ impl Compiler<'_, '_> {
         });
         let headers = headers.collect();
         let scope = self.scope("`status:`", [variables::REQUEST, variables::REQUEST_ID, variables::FAULT]);
-        ResponseHead { headers, status: status.and_then(|status| self.skeletons.compile(status.0, &scope)) }
+        let status = status.and_then(|status| {
+            let skeleton = self.skeletons.compile(status.0, &scope)?;
+            dialect_status::check_status(status.0, &skeleton, self.context.cx);
+            Some(skeleton)
+        });
+        ResponseHead { headers, status }
     }
 
     fn is_valid_header(&self, entry: &Entry) -> bool {

@@ -14,7 +14,7 @@ use crate::mapping::language::rule::{NamedRules, RuleSet, parse_content_part_rul
 use crate::mapping::language::rule_schema::{ItemRules, PartRules, RuleOf, ToolRules};
 use crate::mapping::language::selector::{BySelector, Selector};
 use crate::mapping::language::table::Tables;
-use crate::mapping::source::field_reader::{FieldReader, LoadContext};
+use crate::mapping::source::field_reader::{FieldReader, LoadContext, MessageHead, SelectorScope};
 use crate::mapping::source::yaml::{Node, YamlKind};
 use schemars::{SchemaGenerator, json_schema};
 use serde_json::Value;
@@ -191,7 +191,9 @@ impl RequestPlan {
         for entry in section.rules.items {
             named_rules.add(&entry.key, parse_content_part_rules(entry.value.as_list_or_one(), tables, cx));
         }
-        let context = FieldContext { cx, tables, named_rules: &named_rules, lenient: false, reads_head: true };
+        let selectors = SelectorScope { head: MessageHead::Request, ..cx.selectors };
+        let of_scalars = LoadContext { selectors, ..cx };
+        let context = FieldContext { cx: of_scalars, tables, named_rules: &named_rules, lenient: false };
         let set = section.scalars.0.iter();
         let scalars: Vec<_> = set.filter_map(|(field, node)| FieldMapping::parse(field, node, &context)).collect();
         let tool_choice = parse_fields(section.tool_choice, "`tool_choice:`", TOOL_CHOICE, &context);

@@ -3,6 +3,7 @@
 use super::dialect::{Compiler, DisabledFrame, FrameContent, FramePlan, SchemaOf, StreamEncoding};
 use super::dialect_order;
 use super::dialect_order::OrderSection;
+use super::stream_headers::StreamHeaders;
 use crate::diagnostics::{Code, Diagnostic, Span};
 use crate::domain::variables::{self, variables_at};
 use crate::domain::{MomentKind, NamedEnum, Scope, SentItems, StreamFormat, Tree, named_enum};
@@ -16,6 +17,7 @@ use crate::mapping::language::items_sent::items_sent;
 use crate::mapping::language::scope::VariableScope;
 use crate::mapping::language::skeleton::Skeleton;
 use crate::mapping::language::state_read::StateRead;
+use crate::mapping::language::variables_read::VariablesRead;
 use crate::mapping::source::yaml::{Entry, Node, YamlKind};
 use crate::order::Orders;
 use schemars::Schema;
@@ -46,7 +48,10 @@ impl StreamPlan {
         let of_frame = |moment: MomentKind, frame: &FramePlan| {
             let skeleton = frame.content.skeleton();
             let sends_call = matches!(moment, MomentKind::ToolOpen | MomentKind::ToolArgs | MomentKind::ToolClose);
-            StateRead::of(frame.when.as_ref(), skeleton).or(StateRead { calls: sends_call, ..StateRead::default() })
+            let read = StateRead::of(frame.when.as_ref(), skeleton);
+            // Only a frame that opens a call decides what is sent with it.
+            StateRead { args: read.args && moment == MomentKind::ToolOpen, ..read }
+                .or(StateRead { calls: sends_call, ..StateRead::default() })
         };
         by_moment
             .flat_map(|(moment, frames)| frames.iter().map(|frame| of_frame(*moment, frame)))
@@ -100,6 +105,9 @@ section! {
         event: Option<SkeletonNode<'n>>,
         /// The content type of the stream. Default: that of the format.
         content_type: Option<String>,
+        /// Further headers of the stream, with constant values. Default: those that keep proxies from buffering and
+        /// transforming it. `connection` is sent over HTTP/1.1 only.
+        headers: Option<StreamHeaders>,
     }
 }
 
@@ -124,6 +132,9 @@ section! {
         schema: Option<Spanned<String>>,
         /// Whether the frame begins with the keys of `stream.base`.
         base: bool = true,
+        /// Of a frame of `idle`: it is also sent before the first frame of the stream, where it replaces the keepalive
+        /// comment.
+        before_open: Option<Spanned<bool>>,
         /// A JSON frame, checked against its schema.
         data: Option<Spanned<SkeletonNode<'n>>>,
         /// A bare text: a terminator.
@@ -175,9 +186,22 @@ impl Compiler<'_, '_> {
             };
             for frame in entries {
                 match self.frame(frame, base, section.schema.as_ref(), &scope) {
+                    Some((plan, FrameState::Enabled)) if plan.before_open && moment != MomentKind::Idle => {
+                        let span = frame.value.get("before_open").map_or(frame.key_span, |node| node.span);
+                        let message = format!("a `{}` frame cannot be sent before the first frame", entry.key);
+                        let help = "`before_open` is for frames of the moment `idle`";
+                        cx.add(Diagnostic::new(Code::BadFrame, span, message).help(help));
+                    }
                     Some((mut plan, FrameState::Enabled)) => {
                         plan.ordinal = frames.iter().map(Vec::len).sum();
                         plan.cacheable &= moment.is_delta();
+                        plan.is_counted = match &plan.content {
+                            FrameContent::Text(_) | FrameContent::Comment(_) => false,
+                            FrameContent::Data(data) => {
+                                let reads = || VariablesRead::of(plan.when.as_ref(), data);
+                                moment != MomentKind::Idle || reads().given.iter().any(|path| path == "seq")
+                            }
+                        };
                         frames[moment as usize].push(plan);
                     }
                     Some((FramePlan { span, policies, .. }, FrameState::Disabled)) => {
@@ -211,7 +235,8 @@ impl Compiler<'_, '_> {
             Some(SkeletonNode(node)) => Some(self.skeletons.compile(node, &scope)?),
             None => None,
         };
-        Some(StreamEncoding { format, content_type: content_type.to_owned(), event })
+        let headers = framing.headers.clone().unwrap_or_default().0;
+        Some(StreamEncoding { format, content_type: content_type.to_owned(), headers, event })
     }
 
     /// `schema`: the schema of all frames of the stream, if they have one.
@@ -291,7 +316,22 @@ impl Compiler<'_, '_> {
             (FrameState::Enabled, self.skeletons.pool.take_policies_read())
         };
         let policies = [condition_policies, content_policies].concat();
-        Some((FramePlan { name, span, when, event, content, schema, policies, cacheable, ordinal: 0 }, state))
+        Some((
+            FramePlan {
+                name,
+                span,
+                when,
+                event,
+                content,
+                schema,
+                policies,
+                cacheable,
+                ordinal: 0,
+                is_counted: true,
+                before_open: frame.before_open.is_some_and(|before| before.value),
+            },
+            state,
+        ))
     }
 
     /// Reports a line break in text that must be one line of a stream.

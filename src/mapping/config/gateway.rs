@@ -1,22 +1,26 @@
 //! gateway.yaml: listen address, backends, models, routes, authentication, limits.
 
 use super::admin::{AdminListener, DEFAULT_STATUS_PATH, LiteralPath, StatusEndpoint};
-use super::backend::{BackendPlan, Transport};
-use super::backend_address::{BackendAddress, BackendEntry};
+use super::backend::BackendPlan;
+use super::backend_address::BackendEntry;
+use super::client_keys::{Auth, ClientKey};
+use super::cors::Cors;
+use super::gateway_backends::{self, Backend};
+use super::gateway_paths;
 use super::headers::HeaderNames;
+use super::limits::Limits;
 use super::models::{Model, ModelEntry, ModelMatch};
+use super::profile_gateway::{GatewayVariable, UnknownVariable};
 use super::route::{RouteEntry, RoutePlan, UserAgentEntry, UserAgentRule};
 use super::schemas::SchemaCache;
 use super::script::ScriptPlan;
-use super::secret::SecretSource;
 use super::static_routes::{StaticRoute, StaticRouteEntry};
-use super::timeouts::{ClientTimeouts, GatewayTimeouts, Keepalive, Timeouts};
-use crate::diagnostics::{Code, Diagnostic, Span};
+use super::telemetry::{Telemetry, UsageLogSection};
+use super::timeouts::{ClientTimeouts, Drain, GatewayTimeouts, Keepalive, Timeouts};
+use crate::diagnostics::Span;
 use crate::domain::named_enum;
 use crate::mapping::grammar::collections::{Elements, Entries, List, Map, NonEmptyList};
-use crate::mapping::grammar::notation::{
-    AnyValue, Bytes, HeaderName, NameOf, PositiveCount, Spanned, notation_schema, text_notation,
-};
+use crate::mapping::grammar::notation::{AnyValue, NameOf, Spanned, notation_schema, text_notation};
 use crate::mapping::grammar::{Required, Section, section};
 use crate::mapping::language::table::Tables;
 use crate::mapping::source::field_reader::LoadContext;
@@ -26,6 +30,8 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct GatewayPlan {
     pub listen: Option<String>,
+    /// Instead of the host in `listen`.
+    pub listen_host: Option<String>,
     pub validation: Validation,
     pub backends: Vec<Backend>,
     pub models: Vec<Model>,
@@ -37,21 +43,40 @@ pub struct GatewayPlan {
     pub example: Option<(String, String)>,
     pub limits: Limits,
     pub keepalive: Keepalive,
+    pub drain: Drain,
     /// Defaults for backends without their own.
     pub timeouts: Timeouts,
     pub client_timeouts: ClientTimeouts,
     /// The API keys that clients may use.
     pub api_keys: Vec<ClientKey>,
     pub auth: Auth,
+    /// Keys that the server does not accept on an address that is not local.
+    pub refused_keys: Vec<String>,
+    pub protected: Protected,
+    pub cors: Option<Cors>,
     /// Path of the metrics endpoint.
     pub metrics: Option<String>,
     pub status: StatusEndpoint,
     pub admin: Option<AdminListener>,
     pub headers: HeaderNames,
+    pub telemetry: Telemetry,
+    pub usage_log: Option<UsageLogSection>,
     pub docs: Docs,
     pub pinned_spans: PinnedSpans,
     /// The headers of clients that a dialect reads or a backend gets.
     pub client_headers: Vec<String>,
+    /// The settings that environment variables of the chosen profile made.
+    pub variables: Vec<GatewayVariable>,
+    /// Environment variables that look as if a profile should know them.
+    pub unknown_variables: Vec<UnknownVariable>,
+}
+
+/// Which of the gateway's own endpoints need an API key.
+#[derive(Clone, Copy, Debug)]
+pub struct Protected {
+    pub models: bool,
+    pub metrics: bool,
+    pub status: bool,
 }
 
 /// Spans of the settings that are read only at start, where they are present.
@@ -72,31 +97,12 @@ named_enum! {
 }
 
 named_enum! {
-    /// How clients authenticate. `keys`: with an API key; if none is set, only local requests are accepted.
-    pub enum Auth {
-        Keys = "keys",
-        None = "none",
-    }
-}
-
-named_enum! {
     /// What happens to a frame that violates its schema or its order.
     pub enum Validation {
         Strict = "strict",
         Report = "report",
         Off = "off",
     }
-}
-
-#[derive(Debug)]
-pub struct Backend {
-    pub name: String,
-    pub plan: Arc<BackendPlan>,
-    pub script: Option<Arc<ScriptPlan>>,
-    /// Only for HTTP backends.
-    pub address: Option<BackendAddress>,
-    /// Span of its name.
-    pub span: Span,
 }
 
 impl GatewayPlan {
@@ -115,9 +121,14 @@ impl GatewayPlan {
 
     /// How many turns of one client may be in flight. By default a client cannot take every slot if several
     /// clients can be distinguished. With a single key, or without one, everybody behind a proxy would share the limit.
-    pub fn streams_per_client(&self) -> usize {
+    /// `key`: the name of its API key. `several_keys`: more than one key has a value.
+    pub fn streams_per_client(&self, key: Option<&str>, several_keys: bool) -> usize {
+        let of_key = self.api_keys.iter().find(|own| Some(own.name.as_str()) == key).and_then(|own| own.limits.streams);
+        if let Some(limit) = of_key {
+            return limit.0;
+        }
         let streams = self.limits.streams.0;
-        let default = if self.api_keys.len() > 1 { streams.div_ceil(2) } else { streams };
+        let default = if several_keys { streams.div_ceil(2) } else { streams };
         self.limits.streams_per_client.map_or(default, |limit| limit.0)
     }
 
@@ -129,6 +140,11 @@ impl GatewayPlan {
             StatusEndpoint::Default => (self.auth != Auth::None).then_some(DEFAULT_STATUS_PATH),
             StatusEndpoint::Off => None,
         }
+    }
+
+    /// Whether a static route has what its response is about.
+    pub fn serves(&self, route: &StaticRoute) -> bool {
+        !route.reads_usage_log || self.usage_log.is_some()
     }
 }
 
@@ -154,6 +170,9 @@ section! {
         /// `HOST:PORT`; port 0 picks a free port. `--listen` and `PORT` take precedence; read at startup only.
         #[extend("default" = "127.0.0.1:8080")]
         listen: Option<ListenAddress>,
+        /// The host instead of the one in `listen`, and of 127.0.0.1 with `PORT`. `--listen` takes precedence; read at
+        /// startup only.
+        listen_host: Option<String>,
         /// What happens to a frame that violates its schema or the order of its dialect: `strict` ends the turn with a
         /// fault, `report` logs the violation and sends the frame, `off` does not check.
         validation: NameOf<Validation> = NameOf(Validation::Strict),
@@ -169,19 +188,36 @@ section! {
         by_user_agent: Elements<'n, UserAgentEntry<'n>> = Elements::default(),
         /// Responses that need no backend.
         static_routes: List<StaticRouteEntry<'n>> = List::default(),
-        /// Limits on sizes and concurrency.
+        /// Limits on sizes, concurrency and rates.
         limits: Limits = Limits::default(),
         /// Time limits. Exceeding one of a backend is a fault of the kind `timeout`.
         timeouts: GatewayTimeouts = GatewayTimeouts::DEFAULT,
         /// SSE comments in silent streams.
         keepalive: Keepalive = Keepalive::default(),
+        /// What happens to requests in flight when the server is stopped.
+        drain: Drain = Drain::default(),
         /// The API keys that clients may send, by default as `Authorization: Bearer KEY`. A key from an unset variable is ignored;
         /// if no key is configured, only local requests are accepted.
         api_keys: List<ClientKey> = List::default(),
         /// `keys`: clients must send one of `api_keys`. `none`: every client is accepted, from anywhere.
         auth: NameOf<Auth> = NameOf(Auth::Keys),
+        /// API keys that everybody knows, such as those of examples: in addition to the built-in ones. The server does not start
+        /// with one of them on an address that is not local.
+        refused_keys: List<String> = List::default(),
+        /// Whether the list of models needs a key: static routes that read `models` or `model`.
+        protect_models: bool = true,
+        /// Whether the metrics need a key.
+        protect_metrics: bool = true,
+        /// Whether the status document needs a key.
+        protect_status: bool = true,
+        /// Which web pages of other origins may read the responses. Default: none, except for the API documentation.
+        cors: Option<Cors>,
         /// The names of the gateway's own headers.
         headers: HeaderNames = HeaderNames::default(),
+        /// The names of clients in logs and metrics.
+        telemetry: Telemetry = Telemetry::default(),
+        /// A file with one JSON record per turn. Default: none.
+        usage_log: Option<UsageLogSection>,
         /// The path of the metrics.
         metrics: Option<Spanned<LiteralPath>>,
         /// The path of the status document, or `off`: the current generation, the last rejected set with its
@@ -197,51 +233,6 @@ section! {
         docs: NameOf<Docs> = NameOf(Docs::Public),
         /// A request that works when pasted; printed at startup.
         example: Option<Example>,
-    }
-}
-
-section! {
-    /// Limits on sizes and concurrency.
-    #[derive(Copy)]
-    #[subject = "`limits:`"]
-    pub struct Limits: Default {
-        /// The size of a request body.
-        body_bytes: Bytes = Bytes(16 << 20),
-        /// The number of JSON values in a request body, at most a million; more are rejected with 413. Many small values
-        /// take much more memory than their text.
-        request_values: PositiveCount = PositiveCount(250_000),
-        /// The number of messages, content parts, tool calls, results and tools in a request; more are rejected with
-        /// 400.
-        request_items: PositiveCount = PositiveCount(50_000),
-        /// The number of turns in flight, streamed or not; more are rejected with 503.
-        streams: PositiveCount = PositiveCount(2000),
-        /// The number of turns in flight of one client: of one API key, or of one address if clients send no key. More
-        /// are rejected with 429. Default: half of `streams` if there are several `api_keys`, else `streams`.
-        streams_per_client: Option<PositiveCount>,
-        /// The size of one event of a backend.
-        event_bytes: Bytes = Bytes(16 << 20),
-        /// The size of a backend's response that becomes one JSON body.
-        answer_bytes: Bytes = Bytes(16 << 20),
-        /// The memory of what a turn keeps of a backend's response: text, arguments, reasoning, citations,
-        /// log-probabilities. A turn that needs more fails.
-        turn_bytes: Bytes = Bytes(64 << 20),
-    }
-}
-
-section! {
-    /// An API key of clients.
-    #[derive(PartialEq, Eq)]
-    #[subject = "a client's API key"]
-    #[title = "API key"]
-    pub struct ClientKey {
-        /// The name of the key in logs.
-        name: String,
-        /// Where the key is stored.
-        secret: SecretSource,
-        /// The headers in which clients may send it: as `Bearer KEY` in `authorization`, as it is in others.
-        headers: List<HeaderName> = List(vec![HeaderName("authorization".to_owned())]),
-        /// The parameter of the query in which clients may send it. Default: none.
-        query: Option<String>,
     }
 }
 
@@ -267,8 +258,13 @@ fn compile(gateway: Gateway, node: &Node, known: &KnownNames, cx: LoadContext) -
     let timeouts = gateway.timeouts.backend.or(Timeouts::DEFAULT);
     let mut plan = GatewayPlan {
         listen: gateway.listen.map(|address| address.0),
+        listen_host: gateway.listen_host,
         validation: gateway.validation.0,
-        backends: gateway.backends.iter().filter_map(|entry| backend(entry, timeouts, known, cx)).collect(),
+        backends: gateway
+            .backends
+            .iter()
+            .filter_map(|entry| gateway_backends::backend(entry, timeouts, known, cx))
+            .collect(),
         models: Vec::new(),
         routes: Vec::new(),
         by_user_agent: UserAgentRule::compile_list(&gateway.by_user_agent, known, cx),
@@ -276,8 +272,16 @@ fn compile(gateway: Gateway, node: &Node, known: &KnownNames, cx: LoadContext) -
         example: gateway.example.as_ref().map(|e| (e.path.value.clone(), e.body.0.to_json())),
         limits: gateway.limits,
         keepalive: gateway.keepalive,
+        drain: gateway.drain,
         api_keys: gateway.api_keys.0,
         auth: gateway.auth.0,
+        refused_keys: gateway.refused_keys.0,
+        protected: Protected {
+            models: gateway.protect_models,
+            metrics: gateway.protect_metrics,
+            status: gateway.protect_status,
+        },
+        cors: gateway.cors,
         metrics: gateway.metrics.as_ref().map(|path| path.0.clone()),
         status: gateway.status.as_ref().map_or(StatusEndpoint::Default, |status| status.value.clone()),
         admin: gateway.admin,
@@ -288,7 +292,11 @@ fn compile(gateway: Gateway, node: &Node, known: &KnownNames, cx: LoadContext) -
             auth: node.get("auth").map(|n| n.span),
         },
         client_headers: Vec::new(),
+        variables: Vec::new(),
+        unknown_variables: Vec::new(),
         headers: gateway.headers,
+        telemetry: gateway.telemetry,
+        usage_log: gateway.usage_log,
         docs: gateway.docs.0,
         timeouts,
         client_timeouts: gateway.timeouts.client,
@@ -313,39 +321,19 @@ fn compile(gateway: Gateway, node: &Node, known: &KnownNames, cx: LoadContext) -
         }
         plan.routes.extend(route);
     }
-    if let Some(Example { path, .. }) = &gateway.example
-        && plan.routes.len() == route_count
-        && !plan.routes.iter().any(|r| r.path == path.value)
-    {
-        let message = format!("no route serves `{}`", path.value);
-        cx.unknown(Code::UnknownReference, path.span, message, path, plan.routes.iter().map(|r| r.path.as_str()));
+    // A route with a mistake may be the one that serves it.
+    if let Some(Example { path, .. }) = gateway.example.as_ref().filter(|_| plan.routes.len() == route_count) {
+        gateway_paths::check_example(path, &plan, cx);
     }
-    let own_paths = [("metrics", gateway.metrics.map(|m| m.span)), ("status", gateway.status.map(|s| s.span))];
-    for (key, span) in own_paths.into_iter().filter_map(|(key, span)| Some((key, span?))) {
-        let path = node.get(key).and_then(Node::as_text).unwrap_or_default();
-        let is_route = plan.routes.iter().map(|r| &r.path).chain(plan.static_routes.iter().map(|r| &r.path));
-        let other_key = key == "status" && plan.metrics.as_deref() == Some(path);
-        if other_key || is_route.into_iter().any(|other| other == path) {
-            let other = if other_key { "`metrics:`" } else { "a route" };
-            cx.error(Code::DuplicateName, span, format!("{other} has the path `{path}` too"));
-        }
-    }
-    check_forwarded_headers(&plan, cx);
+    gateway_paths::check_own_paths(
+        [("metrics", gateway.metrics.map(|m| m.span)), ("status", gateway.status.map(|s| s.span))],
+        node,
+        &plan,
+        cx,
+    );
+    gateway_paths::check_hidden_paths(&plan, cx);
+    gateway_backends::check_forwarded_headers(&plan, cx);
     Some(plan)
-}
-
-/// A header with an API key of the gateway must not reach a backend.
-fn check_forwarded_headers(plan: &GatewayPlan, cx: LoadContext) {
-    let carries_key =
-        |name: &str| plan.auth == Auth::Keys && plan.api_keys.iter().any(|key| key.headers.iter().any(|h| h.0 == name));
-    let forwarded = plan.backends.iter().filter_map(|backend| backend.address.as_ref());
-    for header in forwarded.flat_map(|address| address.settings.capabilities.forwarded_headers()) {
-        let name = &header.value.0;
-        if carries_key(name) {
-            let message = format!("the header `{name}` carries the API keys of this gateway and cannot be forwarded");
-            cx.error(Code::UnknownValue, header.span, message);
-        }
-    }
 }
 
 text_notation! {
@@ -359,46 +347,3 @@ text_notation! {
     }
 }
 notation_schema!(ListenAddress, { "type": "string" });
-
-fn backend(entry: &Entry, timeouts: Timeouts, known: &KnownNames, cx: LoadContext) -> Option<Backend> {
-    let name = &entry.key;
-    let KnownNames { backends, backend_names, scripts, script_names, .. } = known;
-    let fields = BackendEntry::open(&entry.value, name, cx)?;
-    let address = BackendEntry::read_fields(&fields)?;
-    let file = &address.file;
-    let Some(plan) = backends.iter().find(|b| b.name == file.value) else {
-        if !backend_names.contains(&file.as_str()) {
-            let message = format!("no backend file defines `backend: {}`", file.value);
-            cx.unknown(Code::UnknownReference, file.span, message, file, backend_names.iter().copied());
-        }
-        return None;
-    };
-    let (script, address) = match (plan.transport, &plan.request_template) {
-        (Transport::Replay, _) => {
-            fields.required("script");
-            let wanted = address.script?;
-            let found = scripts.iter().find(|s| s.name == wanted.value).cloned();
-            if found.is_none() && !script_names.contains(&wanted.as_str()) {
-                let message = format!("unknown script `{}`", wanted.value);
-                cx.unknown(Code::UnknownReference, wanted.span, message, &wanted, script_names.iter().copied());
-            }
-            (Some(found?), None)
-        }
-        (Transport::Http, Some(template)) => {
-            fields.required("url");
-            let address = BackendAddress::new(&address, &template.settings, timeouts, known, cx);
-            fields.finish();
-            (None, Some(address?))
-        }
-        (Transport::Http, None) => {
-            let message = format!("the backend file `{}` has no `request:`", file.value);
-            cx.add(
-                Diagnostic::new(Code::MissingKey, file.span, message)
-                    .help("an HTTP backend needs `request:` with a path and a body"),
-            );
-            return None;
-        }
-        (Transport::ChildJsonrpc, _) => (None, None),
-    };
-    Some(Backend { name: name.to_owned(), plan: plan.clone(), script, address, span: entry.key_span })
-}

@@ -1,17 +1,30 @@
 //! `inline:` of a backend's `events:` and of a dialect: blocks in the text of a model that are reasoning or tool calls.
 
+use super::dialect::Compiler;
 use crate::diagnostics::{Code, Diagnostic, Span};
-use crate::domain::inline::{BlockContent, BlockPosition, CallBlock, CallFormat, InlineBlock};
-use crate::mapping::grammar::collections::{Map, MapEntry};
+use crate::domain::call_id::CallIdFormat;
+use crate::domain::inline::{
+    BlockContent, BlockPosition, BlockTools, CallBlock, CallFormat, InlineBlock, StrictCalls, UnclosedBlock,
+};
+use crate::mapping::grammar::collections::Map;
 use crate::mapping::grammar::notation::{Bytes, NameOf, Spanned, notation_schema, text_notation};
+use crate::mapping::grammar::unparsed::ExpressionNode;
 use crate::mapping::grammar::{Named, Quoted, section};
+use crate::mapping::language::expression::Expression;
 use crate::mapping::language::selector::Selector;
 use crate::mapping::source::field_reader::LoadContext;
 use std::sync::Arc;
 
-/// The blocks, each with its place in the file.
-#[derive(Clone, Debug, Default)]
-pub struct InlinePlan(pub Vec<(Arc<InlineBlock>, Span)>);
+/// The blocks, each with its place in the file and the policies under which it is searched for.
+#[derive(Debug, Default)]
+pub struct InlinePlan(pub Vec<InlineEntry>);
+
+#[derive(Debug)]
+pub struct InlineEntry {
+    pub block: Arc<InlineBlock>,
+    pub span: Span,
+    pub when: Option<Expression>,
+}
 
 /// A tag is compared with the text at every position.
 const MAX_TAG_BYTES: usize = 100;
@@ -32,9 +45,20 @@ section! {
         position: NameOf<BlockPosition> = NameOf(BlockPosition::Anywhere),
         /// The content is reasoning.
         reasoning: Option<InlineReasoning>,
-        /// The content is a tool call. A block that cannot be read, or that calls a tool which the client does not
-        /// offer, is text.
+        /// The content is a tool call. A block that cannot be read, or that calls another tool than `tools` allows, is
+        /// text.
         tool: Option<InlineTool>,
+    }
+}
+
+section! {
+    /// A block in the text of every model, for the clients of a dialect.
+    #[subject = Named("the inline block")]
+    #[title = "inline block of a dialect"]
+    pub struct DialectInlineSection<'n> {
+        /// A condition on policies; the block is searched for only if it is true.
+        when: Option<ExpressionNode<'n>>,
+        ..block: InlineSection,
     }
 }
 
@@ -60,9 +84,17 @@ section! {
         /// argument.
         xml: Option<InlineXml>,
         /// The id of the call, with `{choice}` and `{ordinal}` (counted from 0). Without it the gateway generates one.
-        id: Option<Spanned<String>>,
+        id: Option<CallId>,
+        /// Which tools a block may call.
+        tools: NameOf<BlockTools> = NameOf(BlockTools::Offered),
         /// A block with more content is text.
         max_bytes: Bytes = Bytes(1 << 20),
+        /// Whether a call without the required arguments of its tool fails the turn.
+        strict: NameOf<StrictCalls> = NameOf(StrictCalls::Off),
+        /// Whether broken JSON is repaired: a comma before a closing brace, one brace too many, a `>` at the end.
+        repair: bool = false,
+        /// What a block is that is not closed at the end of the text.
+        unclosed: NameOf<UnclosedBlock> = NameOf(UnclosedBlock::Call),
     }
 }
 
@@ -90,7 +122,26 @@ section! {
         name: String = "name".to_owned(),
         /// The element with all arguments as one JSON text.
         arguments: Option<String>,
+        /// Whether the arguments that are sent have a space after each `:` and `,` between them.
+        spaced: bool = false,
     }
+}
+
+text_notation! {
+    /// The id of a call, with `{choice}` and `{ordinal}`, which count from 0.
+    CallId(CallIdFormat), |text, node, at| {
+        let format = CallIdFormat::new(text);
+        if format.is_none() {
+            let message = "an id contains `{ordinal}`, so that calls have different ids, and perhaps `{choice}`";
+            let help = "for example `id: \"call_{choice}_{ordinal}\"`";
+            at.cx.add(Diagnostic::new(Code::BadPlaceholder, node.span, message).help(help));
+        }
+        format
+    }
+}
+notation_schema! {
+    /// The id of a call, with `{choice}` and `{ordinal}`, which count from 0.
+    CallId, "call id", { "type": "string", "pattern": "\\{ordinal\\}" }
 }
 
 text_notation! {
@@ -111,14 +162,28 @@ notation_schema! {
 }
 
 impl InlinePlan {
+    /// The blocks of a backend.
     pub fn new(section: Map<InlineSection>, cx: LoadContext) -> InlinePlan {
-        if let Some(MapEntry { key_span, .. }) = section.0.get(MAX_BLOCKS) {
+        let sections = section.0.into_iter().map(|entry| (entry.key, entry.key_span, None, entry.value)).collect();
+        InlinePlan::compile(sections, cx)
+    }
+
+    /// The blocks of a dialect, without those that its policies turn off.
+    pub(super) fn of_dialect(section: Map<DialectInlineSection>, compiler: &Compiler) -> InlinePlan {
+        let sections = section.0.into_iter().filter_map(|entry| {
+            let when = compiler.policy_condition(entry.value.when.as_ref(), "an inline block")?;
+            Some((entry.key, entry.key_span, when, entry.value.block))
+        });
+        InlinePlan::compile(sections.collect(), compiler.context.cx)
+    }
+
+    fn compile(sections: Vec<(String, Span, Option<Expression>, InlineSection)>, cx: LoadContext) -> InlinePlan {
+        if let Some((_, key_span, ..)) = sections.get(MAX_BLOCKS) {
             cx.error(Code::LimitExceeded, *key_span, format!("more than {MAX_BLOCKS} inline blocks"));
         }
-        report_duplicates(&section, cx);
-        let blocks = section.0.into_iter().filter_map(|entry| {
-            let span = entry.key_span;
-            block(entry.key, entry.value, cx).map(|block| (Arc::new(block), span))
+        report_duplicates(&sections, cx);
+        let blocks = sections.into_iter().filter_map(|(name, span, when, section)| {
+            Some(InlineEntry { block: Arc::new(block(name, section, cx)?), span, when })
         });
         InlinePlan(blocks.collect())
     }
@@ -128,11 +193,11 @@ impl InlinePlan {
     }
 
     pub fn has_reasoning(&self) -> bool {
-        self.0.iter().any(|(block, _)| matches!(block.content, BlockContent::Reasoning { .. }))
+        self.0.iter().any(|entry| matches!(entry.block.content, BlockContent::Reasoning { .. }))
     }
 
     pub fn has_calls(&self) -> bool {
-        self.0.iter().any(|(block, _)| matches!(block.content, BlockContent::Call(_)))
+        self.0.iter().any(|entry| matches!(entry.block.content, BlockContent::Call(_)))
     }
 }
 
@@ -147,10 +212,6 @@ fn block(name: String, section: InlineSection, cx: LoadContext) -> Option<Inline
 }
 
 fn call(tool: InlineTool, cx: LoadContext) -> Option<CallBlock> {
-    let id = match tool.id {
-        Some(id) => Some(call_id(id, cx)?),
-        None => None,
-    };
     let format = match (tool.json, tool.xml) {
         (Some(json), _) => {
             let path = |selector: &Spanned<Selector>| member_path(selector, cx);
@@ -163,21 +224,18 @@ fn call(tool: InlineTool, cx: LoadContext) -> Option<CallBlock> {
             };
             CallFormat::Json { id, name: name?, arguments: arguments? }
         }
-        (None, Some(xml)) => CallFormat::Xml { name: xml.name, arguments: xml.arguments },
+        (None, Some(xml)) => CallFormat::Xml { name: xml.name, arguments: xml.arguments, spaced: xml.spaced },
         (None, None) => return None,
     };
-    Some(CallBlock { format, id, max_bytes: tool.max_bytes.0 })
-}
-
-fn call_id(id: Spanned<String>, cx: LoadContext) -> Option<String> {
-    let literal = id.replace("{choice}", "").replace("{ordinal}", "");
-    if literal.contains(['{', '}']) || !id.contains("{ordinal}") {
-        let message = "an id contains `{ordinal}`, so that calls have different ids, and perhaps `{choice}`";
-        let help = "for example `id: \"call_{choice}_{ordinal}\"`";
-        cx.add(Diagnostic::new(Code::BadPlaceholder, id.span, message).help(help));
-        return None;
-    }
-    Some(id.value)
+    Some(CallBlock {
+        format,
+        id: tool.id.map(|id| id.0),
+        tools: tool.tools.0,
+        max_bytes: tool.max_bytes.0,
+        strict: tool.strict.0,
+        repair: tool.repair,
+        unclosed: tool.unclosed.0,
+    })
 }
 
 fn member_path(selector: &Spanned<Selector>, cx: LoadContext) -> Option<Vec<String>> {
@@ -191,16 +249,19 @@ fn member_path(selector: &Spanned<Selector>, cx: LoadContext) -> Option<Vec<Stri
 }
 
 /// Two blocks with the same tag, or two in which a text begins: only one of them could ever be found.
-fn report_duplicates(section: &Map<InlineSection>, cx: LoadContext) {
-    let starts_open = |entry: &MapEntry<InlineSection>| entry.value.reasoning.as_ref().is_some_and(|r| r.starts_open);
-    for (at, entry) in section.iter().enumerate() {
-        let mut earlier = section.iter().take(at);
-        if let Some(first) = earlier.clone().find(|other| *other.value.open == *entry.value.open) {
-            let message = format!("the inline blocks `{}` and `{}` begin with the same text", first.key, entry.key);
-            cx.duplicate(entry.value.open.span, message, first.value.open.span);
-        } else if let Some(first) = earlier.find(|other| starts_open(entry) && starts_open(other)) {
-            let message = format!("a text cannot begin inside of both `{}` and `{}`", first.key, entry.key);
-            cx.duplicate(entry.key_span, message, first.key_span);
+fn report_duplicates(sections: &[(String, Span, Option<Expression>, InlineSection)], cx: LoadContext) {
+    let starts_open = |section: &InlineSection| section.reasoning.as_ref().is_some_and(|r| r.starts_open);
+    for (at, (name, span, when, section)) in sections.iter().enumerate() {
+        // Two blocks with conditions may exclude each other.
+        let mut earlier = sections.iter().take(at).filter(|(_, _, other, _)| when.is_none() || other.is_none());
+        if let Some((first, _, _, other)) = earlier.clone().find(|(.., other)| *other.open == *section.open) {
+            let message = format!("the inline blocks `{first}` and `{name}` begin with the same text");
+            cx.duplicate(section.open.span, message, other.open.span);
+        } else if let Some((first, first_span, ..)) =
+            earlier.find(|(.., other)| starts_open(section) && starts_open(other))
+        {
+            let message = format!("a text cannot begin inside of both `{first}` and `{name}`");
+            cx.duplicate(*span, message, *first_span);
         }
     }
 }

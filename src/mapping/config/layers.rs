@@ -76,6 +76,7 @@ const GATEWAY_SECTIONS: &[Section] = &[
     Section { key: "timeouts", by: MergeBy::Key },
     Section { key: "keepalive", by: MergeBy::Key },
     Section { key: "headers", by: MergeBy::Key },
+    Section { key: "cors", by: MergeBy::Key },
 ];
 
 /// The lists that cannot be written as one element.
@@ -199,6 +200,8 @@ impl Merger<'_> {
         let (noun, keys) = kind;
         let what = |name: &str| format!("{noun} `{name}`");
         let mut first = Vec::new();
+        // Elements of this layer.
+        let mut own = Vec::new();
         for item in top {
             if let Some(removed) = item.get(REMOVE) {
                 let Some(name) = text_of(removed, self.cx) else { continue };
@@ -222,8 +225,9 @@ impl Merger<'_> {
             // Two elements of one layer with one name stay, to be reported.
             let replaced = base.iter().position(|known| {
                 let same = name_of(known, keys).zip(name).is_some_and(|(a, b)| identity(a) == identity(b));
-                same && known.span.file != item.span.file
+                same && !own.contains(&known.span)
             });
+            own.push(item.span);
             if let Some(at) = replaced {
                 self.record(what(name.unwrap_or_default()), OverrideAction::Replaces, item.span, base[at].span);
             }

@@ -1,6 +1,7 @@
 //! `models:` of gateway.yaml: the model names that clients may request, the backend of each, and its name there.
 
-use super::gateway::{Backend, GatewayPlan};
+use super::gateway::GatewayPlan;
+use super::gateway_backends::Backend;
 use super::scalar_constants::ScalarConstants;
 use crate::diagnostics::{Code, Diagnostic, Span};
 use crate::domain::TurnRequest;
@@ -23,6 +24,8 @@ section! {
         /// The name of the model that the backend gets, if it is another one. After `match:`, `*` in it is what the `*`
         /// of the pattern matched.
         upstream_model: Option<Spanned<UpstreamName>>,
+        /// Whether the list of models has it.
+        listed: bool = true,
         /// Whether upper and lower case make no difference in the name.
         ignore_case: bool = false,
         /// Values of request fields that the client did not set: `{ reasoning_effort: high }`.
@@ -56,6 +59,7 @@ notation_schema!(UpstreamName, { "type": "string", "pattern": "^[^*]*\\*?[^*]*$"
 pub struct Model {
     pub matches: ModelMatch,
     pub ignore_case: bool,
+    pub listed: bool,
     /// Position in `GatewayPlan::backends`.
     pub backend: usize,
     pub upstream_model: Option<UpstreamModel>,
@@ -95,11 +99,20 @@ impl GatewayPlan {
 }
 
 impl Model {
+    /// Its name in gateway.yaml: the id, or the pattern.
+    pub fn name(&self) -> String {
+        match &self.matches {
+            ModelMatch::Id(id) => id.clone(),
+            ModelMatch::Prefix(prefix) => format!("{prefix}*"),
+        }
+    }
+
     /// Every model, for a single backend.
     pub fn any(backend: usize) -> Model {
         Model {
             matches: ModelMatch::Prefix(String::new()),
             ignore_case: false,
+            listed: true,
             backend,
             upstream_model: None,
             implied: ScalarConstants::default(),
@@ -131,6 +144,7 @@ impl Model {
         Some(Model {
             matches,
             ignore_case: entry.ignore_case,
+            listed: entry.listed,
             backend: found?,
             upstream_model,
             implied: entry.implied,

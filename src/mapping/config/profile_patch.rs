@@ -1,7 +1,7 @@
 //! Dialects with the patches of profiles applied.
 
 use super::patch;
-use super::profile::Profile;
+use super::profile::ProfileChain;
 use crate::mapping::source::field_reader::{FieldReader, LoadContext, text_of};
 use crate::mapping::source::yaml::{Entry, Node};
 use std::sync::Arc;
@@ -16,8 +16,8 @@ pub struct PatchedDialect {
     pub base: Arc<Node>,
     /// The same as `base` if the profile has no patch for the dialect.
     pub node: Arc<Node>,
-    /// The entry of the dialect below `patch:`.
-    pub patch: Option<Entry>,
+    /// The entries of the dialect below `patch:` of the profile, and of those that it extends before it.
+    pub patches: Vec<Entry>,
     /// Below `rename_fields:`.
     pub renames: Vec<Entry>,
 }
@@ -25,7 +25,7 @@ pub struct PatchedDialect {
 /// Every dialect, without a profile and with each. A dialect without a name is reported and left out.
 pub fn patched_dialects<'n>(
     dialects: impl Iterator<Item = &'n Arc<Node>>,
-    profiles: &[Profile],
+    chains: &[ProfileChain],
     cx: LoadContext,
 ) -> Vec<PatchedDialect> {
     let mut patched = Vec::new();
@@ -34,20 +34,22 @@ pub fn patched_dialects<'n>(
         else {
             continue;
         };
-        for profile in std::iter::once(None).chain(profiles.iter().map(Some)) {
-            let patch = profile.and_then(|p| p.patch.iter().find(|e| e.key == name)).cloned();
-            let renames = profile.and_then(|p| p.rename_fields.iter().find(|e| e.key == name)?.value.as_map());
+        for chain in std::iter::once(&Vec::new()).chain(chains) {
+            let of_dialect = |entries: &&'_ [Entry]| entries.iter().find(|e| e.key == name).cloned();
+            let patches: Vec<Entry> = chain.iter().filter_map(|p| of_dialect(&p.patch.items)).collect();
+            let renames = chain.iter().filter_map(|p| of_dialect(&p.rename_fields.items));
+            let renames = renames.flat_map(|entry| entry.value.as_map().unwrap_or_default().to_vec());
             let mut node = base.clone();
-            if let Some(patch) = &patch {
+            for patch in &patches {
                 patch::apply(Arc::make_mut(&mut node), &patch.value, name, cx);
             }
             patched.push(PatchedDialect {
                 dialect: name.to_owned(),
-                profile: profile.map(|p| p.name.to_owned()),
+                profile: chain.last().map(|p| p.name.to_owned()),
                 base: base.clone(),
                 node,
-                patch,
-                renames: renames.unwrap_or_default().to_vec(),
+                patches,
+                renames: renames.collect(),
             });
         }
     }

@@ -1,11 +1,10 @@
 //! A profile's `rename_fields:`: renames fields in all output of a dialect. A rename that matches no field is reported.
 
 use crate::diagnostics::{Code, Diagnostic, Span, did_you_mean};
-use crate::domain::Tree;
+use crate::domain::{Text, Tree};
 use crate::mapping::source::field_reader::LoadContext;
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::sync::Arc;
 
 #[derive(Debug, Default)]
 pub struct RenameFields {
@@ -27,22 +26,26 @@ impl RenameFields {
         RenameFields { renames, seen: RefCell::default() }
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.renames.is_empty()
+    }
+
     /// Old and new names.
     pub fn pairs(&self) -> Vec<(String, String)> {
         self.renames.iter().map(|rename| (rename.from.clone(), rename.to.clone())).collect()
     }
 
     /// The new name of a field.
-    pub fn renamed(&self, key: &str) -> Arc<str> {
+    pub fn renamed(&self, key: &str) -> Text {
         if self.renames.is_empty() {
-            return Arc::from(key);
+            return Text::from(key);
         }
         let mut seen = self.seen.borrow_mut();
         if !seen.iter().any(|name| name == key) {
             seen.push(key.to_owned());
         }
         let renamed = self.renames.iter().find(|r| r.from == key);
-        Arc::from(renamed.map_or(key, |r| r.to.as_str()))
+        Text::from(renamed.map_or(key, |r| r.to.as_str()))
     }
 
     /// Reports renames that match no field. Call this after the whole dialect was compiled.
@@ -65,9 +68,9 @@ pub fn restore<'t>(tree: &'t Tree, renames: &[(String, String)]) -> Cow<'t, Tree
         return Cow::Borrowed(tree);
     }
     let restore = |tree: &Tree| self::restore(tree, renames).into_owned();
-    let old = |name: &Arc<str>| {
+    let old = |name: &Text| {
         let renamed = renames.iter().find(|(_, to)| **to == **name);
-        renamed.map_or_else(|| name.clone(), |(from, _)| Arc::from(from.as_str()))
+        renamed.map_or_else(|| name.clone(), |(from, _)| Text::from(from.as_str()))
     };
     Cow::Owned(match tree {
         Tree::Map(members) => Tree::Map(members.iter().map(|(name, value)| (old(name), restore(value))).collect()),

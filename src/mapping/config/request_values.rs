@@ -10,7 +10,8 @@ use crate::mapping::language::directives::SkeletonNode;
 use crate::mapping::language::expression::{ExpressionPool, ExpressionPoolBuilder};
 use crate::mapping::language::scope::VariableScope;
 use crate::mapping::language::skeleton::Skeleton;
-use crate::mapping::language::skeleton_compiler::{Fragments, SkeletonCompiler};
+use crate::mapping::language::skeleton_compiler::SkeletonCompiler;
+use crate::mapping::language::skeleton_fragments::Fragments;
 use crate::mapping::source::field_reader::LoadContext;
 use crate::mapping::source::yaml::Entry;
 use schemars::json_schema;
@@ -59,7 +60,7 @@ impl EntryValues {
         let scope = |place| VariableScope::new(place, [variables::UPSTREAM, variables::SECRET, variables::BUILD]);
         let headers = self::headers(headers, &compiler, &scope("a header of a backend"));
         let query = self::query(query, &compiler, &scope("the query of a backend"));
-        Some(EntryValues { headers, query, pool: pool.build()? })
+        Some(EntryValues { headers, query, pool: pool.build() })
     }
 }
 

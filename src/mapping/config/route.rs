@@ -3,18 +3,19 @@
 use super::dialect::DialectPlan;
 use super::gateway::{KnownNames, Validation};
 use super::path_template::{PathMatcher, PathTemplate};
+use super::route_choose::{ChooseEntry, ChooseRule};
+use super::route_headers::{RouteHeaders, SelectingHeaders};
 use super::scalar_constants::ScalarConstants;
 use crate::diagnostics::{Code, Diagnostic, Span};
-use crate::domain::policy::BUILT_IN;
-use crate::mapping::grammar::collections::Entries;
-use crate::mapping::grammar::notation::{HeaderName, NameOf, Spanned, exactly_one, is_token, notation_schema, or_null};
+use crate::domain::named_enum;
+use crate::mapping::grammar::collections::{Entries, List};
+use crate::mapping::grammar::notation::{NameOf, Spanned, exactly_one, notation_schema};
 use crate::mapping::grammar::policies::{DialectPolicies, ProfilePolicies};
+use crate::mapping::grammar::section::Required;
 use crate::mapping::grammar::{At, FromNode, Section, section};
 use crate::mapping::policy::variants::{RouteVariants, user_agent_contains};
 use crate::mapping::source::field_reader::{LoadContext, text_of};
 use crate::mapping::source::yaml::{Entry, Node};
-use schemars::json_schema;
-use serde_json::json;
 
 #[derive(Debug)]
 pub struct RoutePlan {
@@ -29,23 +30,37 @@ pub struct RoutePlan {
     /// Span of the profile's name. `None` if the profile comes from the command line.
     pub profile_span: Option<Span>,
     pub validation: Validation,
+    pub websocket: WebSocket,
+    pub head: HeadResponse,
     /// Policies of this route only, unparsed.
     pub policies: Vec<Entry>,
-    /// Headers with which a client selects the value of a policy.
-    pub headers: Vec<HeaderRule>,
+    /// Headers with which a client selects policies or a profile.
+    pub headers: RouteHeaders,
+    /// Policies by the content of a request: the first rule with a true condition applies.
+    pub choose: Vec<ChooseRule>,
     /// The compiled dialect in all variants. Set after the dialects are compiled.
     pub variants: RouteVariants,
     pub span: Span,
 }
 
-/// `x-usage: usage`: the header selects the value of one policy.
-#[derive(Clone, Debug)]
-pub struct HeaderRule {
-    /// In lower case.
-    pub name: String,
-    pub policy: String,
-    pub span: Span,
-    pub policy_span: Span,
+named_enum! {
+    /// The response to HEAD at the endpoint of a route.
+    pub enum HeadResponse {
+        /// 200.
+        Always = "always",
+        /// 200, or while no backend can serve a turn the error that a turn would get.
+        WhenReady = "when_ready",
+    }
+}
+
+named_enum! {
+    /// The response to a request for a WebSocket.
+    pub enum WebSocket {
+        /// 405: as for any other method that the endpoint does not have.
+        NotAllowed = "not_allowed",
+        /// 426: clients that can do without a WebSocket send their request with the method of the route.
+        UpgradeRequired = "upgrade_required",
+    }
 }
 
 /// Settings for clients with a certain user agent.
@@ -60,49 +75,32 @@ pub struct UserAgentRule {
     pub span: Span,
 }
 
-/// Headers with a standard meaning. They cannot select a policy.
-const RESERVED_HEADERS: &[&str] = &[
-    "accept",
-    "accept-encoding",
-    "authorization",
-    "connection",
-    "content-encoding",
-    "content-length",
-    "content-type",
-    "cookie",
-    "expect",
-    "forwarded",
-    "host",
-    "origin",
-    "proxy-authorization",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-    "user-agent",
-    "x-api-key",
-];
-
 section! {
     /// An endpoint and the dialect that it serves.
     #[subject = "a route"]
     #[title = "route"]
     pub struct RouteEntry<'n> {
         /// Method and path: `POST /path`. The path must match exactly, but for parameters: `{model}`.
-        endpoint: Spanned<Endpoint>,
+        endpoint: Required<Option<Spanned<Endpoint>>>,
         /// The name of a dialect.
         dialect: Spanned<String>,
         /// The name of a profile.
         profile: Option<Spanned<String>>,
         /// Policies of this route. They take precedence over those of the profile and its `environment:`.
         policies: Entries<'n, DialectPolicies> = Entries::default(),
-        /// Request headers that let a client choose a policy: header to policy. Only the values of the policy are
-        /// accepted; any other value is a 400.
-        headers: Entries<'n, PolicyHeaders> = Entries::default(),
+        /// Request headers that let a client choose: header to policy, or to a map for other words and for profiles. Only
+        /// the values of the policy are accepted; any other value is a 400.
+        headers: Entries<'n, SelectingHeaders> = Entries::default(),
+        /// Policies that depend on the request: the first rule with a true `when:` applies. Read after the request.
+        choose: List<ChooseEntry<'n>> = List::default(),
         /// Values of request fields at this endpoint, whatever the client sends: `{ stream: true }`.
         set: ScalarConstants = ScalarConstants::default(),
         /// Overrides `validation` of the gateway. Default: the gateway's.
         validation: Option<NameOf<Validation>>,
+        /// The response to a request for a WebSocket (GET with `Upgrade`) at this path.
+        websocket: NameOf<WebSocket> = NameOf(WebSocket::NotAllowed),
+        /// The response to HEAD at this path.
+        head: NameOf<HeadResponse> = NameOf(HeadResponse::Always),
     }
 }
 
@@ -142,27 +140,40 @@ impl RoutePlan {
         validation: Validation,
         cx: LoadContext,
     ) -> Option<RoutePlan> {
-        let headers = headers(&entry.headers, cx);
+        let headers = RouteHeaders::new(&entry.headers, known, cx);
+        let choose = entry.choose.iter().filter_map(|rule| ChooseRule::new(rule, cx)).collect();
         // Look up all names before returning, so that all mistakes are reported at once.
         let dialect = resolve_name(&entry.dialect, known.dialects, "dialect", cx);
         let profile = resolve_profile(entry.profile.as_ref(), known, cx);
+        let endpoint = entry.endpoint.0?;
         Some(RoutePlan {
-            method: entry.endpoint.method.clone(),
-            path: entry.endpoint.path.clone(),
-            path_matcher: PathMatcher::new(&entry.endpoint.path),
+            method: endpoint.method.clone(),
+            path: endpoint.path.clone(),
+            path_matcher: PathMatcher::new(&endpoint.path),
             set: entry.set,
             dialect: dialect?,
             profile: profile?,
             profile_span: entry.profile.map(|name| name.span),
             validation: entry.validation.map_or(validation, |own| own.0),
+            websocket: entry.websocket.0,
+            head: entry.head.0,
             policies: entry.policies.to_vec(),
             headers,
+            choose,
             variants: RouteVariants::default(),
-            span: entry.endpoint.span,
+            span: endpoint.span,
         })
     }
 
     /// Whether both have the same method and the same path; the names of parameters do not matter.
+    /// Whether a request with this path can reach it.
+    pub fn serves_path(&self, path: &str) -> bool {
+        match PathMatcher::new(&self.path) {
+            Some(matcher) => !path.contains('{') && !matcher.parameters(path).is_empty(),
+            None => self.path == path,
+        }
+    }
+
     pub(crate) fn serves_same_requests(&self, other: &RoutePlan) -> bool {
         let literals = |path| PathTemplate::parse(path).map(|template| template.literals);
         self.method == other.method && literals(&self.path) == literals(&other.path)
@@ -219,7 +230,7 @@ fn resolve_profile(name: Option<&Spanned<String>>, known: &KnownNames, cx: LoadC
     }
 }
 
-fn resolve_name(name: &Spanned<String>, known: &[&str], noun: &str, cx: LoadContext) -> Option<String> {
+pub(super) fn resolve_name(name: &Spanned<String>, known: &[&str], noun: &str, cx: LoadContext) -> Option<String> {
     if !known.contains(&name.as_str()) {
         let message = format!("unknown {noun} `{}`", name.value);
         cx.unknown(Code::UnknownReference, name.span, message, name, known.iter().copied());
@@ -261,44 +272,3 @@ impl<'n> FromNode<'n> for Endpoint {
 }
 
 notation_schema!(Endpoint, { "type": "string", "pattern": format!("^({}) \\s*/([!\"$->@-z|}}~]|\\{{[A-Za-z0-9_]+\\}})*$", METHODS.join("|")) });
-
-/// Header to policy.
-#[derive(Clone, Copy, Debug)]
-pub struct PolicyHeaders;
-
-notation_schema!(PolicyHeaders, |generator| {
-    let name = generator.subschema_for::<HeaderName>();
-    let lists: Vec<&str> = BUILT_IN.iter().filter(|p| p.list).map(|p| p.name).collect();
-    let policy = json!({ "type": "string", "not": { "enum": lists } });
-    or_null(json_schema!({
-        "title": "header to policy", "propertyNames": name, "additionalProperties": policy,
-    }))
-});
-
-fn headers(entries: &[Entry], cx: LoadContext) -> Vec<HeaderRule> {
-    let mut rules: Vec<HeaderRule> = Vec::new();
-    for entry in entries {
-        let name = entry.key.to_ascii_lowercase();
-        let Some(policy) = text_of(&entry.value, cx) else { continue };
-        if !is_token(&name) {
-            cx.error(Code::UnsafeText, entry.key_span, format!("`{}` is not a valid header name", entry.key));
-        } else if RESERVED_HEADERS.contains(&name.as_str()) {
-            let message = format!("`{}` is a standard header and cannot select a policy", entry.key);
-            cx.add(
-                Diagnostic::new(Code::UnsafeText, entry.key_span, message)
-                    .help("use a header that has no other meaning"),
-            );
-        } else if rules.iter().any(|r| r.name == name) {
-            let message = format!("duplicate header `{}`: header names are case-insensitive", entry.key);
-            cx.error(Code::DuplicateName, entry.key_span, message);
-        } else if let Some(other) = rules.iter().find(|r| r.policy == policy) {
-            let message = format!("two headers select `{policy}`");
-            let help = format!("the other one is `{}`", other.name);
-            cx.add(Diagnostic::new(Code::DuplicateName, entry.value.span, message).help(help));
-        } else {
-            let policy = policy.to_owned();
-            rules.push(HeaderRule { name, policy, span: entry.key_span, policy_span: entry.value.span });
-        }
-    }
-    rules
-}

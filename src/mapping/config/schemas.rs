@@ -66,7 +66,8 @@ impl<'s> SchemaCache<'s> {
         let name = folder.as_str();
         let mut folders: Vec<&str> = self.names.iter().filter_map(|n| n.split_once('/')).map(|(f, _)| f).collect();
         folders.dedup();
-        if folders.contains(&name) {
+        let is_unreadable = |file: &String| file.split_once('/').is_some_and(|(folder, _)| folder == name);
+        if folders.contains(&name) || self.unreadable.iter().any(is_unreadable) {
             return Some(name);
         }
         let message = format!("there is no folder `schemas/{name}/`");
@@ -128,7 +129,11 @@ impl<'s> SchemaCache<'s> {
 
     fn is_caused_by_unreadable(&self, reference: &str, error: &SchemaError) -> bool {
         self.unreadable.iter().any(|name| match error {
-            SchemaError::NotFound => reference.split('#').next() == Some(name),
+            // Or it may be one of those that events.json defines.
+            SchemaError::NotFound => {
+                let (file, folder) = (reference.split('#').next(), reference.split('/').next().unwrap_or_default());
+                file == Some(name) || *name == format!("{folder}/events.json")
+            }
             SchemaError::Invalid { message, .. } => message.contains(&format!("`{name}`")),
         })
     }
@@ -187,7 +192,7 @@ fn definitions(folder: &str, cx: LoadContext) -> Vec<String> {
 }
 
 /// JSON is YAML, and the YAML parser provides spans.
-fn read(document: &str, sources: &Sources) -> Option<Rc<Node>> {
+pub fn read(document: &str, sources: &Sources) -> Option<Rc<Node>> {
     let name = format!("schemas/{document}");
     let (file, source): (FileId, _) = sources.iter().find(|(_, s)| s.name == name)?;
     yaml::parse(file, &source.text, &Findings::default()).map(Rc::new)

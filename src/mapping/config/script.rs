@@ -23,6 +23,16 @@ pub struct ScriptPlan {
     pub pool: ExpressionPool,
 }
 
+impl ScriptPlan {
+    /// The transcripts that it can play.
+    pub fn transcripts(&self) -> impl Iterator<Item = &Transcript> {
+        self.steps.iter().filter_map(|step| match &step.action {
+            ScriptAction::Play { transcript, .. } => Some(&**transcript),
+            ScriptAction::Reject { .. } => None,
+        })
+    }
+}
+
 #[derive(Debug)]
 pub struct ScriptStep {
     pub when: Option<Expression>,
@@ -129,7 +139,7 @@ pub fn parse(node: &Node, known: &KnownTranscripts, cx: LoadContext) -> Option<S
         };
         steps.extend(action.map(|action| ScriptStep { when, action }));
     }
-    Some(ScriptPlan { name: script.script, steps, pool: pool.build()? })
+    Some(ScriptPlan { name: script.script, steps, pool: pool.build() })
 }
 
 impl ScriptAction {

@@ -2,10 +2,12 @@
 
 use crate::diagnostics::Code;
 use crate::domain::FaultKind;
-use crate::mapping::grammar::collections::{Elements, List, Map};
+use crate::mapping::grammar::collections::{Elements, Entries, List, Map};
 use crate::mapping::grammar::notation::{NameOf, Spanned, notation_schema};
+use crate::mapping::grammar::policies::DialectPolicies;
 use crate::mapping::grammar::unparsed::{AnyNode, Unparsed};
 use crate::mapping::grammar::{At, FromNode, Required, section};
+use crate::mapping::source::layout::{SetFile, tested_by};
 use crate::mapping::source::yaml::{Node, YamlKind};
 use schemars::{JsonSchema, json_schema};
 
@@ -34,6 +36,9 @@ section! {
         dialect: Option<Spanned<String>>,
         /// The profile that is tested. Default in `profiles/`: the profile of the file name.
         profile: Option<Spanned<String>>,
+        /// Policies of the dialect for this test. They take precedence over those of the dialect and the profile, so that
+        /// the test also holds after these are changed.
+        policies: Option<Spanned<Entries<'n, DialectPolicies>>>,
         /// The script that is tested. Default in `scripts/`: the script of the file name.
         script: Option<Spanned<String>>,
         /// The client's body. Default: a plain request.
@@ -44,7 +49,9 @@ section! {
         query: Map<String> = Map::default(),
         /// The headers of the client's request, by name.
         headers: Map<String> = Map::default(),
-        /// Raw events.
+        /// The head of the backend's HTTP response, as rules read it. With an error status, the events are its body.
+        backend_response: Option<BackendResponse>,
+        /// Raw events. `$idle` is a silence until a keepalive is due.
         given: Option<Spanned<List<AnyNode<'n>>>>,
         /// A recorded turn instead; it also names the backend.
         transcript: Option<Spanned<String>>,
@@ -54,6 +61,44 @@ section! {
         expect: Required<Option<Spanned<Unparsed<'n, Expect<'n>>>>>,
     }
 }
+
+/// What a test is for: the mapping that it names, or the one next to its file.
+pub fn tested_name<'t>(named: Option<&'t str>, file: &'t str, kind: SetFile) -> Option<&'t str> {
+    named.or_else(|| tested_by(file).filter(|(of, _)| *of == kind).map(|(_, name)| name))
+}
+
+section! {
+    /// The head of a backend's HTTP response.
+    #[subject = "`backend_response:`"]
+    pub struct BackendResponse {
+        /// Its status.
+        status: HttpStatus = HttpStatus(200),
+        /// Its headers, by name.
+        headers: Map<String> = Map::default(),
+    }
+}
+
+/// The status of an HTTP response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HttpStatus(pub u16);
+
+impl<'n> FromNode<'n> for HttpStatus {
+    fn from_node(node: &'n Node, at: At) -> Option<HttpStatus> {
+        match node.kind {
+            YamlKind::Int(status @ 200..=599) => Some(HttpStatus(status as u16)),
+            _ => {
+                at.cx.wrong_value(node, "an HTTP status", "`429`");
+                None
+            }
+        }
+    }
+
+    fn shown(&self) -> Option<serde_json::Value> {
+        Some(self.0.into())
+    }
+}
+
+notation_schema!(HttpStatus, { "type": "integer", "minimum": 200, "maximum": 599 });
 
 section! {
     /// The expected output of a test.
@@ -78,6 +123,8 @@ section! {
         /// The request that the backend gets. Nothing is sent: the test needs `request`, `dialect` and a backend with
         /// `request:`.
         sent: Option<Spanned<ExpectedRequest<'n>>>,
+        /// The HTTP response to a client that does not stream, also if it is an error.
+        response: Option<Spanned<ExpectedResponse<'n>>>,
         /// The expected fault.
         fault: Option<Spanned<ExpectedFault<'n>>>,
         /// The name of the transcript that the script selects for the request; `{ $is: string }` matches any.
@@ -100,8 +147,25 @@ section! {
         headers: Option<AnyNode<'n>>,
         /// The body.
         body: Option<AnyNode<'n>>,
+        /// The calls of a turn on a child process, in order: `call` or `notify`, and `params`. A value that an earlier call
+        /// keeps is the text `kept.NAME`.
+        calls: Option<AnyNode<'n>>,
         /// The fields of the client's request that are not sent, as in the header `x-reframe-dropped`.
         dropped: Option<AnyNode<'n>>,
+    }
+}
+
+section! {
+    /// The expected members of a response to a client, like `body`. `request_id` is `test` in tests.
+    #[subject = "`response:`"]
+    #[extend("minProperties" = 1)]
+    pub struct ExpectedResponse<'n> {
+        /// The HTTP status.
+        status: Option<AnyNode<'n>>,
+        /// The headers of the dialect, and `retry-after`, by their names in lower case.
+        headers: Option<AnyNode<'n>>,
+        /// The body: of the dialect's `body:`, or of its `errors:`.
+        body: Option<AnyNode<'n>>,
     }
 }
 

@@ -1,6 +1,7 @@
 //! A transcript: a recorded turn, one JSON object per line. The first line names the backend file that decodes it. Each
-//! other line is `raw` (an event), `end` (the end marker of the framing) or `disconnect` (the connection was lost), with
-//! `at` in milliseconds after the request. After the last line the backend has closed the connection.
+//! other line is `raw` (an event), `idle` (a keepalive is due), `end` (the end marker of the framing) or `disconnect` (the
+//! connection was lost), with `at` in milliseconds after the request. After the last line the backend has closed the
+//! connection.
 
 use crate::diagnostics::{Code, Diagnostic, FileId, Span, did_you_mean};
 use crate::domain::Tree;
@@ -23,6 +24,8 @@ pub struct TranscriptLine {
 #[derive(Clone, Debug, PartialEq)]
 pub enum RecordedEvent {
     Raw(Tree),
+    /// The backend is silent until a keepalive is due.
+    Idle,
     End,
     Disconnect(String),
 }
@@ -77,7 +80,7 @@ pub fn parse(name: &str, file: FileId, text: &str, cx: LoadContext) -> Option<Tr
     valid.then(|| Transcript { name: name.to_owned(), backend, backend_span, lines: parsed })
 }
 
-const MEMBERS: &[&str] = &["at", "raw", "end", "disconnect"];
+const MEMBERS: &[&str] = &["at", "raw", "idle", "end", "disconnect"];
 
 fn parse_line(tree: &Tree) -> Result<TranscriptLine, String> {
     let members: Vec<&str> = tree.as_map().into_iter().flatten().map(|(key, _)| &**key).collect();
@@ -89,11 +92,14 @@ fn parse_line(tree: &Tree) -> Result<TranscriptLine, String> {
         None => 0,
         Some(at) => at.as_u64().ok_or("`at` must be a non-negative integer (milliseconds)")?,
     };
-    let event = match (tree.get("raw"), tree.get("end"), tree.get("disconnect")) {
-        (Some(raw), None, None) => RecordedEvent::Raw(raw.clone()),
-        (None, Some(_), None) => RecordedEvent::End,
-        (None, None, Some(why)) => RecordedEvent::Disconnect(why.as_str().unwrap_or("connection lost").to_owned()),
-        _ => return Err("a line must have exactly one of `raw`, `end` and `disconnect`".into()),
+    let event = match ["raw", "idle", "end", "disconnect"].map(|name| tree.get(name)) {
+        [Some(raw), None, None, None] => RecordedEvent::Raw(raw.clone()),
+        [None, Some(_), None, None] => RecordedEvent::Idle,
+        [None, None, Some(_), None] => RecordedEvent::End,
+        [None, None, None, Some(why)] => {
+            RecordedEvent::Disconnect(why.as_str().unwrap_or("connection lost").to_owned())
+        }
+        _ => return Err("a line must have exactly one of `raw`, `idle`, `end` and `disconnect`".into()),
     };
     Ok(TranscriptLine { at_ms, event })
 }

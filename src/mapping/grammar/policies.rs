@@ -77,7 +77,7 @@ fn value(spec: &PolicySpec) -> Schema {
     let aliases = ALIASES.iter().filter(|(policy, ..)| *policy == spec.name).map(|(_, alias, _)| *alias);
     let words: Vec<&str> = spec.values.iter().copied().chain(aliases).collect();
     let word = one_of(&words);
-    if spec.list { json_schema!({ "type": "array", "items": word }) } else { word }
+    if spec.list { json_schema!({ "type": "array", "items": word, "uniqueItems": true }) } else { word }
 }
 
 /// A value of a custom policy.

@@ -18,6 +18,7 @@ const STABLE: &[&str] = &[
     "item.kind",
     "item.call_id",
     "item.name",
+    "item.legacy",
     "part.index",
     "part.kind",
 ];

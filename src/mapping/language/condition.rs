@@ -79,7 +79,13 @@ impl<'n> FromNode<'n> for Conditions {
     }
 }
 
-notation_schema!(Conditions, |generator| BySelector::<ConditionTest>::json_schema(generator));
+notation_schema!(Conditions, |generator| {
+    let mut schema = BySelector::<ConditionTest>::json_schema(generator);
+    // The rules of a backend also read the head of its response.
+    let pattern = r"^([$@^]|response\.(status$|headers\.))";
+    schema.insert("propertyNames".to_owned(), serde_json::json!({ "pattern": pattern }));
+    schema
+});
 
 impl JsonSchema for ConditionTest {
     fn schema_name() -> Cow<'static, str> {

@@ -125,7 +125,7 @@ section! {
     pub struct Reject<'n> {
         /// The error message.
         message as "$reject": SkeletonNode<'n>,
-        /// The member of the client's request that is at fault.
+        /// The member of the client's request that is at fault; `content`: the one with the messages, by the client's name.
         param: Option<SkeletonNode<'n>>,
     }
 }

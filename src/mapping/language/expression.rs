@@ -4,18 +4,19 @@
 use super::expression_check::ExpressionCheck;
 use super::expression_paths::accessed_paths;
 use super::expression_tokens;
-use super::scope::VariableScope;
+use super::filters::environment;
+use super::jinja_values::{from_jinja, to_jinja};
+use super::plain_condition::PlainCondition;
+use super::scope::{VariableScope, VisibleVariables};
 use super::table::{Table, Tables};
 use crate::diagnostics::Span;
-use crate::domain::Tree;
-use crate::domain::emit::scalar_text;
 use crate::domain::variables::VariableType;
+use crate::domain::{Text, Tree};
 use crate::mapping::source::field_reader::LoadContext;
-use minijinja::value::{Enumerator, Object, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, Expression as JinjaExpression, Value};
 use std::cell::{self, RefCell};
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, OnceLock};
 
 /// A checked expression.
 #[derive(Clone, Debug)]
@@ -24,17 +25,18 @@ pub enum Expression {
     Variable(VariablePath),
     /// `turn.finish | table('status') | default('x')`: look-ups on a variable. They keep exact values and do not need
     /// the template engine.
-    Chain { path: VariablePath, filters: Vec<Filter> },
+    Chain { path: VariablePath, filters: Vec<Filter>, variables: Vec<VariablePath> },
     /// Any other expression: its index in the [`ExpressionPool`], and the variables that it reads.
-    Jinja { id: usize, variables: Vec<VariablePath>, text: Arc<str> },
+    /// As a condition it may not need the template engine.
+    Jinja { id: usize, variables: Vec<VariablePath>, text: Arc<str>, condition: Option<PlainCondition> },
 }
 
 impl Expression {
     /// The variables that it reads.
     pub fn variables(&self) -> &[VariablePath] {
         match self {
-            Expression::Variable(path) | Expression::Chain { path, .. } => std::slice::from_ref(path),
-            Expression::Jinja { variables, .. } => variables,
+            Expression::Variable(path) => std::slice::from_ref(path),
+            Expression::Chain { variables, .. } | Expression::Jinja { variables, .. } => variables,
         }
     }
 }
@@ -45,6 +47,8 @@ pub enum Filter {
     Table(Arc<Table>),
     /// Replaces null and absent values, but not 0, "" or false.
     Default(Tree),
+    /// The same, by the value of another variable.
+    DefaultVariable(VariablePath),
     /// Prepended to a text that does not begin with it.
     Prefix(String),
 }
@@ -54,7 +58,7 @@ pub enum Filter {
 pub struct VariablePath(pub Vec<Arc<str>>);
 
 impl VariablePath {
-    fn parse(text: &str) -> Option<VariablePath> {
+    pub(super) fn parse(text: &str) -> Option<VariablePath> {
         let name = |s: &str| {
             s.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
                 && s.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
@@ -65,7 +69,7 @@ impl VariablePath {
     }
 }
 
-type Compiled<'e> = Vec<JinjaExpression<'e, 'static>>;
+type Compiled<'e> = Vec<OnceLock<JinjaExpression<'e, 'static>>>;
 
 self_cell::self_cell!(
     /// The template engine with its compiled expressions, which borrow from it.
@@ -76,8 +80,13 @@ self_cell::self_cell!(
     }
 );
 
-/// The compiled expressions of one plan.
-pub struct ExpressionPool(Cell);
+/// The expressions of one plan. Each was compiled once at load, to check it. It is compiled again when it is first
+/// evaluated, because most are never: they are conditions that do not need the template engine, or are in frames that no
+/// client asks for.
+pub struct ExpressionPool {
+    cell: Cell,
+    texts: Vec<Arc<str>>,
+}
 
 impl std::fmt::Debug for ExpressionPool {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -87,11 +96,25 @@ impl std::fmt::Debug for ExpressionPool {
 
 impl ExpressionPool {
     pub fn eval(&self, id: usize, context: Value) -> Result<Value, Error> {
-        self.0.with_dependent(|_, compiled| match compiled.get(id) {
-            Some(expression) => expression.eval(context),
-            None => Err(Error::new(ErrorKind::InvalidOperation, "no such expression")),
+        self.cell.with_dependent(|environment, compiled| {
+            let (Some(expression), Some(text)) = (compiled.get(id), self.texts.get(id)) else {
+                return Err(Error::new(ErrorKind::InvalidOperation, "no such expression"));
+            };
+            if let Some(expression) = expression.get() {
+                return expression.eval(context);
+            }
+            let compiled = environment.compile_expression_owned(text.to_string())?;
+            expression.get_or_init(|| compiled).eval(context)
         })
     }
+}
+
+/// An expression that was checked.
+struct KnownExpression {
+    /// What it was checked against.
+    visible: VisibleVariables,
+    expression: Expression,
+    kind: VariableType,
 }
 
 /// Collects the expressions of a plan while it is being compiled.
@@ -99,8 +122,11 @@ pub struct ExpressionPoolBuilder {
     environment: Environment<'static>,
     tables: Tables,
     /// Policies are constant in a plan, so expressions that read only policies are evaluated at load.
-    policies: Vec<(Arc<str>, Tree)>,
-    texts: RefCell<Vec<String>>,
+    policies: Vec<(Text, Tree)>,
+    /// The expressions of the pool, with their ids.
+    pooled: RefCell<HashMap<Arc<str>, usize>>,
+    /// The valid expressions so far: fragments repeat them.
+    known: RefCell<HashMap<Arc<str>, Vec<KnownExpression>>>,
     /// The policies read since the last `take_policies_read()`. Evaluation at load removes them from the skeleton, so
     /// they are recorded here.
     policies_read: RefCell<Vec<String>>,
@@ -108,22 +134,20 @@ pub struct ExpressionPoolBuilder {
     compiled_values: cell::Cell<usize>,
 }
 
-/// Limit on evaluation steps. A frame's expression needs a handful; this stops a runaway one.
-const FUEL: u64 = 20_000;
-
 impl ExpressionPoolBuilder {
     pub fn new(tables: Tables) -> ExpressionPoolBuilder {
         ExpressionPoolBuilder {
             environment: environment(tables.clone()),
             tables,
             policies: Vec::new(),
-            texts: RefCell::default(),
+            pooled: RefCell::default(),
+            known: RefCell::default(),
             policies_read: RefCell::default(),
             compiled_values: cell::Cell::default(),
         }
     }
 
-    pub fn policies(mut self, policies: &[(Arc<str>, Tree)]) -> ExpressionPoolBuilder {
+    pub fn policies(mut self, policies: &[(Text, Tree)]) -> ExpressionPoolBuilder {
         self.policies = policies.to_vec();
         self
     }
@@ -164,13 +188,13 @@ impl ExpressionPoolBuilder {
         }
     }
 
-    /// Checks an expression and adds it. `span` is its placeholder or scalar.
     /// Counts one compiled value. Returns the number so far.
     pub fn count_value(&self) -> usize {
         self.compiled_values.set(self.compiled_values.get() + 1);
         self.compiled_values.get()
     }
 
+    /// Checks an expression and adds it. `span` is its placeholder or scalar.
     pub fn add(
         &self,
         text: &str,
@@ -179,6 +203,25 @@ impl ExpressionPoolBuilder {
         cx: LoadContext,
     ) -> Option<(Expression, VariableType)> {
         let text = text.trim();
+        if let Some(known) = self.known.borrow().get(text)
+            && let Some(known) = known.iter().find(|known| known.visible == *scope.visible())
+        {
+            known.expression.variables().iter().for_each(|path| self.record_policy_read(path));
+            return Some((known.expression.clone(), known.kind));
+        }
+        let (expression, kind) = self.check(text, span, scope, cx)?;
+        let known = KnownExpression { visible: scope.visible().clone(), expression: expression.clone(), kind };
+        self.known.borrow_mut().entry(Arc::from(text)).or_default().push(known);
+        Some((expression, kind))
+    }
+
+    fn check(
+        &self,
+        text: &str,
+        span: Span,
+        scope: &VariableScope,
+        cx: LoadContext,
+    ) -> Option<(Expression, VariableType)> {
         let check =
             ExpressionCheck { text, span, tokens: expression_tokens::tokens(text), tables: &self.tables, scope, cx };
         if check.is_too_long() || check.multiplies_text() {
@@ -224,12 +267,23 @@ impl ExpressionPoolBuilder {
         if let Some(chain) = self.chain(text) {
             return Some((chain, VariableType::Json));
         }
-        let mut texts = self.texts.borrow_mut();
-        texts.push(text.to_owned());
-        Some((Expression::Jinja { id: texts.len() - 1, variables, text: Arc::from(text) }, VariableType::Json))
+        let (id, text) = self.pooled(text);
+        let condition = PlainCondition::parse(&check.tokens);
+        Some((Expression::Jinja { id, variables, text, condition }, VariableType::Json))
     }
 
-    /// A variable followed by `table('x')`, `default(literal)` and `prefix('x')` only.
+    /// The id of an expression in the pool. The same text in another place may read other variables.
+    fn pooled(&self, text: &str) -> (usize, Arc<str>) {
+        let mut pooled = self.pooled.borrow_mut();
+        if let Some((text, id)) = pooled.get_key_value(text) {
+            return (*id, text.clone());
+        }
+        let (id, text) = (pooled.len(), Arc::<str>::from(text));
+        pooled.insert(text.clone(), id);
+        (id, text)
+    }
+
+    /// A variable followed by `table('x')`, `default(literal)`, `default(variable)` and `prefix('x')` only.
     fn chain(&self, text: &str) -> Option<Expression> {
         let mut segments = text.split('|').map(str::trim);
         let path = VariablePath::parse(segments.next()?)?;
@@ -237,22 +291,29 @@ impl ExpressionPoolBuilder {
             let (name, argument) = segment.strip_suffix(')')?.split_once('(')?;
             match name.trim() {
                 "table" => self.tables.get(argument.trim().trim_matches(['\'', '"'])).cloned().map(Filter::Table),
-                "default" => literal(argument.trim()).map(Filter::Default),
+                "default" => match VariablePath::parse(argument.trim()) {
+                    Some(path) => Some(Filter::DefaultVariable(path)),
+                    None => literal(argument.trim()).map(Filter::Default),
+                },
                 "prefix" => Some(Filter::Prefix(literal(argument.trim())?.as_str()?.to_owned())),
                 _ => None,
             }
         });
-        Some(Expression::Chain { path, filters: filters.collect::<Option<Vec<_>>>()? })
+        let filters = filters.collect::<Option<Vec<_>>>()?;
+        let others = filters.iter().filter_map(|filter| match filter {
+            Filter::DefaultVariable(path) => Some(path.clone()),
+            Filter::Table(_) | Filter::Default(_) | Filter::Prefix(_) => None,
+        });
+        let variables = [path.clone()].into_iter().chain(others).collect();
+        Some(Expression::Chain { path, filters, variables })
     }
 
-    /// Compiles all expressions. Each compiled in `add`, so this does not fail.
-    pub fn build(self) -> Option<ExpressionPool> {
-        let texts = self.texts.into_inner();
-        Cell::try_new(self.environment, |environment| {
-            texts.into_iter().map(|text| environment.compile_expression_owned(text)).collect::<Result<Vec<_>, _>>()
-        })
-        .ok()
-        .map(ExpressionPool)
+    pub fn build(self) -> ExpressionPool {
+        let mut pooled: Vec<(Arc<str>, usize)> = self.pooled.into_inner().into_iter().collect();
+        pooled.sort_unstable_by_key(|(_, id)| *id);
+        let texts: Vec<Arc<str>> = pooled.into_iter().map(|(text, _)| text).collect();
+        let cell = Cell::new(self.environment, |_| texts.iter().map(|_| OnceLock::new()).collect());
+        ExpressionPool { cell, texts }
     }
 }
 
@@ -266,154 +327,5 @@ fn literal(text: &str) -> Option<Tree> {
             None if text.starts_with(['"', '\'']) => None,
             None => Tree::parse(text.as_bytes()).ok(),
         },
-    }
-}
-
-fn environment(tables: Tables) -> Environment<'static> {
-    let mut env = Environment::empty();
-    env.set_fuel(Some(FUEL));
-    env.set_undefined_behavior(minijinja::UndefinedBehavior::Chainable);
-    // Unlike Jinja's filter: it replaces null and absent, but not 0, "" or false.
-    env.add_filter(
-        "default",
-        |value: Value, other: Value| {
-            if value.is_undefined() || value.is_none() { other } else { value }
-        },
-    );
-    env.add_filter("table", move |value: Value, name: String| {
-        if value.is_undefined() || value.is_none() {
-            return Value::from(());
-        }
-        let word = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        tables.get(&name).and_then(|t| t.get(&word)).map_or_else(|| Value::from(()), |value| to_jinja(&value))
-    });
-    env.add_filter("prefix", |value: Value, prefix: String| on_text(value, |t| prefixed(t, &prefix)));
-    env.add_filter("lower", |value: Value| on_text(value, |t| t.to_lowercase()));
-    env.add_filter("upper", |value: Value| on_text(value, |t| t.to_uppercase()));
-    env.add_filter("trim", |value: Value| on_text(value, |t| t.trim().to_owned()));
-    env.add_filter("length", |value: Value| value.len().unwrap_or(0));
-    env.add_filter("json", |value: Value| from_jinja(&value).to_json());
-    env.add_filter("parse_json", |value: Value| {
-        value
-            .as_str()
-            .and_then(|text| Tree::parse(text.as_bytes()).ok())
-            .map_or(Value::from(()), |tree| to_jinja(&tree))
-    });
-    env.add_filter("join", |value: Value, between: Option<String>| {
-        let text = |value: Value| {
-            let tree = from_jinja(&value);
-            scalar_text(&tree).unwrap_or_else(|| if tree.is_null() { String::new() } else { tree.to_json() })
-        };
-        let items: Vec<String> = value.try_iter().map(|items| items.map(text).collect()).unwrap_or_default();
-        items.join(between.as_deref().unwrap_or(""))
-    });
-    env.add_filter("first", |value: Value| value.try_iter().ok().and_then(|mut i| i.next()).unwrap_or(Value::from(())));
-    env.add_filter("last", |value: Value| value.try_iter().ok().and_then(|i| i.last()).unwrap_or(Value::from(())));
-    env.add_filter("rfc3339", |value: Value| match f64::try_from(value.clone()) {
-        Ok(seconds) => rfc3339(seconds).map_or_else(|| Value::from(()), Value::from),
-        Err(_) => value,
-    });
-    env.add_filter("split", |value: Value, at: String| match value.as_str() {
-        Some(text) if !at.is_empty() => text.split(at.as_str()).map(Value::from).collect(),
-        _ => value,
-    });
-    env.add_filter("replace", |value: Value, old: String, new: String| match value.as_str() {
-        Some(text) if !old.is_empty() => {
-            let growth = new.len().saturating_sub(old.len()).saturating_mul(text.matches(&*old).count());
-            if growth > text.len() + MAX_GROWTH {
-                return Err(Error::new(ErrorKind::InvalidOperation, "the result of `replace` is too large"));
-            }
-            Ok(Value::from(text.replace(&*old, &new)))
-        }
-        _ => Ok(value),
-    });
-    env.add_filter("any", |list: Value, field: Option<String>, wanted: Option<Value>| {
-        list.try_iter().is_ok_and(|mut list| list.any(|element| holds(&element, field.as_deref(), wanted.as_ref())))
-    });
-    env.add_filter("all", |list: Value, field: Option<String>, wanted: Option<Value>| {
-        list.try_iter().is_ok_and(|mut list| list.all(|element| holds(&element, field.as_deref(), wanted.as_ref())))
-    });
-    env.add_test("none", |value: Value| value.is_none() || value.is_undefined());
-    env.add_test("startingwith", |value: Value, start: String| value.as_str().is_some_and(|t| t.starts_with(&start)));
-    env.add_test("endingwith", |value: Value, end: String| value.as_str().is_some_and(|t| t.ends_with(&end)));
-    env
-}
-
-/// By how many bytes `replace` may make a text longer than twice its length.
-const MAX_GROWTH: usize = 64 << 10;
-
-/// Whether an element, or one of its fields, has a value, or is true if none is given.
-fn holds(element: &Value, field: Option<&str>, wanted: Option<&Value>) -> bool {
-    let value = match field {
-        Some(field) => element.get_attr(field).unwrap_or_default(),
-        None => element.clone(),
-    };
-    wanted.map_or_else(|| value.is_true(), |wanted| value == *wanted)
-}
-
-/// `2026-01-01T00:00:00Z`, for seconds since 1970.
-fn rfc3339(seconds: f64) -> Option<String> {
-    // Milliseconds are exact enough: clocks of backends are not better.
-    let time = jiff::Timestamp::from_millisecond((seconds * 1000.0).round() as i64).ok()?;
-    Some(time.to_string())
-}
-
-/// Adds a prefix, unless the text already begins with it.
-pub fn prefixed(text: &str, prefix: &str) -> String {
-    if text.starts_with(prefix) { text.to_owned() } else { format!("{prefix}{text}") }
-}
-
-fn on_text(value: Value, change: impl Fn(&str) -> String) -> Value {
-    match value.as_str() {
-        Some(text) => Value::from(change(text)),
-        None => value,
-    }
-}
-
-pub fn to_jinja(tree: &Tree) -> Value {
-    match tree {
-        Tree::Null => Value::from(()),
-        Tree::Bool(b) => Value::from(*b),
-        Tree::Num(n) => n.as_i64().map(Value::from).or(n.as_f64().map(Value::from)).unwrap_or_default(),
-        Tree::Str(s) => Value::from(s.as_str()),
-        Tree::SurrogateString(t) => Value::from(t.to_string_lossy()),
-        Tree::List(items) => items.iter().map(to_jinja).collect(),
-        Tree::Map(entries) => {
-            Value::from_object(OrderedMap(entries.iter().map(|(k, v)| (k.clone(), to_jinja(v))).collect()))
-        }
-    }
-}
-
-/// A map that keeps the order of its keys: what goes through an expression is written like what does not.
-#[derive(Debug)]
-struct OrderedMap(Vec<(Arc<str>, Value)>);
-
-impl Object for OrderedMap {
-    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
-        let name = key.as_str()?;
-        self.0.iter().find(|(known, _)| **known == *name).map(|(_, value)| value.clone())
-    }
-
-    fn enumerate(self: &Arc<Self>) -> Enumerator {
-        Enumerator::Values(self.0.iter().map(|(name, _)| Value::from(&**name)).collect())
-    }
-}
-
-pub fn from_jinja(value: &Value) -> Tree {
-    match value.kind() {
-        ValueKind::Undefined | ValueKind::None => Tree::Null,
-        ValueKind::Bool => Tree::from(value.is_true()),
-        ValueKind::Number => match i64::try_from(value.clone()) {
-            Ok(i) if value.is_integer() => Tree::from(i),
-            _ => f64::try_from(value.clone()).map_or(Tree::Null, Tree::from),
-        },
-        ValueKind::Seq | ValueKind::Iterable => {
-            Tree::from(value.try_iter().map(|i| i.map(|v| from_jinja(&v)).collect()).unwrap_or_else(|_| Vec::new()))
-        }
-        ValueKind::Map => {
-            let keys: Vec<Value> = value.try_iter().map(Iterator::collect).unwrap_or_default();
-            Tree::map(keys.iter().map(|k| (k.to_string(), value.get_item(k).map_or(Tree::Null, |v| from_jinja(&v)))))
-        }
-        _ => Tree::from(value.to_string()),
     }
 }

@@ -4,6 +4,7 @@
 use super::expression_paths::{AccessedPath, Step};
 use super::expression_tokens;
 use super::expression_tokens::{Call, CallKind, Token, TokenAt};
+use super::filters::{FILTERS, TESTS};
 use super::scope::VariableScope;
 use super::table::Tables;
 use crate::diagnostics::{Code, Diagnostic, Span, did_you_mean, or_list};
@@ -11,33 +12,6 @@ use crate::domain::variables::VariableType;
 use crate::mapping::lint;
 use crate::mapping::source::field_reader::LoadContext;
 use minijinja::{Error, ErrorKind};
-
-/// The filters that an expression may use, with their meaning.
-pub const FILTERS: &[(&str, &str)] = &[
-    ("default", "`a | default(b)`: `b` if the value is null"),
-    ("table", "`a | table('NAME')`: the value of a row of a table"),
-    ("prefix", "`a | prefix('x-')`: the text with this text before it"),
-    ("lower", "the text in lower case"),
-    ("upper", "the text in upper case"),
-    ("trim", "the text without white space at its ends"),
-    ("length", "the number of characters, elements or members"),
-    ("json", "the value as JSON text"),
-    ("parse_json", "the value of a JSON text; null if it is not JSON"),
-    ("join", "`a | join(', ')`: the elements of a list as one text"),
-    ("first", "the first element"),
-    ("last", "the last element"),
-    ("rfc3339", "a time in seconds as a date and time: `2026-01-31T12:00:00Z`"),
-    ("split", "`a | split(',')`: the parts of a text, as a list"),
-    ("replace", "`a | replace('x', 'y')`: the text with `y` instead of every `x`"),
-    ("any", "`a | any`: whether an element of a list is true"),
-    ("all", "`a | all`: whether every element of a list is true"),
-];
-/// The tests that an expression may use, with their meaning.
-pub const TESTS: &[(&str, &str)] = &[
-    ("none", "`a is none`: the value is null"),
-    ("startingwith", "`a is startingwith('x')`: the text begins with this text"),
-    ("endingwith", "`a is endingwith('x')`: the text ends with this text"),
-];
 
 /// Words and operators of an expression. The template engine parses nested operators recursively, so that a longer
 /// expression could exhaust the stack.
@@ -151,6 +125,7 @@ impl ExpressionCheck<'_> {
         // `created` instead of `turn.created`: the field is right, but the record is missing.
         let field_of = |full: &&str| full.rsplit_once('.').is_some_and(|(of, field)| field == path && of != "policy");
         let near = unknown.candidates.iter().map(String::as_str).find(field_of).filter(|_| unknown.is_root);
+        let near = near.or((path == "null").then_some("none"));
         let near = near.or_else(|| did_you_mean(path, unknown.candidates.iter().map(String::as_str)));
         let root = |path: &str| path.split('.').next().unwrap_or_default().to_owned();
         if let Some(fragment) = &self.scope.fragment
@@ -182,7 +157,7 @@ impl ExpressionCheck<'_> {
         let mut diagnostic = Diagnostic::new(code, at, message);
         if let Some(near) = near {
             diagnostic = diagnostic.label(format!("did you mean `{near}`?"));
-        } else if expression_tokens::is_compared(&self.tokens, path) {
+        } else if code == Code::UnknownVariable && expression_tokens::is_compared(&self.tokens, path) {
             diagnostic = diagnostic.label(format!("write strings in quotes: '{path}'"));
         }
         self.cx.add(diagnostic.help(unknown.available));

@@ -1,17 +1,17 @@
 //! How a rule sets a field: a constant, a selector, or `{ from, as, table, default, use }`.
 
 use super::rule::{NamedRules, RuleSet};
-use super::selector::{FieldSelector, Selector};
+use super::selector::{FieldSelector, Selector, SelectorStart};
 use super::table::{Table, Tables};
 use crate::diagnostics::{Code, Diagnostic, Span, schema_message::one_of};
-pub use crate::domain::emit::scalar_text;
 use crate::domain::emit::{FieldSpec, FieldType};
+pub use crate::domain::emit::{scalar_str, scalar_text};
 use crate::domain::{Tree, named_enum};
 use crate::mapping::grammar::collections::OneOrMore;
 use crate::mapping::grammar::notation::{NameOf, Spanned};
 use crate::mapping::grammar::unparsed::AnyNode;
 use crate::mapping::grammar::{Named, Section, section};
-use crate::mapping::source::field_reader::{LoadContext, constant, text_of};
+use crate::mapping::source::field_reader::{LoadContext, MessageHead, constant, text_of};
 use crate::mapping::source::yaml::{Node, YamlKind};
 use std::sync::Arc;
 
@@ -26,12 +26,20 @@ named_enum! {
         Not = "not",
         /// To lower case.
         Lower = "lower",
+        /// The number that a text contains. Anything else is kept as it is.
+        Number = "number",
+        /// The texts of an array as one text, with line breaks between them.
+        Lines = "lines",
+        /// The names of the members of an object, as a list.
+        Keys = "keys",
         /// The number of members of an object or elements of an array.
         Count = "count",
         /// The index of the node in its array, from 0.
         Position = "position",
         /// The sum of all values that `from` selects.
         Sum = "sum",
+        /// All texts that `from` selects, in order, as one text.
+        Concat = "concat",
     }
 }
 
@@ -85,15 +93,13 @@ pub struct FieldContext<'c> {
     pub tables: &'c Tables,
     pub named_rules: &'c NamedRules,
     pub lenient: bool,
-    /// Whether fields can read the client's HTTP request besides its body.
-    pub reads_head: bool,
 }
 
 impl FieldMapping {
     pub fn parse(field: &'static FieldSpec, node: &Node, context: &FieldContext) -> Option<FieldMapping> {
         let cx = context.cx;
         let source = match &node.kind {
-            YamlKind::Text(text) if Selector::looks_like(text) => {
+            YamlKind::Text(text) if Selector::is_meant(text, cx) => {
                 let selector = Selector::parse(text, node.span, cx)?;
                 match field.field_type {
                     FieldType::ContentParts => {
@@ -105,10 +111,6 @@ impl FieldMapping {
                     }
                     _ => FieldSource::Select { from: vec![selector], convert: None, table: None, default: Tree::Null },
                 }
-            }
-            YamlKind::Text(text) if context.reads_head && Selector::parse_head(text).is_some() => {
-                let from = Selector::parse_head(text).into_iter().collect();
-                FieldSource::Select { from, convert: None, table: None, default: Tree::Null }
             }
             YamlKind::Map(_) => Self::parse_map(field, node, context)?,
             _ => FieldSource::Constant(checked_constant(field, &constant(node), node, cx)?),
@@ -126,8 +128,18 @@ impl FieldMapping {
         }
         let entry = FieldEntry::read_fields(&fields)?;
         let mut from: Vec<Selector> = entry.from.into_iter().map(|selector| selector.0).collect();
-        if let Some(head) = from.iter().find(|selector| selector.head_parameter().is_some() && !context.reads_head) {
-            let message = format!("`{}` can only be read by the scalars of a dialect's `request:`", head.text);
+        let readable = cx.selectors.head;
+        let is_unreadable = |selector: &&Selector| match readable {
+            MessageHead::None => selector.start == SelectorStart::Head,
+            MessageHead::Request => selector.response_part().is_some(),
+            MessageHead::Response => selector.head_parameter().is_some(),
+        };
+        if let Some(head) = from.iter().find(is_unreadable) {
+            let reader = match head.response_part() {
+                Some(_) => "the rules of a backend's `events:`",
+                None => "the scalars of a dialect's `request:`",
+            };
+            let message = format!("`{}` can only be read by {reader}", head.text);
             cx.error(Code::BadSelector, fields.get("from").map_or(node.span, |from| from.span), message);
             return None;
         }

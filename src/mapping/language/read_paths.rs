@@ -2,8 +2,9 @@
 //! in the document and in no tree is lost.
 
 use super::condition::{Condition, ConditionTest};
+use super::emit_entry::{EmitContent, EmitEntry};
 use super::field::{FieldMapping, FieldSource};
-use super::rule::{Emit, Rule, RuleAction, RuleGroup};
+use super::rule::{Rule, RuleAction, RuleGroup};
 use super::selector::{Selector, SelectorPath, SelectorStart, SelectorStep};
 use crate::diagnostics::Code;
 use crate::mapping::grammar::notation::Spanned;
@@ -48,6 +49,13 @@ impl ReadTree {
         !self.whole && !self.tested && self.members.is_empty() && self.children.is_none() && self.anywhere.is_empty()
     }
 
+    /// Whether a value is read, not only tested.
+    pub fn reads_content(&self) -> bool {
+        self.whole
+            || self.members.values().any(ReadTree::reads_content)
+            || self.children.as_deref().is_some_and(ReadTree::reads_content)
+    }
+
     /// Everything that the selector finds in the document is read.
     pub fn add_whole(&mut self, selector: &Selector) {
         if selector.start != SelectorStart::Head {
@@ -66,7 +74,7 @@ impl ReadTree {
         for selector in selectors {
             match selector.value.start {
                 SelectorStart::Root => self.add_whole(&selector.value),
-                SelectorStart::Current | SelectorStart::Parent | SelectorStart::Head => {
+                SelectorStart::Current | SelectorStart::Parent | SelectorStart::Outer(_) | SelectorStart::Head => {
                     let text = &selector.value.text;
                     let message = format!("`ignored:` has no current node: `{text}` must begin with `$`");
                     cx.error(Code::BadSelector, selector.span, message);
@@ -76,14 +84,18 @@ impl ReadTree {
     }
 
     fn add(&mut self, path: &SelectorPath, extent: Extent) {
-        self.at(path, &mut |tree| match extent {
-            Extent::Whole => tree.whole = true,
-            Extent::Tested => tree.tested = true,
-        });
+        self.at(path, &mut |tree| tree.mark(extent));
+    }
+
+    fn mark(&mut self, extent: Extent) {
+        match extent {
+            Extent::Whole => self.whole = true,
+            Extent::Tested => self.tested = true,
+        }
     }
 
     /// Visits the places that a path leads to.
-    fn at(&mut self, path: &SelectorPath, visit: &mut dyn FnMut(&mut ReadTree)) {
+    pub(super) fn at(&mut self, path: &SelectorPath, visit: &mut dyn FnMut(&mut ReadTree)) {
         match path {
             SelectorPath::Steps(steps) => visit(self.after(steps)),
             SelectorPath::Children(steps) => visit(self.after(steps).child()),
@@ -197,7 +209,7 @@ impl RuleReads {
             reads.add(selector.start, &selector.path, Extent::Tested);
         }
         match action {
-            RuleAction::Emit(emits) => emits.iter().for_each(|emit| reads.add_emit(emit)),
+            RuleAction::Emit(entries) => entries.iter().for_each(|entry| reads.add_emit(&mut Vec::new(), entry)),
             RuleAction::Drop(_) | RuleAction::Fail(_) => {}
         }
         Arc::new(reads)
@@ -215,51 +227,66 @@ impl RuleReads {
         Arc::new(reads)
     }
 
-    /// `None` for the client's HTTP request, which is no document.
-    fn tree(&mut self, start: SelectorStart) -> Option<&mut ReadTree> {
-        match start {
-            SelectorStart::Root => Some(&mut self.root),
-            SelectorStart::Current => Some(&mut self.current),
-            SelectorStart::Parent => Some(&mut self.parent),
-            SelectorStart::Head => None,
-        }
-    }
-
     fn add(&mut self, start: SelectorStart, path: &SelectorPath, extent: Extent) {
-        if let Some(tree) = self.tree(start) {
-            tree.add(path, extent);
-        }
+        self.add_inside(&[], start, path, extent);
     }
 
-    fn add_emit(&mut self, emit: &Emit) {
-        if let Some(each) = &emit.each {
-            self.add(each.start, &each.path, Extent::Tested);
+    /// What an entry of `emit:` reads, inside these lists.
+    fn add_emit(&mut self, lists: &mut Vec<Selector>, entry: &EmitEntry) {
+        if let Some(each) = &entry.each {
+            self.add_inside(lists, each.start, &each.path, Extent::Tested);
+            lists.push(each.clone());
         }
-        for condition in &emit.conditions {
-            self.add_in_emit(emit, &condition.selector, Extent::Tested);
+        for condition in &entry.conditions {
+            self.add_inside(lists, condition.selector.start, &condition.selector.path, Extent::Tested);
         }
-        for field in &emit.fields {
-            // The rules for content parts record what they read themselves.
-            let extent = match &field.source {
-                FieldSource::ContentParts { .. } => Extent::Tested,
-                FieldSource::Constant(_) | FieldSource::Select { .. } => Extent::Whole,
-            };
-            for selector in FieldMapping::selectors(field) {
-                self.add_in_emit(emit, selector, extent);
-            }
-        }
-    }
-
-    fn add_in_emit(&mut self, emit: &Emit, selector: &Selector, extent: Extent) {
-        match (&emit.each, selector.start) {
-            (Some(each), SelectorStart::Current) => {
-                if let Some(tree) = self.tree(each.start) {
-                    tree.at(&each.path, &mut |element| element.add(&selector.path, extent));
+        match &entry.content {
+            EmitContent::Inner(entries) => entries.iter().for_each(|entry| self.add_emit(lists, entry)),
+            EmitContent::One(emit) => {
+                for field in &emit.fields {
+                    // The rules for content parts record what they read themselves.
+                    let extent = match &field.source {
+                        FieldSource::ContentParts { .. } => Extent::Tested,
+                        FieldSource::Constant(_) | FieldSource::Select { .. } => Extent::Whole,
+                    };
+                    for selector in FieldMapping::selectors(field) {
+                        self.add_inside(lists, selector.start, &selector.path, extent);
+                    }
                 }
             }
-            // Around an element of the inner list is the element of the rule.
-            (Some(_), SelectorStart::Parent) => self.current.add(&selector.path, extent),
-            (_, start) => self.add(start, &selector.path, extent),
+        }
+        if entry.each.is_some() {
+            lists.pop();
+        }
+    }
+
+    fn add_inside(&mut self, lists: &[Selector], start: SelectorStart, path: &SelectorPath, extent: Extent) {
+        self.at(lists, start, path, &mut |tree| tree.mark(extent));
+    }
+
+    /// Visits what a selector finds inside these lists. The node of the rule is around the outermost list.
+    fn at(
+        &mut self,
+        lists: &[Selector],
+        start: SelectorStart,
+        path: &SelectorPath,
+        visit: &mut dyn FnMut(&mut ReadTree),
+    ) {
+        let around = match start {
+            SelectorStart::Root => return self.root.at(path, visit),
+            // The head of an HTTP message is no part of the document.
+            SelectorStart::Head => return,
+            SelectorStart::Current => 0,
+            SelectorStart::Parent => 1,
+            SelectorStart::Outer(around) => around,
+        };
+        match lists.len().checked_sub(around) {
+            None => self.parent.at(path, visit),
+            Some(0) => self.current.at(path, visit),
+            Some(level) => {
+                let (outer, list) = (&lists[..level - 1], &lists[level - 1]);
+                self.at(outer, list.start, &list.path, &mut |element| element.at(path, visit));
+            }
         }
     }
 }

@@ -5,19 +5,20 @@
 //! considered only if no other rule matched, `otherwise: true` only if no earlier rule of its group did.
 
 use super::condition::{Condition, Conditions};
-use super::field::{FieldContext, FieldMapping};
+use super::emit_entry::{Emit, EmitEntry, loop_name};
+use super::field::FieldContext;
 use super::read_paths::{ReadTree, RuleReads};
 use super::rule_index::RuleIndex;
-use super::selector::Selector;
+use super::selector::{LoopName, Selector};
 use super::table::Tables;
 use crate::diagnostics::{Code, Diagnostic, Span};
-use crate::domain::emit::{EmitGrammar, EmitKind, PARTS};
+use crate::domain::emit::{EmitGrammar, PARTS};
 use crate::mapping::grammar::collections::{List, OneOrMore};
 use crate::mapping::grammar::notation::{Spanned, exactly_one};
 use crate::mapping::grammar::unparsed::AnyNode;
 use crate::mapping::grammar::{Section, section};
-use crate::mapping::source::field_reader::{FieldReader, LoadContext};
-use crate::mapping::source::yaml::{Entry, Node, YamlKind};
+use crate::mapping::source::field_reader::LoadContext;
+use crate::mapping::source::yaml::Node;
 use std::sync::Arc;
 
 #[derive(Debug)]
@@ -31,6 +32,8 @@ pub struct RuleSet {
 #[derive(Debug)]
 pub(crate) struct RuleGroup {
     pub each: Option<Selector>,
+    /// What `each` goes over must be a list, if it is there.
+    pub requires_list: bool,
     pub rules: Vec<Rule>,
     pub index: RuleIndex,
     /// What the conditions of its rules read.
@@ -52,17 +55,9 @@ pub(crate) struct Rule {
 
 #[derive(Debug)]
 pub(crate) enum RuleAction {
-    Emit(Vec<Emit>),
+    Emit(Vec<EmitEntry>),
     Drop(String),
     Fail(String),
-}
-
-#[derive(Debug)]
-pub(crate) struct Emit {
-    pub each: Option<Selector>,
-    pub conditions: Vec<Condition>,
-    pub kind: &'static EmitKind,
-    pub fields: Vec<FieldMapping>,
 }
 
 section! {
@@ -72,6 +67,7 @@ section! {
     #[subject = "a rule"]
     #[title = "rule"]
     #[extend("oneOf" = exactly_one(ACTIONS.iter().copied()))]
+    #[extend("dependentRequired" = serde_json::json!({ "as": ["each"] }))]
     pub struct RuleEntry<'n> {
         /// One event name or a list of names; needs `event_name:` next to `rules:`.
         event: Option<Spanned<List<String>>>,
@@ -79,11 +75,13 @@ section! {
         name: Option<String>,
         /// A selector; the rule is applied to every node that it finds, as `@`.
         each: Option<Selector>,
+        /// A name for the element of `each`, which selectors inside can start with: `$NAME.index`.
+        element as "as": Option<Spanned<LoopName>>,
         /// Conditions, all of which must match: selector to test.
         conditions as "where": Conditions = Conditions::default(),
         /// Applies only if no earlier rule of its group matched.
         otherwise: bool = false,
-        /// What the rule emits. An entry may have its own `each:` and `where:`.
+        /// What the rule emits. An entry may have its own `each:`, `as:` and `where:`, and an `emit:` inside it.
         emit: Option<OneOrMore<AnyNode<'n>>>,
         /// The reason why the event is ignored: it is known and has no effect.
         drop: Option<String>,
@@ -121,7 +119,7 @@ impl RuleSet {
         named_rules: &NamedRules,
         cx: LoadContext,
     ) -> RuleSet {
-        let context = FieldContext { cx, tables, named_rules, lenient: grammar.skip_empty, reads_head: false };
+        let context = FieldContext { cx, tables, named_rules, lenient: grammar.skip_empty };
         let mut groups: Vec<RuleGroup> = Vec::new();
         for node in nodes {
             let Some((each, rule)) = Rule::parse(grammar, event_name.is_some(), node, &context) else { continue };
@@ -134,6 +132,7 @@ impl RuleSet {
                 Some(group) if same(group) => group.rules.push(rule),
                 _ => groups.push(RuleGroup {
                     each,
+                    requires_list: false,
                     rules: vec![rule],
                     index: RuleIndex::default(),
                     conditions_read: Arc::default(),
@@ -149,23 +148,22 @@ impl RuleSet {
 
     /// Top-level members of the body that the rules read. All others are `request.extra`.
     pub fn root_members(&self) -> Vec<&str> {
-        let mut members = Vec::new();
+        self.selectors().into_iter().filter_map(Selector::root_member).collect()
+    }
+
+    /// All selectors of the rules, without those of rules for content parts.
+    pub fn selectors(&self) -> Vec<&Selector> {
+        let mut selectors: Vec<&Selector> = Vec::new();
         for group in &self.groups {
-            members.extend(group.each.iter().filter_map(Selector::root_member));
+            selectors.extend(&group.each);
             for rule in &group.rules {
-                members.extend(rule.conditions.iter().filter_map(|c| c.selector.root_member()));
-                if let RuleAction::Emit(emits) = &rule.action {
-                    for emit in emits {
-                        members.extend(emit.each.iter().filter_map(Selector::root_member));
-                        members.extend(emit.conditions.iter().filter_map(|c| c.selector.root_member()));
-                        members.extend(
-                            emit.fields.iter().flat_map(FieldMapping::selectors).filter_map(Selector::root_member),
-                        );
-                    }
+                selectors.extend(rule.conditions.iter().map(|condition| &condition.selector));
+                if let RuleAction::Emit(entries) = &rule.action {
+                    entries.iter().for_each(|entry| entry.add_selectors(&mut selectors));
                 }
             }
         }
-        members
+        selectors
     }
 
     /// Adds what is read of a document whatever it contains: the lists of the groups, and the event's name.
@@ -175,18 +173,19 @@ impl RuleSet {
     }
 
     pub(crate) fn emits(&self) -> impl Iterator<Item = &Emit> {
-        self.emits_by_rule().map(|(_, emit)| emit)
+        self.emits_with_conditions().into_iter().map(|(_, emit)| emit)
     }
 
-    /// What the rules emit, each with its rule.
-    pub(crate) fn emits_by_rule(&self) -> impl Iterator<Item = (&Rule, &Emit)> {
-        self.groups.iter().flat_map(|g| &g.rules).flat_map(|rule| {
-            let emits = match &rule.action {
-                RuleAction::Emit(emits) => emits.as_slice(),
-                RuleAction::Drop(_) | RuleAction::Fail(_) => &[],
-            };
-            emits.iter().map(move |emit| (rule, emit))
-        })
+    /// What the rules emit, each with the conditions of its rule and of the entries around it.
+    pub(crate) fn emits_with_conditions(&self) -> Vec<(Vec<&Condition>, &Emit)> {
+        let mut emits = Vec::new();
+        for rule in self.groups.iter().flat_map(|group| &group.rules) {
+            if let RuleAction::Emit(entries) = &rule.action {
+                let conditions: Vec<&Condition> = rule.conditions.iter().collect();
+                entries.iter().for_each(|entry| entry.add_emits(&conditions, &mut emits));
+            }
+        }
+        emits
     }
 }
 
@@ -210,9 +209,11 @@ impl Rule {
                 .help("write `event_name: $.type` (or where the name is) next to `rules:`"),
             );
         }
+        let name = loop_name(entry.element, entry.each.is_some(), cx);
         let action = match (entry.emit, entry.drop, entry.fail) {
-            (Some(emits), None, None) => {
-                RuleAction::Emit(emits.iter().filter_map(|AnyNode(node)| Emit::parse(grammar, node, context)).collect())
+            (Some(entries), None, None) => {
+                let loops: Vec<Option<String>> = entry.each.iter().map(|_| name.clone()).collect();
+                RuleAction::Emit(EmitEntry::parse_all(grammar, &entries, &loops, context))
             }
             (None, Some(why), None) => RuleAction::Drop(why),
             (None, None, Some(why)) => RuleAction::Fail(why),
@@ -230,66 +231,6 @@ impl Rule {
         let reads = RuleReads::of_rule(&conditions, &action);
         Some((entry.each, Rule { span: node.span, event_names, event_span, conditions, otherwise, action, reads }))
     }
-}
-
-impl Emit {
-    fn parse(grammar: &'static EmitGrammar, node: &Node, context: &FieldContext) -> Option<Emit> {
-        let cx = context.cx;
-        let fields = FieldReader::of(node, format!("an emitted {}", grammar.noun), cx)?;
-        let each = fields.value("each");
-        let conditions = fields.value("where").unwrap_or_else(Conditions::default).0;
-        let mut kinds = fields.unread();
-        // `ech` next to a valid kind is not a second kind but a typo in `each`.
-        let is_kind = |e: &&Entry| grammar.find(&e.key).is_some();
-        if kinds.len() > 1 && kinds.iter().filter(|e| is_kind(e)).count() == 1 {
-            for typo in kinds.iter().filter(|e| !is_kind(e)) {
-                let message = format!("unknown key `{}` in an emitted {}", typo.key, grammar.noun);
-                cx.unknown(Code::UnknownKey, typo.key_span, message, &typo.key, ["each", "where"]);
-            }
-            kinds.retain(is_kind);
-        }
-        let [entry] = kinds.as_slice() else {
-            let noun = grammar.noun;
-            let (span, message) = match kinds.get(1) {
-                Some(second) => (second.key_span, format!("a second {noun} in one entry of `emit:`")),
-                None => (node.span, format!("this entry of `emit:` has no {noun}")),
-            };
-            cx.add(
-                Diagnostic::new(Code::UnknownEmit, span, message)
-                    .help(format!("`emit:` is a list with one {noun} per entry: `- {}: {{ … }}`", example(grammar))),
-            );
-            return None;
-        };
-        let Some(kind) = grammar.find(&entry.key) else {
-            let message = format!("unknown {} `{}`", grammar.noun, entry.key);
-            cx.unknown(Code::UnknownEmit, entry.key_span, message, &entry.key, grammar.names());
-            return None;
-        };
-        let mut fields = Vec::new();
-        let given: &[Entry] = match &entry.value.kind {
-            YamlKind::Map(entries) => entries,
-            YamlKind::Null => &[],
-            _ => {
-                cx.wrong_type(&entry.value, &format!("the fields of `{}`", kind.name));
-                return None;
-            }
-        };
-        for given in given {
-            match kind.fields.iter().find(|f| f.name == given.key) {
-                Some(field) => fields.extend(FieldMapping::parse(field, &given.value, context)),
-                None => {
-                    let message = format!("`{}` has no field `{}`", kind.name, given.key);
-                    let known = kind.fields.iter().map(|f| f.name);
-                    cx.unknown(Code::UnknownField, given.key_span, message, &given.key, known);
-                }
-            }
-        }
-        Some(Emit { each, conditions, kind, fields })
-    }
-}
-
-fn example(grammar: &EmitGrammar) -> &'static str {
-    grammar.names().next().unwrap_or("word")
 }
 
 /// Parses rules that emit content parts.

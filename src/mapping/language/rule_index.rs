@@ -42,7 +42,16 @@ pub(crate) struct MemberIndex {
 pub(crate) struct MemberTree {
     pub rules: Vec<usize>,
     pub by_text: FnvHashMap<String, Vec<usize>>,
-    pub members: FnvHashMap<String, MemberTree>,
+    members: FnvHashMap<String, MemberTree>,
+    /// A bit for each name in `members`, see [`bit`].
+    names: u64,
+}
+
+/// One of 64 bits for a name, by its length and its first byte. Most members of an event are in no condition, and have
+/// a bit that is not set, which is much faster to find out than by a hash of the name.
+fn bit(name: &str) -> u64 {
+    let first = name.as_bytes().first().copied().unwrap_or_default();
+    1 << ((name.len() * 7 + usize::from(first)) % 64)
 }
 
 impl RuleIndex {
@@ -89,20 +98,33 @@ impl MemberIndex {
 
     fn tree(&mut self, condition: &Condition) -> &mut MemberTree {
         match condition.selector.start {
-            // Conditions do not read the head of a request.
-            SelectorStart::Root | SelectorStart::Head => &mut self.root,
-            SelectorStart::Current | SelectorStart::Parent => &mut self.current,
+            SelectorStart::Root => &mut self.root,
+            // Only conditions on the document are indexed.
+            SelectorStart::Current | SelectorStart::Parent | SelectorStart::Outer(_) | SelectorStart::Head => {
+                &mut self.current
+            }
         }
     }
 }
 
 impl MemberTree {
+    pub fn has_members(&self) -> bool {
+        self.names != 0
+    }
+
+    pub fn member(&self, name: &str) -> Option<&MemberTree> {
+        if self.names & bit(name) == 0 { None } else { self.members.get(name) }
+    }
+
     fn add(&mut self, condition: &Condition, position: usize) {
         let SelectorPath::Steps(steps) = &condition.selector.path else { return self.rules.push(position) };
         let mut tree = self;
         for step in steps {
             match step {
-                SelectorStep::Name(name) => tree = tree.members.entry(name.clone()).or_default(),
+                SelectorStep::Name(name) => {
+                    tree.names |= bit(name);
+                    tree = tree.members.entry(name.clone()).or_default();
+                }
                 // What is around the element must exist, too.
                 SelectorStep::Index(_) => return tree.rules.push(position),
             }
@@ -116,9 +138,9 @@ impl MemberTree {
 
 /// Whether the condition can only be met by a value other than null at a path that is known.
 fn requires_member(condition: &Condition) -> bool {
-    let known =
-        matches!(condition.selector.path, SelectorPath::Steps(_)) && condition.selector.start != SelectorStart::Parent;
+    let known = matches!(condition.selector.start, SelectorStart::Root | SelectorStart::Current);
     known
+        && matches!(condition.selector.path, SelectorPath::Steps(_))
         && match &condition.test {
             ConditionTest::Exists => true,
             ConditionTest::Absent => false,

@@ -3,7 +3,7 @@
 use super::condition::Conditions;
 use super::field_schema;
 use super::rule::RuleEntry;
-use super::selector::Selector;
+use super::selector::{LoopName, Selector};
 use crate::domain::emit::{EVENTS, EmitGrammar, ITEMS, OBSERVATIONS, PARTS, TOOLS};
 use crate::mapping::grammar::collections::OneOrMore;
 use crate::mapping::grammar::notation::{closed, exactly_one};
@@ -94,17 +94,23 @@ impl<V: Emits> JsonSchema for Emit<V> {
         let mut properties = Map::new();
         let each = generator.subschema_for::<Selector>();
         properties.insert("each".to_owned(), described(each, "Emits once for every node that it finds, as `@`."));
+        let name = generator.subschema_for::<LoopName>();
+        properties.insert("as".to_owned(), described(name, "A name for the element of `each`: `$NAME.index`."));
         let conditions = generator.subschema_for::<Conditions>();
         properties.insert("where".to_owned(), described(conditions, "Emits only if these conditions match."));
         for kind in V::GRAMMAR.kinds {
             let fields = field_schema::fields(kind.fields, generator);
             properties.insert(kind.name.to_owned(), described(fields, kind.description));
         }
+        let inner = generator.subschema_for::<OneOrMore<Emit<V>>>();
+        let about = "Entries for each element of the list, which may have lists of their own, at most four in all.";
+        properties.insert("emit".to_owned(), described(inner, about));
         let mut schema = closed(properties);
         schema.insert("title".to_owned(), V::GRAMMAR.noun.into());
         let about = format!("One {} with its fields. A field without a value is omitted.", V::GRAMMAR.noun);
         schema.insert("description".to_owned(), about.into());
-        schema.insert("oneOf".to_owned(), exactly_one(V::GRAMMAR.names()));
+        schema.insert("dependentRequired".to_owned(), json!({ "as": ["each"] }));
+        schema.insert("oneOf".to_owned(), exactly_one(V::GRAMMAR.names().chain(["emit"])));
         schema
     }
 }

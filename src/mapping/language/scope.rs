@@ -4,23 +4,45 @@ use crate::diagnostics::Span;
 use crate::domain::variables::{RecordType, Variable, VariableType};
 use std::rc::Rc;
 
-/// The variables in scope, for checking expressions at load time.
+/// The variables in scope, for checking expressions at load time. Every `$use` and `$each` clones it.
 #[derive(Clone, Debug)]
 pub struct VariableScope {
     /// Completes the sentence "unknown variable `x` in …".
-    pub description: String,
+    pub description: Rc<str>,
     /// The fragment that is being compiled.
-    pub fragment: Option<FragmentUse>,
-    variables: Vec<(String, VariableType)>,
-    /// How many variables the place provides. Those after them are local, named by `as:` and `with:`.
-    provided: usize,
+    pub fragment: Option<Rc<FragmentUse>>,
+    visible: VisibleVariables,
     /// Each with its possible values.
-    policies: Vec<(String, Vec<String>)>,
+    policies: PolicyWords,
     /// How many `$each` around this place go over a list that is not part of the element of the one around them. Their
     /// iterations multiply.
     multiplying_loops: usize,
     /// The names of the innermost element, and of its parts.
-    element_names: Vec<String>,
+    element_names: Vec<Rc<str>>,
+}
+
+/// The names of policies, each with its possible values.
+pub type PolicyWords = Rc<[(String, Vec<String>)]>;
+
+/// The variables that a place provides, and those that are named around it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VisibleVariables {
+    provided: Rc<[Variable]>,
+    /// Named by `as:` and `with:`.
+    local: Vec<(Rc<str>, VariableType)>,
+}
+
+impl VisibleVariables {
+    fn iter(&self) -> impl Iterator<Item = (&str, VariableType)> {
+        let local = self.local.iter().map(|(name, kind)| (&**name, *kind));
+        self.provided.iter().copied().chain(local)
+    }
+
+    /// An inner variable shadows an outer one with the same name.
+    fn find(&self, name: &str) -> Option<VariableType> {
+        let local = self.local.iter().rev().find(|(n, _)| &**n == name).map(|(_, kind)| *kind);
+        local.or_else(|| self.provided.iter().rev().find(|(n, _)| *n == name).map(|(_, kind)| *kind))
+    }
 }
 
 /// The use of a fragment.
@@ -54,31 +76,32 @@ pub struct UnresolvedPath {
 }
 
 impl VariableScope {
-    pub fn new(description: impl Into<String>, variables: impl IntoIterator<Item = Variable>) -> VariableScope {
-        let variables: Vec<_> = variables.into_iter().map(|(n, t)| (n.to_owned(), t)).collect();
-        let provided = variables.len();
+    pub fn new(description: impl Into<Rc<str>>, variables: impl IntoIterator<Item = Variable>) -> VariableScope {
         VariableScope {
             description: description.into(),
             fragment: None,
-            variables,
-            provided,
-            policies: Vec::new(),
+            visible: VisibleVariables { provided: variables.into_iter().collect(), local: Vec::new() },
+            policies: Rc::new([]),
             multiplying_loops: 0,
             element_names: Vec::new(),
         }
     }
 
     pub fn in_fragment(&self, fragment: FragmentUse) -> VariableScope {
-        VariableScope { fragment: Some(fragment), ..self.clone() }
+        VariableScope { fragment: Some(Rc::new(fragment)), ..self.clone() }
+    }
+
+    pub fn visible(&self) -> &VisibleVariables {
+        &self.visible
     }
 
     /// Whether the variable was named by `as:` or `with:`, not provided by the place.
     pub fn is_local_variable(&self, path: &str) -> bool {
         let root = path.split('.').next().unwrap_or_default();
-        self.variables.iter().skip(self.provided).any(|(name, _)| name == root)
+        self.visible.local.iter().any(|(name, _)| &**name == root)
     }
 
-    pub fn policies(mut self, policies: Vec<(String, Vec<String>)>) -> VariableScope {
+    pub fn policies(mut self, policies: PolicyWords) -> VariableScope {
         self.policies = policies;
         self
     }
@@ -105,22 +128,22 @@ impl VariableScope {
 
     fn with(&self, name: &str, kind: VariableType) -> VariableScope {
         let mut scope = self.clone();
-        scope.variables.push((name.to_owned(), kind));
+        scope.visible.local.push((Rc::from(name), kind));
         scope
     }
 
     /// Inside `$each`, with a name for the element of the list at `path`.
     pub fn with_element(&self, name: &str, kind: VariableType, path: &str) -> VariableScope {
         let multiplying_loops = self.multiplying_loops + usize::from(!self.is_part_of_element(path));
-        VariableScope { multiplying_loops, element_names: vec![name.to_owned()], ..self.with(name, kind) }
+        VariableScope { multiplying_loops, element_names: vec![Rc::from(name)], ..self.with(name, kind) }
     }
 
     /// Inside a fragment, with another name for the variable at `path`.
     pub fn with_alias(&self, name: &str, kind: VariableType, path: &str) -> VariableScope {
         let mut scope = self.with(name, kind);
-        scope.element_names.retain(|known| known != name);
+        scope.element_names.retain(|known| &**known != name);
         if self.is_part_of_element(path) {
-            scope.element_names.push(name.to_owned());
+            scope.element_names.push(Rc::from(name));
         }
         scope
     }
@@ -131,23 +154,18 @@ impl VariableScope {
 
     fn is_part_of_element(&self, path: &str) -> bool {
         let root = path.split('.').next().unwrap_or_default();
-        self.element_names.iter().any(|name| name == root)
-    }
-
-    /// An inner variable shadows an outer one with the same name.
-    fn variable(&self, name: &str) -> Option<VariableType> {
-        self.variables.iter().rev().find(|(n, _)| n == name).map(|(_, t)| *t)
+        self.element_names.iter().any(|name| &**name == root)
     }
 
     pub fn resolve(&self, path: &str) -> Result<VariableType, UnresolvedPath> {
         let mut steps = path.split('.');
         let root = steps.next().unwrap_or_default();
         if root == "policy" {
-            let name = steps.collect::<Vec<_>>().join(".");
-            let names: Vec<&str> = self.policies.iter().map(|(n, _)| n.as_str()).collect();
-            return if names.contains(&name.as_str()) {
+            let name = path.strip_prefix("policy.").unwrap_or_default();
+            return if self.policies.iter().any(|(n, _)| n == name) {
                 Ok(VariableType::Text)
             } else {
+                let names: Vec<&str> = self.policies.iter().map(|(n, _)| n.as_str()).collect();
                 let candidates = names.iter().map(|p| format!("policy.{p}")).collect();
                 Err(UnresolvedPath {
                     candidates,
@@ -156,20 +174,21 @@ impl VariableScope {
                 })
             };
         }
-        let Some(mut kind) = self.variable(root) else {
+        let Some(mut kind) = self.visible.find(root) else {
             return Err(UnresolvedPath {
                 candidates: self.all_paths(),
                 available: self.available_names(),
                 is_root: true,
             });
         };
-        let mut prefix = root.to_owned();
+        // The part of the path that is resolved.
+        let mut prefix = root.len();
         for step in steps {
             kind = match kind {
                 VariableType::Json => VariableType::Json,
                 VariableType::Record(record) => match record.field(step) {
                     Some(kind) => kind,
-                    None => return Err(unknown_field(&prefix, record)),
+                    None => return Err(unknown_field(&path[..prefix], record)),
                 },
                 VariableType::Text
                 | VariableType::Int
@@ -179,19 +198,20 @@ impl VariableScope {
                 | VariableType::OpenEnum(_)
                 | VariableType::List(_)
                 | VariableType::ScalarList => {
+                    let prefix = &path[..prefix];
                     let available = format!("`{prefix}` has no fields");
-                    return Err(UnresolvedPath { candidates: vec![prefix], available, is_root: false });
+                    return Err(UnresolvedPath { candidates: vec![prefix.to_owned()], available, is_root: false });
                 }
             };
-            prefix = format!("{prefix}.{step}");
+            prefix += 1 + step.len();
         }
         Ok(kind)
     }
 
     fn all_paths(&self) -> Vec<String> {
         let mut paths = Vec::new();
-        for (name, kind) in &self.variables {
-            paths.push(name.clone());
+        for (name, kind) in self.visible.iter() {
+            paths.push(name.to_owned());
             if let VariableType::Record(record) = kind {
                 paths.extend(record.fields().unwrap_or(&[]).iter().map(|(f, _)| format!("{name}.{f}")));
             }
@@ -202,8 +222,8 @@ impl VariableScope {
 
     fn available_names(&self) -> String {
         let mut names: Vec<String> = Vec::new();
-        for (name, kind) in &self.variables {
-            let display = if matches!(kind, VariableType::Record(_)) { format!("{name}.*") } else { name.clone() };
+        for (name, kind) in self.visible.iter() {
+            let display = if matches!(kind, VariableType::Record(_)) { format!("{name}.*") } else { name.to_owned() };
             if !names.contains(&display) {
                 names.push(display);
             }

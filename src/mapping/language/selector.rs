@@ -1,17 +1,20 @@
 //! Selectors: JSONPath over raw JSON. `$` is the whole event or body, `@` the current node, `^` its parent.
 //!
-//! Parsed at load. A singular path is lowered to direct steps; the JSONPath library runs only for other paths.
+//! Parsed at load. A singular path consists of direct steps; the JSONPath library runs only for other paths.
 
 use super::selector_limits;
-use crate::diagnostics::{Code, Diagnostic, Span};
+use super::selector_path;
+use super::selector_path::PathError;
+pub(crate) use super::selector_path::SelectorPath;
+pub use super::selector_path::SelectorStep;
+use crate::diagnostics::{Code, Diagnostic, Span, did_you_mean};
 use crate::domain::RequestHead;
 use crate::mapping::grammar::collections::entries;
 use crate::mapping::grammar::notation::{is_token, notation_schema};
 use crate::mapping::grammar::{At, FromNode};
-use crate::mapping::source::field_reader::{LoadContext, text_of};
+use crate::mapping::source::field_reader::{LoadContext, MessageHead, text_of};
 use crate::mapping::source::yaml::{Entry, Node};
-use jsonpath_rust::parser::model::{JpQuery, Segment, Selector as JpSelector};
-use jsonpath_rust::parser::parse_json_path;
+use jsonpath_rust::parser::model::{Segment, Selector as JpSelector};
 use schemars::{JsonSchema, json_schema};
 
 #[derive(Clone, Debug)]
@@ -28,22 +31,10 @@ pub(crate) enum SelectorStart {
     Root,
     Current,
     Parent,
-    /// The client's HTTP request: `path.model`, `query.key`, `headers.x-name`.
+    /// A node further out: how many nodes around the current one.
+    Outer(usize),
+    /// The head of an HTTP message: `path.model` of a client's request, `response.status` of a backend.
     Head,
-}
-
-#[derive(Clone, Debug)]
-pub(crate) enum SelectorPath {
-    Steps(Vec<SelectorStep>),
-    /// Steps, then every child of the node found: `$.choices[*]`.
-    Children(Vec<SelectorStep>),
-    Query(JpQuery),
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum SelectorStep {
-    Name(String),
-    Index(usize),
 }
 
 impl<'n> FromNode<'n> for Selector {
@@ -91,7 +82,7 @@ notation_schema!([T: JsonSchema] BySelector<T>, |generator| {
 
 notation_schema! {
     /// JSONPath (RFC 9535) that begins with `$` (the whole event or body), `@` (the current node: the element of the
-    /// innermost `each`) or `^` (the node around the current node).
+    /// innermost `each`) or `^` (the node around the current node), or `$NAME` (the element of an `each` with `as: NAME`).
     Selector, "selector", { "type": "string", "pattern": "^[$@^]" }
 }
 
@@ -101,16 +92,18 @@ pub struct FieldSelector(pub Selector);
 
 impl<'n> FromNode<'n> for FieldSelector {
     fn from_node(node: &'n Node, at: At) -> Option<FieldSelector> {
-        let head = node.as_text().and_then(Selector::parse_head);
+        let head = |text| [MessageHead::Request, MessageHead::Response].map(|head| Selector::parse_head(text, head));
+        let head = node.as_text().and_then(|text| head(text).into_iter().flatten().next());
         head.or_else(|| Selector::from_node(node, at)).map(FieldSelector)
     }
 }
 
 notation_schema! {
     /// JSONPath (RFC 9535) that begins with `$` (the whole event or body), `@` (the current node: the element of the
-    /// innermost `each`) or `^` (the node around the current node). For request scalars also `path.NAME`, `query.NAME`
-    /// and `headers.NAME` of the client's HTTP request.
-    FieldSelector, "selector", { "type": "string", "pattern": "^([$@^]|(path|query|headers)\\.)" }
+    /// innermost `each`) or `^` (the node around the current node), or `$NAME` (the element of an `each` with `as: NAME`).
+    /// For request scalars also `path.NAME`, `query.NAME` and `headers.NAME` of the client's HTTP request; for events
+    /// `response.status` and `response.headers.NAME` of the backend's response.
+    FieldSelector, "selector", { "type": "string", "pattern": "^([$@^]|(path|query|headers|response)\\.)" }
 }
 
 impl Selector {
@@ -120,30 +113,71 @@ impl Selector {
         matches!(chars.next(), Some('$' | '@' | '^')) && matches!(chars.next(), None | Some('.' | '['))
     }
 
-    /// The selector of a parameter or a header of the client's HTTP request.
-    pub fn parse_head(text: &str) -> Option<Selector> {
-        let (part, name) = text.split_once('.')?;
-        if !RequestHead::PARTS.contains(&part) || !is_token(name) {
-            return None;
-        }
-        let name = if part == "headers" { name.to_ascii_lowercase() } else { name.to_owned() };
-        let steps = vec![SelectorStep::Name(part.to_owned()), SelectorStep::Name(name)];
+    /// Whether a text is meant as a selector here, where lists may have names.
+    pub fn is_meant(text: &str, cx: LoadContext) -> bool {
+        let has_names = cx.selectors.loops.iter().any(Option::is_some);
+        Selector::looks_like(text)
+            || (has_names && loop_name(text).is_some())
+            || Selector::parse_head(text, cx.selectors.head).is_some()
+    }
+
+    /// The selector of what can be read of the head of an HTTP message.
+    pub fn parse_head(text: &str, head: MessageHead) -> Option<Selector> {
+        let names = match head {
+            MessageHead::None => return None,
+            MessageHead::Request => {
+                let (part, name) = text.split_once('.').filter(|(part, _)| RequestHead::PARTS.contains(part))?;
+                vec![part, name]
+            }
+            MessageHead::Response if text == "response.status" => vec!["response", "status"],
+            MessageHead::Response => vec!["response", "headers", text.strip_prefix("response.headers.")?],
+        };
+        let name = names.last().filter(|name| is_token(name))?;
+        let is_header = names.contains(&"headers");
+        let name = if is_header { name.to_ascii_lowercase() } else { (*name).to_owned() };
+        let parts = names[..names.len() - 1].iter().map(|part| (*part).to_owned());
+        let steps = parts.chain([name]).map(SelectorStep::Name).collect();
         Some(Selector { text: text.to_owned(), start: SelectorStart::Head, path: SelectorPath::Steps(steps) })
     }
 
     /// What it reads of the client's HTTP request: `path` and `model` for `path.model`.
     pub fn head_parameter(&self) -> Option<(&str, &str)> {
-        match (&self.path, self.start) {
-            (SelectorPath::Steps(steps), SelectorStart::Head) => match &steps[..] {
-                [SelectorStep::Name(part), SelectorStep::Name(name)] => Some((part, name)),
-                _ => None,
-            },
+        match self.head_names()?[..] {
+            [part, name] if part != "response" => Some((part, name)),
             _ => None,
         }
     }
 
+    /// What it reads of the head of a backend's response: a header, or the status (`None`).
+    pub fn response_part(&self) -> Option<Option<&str>> {
+        match self.head_names()?[..] {
+            ["response", "headers", name] => Some(Some(name)),
+            ["response", _] => Some(None),
+            _ => None,
+        }
+    }
+
+    /// The names in a selector of the head of an HTTP message.
+    fn head_names(&self) -> Option<Vec<&str>> {
+        let SelectorPath::Steps(steps) = &self.path else { return None };
+        let names = steps.iter().map(|step| match step {
+            SelectorStep::Name(name) => Some(name.as_str()),
+            SelectorStep::Index(_) => None,
+        });
+        names.collect::<Option<Vec<&str>>>().filter(|_| self.start == SelectorStart::Head)
+    }
+
     pub fn parse(text: &str, span: Span, cx: LoadContext) -> Option<Selector> {
+        if let Some(head) = Selector::parse_head(text, cx.selectors.head) {
+            return Some(head);
+        }
+        let mut sign = 1;
         let start = match text.chars().next() {
+            Some('$') if loop_name(text).is_some() => {
+                let name = loop_name(text).unwrap_or_default();
+                sign += name.len();
+                named_start(name, text, span, cx)?
+            }
             Some('$') => SelectorStart::Root,
             Some('@') => SelectorStart::Current,
             Some('^') => SelectorStart::Parent,
@@ -160,26 +194,17 @@ impl Selector {
             cx.error(Code::BadSelector, span, message);
             return None;
         }
-        let path = format!("${}", &text[1..]);
-        let (at, why) = match parse_json_path(&path) {
-            Ok(query) => match name_with_space(&query, text) {
-                None => {
-                    if let Some(message) = selector_limits::query_error(&query) {
-                        cx.error(Code::BadSelector, span, message);
-                        return None;
-                    }
-                    return Some(Selector { text: text.to_owned(), start, path: lower(query) });
+        let PathError { at, why } = match selector_path::parse(&text[sign..], text) {
+            Ok(path) => {
+                if let SelectorPath::Query(query) = &path
+                    && let Some(message) = selector_limits::query_error(query)
+                {
+                    cx.error(Code::BadSelector, span, message);
+                    return None;
                 }
-                Some(name) => (text.find(name).unwrap_or(0), format!("write a name with a space as `['{name}']`")),
-            },
-            Err(error) => {
-                let at = parse_error_offset(&error.to_string(), text);
-                let why = match &text[at..] {
-                    "" => "unexpected end".to_owned(),
-                    rest => format!("unexpected `{rest}`"),
-                };
-                (at, why)
+                return Some(Selector { text: text.to_owned(), start, path });
             }
+            Err(error) => error,
         };
         // Point at the error inside the path. With YAML escapes the offsets differ, so point at the whole scalar.
         let written = cx.sources.within(span, text);
@@ -235,6 +260,11 @@ impl Selector {
         names.filter(|names| self.start == SelectorStart::Root && !names.is_empty())
     }
 
+    /// Whether it may find several nodes.
+    pub fn is_over_several(&self) -> bool {
+        matches!(self.path, SelectorPath::Children(_) | SelectorPath::Query(_))
+    }
+
     /// The top-level member that this selector reads, if it starts at the root.
     pub fn root_member(&self) -> Option<&str> {
         if self.start != SelectorStart::Root {
@@ -253,35 +283,60 @@ impl Selector {
     }
 }
 
-fn lower(query: JpQuery) -> SelectorPath {
-    let mut steps = Vec::new();
-    let last = query.segments.len().saturating_sub(1);
-    for (i, segment) in query.segments.iter().enumerate() {
-        match segment {
-            Segment::Selector(JpSelector::Name(name)) => steps.push(SelectorStep::Name(name.clone())),
-            Segment::Selector(JpSelector::Index(index)) if *index >= 0 => {
-                steps.push(SelectorStep::Index(*index as usize))
-            }
-            Segment::Selector(JpSelector::Wildcard) if i == last => return SelectorPath::Children(steps),
-            Segment::Selector(_) | Segment::Selectors(_) | Segment::Descendant(_) => return SelectorPath::Query(query),
-        }
-    }
-    SelectorPath::Steps(steps)
+/// `$chunk.index` → `chunk`
+fn loop_name(text: &str) -> Option<&str> {
+    let rest = text.strip_prefix('$').filter(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic()))?;
+    let end = rest.find(|c: char| !is_name_character(c)).unwrap_or(rest.len());
+    (rest.len() == end || rest[end..].starts_with(['.', '['])).then_some(&rest[..end])
 }
 
-/// Where the parser stopped. Only its message contains the position: ` --> 1:7`, counted in characters from 1.
-fn parse_error_offset(message: &str, text: &str) -> usize {
-    let column =
-        message.split_once("--> 1:").and_then(|(_, rest)| rest.split_whitespace().next()?.parse::<usize>().ok());
-    text.chars().take(column.unwrap_or(1).saturating_sub(1)).map(char::len_utf8).sum()
+fn is_name_character(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
 }
 
-/// `$.two words`: the library accepts this as one name, unlike other JSONPath implementations.
-fn name_with_space<'q>(query: &'q JpQuery, text: &str) -> Option<&'q str> {
-    query.segments.iter().find_map(|segment| match segment {
-        Segment::Selector(JpSelector::Name(name)) if name.contains(' ') && text.contains(&format!(".{name}")) => {
-            Some(name.as_str())
-        }
-        _ => None,
+/// The start of a selector that begins with the name of a list around it.
+fn named_start(name: &str, text: &str, span: Span, cx: LoadContext) -> Option<SelectorStart> {
+    let loops = cx.selectors.loops;
+    let Some(at) = loops.iter().rposition(|known| known.as_deref() == Some(name)) else {
+        let help = match loops.iter().flatten().map(|name| format!("`${name}`")).collect::<Vec<_>>().join(", ") {
+            known if known.is_empty() => "`as: NAME` next to `each:` gives its element the name `$NAME`".to_owned(),
+            known => format!("the lists around it have the names {known}"),
+        };
+        let rest = &text[1 + name.len()..];
+        let meant = match did_you_mean(name, loops.iter().flatten().map(String::as_str)) {
+            Some(near) => format!("${near}{rest}"),
+            None => format!("$.{name}{rest}"),
+        };
+        cx.add(
+            Diagnostic::new(Code::BadSelector, span, format!("no `each:` around this has the name `{name}`"))
+                .label(format!("did you mean `{meant}`?"))
+                .help(help),
+        );
+        return None;
+    };
+    Some(match loops.len() - 1 - at {
+        0 => SelectorStart::Current,
+        1 => SelectorStart::Parent,
+        around => SelectorStart::Outer(around),
     })
+}
+
+/// `as:` next to `each:`: a name for its element.
+#[derive(Clone, Debug)]
+pub struct LoopName(pub String);
+
+impl<'n> FromNode<'n> for LoopName {
+    fn from_node(node: &'n Node, at: At) -> Option<LoopName> {
+        let name = text_of(node, at.cx)?;
+        if !name.starts_with(|c: char| c.is_ascii_alphabetic()) || !name.chars().all(is_name_character) {
+            at.cx.wrong_value(node, "a name", "`chunk`");
+            return None;
+        }
+        Some(LoopName(name.to_owned()))
+    }
+}
+
+notation_schema! {
+    /// A name for the element of `each:`, which selectors inside can start with: `$NAME.index`.
+    LoopName, "name", { "type": "string", "pattern": "^[A-Za-z][A-Za-z0-9_]*$" }
 }

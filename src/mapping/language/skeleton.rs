@@ -2,7 +2,7 @@
 //! skeletons. A compiled skeleton is self-contained: fragments are inserted.
 
 use super::expression::Expression;
-use crate::domain::Tree;
+use crate::domain::{Text, Tree};
 use std::sync::Arc;
 
 #[derive(Clone, Debug)]
@@ -15,7 +15,7 @@ pub enum Skeleton {
     },
     Text(Vec<TextSegment>),
     List(Vec<Skeleton>),
-    Map(Vec<(Arc<str>, Skeleton)>),
+    Map(Vec<(Text, Skeleton)>),
     Each {
         list: Expression,
         name: Arc<str>,
@@ -73,7 +73,7 @@ impl Skeleton {
     }
 
     /// Its fields, if it is a map and not a directive.
-    pub fn into_map(self) -> Option<Vec<(Arc<str>, Skeleton)>> {
+    pub fn into_map(self) -> Option<Vec<(Text, Skeleton)>> {
         match self {
             Skeleton::Map(entries) => Some(entries),
             Skeleton::Constant(Tree::Map(entries)) => {

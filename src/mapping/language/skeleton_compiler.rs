@@ -1,40 +1,21 @@
 //! Compiles skeletons: checks placeholders and directives against the variables in scope, and inserts fragments.
 
-use super::directives::{DIRECTIVES, Each, If, Merge, Reject, SkeletonNode, Switch, Use};
+use super::directives::{DIRECTIVES, Each, If, Merge, Reject, SkeletonNode, Switch};
 use super::expression::{Expression, ExpressionPoolBuilder};
-use super::scope::{FragmentUse, VariableScope};
+use super::scope::VariableScope;
 use super::selector::Selector;
 use super::skeleton::{Skeleton, TextSegment, fold_constants};
+use super::skeleton_fragments::{FragmentInUse, Fragments};
 use super::template::{Template, TemplateSegment};
-use crate::diagnostics::{Code, Diagnostic, Span, did_you_mean};
+use crate::diagnostics::{Code, Diagnostic, Span};
 use crate::domain::Tree;
 use crate::domain::variables::VariableType;
 use crate::mapping::config::rename_fields::RenameFields;
-use crate::mapping::grammar::collections::MapEntry;
-use crate::mapping::grammar::notation::Spanned;
 use crate::mapping::grammar::unparsed::ExpressionNode;
 use crate::mapping::grammar::{At, FromNode, Section};
 use crate::mapping::source::field_reader::{LoadContext, constant, text_of};
-use crate::mapping::source::yaml::{Entry, Node, YamlKind};
+use crate::mapping::source::yaml::{Node, YamlKind};
 use std::sync::Arc;
-
-/// The named fragments that a file can `$use`: its own, then the shared ones.
-#[derive(Clone, Debug, Default)]
-pub struct Fragments<'n>(pub Vec<(&'n str, &'n Node)>);
-
-impl<'n> Fragments<'n> {
-    pub fn add(&mut self, entries: &'n [Entry]) {
-        for entry in entries {
-            if !self.0.iter().any(|(n, _)| *n == entry.key) {
-                self.0.push((&entry.key, &entry.value));
-            }
-        }
-    }
-
-    fn get(&self, name: &str) -> Option<&'n Node> {
-        self.0.iter().find(|(n, _)| *n == name).map(|(_, node)| *node)
-    }
-}
 
 pub struct SkeletonCompiler<'c, 'n> {
     pub cx: LoadContext<'c>,
@@ -44,10 +25,6 @@ pub struct SkeletonCompiler<'c, 'n> {
     pub rename_fields: &'c RenameFields,
 }
 
-/// How many keys next to `$use` a message lists.
-const MAX_LISTED_KEYS: usize = 5;
-/// Limit for fragments that use fragments. A cycle is detected before it is reached.
-const MAX_NESTED_FRAGMENTS: usize = 16;
 /// Limit for a value with all fragments inserted. Rendering, validating and writing it are recursive, and JSON that is
 /// read has a similar limit.
 const MAX_DEPTH: usize = 96;
@@ -77,7 +54,7 @@ impl SkeletonCompiler<'_, '_> {
         self.pool.add(text, node.span, scope, self.cx).map(|(expression, _)| expression)
     }
 
-    fn node(&self, node: &Node, scope: &VariableScope, used: &mut Vec<FragmentInUse>) -> Option<Skeleton> {
+    pub(super) fn node(&self, node: &Node, scope: &VariableScope, used: &mut Vec<FragmentInUse>) -> Option<Skeleton> {
         if !self.cx.budget.spend(1) {
             return None;
         }
@@ -178,40 +155,6 @@ impl SkeletonCompiler<'_, '_> {
         }
     }
 
-    /// Reads `$use`. Other keys next to it are one mistake: the author expects that they are merged with the fragment.
-    fn use_section<'n>(&self, node: &'n Node, key: &str) -> Option<Use<'n>> {
-        let fields = Use::open(node, key, self.cx)?;
-        let section = Use::read_fields(&fields);
-        let others = fields.unread();
-        let Some(first) = others.first().filter(|_| others.iter().all(|e| did_you_mean(&e.key, ["with"]).is_none()))
-        else {
-            fields.finish();
-            return section;
-        };
-        let names: Vec<String> = others.iter().take(MAX_LISTED_KEYS).map(|e| format!("`{}`", e.key)).collect();
-        let more = if others.len() > MAX_LISTED_KEYS { ", …" } else { "" };
-        let message = format!("`$use` cannot have other keys next to it: {}{more}", names.join(", "));
-        let help = "a fragment is not merged with other keys: add them to the fragment, or write `KEY: { $use: NAME }`";
-        self.cx.add(Diagnostic::new(Code::UnknownKey, first.key_span, message).help(help));
-        None
-    }
-
-    fn fragment_use(&self, section: Use, scope: &VariableScope, used: &mut Vec<FragmentInUse>) -> Option<Skeleton> {
-        let mut inner = scope.clone();
-        let mut bound = Vec::new();
-        for MapEntry { key, value: ExpressionNode(node), .. } in section.with.iter() {
-            let (value, kind) = self.pool.add(text_of(node, self.cx)?, node.span, scope, self.cx)?;
-            if !matches!(value, Expression::Variable(_)) {
-                self.cx.error(Code::BadDirective, node.span, "`with:` takes a variable, not an expression");
-                return None;
-            }
-            inner = inner.with_alias(key, kind, text_of(node, self.cx)?);
-            bound.push((Arc::from(key.as_str()), value));
-        }
-        let body = self.fragment(&section.fragment, &inner, used)?;
-        Some(bound.into_iter().fold(body, |body, (name, value)| Skeleton::With { name, value, body: Box::new(body) }))
-    }
-
     fn reject(
         &self,
         section: Reject,
@@ -247,38 +190,6 @@ impl SkeletonCompiler<'_, '_> {
             Some(false) if otherwise.is_some() => otherwise.map(|o| *o),
             Some(false) | None => Some(Skeleton::If { condition, then: Box::new(then?), otherwise }),
         }
-    }
-
-    fn fragment(
-        &self,
-        name: &Spanned<String>,
-        scope: &VariableScope,
-        used: &mut Vec<FragmentInUse>,
-    ) -> Option<Skeleton> {
-        let text = name.as_str();
-        let Some(node) = self.fragments.get(text) else {
-            let message = format!("unknown fragment `{text}`");
-            self.cx.unknown(Code::UnknownFragment, name.span, message, text, self.fragments.0.iter().map(|(n, _)| *n));
-            return None;
-        };
-        if let Some(first) = used.iter().position(|u| u.fragment == text) {
-            self.cx.add(cycle_error(&used[first + 1..], text, name.span));
-            return None;
-        }
-        if used.len() >= MAX_NESTED_FRAGMENTS {
-            let message = format!("fragments are nested more than {MAX_NESTED_FRAGMENTS} levels deep");
-            self.cx.error(Code::FragmentCycle, name.span, message);
-            return None;
-        }
-        used.push(FragmentInUse { fragment: text.to_owned(), span: name.span });
-        let mut texts = String::new();
-        node.visit("", &mut |_, inner| {
-            texts.extend(inner.as_text().into_iter().flat_map(|text| [text, " "]));
-        });
-        let fragment = FragmentUse { name: text.to_owned(), span: name.span, text: texts.into() };
-        let compiled = self.node(node, &scope.in_fragment(fragment), used);
-        used.pop();
-        compiled
     }
 
     fn each(&self, section: Each, scope: &VariableScope, used: &mut Vec<FragmentInUse>) -> Option<Skeleton> {
@@ -400,25 +311,6 @@ impl SkeletonCompiler<'_, '_> {
         }
         valid.then_some(Skeleton::Switch { on, cases, default })
     }
-}
-
-/// A `$use` that contains the node that is being compiled.
-struct FragmentInUse {
-    fragment: String,
-    span: Span,
-}
-
-/// A cycle is found once from each of its fragments. To report it once, the diagnostic always points at the first
-/// `$use` of the cycle in the file.
-fn cycle_error(path: &[FragmentInUse], back_to: &str, span: Span) -> Diagnostic {
-    let mut steps: Vec<(&str, Span)> = path.iter().map(|u| (u.fragment.as_str(), u.span)).collect();
-    steps.push((back_to, span));
-    let first = steps.iter().enumerate().min_by_key(|(_, (_, s))| (s.file, s.start)).map_or(0, |(i, _)| i);
-    steps.rotate_left(first);
-    let (fragment, span) = steps[0];
-    let names: Vec<&str> = steps.iter().map(|(name, _)| *name).chain([fragment]).collect();
-    Diagnostic::new(Code::FragmentCycle, span, format!("the fragment `{fragment}` uses itself: {}", names.join(" → ")))
-        .help("fragments must not use each other in a cycle; use `$each` for lists")
 }
 
 /// The inner text of `{ text }` or `{ { text } }`, if it could be a variable.

@@ -17,6 +17,8 @@ pub struct StateRead {
     pub inputs: bool,
     /// The index of items.
     pub index: bool,
+    /// The new arguments of a call.
+    pub args: bool,
 }
 
 /// Fields that contain log-probabilities, if they are written as a whole.
@@ -41,6 +43,7 @@ impl StateRead {
                 ResolvedPath::Element(path) => (path, true),
             };
             let Some((root, fields)) = path.0.split_first() else { continue };
+            read.args |= &**root == "args";
             let has_field = |names: &[&str]| fields.iter().any(|field| names.contains(&&**field));
             let last = fields.last().unwrap_or(root);
             // `{{ part }}` writes all its fields; what an element without a field contains is unknown here.
@@ -58,6 +61,7 @@ impl StateRead {
         if let Expression::Jinja { text, .. } = visited.expression {
             read.logprobs |= text.contains("logprobs");
             read.calls |= text.contains("calls") || text.contains("items");
+            read.args |= text.contains("args");
             read.inputs |= text.contains("'input'") || text.contains("\"input\"");
         }
         read
@@ -69,6 +73,7 @@ impl StateRead {
             calls: self.calls || other.calls,
             inputs: self.inputs || other.inputs,
             index: self.index || other.index,
+            args: self.args || other.args,
         }
     }
 }

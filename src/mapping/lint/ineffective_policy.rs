@@ -211,7 +211,20 @@ fn names_read_by(node: &Node, context: &LintContext) -> HashSet<String> {
     // The names of loop variables over items: `$each: turn.items, as: i`.
     let mut items: HashSet<String> = HashSet::from(["item".to_owned()]);
     let fragments = context.files.shared().and_then(|n| n.get("fragments"));
-    let sections = ["fragments", "stream", "body", "errors"].iter().filter_map(|key| node.get(key));
+    let sections = [
+        "fragments",
+        "stream",
+        "body",
+        "errors",
+        "faults",
+        "headers",
+        "status",
+        "inline",
+        "call_blocks",
+        "metadata_lines",
+    ]
+    .iter()
+    .filter_map(|key| node.get(key));
     let nodes: Vec<&Node> = sections.chain(fragments).collect();
     for node in &nodes {
         node.visit("", &mut |_, inner| items.extend(item_names(inner, &items)));

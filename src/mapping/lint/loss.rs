@@ -124,7 +124,7 @@ pub fn between(backend: &BackendPlan, dialect: &DialectPlan) -> Loss {
 
 /// Fields that a client can request and the backend's request template does not read.
 fn unsupported_fields(backend: &BackendPlan, dialect: &DialectPlan) -> Vec<(&'static str, OnUnsupported)> {
-    let Some(template) = &backend.request_template else { return Vec::new() };
+    let Some((reads, settings)) = backend.sends() else { return Vec::new() };
     let request = &dialect.request;
     let can_request = |name: &str| match name {
         "tools" => !request.tools.groups.is_empty(),
@@ -132,10 +132,10 @@ fn unsupported_fields(backend: &BackendPlan, dialect: &DialectPlan) -> Vec<(&'st
         "format" => !request.format.is_empty(),
         _ => request.scalars.iter().any(|read| read.field.name == name && read.constant().is_none()),
     };
-    let unread = OPTIONAL_FIELDS.iter().filter(|name| can_request(name) && !template.reads.scalar(name));
+    let unread = OPTIONAL_FIELDS.iter().filter(|name| can_request(name) && !reads.scalar(name));
     // A format that is sent as a tool is not lost.
     unread
-        .map(|name| (*name, template.settings.capabilities.on_unsupported_field(name)))
+        .map(|name| (*name, settings.capabilities.on_unsupported_field(name)))
         .filter(|(_, handling)| *handling != OnUnsupported::AsTool)
         .collect()
 }

@@ -1,6 +1,7 @@
 //! Lints: warnings about a set that loads but is probably not what its author intended. One file per lint; its module
 //! comment is the page that `check --explain` prints.
 
+mod changed_index_law;
 mod ineffective_policy;
 pub mod loss;
 mod order_not_guaranteed;
@@ -8,7 +9,9 @@ pub mod representable;
 mod table_without_default;
 mod template_texts;
 mod unframed_moment;
+mod unmatched_scope;
 mod unreachable_rule;
+mod unread_member;
 mod unserved_dialect;
 mod unused_fragment;
 mod unvalidated_dialect;
@@ -47,6 +50,9 @@ const LINTS: &[fn(&LintContext)] = &[
     ineffective_policy::check,
     unserved_dialect::check,
     unvalidated_dialect::check,
+    changed_index_law::check,
+    unread_member::check,
+    unmatched_scope::check,
 ];
 
 pub(super) fn run(

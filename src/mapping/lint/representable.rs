@@ -5,8 +5,8 @@ use crate::domain::{EventKind, MomentKind, ReasoningKind};
 use crate::mapping::config::backend::BackendPlan;
 use crate::mapping::config::dialect::DialectPlan;
 use crate::mapping::config::inline::InlinePlan;
+use crate::mapping::language::emit_entry::Emit;
 use crate::mapping::language::field::FieldMapping;
-use crate::mapping::language::rule::Emit;
 
 /// A kind of output that clients may see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,8 +64,13 @@ pub(super) fn features(backend: &BackendPlan) -> Vec<Feature> {
             EventKind::Tool => features.push(Feature::Tool),
             EventKind::Usage => features.push(Feature::Usage),
             EventKind::Fault => features.push(Feature::Fault),
-            EventKind::Start | EventKind::Logprobs | EventKind::Batch | EventKind::Close => {}
-            EventKind::Extra | EventKind::Finish | EventKind::End => {}
+            EventKind::Start | EventKind::Logprobs | EventKind::Batch | EventKind::AwaitResults => {}
+            EventKind::Close
+            | EventKind::Extra
+            | EventKind::MetadataKeys
+            | EventKind::FinishHint
+            | EventKind::Finish
+            | EventKind::End => {}
         }
     }
     features.extend(inline_features(&backend.inline));

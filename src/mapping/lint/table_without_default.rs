@@ -56,14 +56,13 @@ fn rules(rules: &RuleSet, sender: &str, cx: LoadContext) {
 /// A field with a closed list of values that a rule fills with whatever word the backend sends: the same loss, without
 /// a table.
 fn closed_fields(rules: &RuleSet, cx: LoadContext) {
-    for (rule, emit) in rules.emits_by_rule() {
+    for (conditions, emit) in rules.emits_with_conditions() {
         for read in emit.fields.iter().filter(|read| matches!(read.field.field_type, FieldType::Enum(_))) {
             let Some((selector, span)) = read.unconverted() else { continue };
             // A condition may have selected the words already.
-            let conditions = rule.conditions.iter().chain(&emit.conditions);
             let is_tested =
                 |c: &&Condition| c.selector.text == selector.text && matches!(c.test, ConditionTest::OneOf(_));
-            if conditions.into_iter().find(is_tested).is_none() {
+            if conditions.iter().copied().find(is_tested).is_none() {
                 let field = read.field.name;
                 let message = format!("`{field}` has a closed list of values, and the backend may send other words");
                 let help = format!("without a table they are omitted: `{{ from: \"{}\", table: … }}`", selector.text);

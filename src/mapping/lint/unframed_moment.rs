@@ -110,7 +110,7 @@ fn failure(context: &LintContext, patched_dialect: &PatchedDialect) {
 
 /// The deepest key of the profile's patch on the path to the frames of `turn.fail`.
 fn patch_span(patched_dialect: &PatchedDialect) -> Option<Span> {
-    let mut entry: &Entry = patched_dialect.patch.as_ref()?;
+    let mut entry: &Entry = patched_dialect.patches.last()?;
     for key in ["stream", "frames", MomentKind::TurnFail.name()] {
         match entry.value.as_map().and_then(|entries| entries.iter().find(|e| e.key == key)) {
             Some(below) => entry = below,

@@ -30,8 +30,9 @@ mod requirement;
 
 use super::LintContext;
 use crate::diagnostics::{Code, Diagnostic, Sources, Span};
+use crate::mapping::language::emit_entry::{EmitContent, EmitEntry};
 use crate::mapping::language::field::FieldMapping;
-use crate::mapping::language::rule::{Emit, Rule, RuleAction, RuleGroup, RuleSet};
+use crate::mapping::language::rule::{Rule, RuleAction, RuleGroup, RuleSet};
 use requirement::{Requirement, contradiction, implied, requirements};
 
 pub(super) fn check(context: &LintContext) {
@@ -93,18 +94,24 @@ fn rule_requirements(all: &RuleSet, rule: &Rule, depth: usize) -> Vec<Requiremen
 
 /// Checks the conditions of each entry of `emit:`, together with those of its rule.
 fn emits(rule: &Rule, required: &[Requirement], depth: usize, context: &LintContext) {
-    let list: &[Emit] = match &rule.action {
-        RuleAction::Emit(emits) => emits,
-        RuleAction::Drop(_) | RuleAction::Fail(_) => &[],
-    };
-    for emit in list {
-        let own = requirements(&emit.conditions, depth + usize::from(emit.each.is_some()));
-        let all: Vec<Requirement> = own.into_iter().chain(required.iter().cloned()).collect();
-        if let Some((a, b)) = contradiction(&all) {
-            let message =
-                format!("this `{}` is never emitted: {}", emit.kind.name, describe_conflict(a, b, context.cx.sources));
-            report(context, later_span(a, b), message);
-        }
+    if let RuleAction::Emit(entries) = &rule.action {
+        entries.iter().for_each(|entry| entry_conditions(entry, required, depth, context));
+    }
+}
+
+fn entry_conditions(entry: &EmitEntry, required: &[Requirement], depth: usize, context: &LintContext) {
+    let depth = depth + usize::from(entry.each.is_some());
+    let own = requirements(&entry.conditions, depth);
+    let all: Vec<Requirement> = own.into_iter().chain(required.iter().cloned()).collect();
+    if let Some((a, b)) = contradiction(&all) {
+        let what = match &entry.content {
+            EmitContent::One(emit) => format!("this `{}` is never emitted", emit.kind.name),
+            EmitContent::Inner(_) => "this `emit:` never applies".to_owned(),
+        };
+        let message = format!("{what}: {}", describe_conflict(a, b, context.cx.sources));
+        report(context, later_span(a, b), message);
+    } else if let EmitContent::Inner(entries) = &entry.content {
+        entries.iter().for_each(|entry| entry_conditions(entry, &all, depth, context));
     }
 }
 

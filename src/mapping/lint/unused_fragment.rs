@@ -53,9 +53,11 @@ pub(super) fn check(context: &LintContext) {
     let files: Vec<FileDefinitions> =
         dialects.chain(context.files.of(SetFile::Backend).map(|node| FileDefinitions::of(node))).collect();
     let mut used: HashSet<Span> = HashSet::new();
-    for file in files.iter().chain(&context.files.gateway().map(FileDefinitions::of)) {
-        file.mark(&shared, &mut used);
+    let of_profiles = context.files.of(SetFile::Profile).filter_map(|node| node.get("gateway"));
+    for node in context.files.gateway().into_iter().chain(of_profiles) {
+        FileDefinitions::of(node).mark(&shared, &mut used);
     }
+    files.iter().for_each(|file| file.mark(&shared, &mut used));
     let last_layer = context.cx.sources.last_layer();
     // Each patched copy of a dialect contains the same definitions.
     let mut unused: Vec<(DefinitionKind, &Entry)> = Vec::new();
@@ -139,7 +141,7 @@ fn references(node: &Node) -> Vec<Reference<'_>> {
         let Some(text) = inner.as_text() else { return };
         match key {
             "$use" => references.push((DefinitionKind::Fragment, text)),
-            "table" => references.push((DefinitionKind::Table, text)),
+            "table" | "extends" => references.push((DefinitionKind::Table, text)),
             "use" => references.push((DefinitionKind::Rules, text)),
             _ => {}
         }

@@ -5,8 +5,11 @@ use super::resolve::{AllowedValues, ResolvedPolicies, SetBy, Setting, with_alias
 use crate::diagnostics::{Code, Diagnostic, did_you_mean, or_list};
 use crate::domain::Finish;
 use crate::domain::policy::canonical;
-use crate::mapping::source::field_reader::{LoadContext, text_of};
-use crate::mapping::source::yaml::{Entry, Node};
+use crate::mapping::config::profile_environment::{Variable, VariableTarget, VariableValue};
+use crate::mapping::grammar::notation::Spanned;
+use crate::mapping::language::field::scalar_text;
+use crate::mapping::source::field_reader::{LoadContext, constant};
+use crate::mapping::source::yaml::Entry;
 use std::fmt;
 
 /// The environment variables at process start. The loader never reads them from the process: callers pass them in.
@@ -26,6 +29,10 @@ impl Environment {
     /// An empty variable counts as not set.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
+    }
+
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(name, _)| name.as_str())
     }
 }
 
@@ -48,9 +55,26 @@ impl EnvironmentReader<'_> {
     pub fn read(&self, entries: &[Entry], base: &ResolvedPolicies, cx: LoadContext) -> Vec<Setting> {
         let mut settings = Vec::new();
         for entry in entries {
-            let Some(name) = self.policy(&entry.value, base, cx) else { continue };
-            let Some(text) = self.environment.get(&entry.key) else { continue };
-            match parse_value(name, text, base) {
+            let Some(variable) = Variable::read(entry, cx) else { continue };
+            let VariableTarget::Policy(policies) = &variable.target else { continue };
+            // One of them at most is a policy of this dialect.
+            let Some(name) = policies.iter().find_map(|policy| self.policy(policy, base, cx)) else { continue };
+            let mut valid = true;
+            for node in variable.values_of_profile() {
+                let word = scalar_text(&constant(node)).unwrap_or_default();
+                if let Err(InvalidValue { word, known }) = parse_value(name, &word, base) {
+                    let message = format!("`{name}` cannot be `{word}`");
+                    cx.unknown(Code::BadPolicyValue, node.span, message, &word, known.iter().map(String::as_str));
+                    valid = false;
+                }
+            }
+            let text = variable.text(|name| self.environment.get(name)).filter(|_| valid);
+            let Some(text) = text else { continue };
+            let text = match variable.value(text) {
+                VariableValue::OfProfile(node) => scalar_text(&constant(node)).unwrap_or_default(),
+                VariableValue::Text(text) => text,
+            };
+            match parse_value(name, &text, base) {
                 Ok(value) => settings.push(Setting {
                     name: name.to_owned(),
                     value,
@@ -78,8 +102,8 @@ impl EnvironmentReader<'_> {
     }
 
     /// `usage`, or `usage.DIALECT`. A policy name may itself contain dots, so the whole text is tried first.
-    fn policy<'n>(&self, node: &'n Node, base: &ResolvedPolicies, cx: LoadContext) -> Option<&'n str> {
-        let text = text_of(node, cx)?;
+    fn policy<'t>(&self, node: &'t Spanned<String>, base: &ResolvedPolicies, cx: LoadContext) -> Option<&'t str> {
+        let text = node.value.as_str();
         if base.allowed(text).is_some() {
             return Some(text);
         }

@@ -4,4 +4,5 @@ pub mod environment;
 pub mod owners;
 pub mod precedence;
 pub mod resolve;
+pub mod test_policies;
 pub mod variants;

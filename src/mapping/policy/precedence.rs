@@ -1,16 +1,21 @@
 //! Combines all policy settings of a route and compiles the dialect for each combination. Precedence, lowest first:
-//! dialect, profile, environment, route, user-agent rule, header. The profile of a user-agent rule replaces the route's
-//! profile and takes precedence over the route's policies.
+//! dialect, profile, environment, route, user-agent rule, `choose:`, header. The profile of a user-agent rule or of a
+//! header replaces the route's profile and takes precedence over the route's policies.
 
 use super::environment::{Environment, EnvironmentReader};
 use super::owners::DialectIndex;
 use super::resolve::{AllowedValues, ResolvedPolicies, SetBy, Setting};
-use super::variants::{AgentMatch, HeaderChoice, RouteVariant, RouteVariants, VariantGroup};
+use super::variants::{AgentMatch, HeaderChoice, ProfileMatch, RouteVariant, RouteVariants, VariantGroup};
 use crate::diagnostics::{Code, Diagnostic};
-use crate::mapping::config::dialect::DialectPlan;
+use crate::domain::Policies;
+use crate::domain::policy::PolicySpec;
+use crate::mapping::config::dialect::{DialectPlan, GivenPolicies};
 use crate::mapping::config::gateway::GatewayPlan;
-use crate::mapping::config::profile::Profile;
+use crate::mapping::config::profile::ProfileChain;
 use crate::mapping::config::route::{RoutePlan, UserAgentRule};
+use crate::mapping::config::route_choose::ChooseConditions;
+use crate::mapping::config::route_headers::ProfileHeader;
+use crate::mapping::language::table::Tables;
 use crate::mapping::source::field_reader::LoadContext;
 use std::sync::Arc;
 
@@ -28,28 +33,34 @@ pub struct PolicyLayers<'l> {
     pub bases: &'l [Arc<DialectPlan>],
     pub dialects: &'l DialectIndex<'l>,
     pub environment: &'l [EnvironmentSettings],
+    /// Of shared.yaml, for the conditions of `choose:`.
+    pub tables: &'l Tables,
     /// Compiles a dialect and profile with these policies.
-    pub compile: &'l dyn Fn(&DialectPlan, &ResolvedPolicies) -> Option<DialectPlan>,
+    pub compile: &'l dyn Fn(&DialectPlan, GivenPolicies) -> Option<DialectPlan>,
     pub cx: LoadContext<'l>,
 }
 
-/// The most variants of one route: each is compiled and verified before the set is used.
+/// The most variants of one route that are compiled before the set is used.
 const MAX_VARIANTS: usize = 64;
+/// The most variants of one route, including those that share a compiled dialect: each is verified.
+const MAX_COMBINATIONS: usize = 512;
 
 /// The environment settings of all dialects with all profiles.
 pub fn environment_settings(
     bases: &[Arc<DialectPlan>],
-    profiles: &[Profile],
+    chains: &[ProfileChain],
     dialects: &DialectIndex,
     environment: &Environment,
     cx: LoadContext,
 ) -> Vec<EnvironmentSettings> {
     let mut found = Vec::new();
     for base in bases {
-        let Some(profile) = profiles.iter().find(|p| Some(p.name) == base.profile.as_deref()) else { continue };
+        let is_of_base = |chain: &&ProfileChain| chain.last().is_some_and(|p| Some(p.name) == base.profile.as_deref());
+        let Some(chain) = chains.iter().find(is_of_base) else { continue };
         let reader = EnvironmentReader { dialect: &base.name, dialects, environment };
-        let settings = reader.read(&profile.environment, &base.resolved, cx);
-        found.push(EnvironmentSettings { dialect: base.name.clone(), profile: profile.name.to_owned(), settings });
+        let settings = chain.iter().flat_map(|p| reader.read(&p.environment, &base.resolved, cx)).collect();
+        let profile = base.profile.clone().unwrap_or_default();
+        found.push(EnvironmentSettings { dialect: base.name.clone(), profile, settings });
     }
     found.retain(|f| !f.settings.is_empty());
     found
@@ -66,9 +77,16 @@ impl PolicyLayers<'_> {
     pub fn compile_variants(&self, gateway: &mut GatewayPlan) {
         let mut compiled: Vec<Arc<DialectPlan>> = self.bases.to_vec();
         for route in &mut gateway.routes {
-            let rules = std::iter::once(None).chain(gateway.by_user_agent.iter().enumerate().map(Some));
+            let rules = gateway.by_user_agent.iter().enumerate().map(|(at, rule)| GroupClients::UserAgent(at, rule));
+            let profiles =
+                route.headers.profile.iter().flat_map(|header| {
+                    header.profiles.iter().map(move |name| GroupClients::ProfileHeader(header, name))
+                });
+            let clients = std::iter::once(GroupClients::Others).chain(rules).chain(profiles);
             // A dialect that could not be compiled is already reported.
-            let Some(groups) = rules.map(|rule| self.group(route, rule)).collect::<Option<Vec<_>>>() else { continue };
+            let Some(groups) = clients.map(|clients| self.group(route, clients)).collect::<Option<Vec<_>>>() else {
+                continue;
+            };
             if self.too_many(route, &groups) || self.cx.findings.errors() > 0 {
                 continue;
             }
@@ -80,12 +98,15 @@ impl PolicyLayers<'_> {
         }
     }
 
-    /// The settings of a group before header choices.
-    fn group<'g>(&'g self, route: &RoutePlan, rule: Option<(usize, &UserAgentRule)>) -> Option<PendingGroup<'g>> {
-        let agent = rule.map(|(rule, r)| AgentMatch { word: r.pattern.clone(), rule });
-        let rule = rule.map(|(_, r)| r);
-        let rule_profile = rule.and_then(|r| r.profile.as_ref());
-        let profile = rule_profile.or(route.profile.as_ref());
+    /// The settings of a group before header choices and `choose:`.
+    fn group<'g>(&'g self, route: &RoutePlan, clients: GroupClients) -> Option<PendingGroup<'g>> {
+        let (agent, rule, chosen) = match clients {
+            GroupClients::Others => (None, None, None),
+            GroupClients::UserAgent(at, r) => (Some(AgentMatch { word: r.pattern.clone(), rule: at }), Some(r), None),
+            GroupClients::ProfileHeader(header, name) => (None, None, Some((header, name))),
+        };
+        let replaced = rule.and_then(|r| r.profile.as_ref()).or(chosen.map(|(_, name)| name));
+        let profile = replaced.or(route.profile.as_ref());
         let base = self.bases.iter().find(|d| d.name == route.dialect && d.profile.as_ref() == profile)?;
         let resolved = &base.resolved;
         let (from_dialect, from_profile): (Vec<Setting>, Vec<Setting>) =
@@ -94,24 +115,56 @@ impl PolicyLayers<'_> {
         let from_route = resolved.read(&route.policies, &SetBy::Route, self.cx);
         let rule_policies = rule.map_or(&[][..], |r| &r.policies);
         let from_rule = resolved.read_per_dialect(&base.name, self.dialects, rule_policies, &SetBy::UserAgent, self.cx);
-        let settings = match rule_profile {
+        let settings = match replaced {
             Some(_) => [from_dialect, from_route, from_profile, from_environment, from_rule],
             None => [from_dialect, from_profile, from_environment, from_route, from_rule],
         };
-        Some(PendingGroup { base, settings: settings.concat(), agent, choices: self.choices(route, resolved) })
+        let choose_settings: Vec<Vec<Setting>> =
+            route.choose.iter().map(|rule| resolved.read(&rule.policies, &SetBy::Choose, self.cx)).collect();
+        let conditions = ChooseConditions::compile(&route.choose, resolved, self.tables, self.cx);
+        if conditions.is_none() && !route.choose.is_empty() {
+            return None;
+        }
+        let choices = self.choices(route, resolved);
+        let chosen_policies = choices.iter().map(|choice| &choice.policy);
+        let chosen_policies = chosen_policies.chain(choose_settings.iter().flatten().map(|setting| &setting.name));
+        let mut open: Vec<String> =
+            chosen_policies.filter(|name| PolicySpec::is_read_by_expressions_only(name)).cloned().collect();
+        open.sort();
+        open.dedup();
+        let group = VariantGroup {
+            agent,
+            profile: chosen.map(|(header, name)| ProfileMatch {
+                header: header.name.clone(),
+                profile: name.clone(),
+                unknown: header.unknown,
+            }),
+            choices,
+            choose: conditions,
+            variants: Vec::new(),
+        };
+        Some(PendingGroup { base, settings: settings.concat(), choose_settings, open, group })
     }
 
     fn choices(&self, route: &RoutePlan, resolved: &ResolvedPolicies) -> Vec<HeaderChoice> {
         let mut choices = Vec::new();
-        for rule in &route.headers {
+        for rule in &route.headers.policies {
             match resolved.allowed(&rule.policy) {
-                Some(AllowedValues::OneOf(words)) => choices.push(HeaderChoice {
-                    header: rule.name.clone(),
-                    policy: rule.policy.clone(),
-                    // An empty header counts as absent.
-                    words: words.into_iter().filter(|w| !w.is_empty()).collect(),
-                    span: rule.span,
-                }),
+                Some(AllowedValues::OneOf(words)) => {
+                    for (_, value, span) in rule.words.iter().filter(|(_, value, _)| !words.contains(value)) {
+                        let message = format!("`{}` cannot be `{value}`", rule.policy);
+                        self.cx.unknown(Code::BadPolicyValue, *span, message, value, words.iter().map(String::as_str));
+                    }
+                    choices.push(HeaderChoice {
+                        header: rule.name.clone(),
+                        policy: rule.policy.clone(),
+                        aliases: rule.words.iter().map(|(word, value, _)| (word.clone(), value.clone())).collect(),
+                        // An empty header counts as absent.
+                        words: words.into_iter().filter(|w| !w.is_empty()).collect(),
+                        unknown: rule.unknown,
+                        span: rule.span,
+                    });
+                }
                 Some(AllowedValues::FinishList) => {
                     let message = format!("the policy `{}` is a list, which a header cannot set", rule.policy);
                     self.cx.add(
@@ -126,53 +179,107 @@ impl PolicyLayers<'_> {
     }
 
     fn too_many(&self, route: &RoutePlan, groups: &[PendingGroup]) -> bool {
-        let counts = groups.iter().map(|g| VariantGroup::count(&g.choices));
-        let count = counts.sum::<Option<usize>>();
-        if count.is_some_and(|count| count <= MAX_VARIANTS) {
+        let all = groups.iter().map(PendingGroup::count).sum::<Option<usize>>();
+        let (count, limit) = match all.filter(|count| *count <= MAX_COMBINATIONS) {
+            Some(_) => (Some(groups.iter().map(PendingGroup::compiled_count).sum()), MAX_VARIANTS),
+            None => (all, MAX_COMBINATIONS),
+        };
+        if count.is_some_and(|count| count <= limit) {
             return false;
         }
         let shown = count.map_or("too many".to_owned(), |n| n.to_string());
-        let message = format!("this route has {shown} variants; the limit is {MAX_VARIANTS}");
+        let message = format!("this route has {shown} variants; the limit is {limit}");
         let help = "each header multiplies the variants by the number of its values plus one, and each user-agent rule \
                     adds as many again";
-        let span = route.headers.first().map_or(route.span, |h| h.span);
+        let span = route.headers.policies.first().map_or(route.span, |h| h.span);
         self.cx.add(Diagnostic::new(Code::TooManyVariants, span, message).help(help));
         true
     }
 
     fn compile_group(&self, pending: PendingGroup, compiled: &mut Vec<Arc<DialectPlan>>) -> Option<VariantGroup> {
-        let PendingGroup { base, settings, agent, choices } = pending;
         let mut variants = Vec::new();
-        for at in 0..VariantGroup::count(&choices)? {
-            let mut settings = settings.clone();
-            for (choice, chosen) in choices.iter().zip(VariantGroup::chosen_words(&choices, at)) {
-                let Some(word) = chosen.and_then(|at| choice.words.get(at)) else { continue };
-                let by = SetBy::Header(choice.header.clone());
-                let (name, value) = (choice.policy.clone(), word.clone());
-                settings.push(Setting { name, value, span: choice.span, by });
-            }
-            let resolved = base.resolved.with_settings(settings);
-            let same = |d: &&Arc<DialectPlan>| {
-                d.name == base.name && d.profile == base.profile && d.resolved.policies == resolved.policies
-            };
-            let plan = match compiled.iter().find(same) {
-                Some(plan) => plan.clone(),
-                None => {
-                    let plan = Arc::new((self.compile)(base, &resolved)?);
-                    compiled.push(plan.clone());
-                    plan
-                }
-            };
+        for resolved in pending.resolved() {
+            let plan = self.plan(pending.base, &resolved, &pending.open, compiled)?;
             variants.push(RouteVariant { resolved, plan });
         }
-        Some(VariantGroup { agent, choices, variants })
+        Some(VariantGroup { variants, ..pending.group })
     }
+
+    /// The compiled dialect with these policies. Plans that differ in open policies only share what is compiled.
+    fn plan(
+        &self,
+        base: &DialectPlan,
+        resolved: &ResolvedPolicies,
+        open: &[String],
+        compiled: &mut Vec<Arc<DialectPlan>>,
+    ) -> Option<Arc<DialectPlan>> {
+        let policies = &resolved.policies;
+        let of_base = |d: &&Arc<DialectPlan>| (&d.name, &d.profile) == (&base.name, &base.profile);
+        let candidates = || compiled.iter().filter(of_base).filter(|d| d.open_policies == open);
+        if let Some(same) = candidates().find(|d| d.resolved.policies == *policies) {
+            return Some(same.clone());
+        }
+        let plan = match candidates().find(|d| d.resolved.policies.is_equal_except(policies, open)) {
+            Some(shared) => shared.with_policies(resolved.clone()),
+            None => (self.compile)(base, GivenPolicies { resolved, open })?,
+        };
+        compiled.push(Arc::new(plan));
+        compiled.last().cloned()
+    }
+}
+
+/// The clients of a group.
+#[derive(Clone, Copy)]
+enum GroupClients<'g> {
+    UserAgent(usize, &'g UserAgentRule),
+    /// Those that name this profile in this header.
+    ProfileHeader(&'g ProfileHeader, &'g String),
+    Others,
 }
 
 /// A group before its dialects are compiled.
 struct PendingGroup<'e> {
     base: &'e Arc<DialectPlan>,
     settings: Vec<Setting>,
-    agent: Option<AgentMatch>,
-    choices: Vec<HeaderChoice>,
+    /// Of each rule of `choose:`.
+    choose_settings: Vec<Vec<Setting>>,
+    /// The policies that clients choose and only expressions read. Their values make no variant of the plan.
+    open: Vec<String>,
+    /// Without its variants.
+    group: VariantGroup,
+}
+
+impl PendingGroup<'_> {
+    /// The number of variants. `None` on overflow.
+    fn count(&self) -> Option<usize> {
+        VariantGroup::count(&self.group.choices)?.checked_mul(self.choose_settings.len() + 1)
+    }
+
+    /// How many dialects they need.
+    fn compiled_count(&self) -> usize {
+        let mut distinct: Vec<Policies> = Vec::new();
+        for ResolvedPolicies { policies, .. } in self.resolved() {
+            if !distinct.iter().any(|other| other.is_equal_except(&policies, &self.open)) {
+                distinct.push(policies);
+            }
+        }
+        distinct.len()
+    }
+
+    /// The policies of each variant, in their order.
+    fn resolved(&self) -> Vec<ResolvedPolicies> {
+        let choices = &self.group.choices;
+        let (Some(count), Some(per_rule)) = (self.count(), VariantGroup::count(choices)) else { return Vec::new() };
+        let resolve = |at: usize| {
+            let rule = (at / per_rule).checked_sub(1).and_then(|rule| self.choose_settings.get(rule));
+            let chosen = choices.iter().zip(VariantGroup::chosen_words(choices, at)).filter_map(|(choice, word)| {
+                let by = SetBy::Header(choice.header.clone());
+                let (name, value) = (choice.policy.clone(), choice.words.get(word?)?.clone());
+                Some(Setting { name, value, span: choice.span, by })
+            });
+            let settings = self.settings.iter().chain(rule.into_iter().flatten()).cloned();
+            self.base.resolved.with_settings(settings.chain(chosen).collect())
+        };
+        (0..count).map(resolve).collect()
+    }
 }

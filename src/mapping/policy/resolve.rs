@@ -1,11 +1,12 @@
 //! Resolves policies and records where each is set. Precedence, lowest first: built-in default, dialect, profile,
-//! environment variable listed by the profile, route, user-agent rule, header allowed by the route.
+//! environment variable listed by the profile, route, user-agent rule, rule of `choose:`, header allowed by the route.
 
 use super::owners::DialectIndex;
 use crate::diagnostics::{Code, Diagnostic, Span, describe_known, did_you_mean};
 use crate::domain::policy::{ALIASES, BUILT_IN, PolicySpec, canonical};
 use crate::domain::{Finish, Policies};
 use crate::mapping::language::field::scalar_text;
+use crate::mapping::language::scope::PolicyWords;
 use crate::mapping::source::field_reader::{LoadContext, constant};
 use crate::mapping::source::yaml::{Entry, Node, YamlKind};
 
@@ -34,8 +35,12 @@ pub enum SetBy {
     Environment(String),
     Route,
     UserAgent,
+    /// A rule of `choose:` of a route.
+    Choose,
     /// A request header allowed by a route.
     Header(String),
+    /// A test, whatever the others set.
+    Test,
 }
 
 impl SetBy {
@@ -43,7 +48,8 @@ impl SetBy {
     fn single_dialect_setter(&self) -> Option<&'static str> {
         match self {
             SetBy::Dialect => Some("a dialect"),
-            SetBy::Route => Some("a route"),
+            SetBy::Route | SetBy::Choose => Some("a route"),
+            SetBy::Test => Some("a test"),
             SetBy::Profile | SetBy::Environment(_) | SetBy::UserAgent | SetBy::Header(_) => None,
         }
     }
@@ -140,7 +146,7 @@ impl ResolvedPolicies {
     }
 
     /// The policies that expressions can read, each with its possible values.
-    pub fn words(&self) -> Vec<(String, Vec<String>)> {
+    pub fn words(&self) -> PolicyWords {
         let owned = |values: &[&str]| values.iter().map(|v| (*v).to_owned()).collect();
         let built_in = BUILT_IN.iter().filter(|p| !p.list).map(|p| (p.name.to_owned(), owned(p.values)));
         built_in.chain(self.custom.iter().map(|p| (p.name.clone(), p.values.clone()))).collect()
@@ -213,7 +219,9 @@ impl ResolvedPolicies {
     /// `finish_precedence`: a list of finish reasons, highest precedence first.
     fn finish_list(&self, name: &str, node: &Node, cx: LoadContext) -> Option<String> {
         let YamlKind::List(items) = &node.kind else {
-            cx.wrong_type(node, "a list, highest precedence first");
+            let message = format!("`{name}` must be a list, not {}", node.type_name());
+            let help = "write the finish reasons in `[ … ]`, highest precedence first";
+            cx.add(Diagnostic::new(Code::WrongType, node.span, message).help(help));
             return None;
         };
         let mut order: Vec<Finish> = Vec::new();
@@ -224,6 +232,11 @@ impl ResolvedPolicies {
                 cx.unknown(Code::BadPolicyValue, item.span, message, word, Finish::NAMES.iter().copied());
                 continue;
             };
+            if order.contains(&finish) {
+                let message = format!("`{name}` contains `{}` twice", finish.name());
+                cx.add(Diagnostic::new(Code::BadPolicyValue, item.span, message).help("only its first place counts"));
+                continue;
+            }
             order.push(finish);
         }
         Some(self.precedence(order))

@@ -113,9 +113,8 @@ pub fn origins(plan: &Plan) -> Vec<Origin> {
                 name: setting.name.clone(),
                 value: match &setting.by {
                     SetBy::Environment(variable) => format!("{} (set by {variable})", setting.value),
-                    SetBy::Dialect | SetBy::Profile | SetBy::Route | SetBy::UserAgent | SetBy::Header(_) => {
-                        setting.value.clone()
-                    }
+                    SetBy::Dialect | SetBy::Profile | SetBy::Route => setting.value.clone(),
+                    SetBy::UserAgent | SetBy::Choose | SetBy::Header(_) | SetBy::Test => setting.value.clone(),
                 },
                 route: Some(format!("{} {}", route.method, route.path)),
                 span: setting.span,

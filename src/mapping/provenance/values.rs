@@ -2,7 +2,7 @@
 //! the patch of a profile. Used only for values that violate a schema; stops at the deepest node that is certain.
 
 use crate::diagnostics::{Span, did_you_mean};
-use crate::domain::{Scope, Tree};
+use crate::domain::{Scope, Text, Tree};
 use crate::mapping::config::dialect::DialectPlan;
 use crate::mapping::config::profile_patch::PatchedDialect;
 use crate::mapping::source::field_reader::constant;
@@ -21,7 +21,7 @@ pub struct DialectSources {
 pub struct DialectLocator<'w> {
     source: &'w PatchedDialect,
     shared: Option<&'w Node>,
-    policies: &'w [(Arc<str>, Tree)],
+    policies: &'w [(Text, Tree)],
 }
 
 /// The current position of a walk.
@@ -57,6 +57,7 @@ impl DialectLocator<'_> {
             | ViolationKind::NotOneOf(_)
             | ViolationKind::NotEqual(_)
             | ViolationKind::Unmet(_)
+            | ViolationKind::NoAlternative(_)
             | ViolationKind::Rejected
             | ViolationKind::Other(_) => self.locate_value(template, data, &path),
         }
@@ -104,7 +105,7 @@ impl DialectLocator<'_> {
         }
         let mut removals = Vec::new();
         let removes = |entry: &&Entry| entry.key == name && entry.value.as_text() == Some("$remove");
-        self.source.patch.iter().for_each(|patch| {
+        self.source.patches.iter().for_each(|patch| {
             patch.value.visit("", &mut |_, node| {
                 removals.extend(node.as_map().unwrap_or_default().iter().filter(removes).map(|entry| entry.key_span));
             });

@@ -12,6 +12,27 @@ pub struct LoadContext<'c> {
     pub sources: &'c Sources,
     pub findings: &'c Findings,
     pub budget: &'c WorkBudget,
+    /// What selectors can read at this place besides the document.
+    pub selectors: SelectorScope<'c>,
+}
+
+/// What selectors can read besides the document and the nodes around the current one.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SelectorScope<'c> {
+    /// The lists around this place, outermost first, each with the name that `as:` gives to its element.
+    pub loops: &'c [Option<String>],
+    pub head: MessageHead,
+}
+
+/// The HTTP message with a head that selectors can read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MessageHead {
+    #[default]
+    None,
+    /// The client's request: `path.model`, `query.key`, `headers.x-name`.
+    Request,
+    /// The backend's response: `response.status`, `response.headers.x-name`.
+    Response,
 }
 
 /// The expected type of a text value, in messages.
@@ -67,6 +88,9 @@ impl LoadContext<'_> {
         name: &str,
         known: impl IntoIterator<Item = &'k str>,
     ) {
+        if self.findings.is_long() {
+            return self.add(Diagnostic::new(code, span, message));
+        }
         let mut seen = HashSet::new();
         let known: Vec<&str> = known.into_iter().filter(|name| seen.insert(*name)).collect();
         self.budget.spend(known.len() as u64);
@@ -197,13 +221,16 @@ impl<'n, 'c> FieldReader<'n, 'c> {
     }
 }
 
+/// Among so many unknown keys, a misspelled one is searched for.
+const MAX_TYPOS: usize = 100;
+
 impl Drop for FieldReader<'_, '_> {
     fn drop(&mut self) {
         let unread = self.unread();
         for key in self.missing.take() {
             // One typo is one error: if `bodi` is unknown, do not also report that `body` is missing.
             let known = self.known_keys.borrow().clone();
-            match unread.iter().find(|e| did_you_mean(&e.key, known.iter().copied()) == Some(key)) {
+            match unread.iter().take(MAX_TYPOS).find(|e| did_you_mean(&e.key, known.iter().copied()) == Some(key)) {
                 // If `finish()` has run, this is a duplicate, which `Findings` drops.
                 Some(typo) => self.cx.add(
                     Diagnostic::new(Code::UnknownKey, typo.key_span, self.unknown_key(typo))

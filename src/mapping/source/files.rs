@@ -5,7 +5,7 @@ use super::field_reader::LoadContext;
 use super::layout;
 use super::layout::{FOLDERS, Folder, SetFile};
 use super::yaml;
-use super::yaml::{Node, YamlKind};
+use super::yaml::{Entry, Node, YamlKind};
 use crate::diagnostics::{Code, Diagnostic, FileId, Span, did_you_mean};
 use crate::mapping::config::derived_backend;
 use crate::mapping::config::layers;
@@ -85,7 +85,7 @@ impl MappingFiles {
             | SetFile::Dialect
             | SetFile::Profile
             | SetFile::Script => match parse(file, id, kind, cx) {
-                Some(node) => self.mappings.push((kind, Arc::new(node))),
+                Some(node) => self.mappings.push((kind, Arc::new(with_name(node, kind, name, cx)))),
                 None => self.unreadable.record(kind, file, cx),
             },
         }
@@ -242,6 +242,31 @@ fn unexpected_file(path: &str, id: FileId) -> Diagnostic {
     }
     let near = did_you_mean(folder, FOLDERS.iter().filter(|f| f.has_mappings()).map(|f| f.name));
     unexpected(format!("folder `{folder}/`"), help(near.map(|near| format!("{near}/"))))
+}
+
+/// A file without the name that it defines gets that of the file, so that mistakes in the rest of it are found too.
+fn with_name(mut node: Node, kind: SetFile, file: &str, cx: LoadContext) -> Node {
+    let key = kind.name();
+    let is_named = matches!(kind, SetFile::Backend | SetFile::Dialect | SetFile::Profile | SetFile::Script);
+    let YamlKind::Map(entries) = &mut node.kind else { return node };
+    if !is_named || entries.iter().any(|entry| entry.key == key) {
+        return node;
+    }
+    match entries.iter_mut().find(|entry| did_you_mean(&entry.key, [key]).is_some()) {
+        Some(typo) => {
+            let message = format!("unknown key `{}` in a {key}", typo.key);
+            let diagnostic = Diagnostic::new(Code::UnknownKey, typo.key_span, message);
+            cx.add(diagnostic.label(format!("did you mean `{key}`?")));
+            key.clone_into(&mut typo.key);
+        }
+        None => {
+            cx.error(Code::MissingKey, node.span, format!("`{key}:` is missing in a {key}"));
+            let name = file.strip_suffix(".yaml").unwrap_or(file).to_owned();
+            let value = Node { span: node.span, kind: YamlKind::Text(name) };
+            entries.insert(0, Entry { key: key.to_owned(), key_span: node.span, value });
+        }
+    }
+    node
 }
 
 /// Parses the text, which must be a map.

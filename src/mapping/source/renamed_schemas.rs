@@ -23,25 +23,49 @@ pub fn derive(files: &[SourceFile], budget: &WorkBudget) -> Vec<SourceFile> {
         let is_affordable = budget.spend(1 + file.text.len() as u64 / BYTES_PER_STEP);
         is_affordable.then(|| yaml::parse(FileId(0), &file.text, &Findings::default())).flatten()
     };
-    let profiles = files.iter().filter(|f| SetFile::Profile.matches(&f.name) && f.text.contains("rename_fields"));
+    let of_profiles = || files.iter().filter(|f| SetFile::Profile.matches(&f.name));
+    if !of_profiles().any(|f| f.text.contains("rename_fields")) {
+        return Vec::new();
+    }
+    let parsed: Vec<(&SourceFile, Node)> = of_profiles().filter_map(|file| Some((file, parse(file)?))).collect();
     let mut derived = Vec::new();
-    for file in profiles {
+    for (file, profile) in &parsed {
         budget.begin(&file.name, "renaming fields in the schemas of its dialects");
-        let Some(profile) = parse(file) else { continue };
         let Some(name) = profile.get("profile").and_then(Node::as_text) else { continue };
-        let renames = profile.get("rename_fields").and_then(Node::as_map).unwrap_or(&[]);
-        for entry in renames {
-            let patched = profile.get("patch").and_then(|patch| patch.get(&entry.key)?.get("schemas")?.as_text());
-            let folder = patched.map(str::to_owned).or_else(|| own_folder(files, &entry.key, parse));
-            let pairs = entry.value.as_map().unwrap_or(&[]).iter();
-            let pairs: Vec<(&str, &str)> = pairs.filter_map(|e| Some((e.key.as_str(), e.value.as_text()?))).collect();
+        let chain = chain(profile, &parsed);
+        let sections = chain.iter().filter_map(|p| p.get("rename_fields")?.as_map()).flatten();
+        let mut dialects: Vec<&str> = sections.clone().map(|entry| entry.key.as_str()).collect();
+        dialects.sort_unstable();
+        dialects.dedup();
+        for dialect in dialects {
+            let patched = chain.iter().rev().find_map(|p| p.get("patch")?.get(dialect)?.get("schemas")?.as_text());
+            let folder = patched.map(str::to_owned).or_else(|| own_folder(files, dialect, parse));
+            let entries =
+                sections.clone().filter(|entry| entry.key == dialect).filter_map(|entry| entry.value.as_map());
+            // The profile itself takes precedence; the same name takes a renaming back.
+            let mut pairs: Vec<(&str, &str)> = Vec::new();
+            for (from, to) in entries.flatten().filter_map(|e| Some((e.key.as_str(), e.value.as_text()?))) {
+                pairs.retain(|(earlier, _)| *earlier != from);
+                pairs.extend((from != to).then_some((from, to)));
+            }
             if let Some(folder) = folder {
-                derived
-                    .extend(Renaming { pairs: &pairs, suffix: suffix(name, &entry.key) }.folder(&folder, files, parse));
+                derived.extend(Renaming { pairs: &pairs, suffix: suffix(name, dialect) }.folder(&folder, files, parse));
             }
         }
     }
     derived
+}
+
+/// A profile after those that it extends.
+fn chain<'n>(profile: &'n Node, profiles: &'n [(&SourceFile, Node)]) -> Vec<&'n Node> {
+    let name = |node: &'n Node| node.get("profile").and_then(Node::as_text);
+    let mut chain = vec![profile];
+    while let Some(base) = chain.first().and_then(|first| first.get("extends")?.as_text()) {
+        let found = profiles.iter().map(|(_, node)| node).find(|node| name(node) == Some(base));
+        let Some(found) = found.filter(|found| !chain.iter().any(|p| name(p) == name(found))) else { break };
+        chain.insert(0, found);
+    }
+    chain
 }
 
 /// The folder of schemas that the dialect of this name states.

@@ -146,7 +146,7 @@ impl<'t> ScanFailure<'t> {
         let start = self.line_start(self.at);
         let line = self.text[start..].lines().next().unwrap_or_default();
         let indent = line.len() - line.trim_start().len();
-        self.error_at(start + indent, line.trim().len(), message)
+        self.error_at(start + indent, without_comment(line).trim().len(), message)
     }
 
     fn line_start(&self, at: usize) -> usize {
@@ -332,4 +332,21 @@ impl OpenDelimiters {
         }
         open
     }
+}
+
+/// The line up to its comment. A `#` between quotes begins none.
+fn without_comment(line: &str) -> &str {
+    let mut quote = None;
+    let mut before = ' ';
+    for (at, c) in line.char_indices() {
+        match (quote, c) {
+            (None, '"' | '\'') => quote = Some(c),
+            (Some(open), c) if open == c => quote = None,
+            // A line that is nothing but a comment is shown.
+            (None, '#') if before == ' ' && !line[..at].trim().is_empty() => return &line[..at],
+            (None | Some(_), _) => {}
+        }
+        before = c;
+    }
+    line
 }

@@ -1,12 +1,14 @@
 //! Reads the tool calls of a block, as JSON or from elements.
 
+use super::repair::repaired;
 use super::xml;
-use crate::domain::inline::{CallBlock, CallFormat, InlineBlock};
+use crate::domain::inline::{BlockTools, CallBlock, CallFormat, InlineBlock};
 use crate::domain::request_item::{ChoiceMode, Tool, ToolKind};
 use crate::domain::{ToolAliases, Tree, TurnRequest};
 use std::sync::Arc;
 
-/// The tools that a block can call. A call of another tool is text: the client could do nothing with it.
+/// The tools that the client offers. With `tools: offered`, a call of another tool is text: the client could do nothing
+/// with it.
 #[derive(Clone, Debug)]
 pub enum CallableTools {
     /// For tests of a backend without a client.
@@ -15,6 +17,8 @@ pub enum CallableTools {
         tools: Vec<Arc<Tool>>,
         /// The tool that replaces a response format.
         answer: Option<String>,
+        /// The client wants no calls.
+        no_calls: bool,
     },
 }
 
@@ -39,31 +43,56 @@ impl CallableTools {
                 Some(ToolKind::Custom) => aliases.custom.contains(name),
                 Some(ToolKind::Other) => false,
             };
-            is_function && is_allowed(name)
+            is_function && is_allowed(name) && choice.is_none_or(|choice| choice.allows(tool))
         };
         let tools = request.content.tools.iter().filter(is_callable).cloned().collect();
-        CallableTools::Only { tools, answer: aliases.answer.clone() }
+        let no_calls = choice.and_then(|choice| choice.mode) == Some(ChoiceMode::None);
+        CallableTools::Only { tools, answer: aliases.answer.clone(), no_calls }
     }
 
-    pub fn is_empty(&self) -> bool {
+    /// Whether a block can be a call at all.
+    pub(super) fn allows(&self, block: &CallBlock) -> bool {
         match self {
-            CallableTools::Any => false,
-            CallableTools::Only { tools, answer } => tools.is_empty() && answer.is_none(),
+            CallableTools::Any => true,
+            CallableTools::Only { tools, answer, .. } => {
+                !tools.is_empty() || answer.is_some() || self.has_others(block)
+            }
+        }
+    }
+
+    /// Whether a block may call tools that the client does not offer.
+    fn has_others(&self, block: &CallBlock) -> bool {
+        match self {
+            CallableTools::Any => true,
+            CallableTools::Only { no_calls, .. } => block.tools == BlockTools::Any && !no_calls,
         }
     }
 
     /// The parameters of a tool, if it declares any. `None`: it cannot be called.
-    fn find(&self, name: &str) -> Option<Option<&Tree>> {
+    fn find(&self, name: &str, block: &CallBlock) -> Option<Option<&Tree>> {
+        if let Some(tool) = self.tool(name) {
+            return Some(tool.parameters.as_ref());
+        }
+        let is_answer = matches!(self, CallableTools::Only { answer: Some(answer), .. } if answer == name);
+        (is_answer || (!name.is_empty() && self.has_others(block))).then_some(None)
+    }
+
+    fn tool(&self, name: &str) -> Option<&Tool> {
         match self {
-            CallableTools::Any => Some(None),
-            CallableTools::Only { tools, answer } => {
-                let tool = tools.iter().find(|tool| tool.name.as_deref() == Some(name));
-                match tool {
-                    Some(tool) => Some(tool.parameters.as_ref()),
-                    None => (answer.as_deref() == Some(name)).then_some(None),
-                }
+            CallableTools::Any => None,
+            CallableTools::Only { tools, .. } => {
+                tools.iter().find(|tool| tool.name.as_deref() == Some(name)).map(Arc::as_ref)
             }
         }
+    }
+
+    /// A required argument that a call of a strict tool does not have.
+    pub(super) fn missing_argument(&self, call: &ReadCall) -> Option<String> {
+        let tool = self.tool(&call.name).filter(|tool| tool.strict == Some(true))?;
+        let required = tool.parameters.as_ref()?.get("required")?.as_list()?;
+        let arguments = call.arguments.as_ref().and_then(|text| Tree::parse(text.as_bytes()).ok());
+        let has = |name: &str| arguments.as_ref().is_some_and(|arguments| arguments.get(name).is_some());
+        required.iter().filter_map(Tree::as_str).find(|name| !has(name)).map(str::to_owned)
     }
 }
 
@@ -76,7 +105,8 @@ pub(super) fn read_calls(
 ) -> Option<Vec<ReadCall>> {
     match &call.format {
         CallFormat::Json { id, name, arguments } => {
-            let parsed = Tree::parse(content.trim().as_bytes()).ok()?;
+            let parsed = Tree::parse(content.trim().as_bytes()).ok();
+            let parsed = parsed.or_else(|| call.repair.then(|| repaired(content.trim()))?)?;
             let known = [Some(name), Some(arguments), id.as_ref()];
             let has_other_members = |node: &Tree| {
                 let is_known =
@@ -84,7 +114,7 @@ pub(super) fn read_calls(
                 node.as_map().is_some_and(|members| members.iter().any(|(member, _)| !is_known(member)))
             };
             let read = |node: &Tree| {
-                let name = member(node, name)?.as_str().filter(|name| tools.find(name).is_some())?;
+                let name = member(node, name)?.as_str().filter(|name| tools.find(name, call).is_some())?;
                 let id = id.as_ref().and_then(|id| member(node, id)?.as_str()).filter(|id| !id.is_empty());
                 let arguments = match member(node, arguments).filter(|arguments| !arguments.is_null()) {
                     Some(arguments) => Some(object_text(arguments)?),
@@ -100,15 +130,15 @@ pub(super) fn read_calls(
                 call => read(call).map(|call| vec![call]),
             }
         }
-        CallFormat::Xml { name, arguments } => {
+        CallFormat::Xml { name, arguments, spaced } => {
             let mut elements = xml::elements(content, block, name)?;
             let called = elements.remove(name)?;
-            let parameters = tools.find(&called)?;
+            let parameters = tools.find(&called, call)?;
             let whole = arguments.as_ref().and_then(|arguments| elements.remove(arguments));
             let arguments = match whole {
                 Some(whole) if elements.is_empty() => whole,
                 Some(_) => return None,
-                None => elements.into_json(parameters),
+                None => elements.into_json(parameters, *spaced),
             };
             Some(vec![ReadCall { id: None, name: called, arguments: Some(arguments) }])
         }

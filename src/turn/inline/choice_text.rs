@@ -5,9 +5,9 @@ use super::logprobs::HeldLogprobs;
 use super::received::ReceivedText;
 use super::tags::{ClosingTag, MoreText, Opening, find_from, possible_tag};
 use super::{InlineEvent, Search};
-use crate::domain::inline::{BlockContent, CallBlock, CallFormat, InlineBlock};
+use crate::domain::inline::{BlockContent, CallBlock, CallFormat, InlineBlock, StrictCalls, UnclosedBlock};
 use crate::domain::request_item::Derived;
-use crate::domain::{CallIdentity, Delta, Event, ReasoningKind};
+use crate::domain::{CallIdentity, Delta, Event, Fault, FaultKind, ReasoningKind};
 use crate::turn::deltas;
 
 /// White space at the start of a text that is dropped if a block follows, in bytes. More of it is text.
@@ -214,6 +214,13 @@ impl ChoiceText {
                         self.emit_text(format!("{}{}", tags.open, &rest[..end]), began, start + end, Some(block), pass);
                         Next::Continue
                     }
+                    None if pass.more == MoreText::Ended && call.unclosed == UnclosedBlock::Text => {
+                        *at += rest.len();
+                        self.place = Place::Text;
+                        let (began, end) = (start - tags.open.len(), start + rest.len());
+                        self.emit_text(format!("{}{rest}", tags.open), began, end, Some(block), pass);
+                        Next::Wait
+                    }
                     None if pass.more == MoreText::Ended => {
                         *at += rest.len();
                         self.emit_calls(rest, "", (block, tags, call), start, pass);
@@ -310,12 +317,22 @@ impl ChoiceText {
             self.emit_text(format!("{}{content}{close}", tags.open), began, end, Some(block), pass);
             return;
         };
+        // A list of calls is one text.
+        let mut literal = Some(format!("{}{content}{close}", tags.open));
         for read in calls {
             let choice = pass.choice;
+            if call.strict == StrictCalls::PerTool
+                && let Some(argument) = pass.search.tools.missing_argument(&read)
+            {
+                let message = format!("the call of `{}` in the text has no argument `{argument}`", read.name);
+                let fault = Fault::new(FaultKind::Malformed, message);
+                pass.output.push((Event::Fault { fault, is_final: true }, Some(block)));
+                return;
+            }
             let ordinal = self.calls;
             self.calls += 1;
             let key = format!("inline call {ordinal}");
-            let template = call.id.as_ref().map(|id| fill_id(id, choice, ordinal));
+            let template = call.id.as_ref().map(|id| id.id(choice, ordinal));
             let tool = Event::Tool {
                 choice,
                 key: Some(key.clone()),
@@ -324,6 +341,7 @@ impl ChoiceText {
                 kind: None,
                 by: Derived(CallIdentity::Key),
                 legacy: false,
+                literal: Derived(literal.take()),
                 delta: read.arguments.map(Delta::Append),
             };
             pass.output.push((tool, Some(block)));
@@ -338,10 +356,6 @@ fn as_call(block: &InlineBlock) -> Option<(&InlineBlock, &CallBlock)> {
         BlockContent::Call(call) => Some((block, call)),
         BlockContent::Reasoning { .. } => None,
     }
-}
-
-fn fill_id(template: &str, choice: usize, ordinal: usize) -> String {
-    template.replace("{choice}", &choice.to_string()).replace("{ordinal}", &ordinal.to_string())
 }
 
 fn leading_space(text: &str) -> usize {

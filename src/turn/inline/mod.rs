@@ -7,11 +7,14 @@
 mod call;
 mod choice_text;
 mod logprobs;
+mod metadata_lines;
 mod received;
+mod repair;
 mod tags;
 mod xml;
 
 pub use call::CallableTools;
+pub use metadata_lines::MetadataLines;
 
 use crate::domain::inline::{BlockContent, InlineBlock};
 use crate::domain::{Event, Fault, FaultKind};
@@ -49,11 +52,11 @@ struct Search {
 }
 
 impl InlinePass {
-    /// `None` if no block can occur in this turn: a call needs a tool that the client offers.
+    /// `None` if no block can occur in this turn: a call needs a tool that it may call.
     pub fn new(blocks: &[Arc<InlineBlock>], tools: CallableTools, has_snapshots: bool) -> Option<InlinePass> {
         let can_occur = |block: &&Arc<InlineBlock>| match &block.content {
             BlockContent::Reasoning { .. } => true,
-            BlockContent::Call(_) => !tools.is_empty(),
+            BlockContent::Call(call) => tools.allows(call),
         };
         let blocks: Vec<_> = blocks.iter().map(|block| Some(block).filter(can_occur).cloned()).collect();
         let first_bytes: Vec<u8> = blocks.iter().flatten().filter_map(|block| block.open.bytes().next()).collect();
@@ -83,7 +86,10 @@ impl InlinePass {
                 self.with_choice(choice, output, |text, _, _| text.logprobs.wait(logprobs));
             }
             // Other output ends the text before it: what is held back cannot become a block any more.
-            Event::Refusal { choice, .. } | Event::Batch { choice, .. } | Event::Close { choice, .. } => {
+            Event::Refusal { choice, .. }
+            | Event::Batch { choice, .. }
+            | Event::AwaitResults { choice }
+            | Event::Close { choice, .. } => {
                 self.flush_choice(choice, output);
                 output.push((event, None));
             }
@@ -110,6 +116,9 @@ impl InlinePass {
             }
             Event::Text { .. } | Event::Logprobs { .. } | Event::Annotation { .. } => output.push((event, None)),
             Event::Start { .. } | Event::Usage { .. } | Event::Extra { .. } | Event::Fault { .. } => {
+                output.push((event, None));
+            }
+            Event::FinishHint { .. } | Event::MetadataKeys { .. } => {
                 output.push((event, None));
             }
         }

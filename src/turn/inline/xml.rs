@@ -72,7 +72,7 @@ impl Elements {
 
     /// The elements as the members of an object. Elements with the same name become a list. `parameters` is the JSON
     /// Schema of the tool: it decides whether `5` is a number or a text.
-    pub fn into_json(self, parameters: Option<&Tree>) -> String {
+    pub fn into_json(self, parameters: Option<&Tree>, spaced: bool) -> String {
         let properties = parameters.and_then(|schema| schema.get("properties"));
         let mut members: Vec<(String, Vec<String>)> = Vec::new();
         for (name, value) in self.0 {
@@ -90,7 +90,14 @@ impl Elements {
             };
             (name, value)
         });
-        Tree::map(object).to_json()
+        match spaced {
+            false => Tree::map(object).to_json(),
+            true => {
+                let member =
+                    |(name, value): (String, Tree)| format!("{}: {}", Tree::from(name).to_json(), value.to_json());
+                format!("{{{}}}", object.map(member).collect::<Vec<_>>().join(", "))
+            }
+        }
     }
 }
 

@@ -14,6 +14,11 @@ pub fn normalized_body(reply: &Reply, time: &str) -> Value {
     assert!(body["id"].as_str().is_some_and(|id| id.len() > 16 && id.starts_with("resp_")), "a bad id: {body}");
     assert!(body[time].as_i64().is_some_and(|seconds| seconds > 1_750_000_000), "a bad time: {body}");
     (body["id"], body[time]) = (json!("ID"), json!(0));
+    if time == "created" {
+        // The name that the client requested.
+        assert!(body["model"].as_str().is_some_and(|model| model != "up-model"), "{body}");
+        body["model"] = json!("MODEL");
+    }
     for item in body["output"].as_array_mut().unwrap() {
         assert!(item["id"].as_str().is_some_and(|id| id.len() > 4), "a bad id: {item}");
         item["id"] = json!("ITEM");
@@ -23,7 +28,7 @@ pub fn normalized_body(reply: &Reply, time: &str) -> Value {
 
 /// A complete body of the profile `codex-proxy`.
 pub fn proxied_body(status: &str, output: &Value, usage: &Value) -> Value {
-    json!({ "id": "ID", "object": "response", "created": 0, "status": status, "model": "up-model", "output": output, "usage": usage })
+    json!({ "id": "ID", "object": "response", "created": 0, "status": status, "model": "MODEL", "output": output, "usage": usage })
 }
 
 /// One for which the backend reported no usage: the profile invents none.
@@ -141,8 +146,7 @@ fn tool_call_deltas_are_joined() {
 #[test]
 fn an_empty_stream_is_completed_without_output() {
     let reply = codex_proxy().fetch("nothing", MockResponse::sse(&[]), dialect_request("responses", "nothing", false));
-    let mut expected = proxied_body_without_usage("completed", &json!([]));
-    expected["model"] = json!("nothing");
+    let expected = proxied_body_without_usage("completed", &json!([]));
     assert_eq!(normalized_body(&reply, "created"), expected);
 
     let reply = openai().fetch("nothing", MockResponse::sse(&[]), dialect_request("responses", "nothing", false));

@@ -16,8 +16,7 @@ fn empty_stream() {
     for (model, text) in nothing {
         let answer = MockResponse::sse(&[]).bytes(text);
         let reply = codex_proxy().fetch(model, answer.clone(), dialect_request("responses", model, false));
-        let mut expected = proxied_body_without_usage("completed", &json!([]));
-        expected["model"] = json!(model);
+        let expected = proxied_body_without_usage("completed", &json!([]));
         assert_eq!(normalized_body(&reply, "created"), expected);
 
         for dialect in ["responses", "chat", "completions"] {
@@ -103,7 +102,11 @@ fn timeout() {
             let started = Instant::now();
             let reply = gateway.fetch(model, answer, dialect_request("responses", model, false));
             assert_eq!(reply.status(), 504, "{profile} {model}");
-            let error = json!({ "message": "the backend did not start its response within 300ms", "type": "server_error", "param": null, "code": null });
+            let message = "the backend did not start its response within 300ms";
+            let error = match profile {
+                "openai" => json!({ "message": message, "type": "server_error", "param": null, "code": "timeout" }),
+                _ => json!({ "message": "backend idle timeout", "type": "timeout_error", "code": "timeout_error" }),
+            };
             assert_eq!(reply.json(), json!({ "error": error }), "{profile} {model}");
             assert!(started.elapsed() >= Duration::from_millis(300));
         }
@@ -160,9 +163,8 @@ fn a_backend_error_keeps_its_status_and_message() {
         for stream in [false, true] {
             let reply = gateway.server.fetch(dialect_request("responses", "e5-429", stream));
             assert_eq!((reply.status(), reply.header("retry-after")), (429, Some("7")));
-            let error =
-                json!({ "message": "too many of you", "type": "rate_limit_error", "param": null, "code": "slow_down" });
-            assert_eq!(reply.json(), json!({ "error": error }));
+            let error = json!({ "message": "too many of you", "type": "rate_limit_error", "code": "slow_down" });
+            assert_contains(&json!({ "error": error }), &reply.json());
         }
     }
 }

@@ -117,7 +117,10 @@ fn a_malformed_event_is_logged_without_its_content() {
 
 #[test]
 fn a_client_disconnect_is_counted_as_a_disconnected_conversion() {
-    let gateway = TestGateway::start("openai-responses", "codex-proxy", TestDir::empty());
+    let dir = TestDir::empty();
+    let profile = "profile: cancels\nextends: codex-proxy\npolicies: { disconnect: cancel }\n";
+    dir.write("layer/profiles/cancels.yaml", profile);
+    let gateway = TestGateway::start("openai-responses", "cancels", dir);
     // The malformed event is counted in a metric, so the two before it have been read then.
     let stream = events(&[created(), text_delta("Sesame")]) + "data: {oops\n\n";
     gateway.set_response("left", MockResponse::sse_raw(stream).stall());

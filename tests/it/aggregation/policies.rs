@@ -73,7 +73,8 @@ fn partial_incomplete_gives_an_incomplete_response() {
         let of_it = |word: &str| log.lines().filter(|l| l.contains(id) && l.contains(word)).count();
         assert_eq!(of_it("a turn was truncated"), 1, "{log}");
         assert_eq!(of_it("kind=\"truncated\""), 1, "{log}");
-        assert_eq!(of_it("outcome=\"partial\""), 1, "{log}");
+        // In the line of the turn, and in the one of the conversion.
+        assert_eq!(of_it("outcome=\"partial\""), 2, "{log}");
     }
 }
 

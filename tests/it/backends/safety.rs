@@ -4,7 +4,7 @@ use super::backend_streams::HelloStream;
 use super::gateway_fixture::GatewayFixture;
 use super::received::{Dialect, Form, Received};
 use super::transport::yaml_backend;
-use crate::support::{Client, Exit, Launch, MockBackend, MockResponse, Reply, Request, Server, TestDir, serve};
+use crate::support::{Client, Exit, Launch, MockBackend, MockResponse, Reply, Request, Server, TestDir, repo, serve};
 use serde_json::{Value, json};
 use std::sync::MutexGuard;
 
@@ -257,7 +257,7 @@ fn assert_key_required(server: &Server, key: &str) {
         }
     }
     unauthorized(&server.fetch(Request::get("/v1/models").header("authorization", "")), NEEDED);
-    unauthorized(&server.fetch(Request::get(&format!("/v1/models?api_key={key}")).header("x-api-key", key)), NEEDED);
+    unauthorized(&server.fetch(Request::get(&format!("/v1/models?api_key={key}")).header("x-other-key", key)), NEEDED);
     for scheme in ["Bearer", "bearer", "BEARER", "Bearer  "] {
         for path in ["/v1/models", "/v1/models/demo", "/metrics"] {
             let authorization = format!("{scheme} {key}");
@@ -294,8 +294,9 @@ fn the_key_is_checked_before_the_body_is_read() {
 }
 
 fn with_client_keys(keys: &str) -> TestDir {
-    let shipped = "  - { name: default, secret: { env: REFRAME_API_KEY } }\n";
-    TestDir::empty().with_edit("gateway.yaml", shipped, keys)
+    let shipped = repo("mappings/gateway.yaml");
+    let key = shipped.lines().find(|line| line.contains("name: default")).unwrap();
+    TestDir::empty().with_edit("gateway.yaml", &format!("{key}\n"), keys)
 }
 
 #[test]
@@ -437,15 +438,17 @@ fn unknown_names_are_rejected_with_the_known_ones() {
     let exit = serve().args(["--backend", "openai-caht=http://127.0.0.1:9/v1"]).run_with_timeout();
     assert_eq!(exit.code, Some(2));
     let first = exit.stderr.lines().next().unwrap();
-    assert_eq!(first, "error[RF020]: --backend: no HTTP backend file defines `backend: openai-caht`");
+    assert_eq!(first, "error[RF020]: --backend: no backend file with a request defines `backend: openai-caht`");
     let help = exit.stderr.lines().nth(2).unwrap();
     assert!(help.starts_with(" = help: one of ") && help.contains("openai-chat") && !help.contains("replay"), "{help}");
     let exit = serve().args(["--profile", "opneai"]).run_with_timeout();
-    let expected = "error[RF020]: --profile: unknown profile `opneai`\n |\n = help: one of codex-proxy or openai\n\n\
+    let expected = "error[RF020]: --profile: unknown profile `opneai`\n |\n = help: one of ai-sdk, codex-cli, \
+                    codex-completions-api, codex-proxy, nine-router, obsidian-copilot, open-responses, openai or pydantic-ai\n\n\
                     error: the mappings do not load, so there is nothing to serve\n";
     assert_eq!((exit.code, exit.stderr.as_str()), (Some(2), expected));
     let exit = serve().args(["--backend", "openai-chat"]).run_with_timeout();
-    let expected = "error: --backend openai-chat: write NAME=URL, such as openai-chat=http://127.0.0.1:9000/v1\n";
+    let expected = "error[RF013]: --backend: `openai-chat` needs a URL\n |\n = help: write NAME=URL, such as \
+                    openai-chat=http://127.0.0.1:9000/v1\n\nerror: the mappings do not load, so there is nothing to serve\n";
     assert_eq!((exit.code, exit.stderr.as_str()), (Some(2), expected));
 }
 

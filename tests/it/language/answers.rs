@@ -78,9 +78,15 @@ fn file(name: &str, text: &str) -> SourceFile {
 }
 
 fn set_with(dialect: &str) -> LoadedSet {
+    set_of(dialect, &[])
+}
+
+/// The same with further files.
+fn set_of(dialect: &str, further: &[(&str, &str)]) -> LoadedSet {
     let mut files = embedded::files();
     files.push(file("dialects/blocks.yaml", dialect));
     files.push(file("backends/members.yaml", BACKEND));
+    files.extend(further.iter().map(|(name, text)| file(name, text)));
     LoadedSet::of(&files)
 }
 
@@ -149,6 +155,131 @@ fn a03_arguments_that_are_not_json_are_a_fault_or_text_and_never_an_empty_object
     assert_eq!(frames.iter().filter(|frame| frame["type"] == "error").count(), 1, "{frames:?}");
     let text = set_with(&BLOCKS.replace("items_overlap: serial", "items_overlap: serial, invalid_arguments: text"));
     assert_eq!(body(&text, &events).unwrap()["content"][0]["input"], json!("{\"a\":"));
+}
+
+#[test]
+fn a03_arguments_that_are_no_object_are_invalid_by_policy() {
+    let events = [call("c1", "[1]"), json!({ "finish": "tool_calls" })];
+    assert_eq!(body(blocks(), &events).unwrap()["content"][0]["input"], json!([1]));
+    let strict = BLOCKS.replace("items_overlap: serial", "items_overlap: serial, non_object_arguments: invalid");
+    let failed = body(&set_with(&strict), &events).unwrap_err();
+    assert!(failed.contains("the arguments of the call of `f` are no object but an array"), "{failed}");
+    let text =
+        strict.replace("non_object_arguments: invalid", "non_object_arguments: invalid, invalid_arguments: text");
+    assert_eq!(body(&set_with(&text), &events).unwrap()["content"][0]["input"], json!("[1]"));
+    let object = [call("c1", "{}"), json!({ "finish": "tool_calls" })];
+    assert_eq!(body(&set_with(&strict), &object).unwrap()["content"][0]["input"], json!({}));
+}
+
+const HEAD_TESTS: &str = r#"tests:
+  - name: a keepalive is a frame, and has no number
+    backend: members
+    given: [ { text: a }, $idle, { text: b }, { finish: stop } ]
+    expect:
+      frames: [ start, block, delta, ping, delta, stop, end ]
+      stream: { "$[*].n": [ 0, 1, 2, 3, 4, 5 ] }
+  - name: headers of a JSON response
+    backend: members
+    request: { model: m, q: Hi }
+    given: [ { text: a }, { usage: 7 }, { finish: stop } ]
+    expect:
+      response: { status: 200, headers: { request-id: req_test, x-model: m, x-tokens: "7" }, body: { content: [ {} ] } }
+  - name: status and headers of an error
+    backend: members
+    request: { model: m, q: Hi }
+    backend_response: { status: 500 }
+    given: [ { nothing: 1 } ]
+    expect:
+      response: { status: 418, headers: { x-fault: backend, x-model: m, x-tokens: null }, body: { type: error } }
+  - name: a request that cannot be read
+    request: { q: Hi }
+    expect: { response: { status: 400, headers: { x-model: null, x-fault: missing }, body: { type: error } } }
+"#;
+
+/// The head of a response, error envelopes and keepalive frames can be tested next to a mapping.
+#[test]
+fn a16_tests_compare_the_response_and_keepalive_frames() {
+    let numbered =
+        BLOCKS.replace("base: { type: \"{{ frame }}\" }", "base: { type: \"{{ frame }}\", n: \"{{ seq }}\" }");
+    let numbered = numbered.replace("ping: { data: {} }", "ping: { base: false, data: { type: ping } }");
+    let run = |tests: &str| {
+        let set = set_of(&numbered, &[("dialects/blocks.test.yaml", tests)]);
+        let reports = crate::support::suites::run_all(&set.plan);
+        let own = reports.into_iter().find(|report| report.file.contains("blocks.test")).unwrap();
+        (own.passed, own.failures.join("\n"))
+    };
+    assert_eq!(run(HEAD_TESTS), (4, String::new()));
+    let wrong = HEAD_TESTS.replace("status: 418", "status: 419").replace("req_test", "req_other").replace("ping, ", "");
+    let (passed, failures) = run(&wrong);
+    assert_eq!(passed, 1, "{failures}");
+    assert!(failures.contains("response.status: expected 419, got 418"), "{failures}");
+}
+
+const EARLY_TESTS: &str = r#"tests:
+  - name: a keepalive before the first frame
+    backend: members
+    given: [ $idle, { text: a }, $idle, { finish: stop } ]
+    expect: { frames: [ ping, start, block, delta, ping, pong, stop, end ] }
+  - name: a failure after it is inside the stream
+    backend: members
+    given: [ $idle ]
+    disconnect: connection reset
+    expect: { fault: { kind: truncated }, frames: [ ping, start, error ] }
+"#;
+
+#[test]
+fn a15_a_keepalive_before_the_first_frame_is_a_frame_if_the_dialect_wants_it() {
+    let early = BLOCKS.replace("ping: { data: {} }", "ping: { before_open: true, data: {} }, pong: { data: {} }");
+    let set = set_of(&early, &[("dialects/blocks.test.yaml", EARLY_TESTS)]);
+    let reports = crate::support::suites::run_all(&set.plan);
+    let own = reports.into_iter().find(|report| report.file.contains("blocks.test")).unwrap();
+    assert_eq!((own.passed, own.failures), (2, Vec::new()));
+}
+
+const FAULT_TESTS: &str = r#"tests:
+  - name: a request that is rejected has the status of `faults:`
+    request: { q: Hi }
+    expect: { response: { status: 422, body: { type: error, status: 422 } } }
+  - name: the client waits as long as the backend asks for
+    backend: members
+    request: { model: m, q: Hi }
+    backend_response: { status: 503, headers: { retry-after: "7" } }
+    given: [ { nothing: 1 } ]
+    expect: { response: { headers: { retry-after: "7" } } }
+"#;
+
+/// A test sees what a client gets.
+#[test]
+fn a16_errors_of_tests_have_the_status_of_faults_and_the_wait_of_the_backend() {
+    let dialect = BLOCKS
+        .replace(
+            "errors: { type: error, ",
+            "faults: { $switch: fault.kind, missing: { status: 422 }, $default: {} }\nerrors: { type: error, status: \"{{ \
+             fault.status }}\", ",
+        )
+        .replace("status: \"{{ fault.kind | table('status') }}\"\n", "");
+    let set = set_of(&dialect, &[("dialects/blocks.test.yaml", FAULT_TESTS)]);
+    let failures = crate::support::suites::run_all(&set.plan).into_iter().flat_map(|report| report.failures);
+    assert_eq!(failures.collect::<Vec<_>>(), Vec::<String>::new());
+}
+
+/// A frame without `base:` has no member with its name; its event name identifies it.
+#[test]
+fn a16_validate_accepts_frames_without_the_members_of_base() {
+    let dialect = BLOCKS.replace("ping: { data: {} }", "ping: { base: false, event: ping, data: { wait: true } }");
+    let set = set_with(&dialect);
+    let plan = set.plan.dialect("blocks", Some("openai")).unwrap();
+    let findings = |ping: &str| {
+        let capture = format!(
+            "data: {{\"type\":\"start\",\"input_tokens\":null}}\n\n{ping}\n\ndata: \
+             {{\"type\":\"end\",\"stop_sequence\":null,\"fingerprint\":null}}\n\n"
+        );
+        let report = reframe::testing::capture::validate(plan, &reframe::testing::capture::read(&capture).unwrap());
+        report.findings.into_iter().map(|finding| finding.text).collect::<Vec<_>>()
+    };
+    assert_eq!(findings("event: ping\ndata: {\"wait\":true}"), Vec::<String>::new());
+    let unnamed = findings("data: {\"wait\":true}");
+    assert_eq!(unnamed, ["there is no `event:` line before the data"]);
 }
 
 #[test]

@@ -1,10 +1,11 @@
 //! Calls and finishes of backends that are not quite right: repeated ids, parsed arguments, legacy calls, errors as
 //! finish reasons.
 
-use super::turns::{Answer, answer, calls, chunk, content, edited_files, finish, response};
+use super::turns::{Answer, added_file, answer, calls, chunk, content, edited_files, finish, response};
 use crate::support::replay::LoadedSet;
 use crate::support::{MockBackend, MockResponse, Request, serve};
 use reframe::testing::domain::{Delta, Derived, Event, Finish, Moment, MomentKind, Policies, ToolAliases};
+use reframe::testing::reload::embedded;
 use reframe::testing::turn::{Ids, Turn};
 use serde_json::{Value, json};
 
@@ -253,6 +254,49 @@ fn c07_a_legacy_call_alone_is_a_call() {
     assert_eq!(names_and_arguments(&chat(&[response(message, "function_call")])), [("f".into(), "{}".into())]);
 }
 
+/// The embedded set with a profile that preserves legacy calls.
+fn preserving() -> LoadedSet {
+    let profile = "profile: legacy\npolicies: { legacy_function_call: { chat: preserve } }\n";
+    let mut files = embedded::files();
+    files.push(added_file("profiles/legacy.yaml", profile));
+    LoadedSet::of(&files)
+}
+
+#[test]
+fn c07_a_legacy_call_is_preserved_by_policy() {
+    let set = preserving();
+    let chat = |raws: &[Value]| answer(&set, "openai-chat", raws, "chat", "legacy", &request());
+    let delta = |call: Value| chunk(json!({ "function_call": call }), Value::Null);
+    let raws = [
+        delta(json!({ "name": "f", "arguments": "{\"a\"" })),
+        delta(json!({ "arguments": ":1}" })),
+        // Some backends finish with another word.
+        end("stop"),
+    ];
+    let answer = chat(&raws);
+    let deltas: Vec<Value> = answer.frames.iter().map(|frame| frame["choices"][0]["delta"].clone()).collect();
+    let calls: Vec<&Value> = deltas.iter().filter_map(|delta| delta.get("function_call")).collect();
+    assert_eq!(calls, [&json!({ "name": "f", "arguments": "" }), &json!({ "arguments": "{\"a\":1}" })]);
+    assert!(deltas.iter().all(|delta| delta.get("tool_calls").is_none()), "{deltas:?}");
+    let choice = &answer.body["choices"][0];
+    assert_eq!(choice["message"]["function_call"], json!({ "name": "f", "arguments": "{\"a\":1}" }));
+    assert_eq!(choice["message"].get("tool_calls"), None);
+    assert_eq!(choice["finish_reason"], "function_call");
+    assert_eq!(finish(&answer), "function_call");
+}
+
+#[test]
+fn c07_tool_calls_win_over_a_preserved_legacy_call() {
+    let set = preserving();
+    let function = json!({ "name": "f", "arguments": "{}" });
+    let delta = json!({ "function_call": function, "tool_calls": [{ "index": 0, "id": "x", "function": function }] });
+    let raws = [chunk(delta, Value::Null), end("function_call")];
+    let answer = answer(&set, "openai-chat", &raws, "chat", "legacy", &request());
+    assert_eq!(calls(&answer), [call("x", "f", "{}")]);
+    assert_eq!(answer.body["choices"][0]["message"].get("function_call"), None);
+    assert_eq!(finish(&answer), "tool_calls");
+}
+
 #[test]
 fn c08_thinking_and_redacted_thinking_are_two_items() {
     let started = json!({ "type": "message_start", "message": { "id": "m", "model": "m", "usage": {} } });
@@ -310,6 +354,7 @@ fn tool_delta(name: Option<&str>, delta: &str) -> Event {
         kind: None,
         by: Derived::default(),
         legacy: false,
+        literal: Derived::default(),
         delta: Some(Delta::Append(delta.into())),
     }
 }
@@ -345,6 +390,23 @@ fn c21_a_response_of_which_nothing_was_read_is_an_error() {
     let unknown = json!({ "id": "x", "model": "m", "choices": [{ "index": 0, "text": "Hello" }] });
     let read = chat(&[unknown, chunk(json!({ "content": "Hi" }), Value::Null), end("stop")]);
     assert_eq!((content(&read), finish(&read)), ("Hi".to_owned(), "stop".to_owned()));
+}
+
+/// The finish is read, and what could be the content is not.
+#[test]
+fn c21_an_answer_that_is_read_only_as_far_as_its_finish_is_an_error() {
+    let whole = response(json!({ "role": "assistant", "contents": "Hello" }), "stop");
+    let streamed = [chunk(json!({ "role": "assistant", "words": ["Hello"] }), Value::Null), end("stop")];
+    for (raws, member) in [(&[whole][..], "choices[].message.contents"), (&streamed[..], "choices[].delta.words")] {
+        let answer = chat(raws);
+        assert_eq!(answer.status, 502, "{:#}", answer.body);
+        let message = answer.body["error"]["message"].as_str().unwrap();
+        assert!(message.contains(&format!("no content but `{member}`")), "{message}");
+        assert!(answer.frames.last().is_none_or(|frame| frame["error"].is_object()), "{:#?}", answer.frames);
+    }
+    // An empty answer of which everything is read is one.
+    let empty = chat(&[response(json!({ "role": "assistant", "content": "" }), "stop")]);
+    assert_eq!((empty.status, finish(&empty)), (200, "stop".to_owned()));
 }
 
 #[test]

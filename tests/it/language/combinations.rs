@@ -8,7 +8,7 @@ use crate::laws::events::{Script, script_of};
 use crate::support::replay::NOW_MS;
 use proptest::option;
 use proptest::sample::select;
-use proptest::strategy::{Strategy, ValueTree};
+use proptest::strategy::{Just, Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use reframe::testing::capture::{read, validate};
 use reframe::testing::domain::policy::BUILT_IN;
@@ -16,14 +16,20 @@ use reframe::testing::domain::{FaultKind, Frame, TurnRequest};
 use reframe::testing::engine::pipeline::{Pipeline, ResponseMode, TurnSpec};
 use reframe::testing::engine::sse;
 use reframe::testing::mapping::config::dialect::DialectPlan;
-use reframe::testing::mapping::config::gateway::Validation;
 use reframe::testing::mapping::{Plan, SourceFile, load};
 use reframe::testing::reload::embedded;
-use reframe::testing::turn::Ids;
+use reframe::testing::verify::test_turn_spec;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 const TURNS: usize = 20;
+/// Custom policies of the shipped dialects that change what a turn does.
+const CUSTOM: &[(&str, &str)] = &[
+    ("output_mode", "{ chat: obsidian-xml, responses: obsidian-xml }"),
+    ("text_tools", "{ chat: use_tool, responses: tool_call }"),
+    ("text_with_calls", "{ chat: drop }"),
+    ("tool_stats", "{ chat: comment }"),
+];
 const LAWS: &[&str] = &["position", "choice", "none"];
 
 fn number(name: &str, default: u64) -> u64 {
@@ -46,9 +52,12 @@ fn set(profile: &str) -> Vec<SourceFile> {
 fn profile() -> impl Strategy<Value = String> {
     let policies: Vec<_> = BUILT_IN.iter().filter(|policy| !policy.list).collect();
     let values: Vec<_> = policies.iter().map(|policy| option::of(select(policy.values.to_vec()))).collect();
-    (values, option::weighted(0.3, select(LAWS))).prop_map(move |(values, law)| {
+    let custom: Vec<_> = CUSTOM.iter().map(|one| option::of(Just(one))).collect();
+    (values, custom, option::weighted(0.3, select(LAWS))).prop_map(move |(values, custom, law)| {
         let set = policies.iter().zip(values).filter_map(|(policy, value)| Some((policy.name, value?)));
         let policies: String = set.map(|(name, value)| format!("  {name}: {value:?}\n")).collect();
+        let custom = custom.into_iter().flatten().map(|(name, value)| format!("  {name}: {value}\n"));
+        let policies: String = [policies].into_iter().chain(custom).collect();
         let patch = law.map_or(String::new(), |law| format!("patch: {{ responses: {{ index: {law} }} }}\n"));
         // One that changes nothing, because a map may not be empty.
         format!("profile: random\npolicies:\n  finish_precedence: [ error ]\n{policies}{patch}")
@@ -67,17 +76,9 @@ impl Player {
         response_mode: ResponseMode,
     ) -> (Pipeline, Vec<Frame>) {
         let stream = response_mode == ResponseMode::Stream;
-        let mut pipeline = Pipeline::new(TurnSpec {
-            backend: self.plan.backends[0].clone(),
-            dialect: dialect.clone(),
-            request: Arc::new(TurnRequest::synthetic("requested", stream, script.usage, script.n)),
-            validation: Validation::Strict,
-            response_mode,
-            tool_aliases: Default::default(),
-            redactor: None,
-            ids: Ids::Counting(0),
-            now_ms: NOW_MS,
-        });
+        let request = Arc::new(TurnRequest::synthetic("requested", stream, script.usage, script.n));
+        let spec = test_turn_spec(&self.plan.backends[0], dialect, request, response_mode);
+        let mut pipeline = Pipeline::new(TurnSpec { now_ms: NOW_MS, ..spec });
         let mut frames = pipeline.begin().frames;
         for event in &script.events {
             frames.extend(pipeline.push_event(event.clone(), NOW_MS).frames);
@@ -155,5 +156,6 @@ fn b01_no_accepted_combination_of_policies_breaks_a_client() {
     }
     println!("{accepted} combinations accepted, {refused} refused, {frames} frames compared");
     assert!(accepted >= count / 6 && refused >= count / 12, "{accepted} accepted, {refused} refused");
-    assert!(frames > 100 * accepted as usize, "only {frames} frames");
+    // Turns that fail are not compared, and by chance they can be many.
+    assert!(frames > 25 * accepted as usize, "only {frames} frames");
 }

@@ -43,6 +43,7 @@ fn steps() -> Vec<Event> {
         delta: Some(Delta::Append("{}".into())),
         by: Derived::default(),
         legacy: false,
+        literal: Derived::default(),
     };
     let reasoning = Event::Reasoning {
         choice: 0,

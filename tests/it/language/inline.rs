@@ -122,8 +122,8 @@ fn a01_responses_clients_get_items_in_order() {
 
 #[test]
 fn a01_a_profile_adds_blocks_to_a_dialect() {
-    let profile = "profile: textual\npatch:\n  chat:\n    inline:\n      $add:\n        \
-                   use: { open: \"<use_tool\", close: \"</use_tool>\", tool: { xml: {} } }\n";
+    let profile = "profile: textual\npatch:\n  chat:\n    inline:\n      \
+                   use: { $add: { open: \"<use_tool\", close: \"</use_tool>\", tool: { xml: {} } } }\n";
     let mut files = edited_files(&[]);
     files.push(added_file("profiles/textual.yaml", profile));
     let set = LoadedSet::of(&files);

@@ -7,6 +7,7 @@ mod models;
 mod reasoning;
 mod rejected_values;
 mod sent;
+mod tool_choice;
 
 use crate::support::suites;
 use reframe::testing::diagnostics::render_all;

@@ -69,6 +69,7 @@ fn list_shows_every_word_of_the_language() {
             "`list {subject}` has a row without a meaning:\n{text}"
         );
     };
+    assert_lists("variables", &mut ["turn", "item", "seq", "fault", "request", "models"].into_iter());
     assert_lists("events", &mut EVENTS.names());
     assert_lists("moments", &mut MomentKind::NAMES.iter().copied());
     assert_lists("conversions", &mut Conversion::NAMES.iter().copied());
@@ -191,6 +192,7 @@ fn init_with_a_gateway_uses_the_embedded_schemas() {
 // ---- small mistakes
 
 /// The findings of the embedded set with these files, the schemas of the docs left out.
+/// What is found in the embedded set with these files, apart from the note that one of its profiles states another law.
 fn findings(files: &[(&str, &str)]) -> String {
     let mut set = embedded::files();
     for (name, text) in files {
@@ -200,7 +202,8 @@ fn findings(files: &[(&str, &str)]) -> String {
     }
     set.sort_by(|a, b| a.name.cmp(&b.name));
     let loaded = load(&set);
-    render_all(&loaded.diagnostics, &loaded.sources, false)
+    let others: Vec<_> = loaded.diagnostics.into_iter().filter(|d| d.code != Code::ChangedIndexLaw).collect();
+    render_all(&others, &loaded.sources, false)
 }
 
 fn embedded_text(name: &str) -> String {

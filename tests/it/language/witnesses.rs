@@ -78,8 +78,8 @@ fn b02_optional_values_are_tried_absent_and_present() {
 
 #[test]
 fn b02_an_expression_that_fails_for_an_absent_value_is_found() {
-    let sum = "prompt_tokens_details: { cached_tokens: \"{{ usage.cached + usage.cache_write }}\" }";
-    let printed = report("chat", "prompt_tokens_details: { cached_tokens: \"{{ usage.cached | default(0) }}\" }", sum);
+    let sum = "then: { cached_tokens: \"{{ usage.cached + usage.cache_write }}\" }";
+    let printed = report("chat", "then: { cached_tokens: \"{{ usage.cached | default(0) }}\" }", sum);
     assert!(printed.contains("RF142") && printed.contains("could not be rendered"), "{printed}");
     assert!(printed.contains("usage.cached + usage.cache_write"), "{printed}");
 }

@@ -1,6 +1,6 @@
 //! Generates random turns as domain events.
 
-use crate::support::replay::{self, LoadedSet, NOW_MS, StreamOutput};
+use crate::support::replay::{LoadedSet, NOW_MS, StreamOutput};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -11,8 +11,7 @@ use reframe::testing::domain::{
 };
 use reframe::testing::engine::pipeline::{Pipeline, ResponseMode, TurnSpec};
 use reframe::testing::engine::sse;
-use reframe::testing::mapping::config::gateway::Validation;
-use reframe::testing::turn::Ids;
+use reframe::testing::verify::test_turn_spec;
 use std::sync::Arc;
 
 #[derive(Clone, Debug)]
@@ -75,16 +74,18 @@ pub fn event(n: usize) -> impl Strategy<Value = Event> {
                 kind: custom.then_some(CallKind::Function),
                 by: Derived(if by_key { CallIdentity::Key } else { CallIdentity::Id }),
                 legacy: legacy == 0,
+                literal: Derived::default(),
             }
         ),
         1 => (choice.clone(), name(), name()).prop_map(|(choice, item, key)| Event::Close { choice, item, key }),
         1 => choice.clone().prop_map(|choice| Event::Batch { choice, ids: vec!["c0".into()] }),
+        1 => choice.clone().prop_map(|choice| Event::AwaitResults { choice }),
         1 => choice.clone().prop_map(|choice| Event::Annotation { choice, item: None, annotation: Annotation {
             kind: Some(AnnotationKind::Url), url: Some("http://x".into()), title: Some("x".into()), start: Some(0), end: Some(1),
             ..Annotation::default()
         } }),
         1 => (0u64..9, 0u64..9, select(Merge::ALL.to_vec())).prop_map(|(i, o, merge)| Event::Usage {
-            usage: Usage { input: Some(i), output: Some(o), ..Usage::default() }, merge,
+            usage: Usage { input: Some(i), output: Some(o), ..Usage::default() }, merge, trigger: None,
         }),
         1 => (option::of(choice), option::of(finish)).prop_map(|(choice, reason)| Event::Finish { choice, reason, other: Some("word".into()) }),
         1 => any::<bool>().prop_map(|is_final| Event::Fault { fault: Fault::new(FaultKind::Backend, "boom"), is_final }),
@@ -143,17 +144,9 @@ impl Output {
     ) -> (Pipeline, Vec<reframe::testing::domain::Frame>) {
         let stream = response_mode == ResponseMode::Stream;
         let request = TurnRequest::synthetic("requested", stream, script.usage, script.n);
-        let mut pipeline = Pipeline::new(TurnSpec {
-            backend: set().plan.backends[0].clone(),
-            dialect: set().plan.dialect(dialect, Some(profile)).unwrap().clone(),
-            request: Arc::new(request),
-            validation: Validation::Strict,
-            response_mode,
-            tool_aliases: Default::default(),
-            redactor: None,
-            ids: Ids::Counting(0),
-            now_ms: replay::NOW_MS,
-        });
+        let dialect = set().plan.dialect(dialect, Some(profile)).unwrap();
+        let spec = test_turn_spec(&set().plan.backends[0], dialect, Arc::new(request), response_mode);
+        let mut pipeline = Pipeline::new(TurnSpec { now_ms: NOW_MS, ..spec });
         let mut frames = Vec::new();
         for event in &script.events {
             frames.extend(pipeline.push_event(event.clone(), NOW_MS).frames);

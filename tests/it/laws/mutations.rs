@@ -4,7 +4,6 @@
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use reframe::testing::domain::Tree;
-use std::sync::Arc;
 
 /// One change of one node, which is selected among all nodes of the tree.
 #[derive(Clone, Debug)]
@@ -209,7 +208,7 @@ fn change_at(tree: &mut Tree, at: &mut usize, change: &Change) -> bool {
                         return Some(());
                     }
                     Change::Rename(name) if *at == 0 && !members.iter().any(|(key, _)| **key == **name) => {
-                        members[index].0 = Arc::from(*name);
+                        members[index].0 = (*name).into();
                         return Some(());
                     }
                     _ => {}

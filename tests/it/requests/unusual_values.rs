@@ -85,12 +85,12 @@ fn whole_floats_are_integers() {
 #[test]
 fn a_number_that_does_not_fit_is_named() {
     for (member, param, message) in [
-        (r#""n":1.5"#, "n", "`n` must be an integer, not 1.5"),
+        (r#""n":1.5"#, "n", "`n` must be an integer between 1 and 128, not 1.5"),
         (r#""max_tokens":-1"#, "max_tokens", "`max_tokens` must be at least 1, not -1"),
         (r#""seed":1e30"#, "seed", "`seed` must be an integer of at most 64 bits, not 1e30"),
         (r#""temperature":1e999"#, "temperature", "`temperature` must be a number, not 1e999"),
         (r#""top_logprobs":0.5"#, "top_logprobs", "`top_logprobs` must be an integer, not 0.5"),
-        (r#""n":"2""#, "n", "`n` must be an integer, not a string"),
+        (r#""n":"2""#, "n", "`n` must be an integer between 1 and 128, not a string"),
     ] {
         assert_eq!(with("openai-chat", &format!(",{member}")).0, fault(param, message));
     }

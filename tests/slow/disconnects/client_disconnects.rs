@@ -112,7 +112,7 @@ fn every_finished_turn_frees_its_slot() {
     let mut stream = stream(&gateway, "chat", "g-busy");
     stream.next_message().unwrap();
     let rejected = gateway.server.fetch(dialect_request("chat", "g-busy", false));
-    assert_eq!((rejected.status(), rejected.header("retry-after")), (503, Some("1")));
+    assert_eq!((rejected.status(), rejected.header("retry-after")), (429, Some("1")));
     assert_eq!(gateway.metric("reframe_turns_in_flight"), 1.0);
     assert_eq!(rest(stream).last().unwrap().name(), "error");
     for _ in 0..3 {

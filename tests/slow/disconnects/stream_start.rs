@@ -58,7 +58,7 @@ fn a_backend_that_sends_only_headers_is_a_504() {
         let elapsed = started.elapsed();
         assert_eq!(reply.status(), 504, "{model} {dialect} {stream}");
         let message = format!("the backend did not start its response within {:?}", ms(1500));
-        let error = json!({ "message": message, "type": "server_error", "param": null, "code": null });
+        let error = json!({ "message": message, "type": "server_error", "param": null, "code": "timeout" });
         assert_eq!(reply.json(), json!({ "error": error }), "{model} {dialect} {stream}");
         assert!(elapsed >= ms(1495), "{elapsed:?}");
         // The other timeouts are 300 seconds and more.

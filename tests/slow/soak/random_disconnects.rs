@@ -84,7 +84,8 @@ fn the_backend_is_released_when_a_client_disconnects_at_any_stage() {
     assert_within("the slowest release", slowest, LIMIT);
     // Every disconnect ended a request of its own.
     assert_eq!(gateway.backend.disconnects().len(), released.len());
-    assert_eq!(after.threads, before.threads);
+    // The runtime ends its threads for blocking work after a while without any.
+    eventually("no thread is left", || (ProcessStats::of(&gateway.server).threads <= before.threads).then_some(()));
 }
 
 /// Disconnects one client, and returns the time until the backend was released if it had the request.

@@ -15,6 +15,10 @@ impl Parser<'_> {
         } else {
             self.digits()?;
         }
+        let integer = &self.text[start..self.at];
+        if !matches!(self.peek(), Some(b'.' | b'e' | b'E')) {
+            return Ok(Num::from_integer(integer));
+        }
         if self.take(b'.') {
             self.digits()?;
         }

@@ -1,9 +1,8 @@
 //! Strings: runs are copied, escapes are decoded, lone surrogates at the ends are kept.
 
-use std::sync::Arc;
-
 use super::{Parsed, Parser};
-use crate::{SurrogateString, Tree};
+use crate::special_bytes::first_special;
+use crate::{SurrogateString, Text, Tree};
 
 /// The decoded value of an escape sequence.
 enum Escaped {
@@ -22,7 +21,7 @@ impl<'a> Parser<'a> {
         }
         let string = self.escaped_text()?;
         Ok(if string.leading_low.is_none() && string.trailing_high.is_none() {
-            Tree::Str(string.text)
+            Tree::Str(string.text.into())
         } else {
             Tree::SurrogateString(Box::new(string))
         })
@@ -30,7 +29,7 @@ impl<'a> Parser<'a> {
 
     /// Expects the position at the opening quote. Keys are only compared, never joined with other strings, so a lone
     /// surrogate becomes U+FFFD.
-    pub(super) fn key(&mut self) -> Parsed<Arc<str>> {
+    pub(super) fn key(&mut self) -> Parsed<Text> {
         if let Some(plain) = self.plain()? {
             return Ok(plain.into());
         }
@@ -76,8 +75,7 @@ impl<'a> Parser<'a> {
     fn run(&mut self) -> &'a str {
         let start = self.at;
         let rest = &self.bytes[start..];
-        let special = |byte: &u8| *byte == b'"' || *byte == b'\\' || *byte < 0x20;
-        self.at += rest.iter().position(special).unwrap_or(rest.len());
+        self.at += first_special(rest);
         &self.text[start..self.at]
     }
 

@@ -35,7 +35,7 @@ fn grammar(document: &Value) -> Result<(), DocumentError> {
         let pointer = error.instance_path().to_string();
         let message = match ViolationKind::of(error) {
             // The alternatives are those of the meta-schema, which the author of a schema does not know.
-            ViolationKind::Rejected => {
+            ViolationKind::Rejected | ViolationKind::NoAlternative(_) => {
                 let keyword = pointer.rsplit('/').next().unwrap_or_default();
                 format!("JSON Schema does not allow this value of `{keyword}`")
             }

@@ -1,13 +1,13 @@
 //! Adapter that lets `jsonschema` validate a tree without copying it.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::slice;
 
 use jsonschema::JsonType;
 use jsonschema::json::{Array, Json, JsonNumber, Node, NodeIdentity, Object, unique};
 use serde_json::{Number, Value};
 
-use crate::{Num, Tree};
+use crate::{Draft, Num, Text, Tree};
 
 /// Up to this length comparing all pairs is cheaper than copying the elements.
 const LINEAR_LIMIT: usize = 16;
@@ -15,7 +15,7 @@ const LINEAR_LIMIT: usize = 16;
 pub(super) struct TreeJson;
 
 impl Json for TreeJson {
-    type Node<'a> = &'a Tree;
+    type Node<'a> = JsonNode<'a>;
     type PreparedKey = Box<str>;
     type StringBuffer = Tree;
 
@@ -26,153 +26,253 @@ impl Json for TreeJson {
         key.into()
     }
 
-    fn with_string_node<T>(buffer: &mut Tree, string: &str, check: impl FnOnce(&Tree) -> T) -> T {
+    fn with_string_node<T>(buffer: &mut Tree, string: &str, check: impl FnOnce(JsonNode) -> T) -> T {
         if let Tree::Str(text) = buffer {
             text.clear();
             text.push_str(string);
         } else {
             *buffer = string.into();
         }
-        check(buffer)
+        check(JsonNode::Tree(buffer))
     }
 }
 
-impl<'a> Node<'a, TreeJson> for &'a Tree {
-    type Object = &'a [(Arc<str>, Tree)];
-    type Array = &'a [Tree];
+/// A node of a tree, or of a draft. A tree in a draft is a node of a tree.
+#[derive(Clone, Copy)]
+pub(super) enum JsonNode<'a> {
+    Tree(&'a Tree),
+    Draft(&'a Draft<'a>),
+}
+
+impl<'a> From<&'a Tree> for JsonNode<'a> {
+    fn from(tree: &'a Tree) -> JsonNode<'a> {
+        JsonNode::Tree(tree)
+    }
+}
+
+impl<'a> From<&'a Draft<'_>> for JsonNode<'a> {
+    fn from(draft: &'a Draft<'_>) -> JsonNode<'a> {
+        draft.as_tree().map_or(JsonNode::Draft(draft), JsonNode::Tree)
+    }
+}
+
+impl<'a> Node<'a, TreeJson> for JsonNode<'a> {
+    type Object = JsonObject<'a>;
+    type Array = JsonArray<'a>;
     type Number = &'a Num;
 
-    fn as_object(&self) -> Option<&'a [(Arc<str>, Tree)]> {
-        self.as_map()
+    fn as_object(&self) -> Option<JsonObject<'a>> {
+        match self {
+            JsonNode::Tree(Tree::Map(entries)) => Some(JsonObject::Tree(entries)),
+            JsonNode::Draft(Draft::Map(members)) => Some(JsonObject::Draft(members)),
+            JsonNode::Tree(_) | JsonNode::Draft(_) => None,
+        }
     }
 
-    fn as_array(&self) -> Option<&'a [Tree]> {
-        self.as_list()
+    fn as_array(&self) -> Option<JsonArray<'a>> {
+        match self {
+            JsonNode::Tree(Tree::List(items)) => Some(JsonArray::Tree(items)),
+            JsonNode::Draft(Draft::List(items)) => Some(JsonArray::Draft(items)),
+            JsonNode::Tree(_) | JsonNode::Draft(_) => None,
+        }
     }
 
     /// A lone surrogate counts as one character, for `maxLength`.
     fn as_string(&self) -> Option<Cow<'a, str>> {
         match self {
-            Tree::Str(text) => Some(Cow::Borrowed(text)),
-            Tree::SurrogateString(string) => Some(Cow::Owned(string.to_string_lossy())),
-            Tree::Null | Tree::Bool(_) | Tree::Num(_) | Tree::List(_) | Tree::Map(_) => None,
+            JsonNode::Tree(Tree::Str(text)) => Some(Cow::Borrowed(text)),
+            JsonNode::Tree(Tree::SurrogateString(string)) => Some(Cow::Owned(string.to_string_lossy())),
+            JsonNode::Draft(Draft::Text(text)) => Some(Cow::Borrowed(text)),
+            JsonNode::Tree(_) | JsonNode::Draft(_) => None,
         }
     }
 
     fn as_number(&self) -> Option<&'a Num> {
-        self.as_num()
+        match self {
+            JsonNode::Tree(tree) => tree.as_num(),
+            JsonNode::Draft(Draft::Num(num)) => Some(num),
+            JsonNode::Draft(_) => None,
+        }
     }
 
     fn as_boolean(&self) -> Option<bool> {
-        self.as_bool()
+        match self {
+            JsonNode::Tree(tree) => tree.as_bool(),
+            JsonNode::Draft(Draft::Bool(bool)) => Some(*bool),
+            JsonNode::Draft(_) => None,
+        }
     }
 
     fn is_null(&self) -> bool {
-        Tree::is_null(self)
+        matches!(self, JsonNode::Tree(Tree::Null) | JsonNode::Draft(Draft::Null))
     }
 
     fn json_type(&self) -> JsonType {
         match self {
-            Tree::Null => JsonType::Null,
-            Tree::Bool(_) => JsonType::Boolean,
-            Tree::Num(_) => JsonType::Number,
-            Tree::Str(_) | Tree::SurrogateString(_) => JsonType::String,
-            Tree::List(_) => JsonType::Array,
-            Tree::Map(_) => JsonType::Object,
+            JsonNode::Tree(tree) => match tree {
+                Tree::Null => JsonType::Null,
+                Tree::Bool(_) => JsonType::Boolean,
+                Tree::Num(_) => JsonType::Number,
+                Tree::Str(_) | Tree::SurrogateString(_) => JsonType::String,
+                Tree::List(_) => JsonType::Array,
+                Tree::Map(_) => JsonType::Object,
+            },
+            JsonNode::Draft(draft) => match draft {
+                Draft::Bool(_) => JsonType::Boolean,
+                Draft::Num(_) => JsonType::Number,
+                Draft::Text(_) => JsonType::String,
+                Draft::List(_) => JsonType::Array,
+                Draft::Map(_) => JsonType::Object,
+                // A tree in a draft is a node of a tree.
+                Draft::Null | Draft::Tree(_) | Draft::Owned(_) => JsonType::Null,
+            },
         }
     }
 
     /// Builds no `Value`, because every frame's schema has `const` and `enum`.
     fn equals_value(&self, expected: &Value) -> bool {
         match (self, expected) {
-            (Tree::Null, Value::Null) => true,
-            (Tree::Bool(bool), Value::Bool(expected)) => bool == expected,
-            (Tree::Num(num), Value::Number(expected)) => equals_number(num, expected),
-            (Tree::Str(text), Value::String(expected)) => text == expected,
-            (Tree::SurrogateString(string), Value::String(expected)) => string.to_string_lossy() == *expected,
-            (Tree::List(items), Value::Array(expected)) => {
-                let mut pairs = items.iter().zip(expected);
+            (JsonNode::Tree(Tree::SurrogateString(string)), Value::String(expected)) => {
+                string.to_string_lossy() == *expected
+            }
+            (_, Value::Null) => self.is_null(),
+            (_, Value::Bool(expected)) => self.as_boolean() == Some(*expected),
+            (_, Value::Number(expected)) => self.as_number().is_some_and(|num| equals_number(num, expected)),
+            (JsonNode::Tree(Tree::Str(text)), Value::String(expected)) => *text == **expected,
+            (JsonNode::Draft(Draft::Text(text)), Value::String(expected)) => *text == **expected,
+            (_, Value::Array(expected)) => self.as_array().is_some_and(|items| {
+                let mut pairs = items.elements().zip(expected);
                 items.len() == expected.len() && pairs.all(|(item, value)| item.equals_value(value))
-            }
-            (Tree::Map(entries), Value::Object(expected)) => {
-                let same = |(key, tree): &(Arc<str>, Tree)| {
-                    let value = expected.get(&**key);
-                    value.is_some_and(|value| (&tree).equals_value(value))
-                };
-                entries.len() == expected.len() && entries.iter().all(same)
-            }
-            (
-                Tree::Null
-                | Tree::Bool(_)
-                | Tree::Num(_)
-                | Tree::Str(_)
-                | Tree::SurrogateString(_)
-                | Tree::List(_)
-                | Tree::Map(_),
-                _,
-            ) => false,
+            }),
+            (_, Value::Object(expected)) => self.as_object().is_some_and(|members| {
+                let same =
+                    |(key, node): (&str, JsonNode)| expected.get(key).is_some_and(|value| node.equals_value(value));
+                members.len() == expected.len() && members.members().all(same)
+            }),
+            (JsonNode::Tree(_) | JsonNode::Draft(_), Value::String(_)) => false,
         }
     }
 
     fn to_value(&self) -> Cow<'a, Value> {
-        Cow::Owned(Tree::to_value(self))
+        Cow::Owned(match self {
+            JsonNode::Tree(tree) => Tree::to_value(tree),
+            JsonNode::Draft(draft) => Tree::to_value(&(*draft).clone().into_tree()),
+        })
     }
 
-    /// The address is a valid identity: nodes do not move while the tree is borrowed, and no two nodes share an
-    /// address.
+    /// The address is a valid identity: nodes do not move while the tree is borrowed, and two nodes that share an
+    /// address are the same tree at two places.
     fn identity(&self) -> Option<NodeIdentity> {
-        Some(NodeIdentity::new(std::ptr::from_ref::<Tree>(self) as usize))
+        Some(NodeIdentity::new(match self {
+            JsonNode::Tree(tree) => std::ptr::from_ref::<Tree>(tree) as usize,
+            JsonNode::Draft(draft) => std::ptr::from_ref::<Draft>(draft) as usize,
+        }))
     }
 }
 
-impl<'a> Object<'a, TreeJson> for &'a [(Arc<str>, Tree)] {
-    type Node = &'a Tree;
+#[derive(Clone, Copy)]
+pub(super) enum JsonObject<'a> {
+    Tree(&'a [(Text, Tree)]),
+    Draft(&'a [(Cow<'a, str>, Draft<'a>)]),
+}
+
+impl<'a> Object<'a, TreeJson> for JsonObject<'a> {
+    type Node = JsonNode<'a>;
     type MemberName = &'a str;
-    type MembersIter = Entries<'a>;
+    type MembersIter = Members<'a>;
 
     fn len(&self) -> usize {
-        <[_]>::len(self)
+        match self {
+            JsonObject::Tree(entries) => entries.len(),
+            JsonObject::Draft(members) => members.len(),
+        }
     }
 
-    fn get(&self, key: &Box<str>) -> Option<&'a Tree> {
-        let mut entries = self.iter();
-        entries.find(|(name, _)| **name == **key).map(|(_, tree)| tree)
+    fn get(&self, key: &Box<str>) -> Option<JsonNode<'a>> {
+        match self {
+            JsonObject::Tree(entries) => {
+                entries.iter().find(|(name, _)| **name == **key).map(|(_, tree)| JsonNode::Tree(tree))
+            }
+            JsonObject::Draft(members) => {
+                members.iter().find(|(name, _)| **name == **key).map(|(_, draft)| JsonNode::from(draft))
+            }
+        }
     }
 
-    fn members(&self) -> Entries<'a> {
-        Entries(self.iter())
+    fn members(&self) -> Members<'a> {
+        match self {
+            JsonObject::Tree(entries) => Members::Tree(entries.iter()),
+            JsonObject::Draft(members) => Members::Draft(members.iter()),
+        }
     }
 }
 
-pub(super) struct Entries<'a>(std::slice::Iter<'a, (Arc<str>, Tree)>);
+pub(super) enum Members<'a> {
+    Tree(slice::Iter<'a, (Text, Tree)>),
+    Draft(slice::Iter<'a, (Cow<'a, str>, Draft<'a>)>),
+}
 
-impl<'a> Iterator for Entries<'a> {
-    type Item = (&'a str, &'a Tree);
+impl<'a> Iterator for Members<'a> {
+    type Item = (&'a str, JsonNode<'a>);
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.0.next().map(|(name, tree)| (&**name, tree))
+        match self {
+            Members::Tree(entries) => entries.next().map(|(name, tree)| (&**name, JsonNode::Tree(tree))),
+            Members::Draft(members) => members.next().map(|(name, draft)| (&**name, JsonNode::from(draft))),
+        }
     }
 }
 
-impl<'a> Array<'a, TreeJson> for &'a [Tree] {
-    type Node = &'a Tree;
-    type ElementsIter = std::slice::Iter<'a, Tree>;
+#[derive(Clone, Copy)]
+pub(super) enum JsonArray<'a> {
+    Tree(&'a [Tree]),
+    Draft(&'a [Draft<'a>]),
+}
+
+impl<'a> Array<'a, TreeJson> for JsonArray<'a> {
+    type Node = JsonNode<'a>;
+    type ElementsIter = Elements<'a>;
 
     fn len(&self) -> usize {
-        <[_]>::len(self)
+        match self {
+            JsonArray::Tree(items) => items.len(),
+            JsonArray::Draft(items) => items.len(),
+        }
     }
 
-    fn elements(&self) -> std::slice::Iter<'a, Tree> {
-        self.iter()
+    fn elements(&self) -> Elements<'a> {
+        match self {
+            JsonArray::Tree(items) => Elements::Tree(items.iter()),
+            JsonArray::Draft(items) => Elements::Draft(items.iter()),
+        }
     }
 
     fn is_unique(&self) -> bool {
-        if <[_]>::len(self) > LINEAR_LIMIT {
-            let values: Vec<Value> = self.iter().map(Tree::to_value).collect();
-            return unique::is_unique(&values);
+        match self {
+            JsonArray::Tree(items) if items.len() <= LINEAR_LIMIT => {
+                items.iter().enumerate().all(|(at, item)| !items[..at].contains(item))
+            }
+            JsonArray::Tree(_) | JsonArray::Draft(_) => {
+                let values: Vec<Cow<Value>> = self.elements().map(|item| item.to_value()).collect();
+                unique::is_unique(&values)
+            }
         }
-        let mut items = self.iter().enumerate();
-        items.all(|(at, item)| !self[..at].contains(item))
+    }
+}
+
+pub(super) enum Elements<'a> {
+    Tree(slice::Iter<'a, Tree>),
+    Draft(slice::Iter<'a, Draft<'a>>),
+}
+
+impl<'a> Iterator for Elements<'a> {
+    type Item = JsonNode<'a>;
+
+    fn next(&mut self) -> Option<JsonNode<'a>> {
+        match self {
+            Elements::Tree(items) => items.next().map(JsonNode::Tree),
+            Elements::Draft(items) => items.next().map(JsonNode::from),
+        }
     }
 }
 
@@ -220,17 +320,42 @@ mod tests {
 
     use super::*;
 
+    /// Every level of it is a draft.
+    fn as_draft(tree: &Tree) -> Draft<'_> {
+        match tree {
+            Tree::Null => Draft::Null,
+            Tree::Bool(bool) => Draft::Bool(*bool),
+            Tree::Num(num) => Draft::Num(num.clone()),
+            Tree::Str(text) => Draft::Text(Cow::Borrowed(text)),
+            Tree::SurrogateString(_) => Draft::Tree(tree),
+            Tree::List(items) => Draft::List(items.iter().map(as_draft).collect()),
+            Tree::Map(entries) => {
+                Draft::Map(entries.iter().map(|(key, value)| (Cow::Borrowed(&**key), as_draft(value))).collect())
+            }
+        }
+    }
+
+    #[test]
+    fn a_draft_is_written_like_its_tree() {
+        let tree = Tree::from_value(&document());
+        let draft = as_draft(&tree);
+        assert_eq!(draft.to_json(), tree.to_json());
+        assert_eq!(draft.into_tree(), tree);
+    }
+
     #[test]
     fn the_tree_passes_the_conformance_suite_of_the_validator() {
         let tree = Tree::from_value(&document());
-        assert_conformance::<TreeJson>(&&tree);
+        assert_conformance::<TreeJson>(&JsonNode::from(&tree));
+        let draft = as_draft(&tree);
+        assert_conformance::<TreeJson>(&JsonNode::from(&draft));
     }
 
     #[test]
     fn whole_numbers_are_integers_however_they_are_written() {
         let is_integer = |token: &str| {
             let tree = Tree::parse(token.as_bytes()).unwrap();
-            (&tree).as_number().unwrap().is_integer()
+            JsonNode::from(&tree).as_number().unwrap().is_integer()
         };
         for token in ["0", "-0", "1.0", "1e3", "150e-1", "1e400", "12345678901234567890123"] {
             assert!(is_integer(token), "{token}");
@@ -243,17 +368,17 @@ mod tests {
     #[test]
     fn a_lone_surrogate_counts_as_one_character() {
         let tree = Tree::parse(br#""\ude00ab\ud83d""#).unwrap();
-        assert_eq!((&tree).string_length(), Some(4));
-        assert!((&tree).equals_value(&Value::from("\u{FFFD}ab\u{FFFD}")));
+        assert_eq!(JsonNode::from(&tree).string_length(), Some(4));
+        assert!(JsonNode::from(&tree).equals_value(&Value::from("\u{FFFD}ab\u{FFFD}")));
     }
 
     #[test]
     fn long_and_short_lists_are_checked_for_uniqueness() {
         for length in [2, LINEAR_LIMIT, LINEAR_LIMIT + 1, 100] {
             let mut items: Vec<Tree> = (0..length as i64).map(Tree::from).collect();
-            assert!((&items[..]).is_unique(), "{length}");
+            assert!(JsonArray::Tree(&items).is_unique(), "{length}");
             items[length - 1] = Tree::from(0.0);
-            assert!(!(&items[..]).is_unique(), "{length}");
+            assert!(!JsonArray::Tree(&items).is_unique(), "{length}");
         }
     }
 }

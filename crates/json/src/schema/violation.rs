@@ -4,6 +4,7 @@ use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use serde_json::Value;
 
+use super::alternatives;
 use super::location::SchemaLocation;
 
 /// The first violation found in a tree.
@@ -35,19 +36,33 @@ pub enum ViolationKind {
     NotEqual(String),
     /// It must do this: `be at least 1`, `have at most 4 items`.
     Unmet(String),
-    /// It matches none of several alternatives, or a forbidden one.
+    /// It matches none of these alternatives: `a string`, `an object with the member "id"`.
+    NoAlternative(Vec<String>),
+    /// It matches none of several alternatives that cannot be described, or a forbidden one.
     Rejected,
     /// Another keyword, with the message of the validator.
     Other(String),
 }
 
 impl SchemaViolation {
+    /// JSON pointer to what is wrong: the value, or the place of a member that is missing.
+    pub fn subject(&self) -> String {
+        match &self.kind {
+            ViolationKind::Missing(name) => format!("{}/{}", self.pointer, name.replace('~', "~0").replace('/', "~1")),
+            _ => self.pointer.clone(),
+        }
+    }
+
     pub(super) fn of(error: &ValidationError<'_>) -> SchemaViolation {
         let error = most_specific(error);
+        let (pointer, kind) = match alternatives::discriminator(error) {
+            Some((pointer, values)) => (pointer, ViolationKind::NotOneOf(values)),
+            None => (error.instance_path().to_string(), ViolationKind::of(error)),
+        };
         SchemaViolation {
-            pointer: error.instance_path().to_string(),
+            pointer,
             keyword: error.kind().keyword().to_owned(),
-            kind: ViolationKind::of(error),
+            kind,
             keyword_at: error
                 .absolute_keyword_location()
                 .and_then(|uri| SchemaLocation::of_uri(uri.as_str()))
@@ -76,9 +91,11 @@ impl ViolationKind {
                 ViolationKind::NotOneOf(options.as_array().into_iter().flatten().map(Value::to_string).collect())
             }
             Error::Constant { expected_value } => ViolationKind::NotEqual(expected_value.to_string()),
-            Error::AnyOf { .. } | Error::OneOfNotValid { .. } | Error::OneOfMultipleValid { .. } => {
-                ViolationKind::Rejected
+            Error::AnyOf { context } | Error::OneOfNotValid { context } => {
+                alternatives::described(context, instance_depth(error))
+                    .map_or(ViolationKind::Rejected, ViolationKind::NoAlternative)
             }
+            Error::OneOfMultipleValid { .. } => ViolationKind::Rejected,
             Error::Not { .. } | Error::FalseSchema => ViolationKind::Rejected,
             Error::Minimum { limit } => ViolationKind::Unmet(format!("be at least {limit}")),
             Error::Maximum { limit } => ViolationKind::Unmet(format!("be at most {limit}")),
@@ -108,15 +125,18 @@ impl ViolationKind {
 }
 
 /// The most specific error to show. "Not valid under any of the schemas" is not helpful if all branches but one are for
-/// another kind of value, such as `null`. In that case the error of the remaining branch is shown.
+/// another kind of value, such as `null`. In that case the error of the remaining branch is shown; of several, that of the
+/// branch that matches most deeply.
 pub(super) fn most_specific<'e>(error: &'e ValidationError<'_>) -> &'e ValidationError<'e> {
     let (ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context }) = error.kind() else {
         return error;
     };
     let depth = instance_depth(error);
-    let mut candidates =
-        context.iter().filter(|branch| !branch.iter().any(|inner| is_about_another_kind(inner, depth)));
-    match (candidates.next().and_then(|branch| branch.first()), candidates.next()) {
+    let candidates = context.iter().filter(|branch| !branch.iter().any(|inner| is_about_another_kind(inner, depth)));
+    let candidates: Vec<_> = candidates.filter_map(|branch| branch.first()).collect();
+    let deepest = candidates.iter().map(|inner| instance_depth(inner)).max().unwrap_or_default();
+    let mut deepest = candidates.iter().filter(|inner| candidates.len() == 1 || instance_depth(inner) == deepest);
+    match (deepest.next(), deepest.next()) {
         (Some(inner), None) => most_specific(inner),
         (Some(_) | None, _) => error,
     }
@@ -132,7 +152,7 @@ fn is_about_another_kind(error: &ValidationError<'_>, depth: usize) -> bool {
     }
 }
 
-fn instance_depth(error: &ValidationError<'_>) -> usize {
+pub(super) fn instance_depth(error: &ValidationError<'_>) -> usize {
     error.instance_path().as_str().matches('/').count()
 }
 

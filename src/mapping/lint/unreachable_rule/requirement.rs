@@ -174,8 +174,9 @@ fn target(at: &Selector, depth: usize) -> Target {
         SelectorStart::Root | SelectorStart::Head => 0,
         SelectorStart::Current => depth,
         SelectorStart::Parent => depth.saturating_sub(1),
+        SelectorStart::Outer(around) => depth.saturating_sub(around),
     };
-    match at.steps() {
+    match at.steps().filter(|_| at.start != SelectorStart::Head) {
         Some(steps) => Target::Steps { depth, steps },
         None => Target::Other { depth, text: at.text.clone() },
     }

@@ -3,6 +3,7 @@
 use super::{assert_pass, run_tests};
 use crate::support::replay::LoadedSet;
 use crate::support::{Launch, MockBackend, MockResponse, TestDir, backend_events, chat, serve};
+use reframe::testing::mapping::config::backend::Transport;
 use reframe::testing::reload::embedded;
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -74,7 +75,7 @@ tests:
 fn a07_every_shipped_backend_has_tests_of_requests() {
     let plan = &LoadedSet::embedded().plan;
     let with_request: BTreeSet<String> =
-        plan.backends.iter().filter(|backend| backend.request_template.is_some()).map(|b| b.name.clone()).collect();
+        plan.backends.iter().filter(|backend| backend.transport != Transport::Replay).map(|b| b.name.clone()).collect();
     let files = embedded::files();
     let tested: BTreeSet<String> = files
         .iter()
@@ -104,6 +105,32 @@ fn a07_explain_shows_what_is_sent() {
     assert_eq!(dropped, "dropped: seed (API-KEY is the API key of the backend)\n");
     let rejected = explain(&["--to", "responses", "--sent=anthropic-messages"]);
     assert!(rejected.starts_with("`responses` rejects this request: "), "{rejected}");
+}
+
+/// The parameters of a path and a query are those of the endpoint that is given.
+#[test]
+fn a07_explain_reads_the_parameters_of_a_path() {
+    let dir = TestDir::empty();
+    let layer = [
+        ("gateway.yaml", "routes: [ { endpoint: \"POST /ask/{model}/now\", dialect: ask } ]"),
+        (
+            "dialects/ask.yaml",
+            "dialect: ask\nrequest: { model: path.model, user: query.who, items: [ { where: { $.q: string }, emit: [ \
+             message: { role: user, text: $.q } ] } ] }\nstream:\n  framing: { data: json }\n  frames: { text.delta: { \
+             delta: { data: \"{{ text }}\" } }, turn.end: { end: { text: end } } }\n  order: { turn: turn.end, item: \
+             text.delta* }\nbody: { text: \"{{ turn.choices[0].text }}\" }\nerrors: { why: \"{{ fault.message }}\" }\n",
+        ),
+        ("body.json", r#"{ "q": "Hi" }"#),
+    ];
+    layer.iter().for_each(|(name, text)| dir.write(name, text));
+    let launch = Launch::new().arg("explain").arg(dir.path("body.json")).arg("--add").arg(dir.path(""));
+    let exit = launch.arg("--route").arg("POST /ask/vendor%2Fm/now?who=me").arg("--sent=openai-chat").run();
+    assert_eq!(exit.code, Some(0), "{}", exit.stderr);
+    assert!(
+        exit.stdout.contains("\"model\": \"vendor/m\"") && exit.stdout.contains("\"user\": \"me\""),
+        "{}",
+        exit.stdout
+    );
 }
 
 #[test]

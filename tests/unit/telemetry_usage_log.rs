@@ -1,0 +1,85 @@
+use super::*;
+use crate::telemetry::usage_reader::{ReadExtent, ReadLimits, read_lines};
+use serde_json::{Value, json};
+
+const LIMITS: ReadLimits = ReadLimits { log_bytes: 1 << 20, line_bytes: 1 << 10 };
+
+fn log_in(dir: &tempfile::TempDir, max_bytes: u64) -> UsageFile {
+    UsageFile { path: dir.path().join("usage.ndjson"), max_bytes }
+}
+
+fn numbers_within(log: &UsageFile, limits: ReadLimits) -> (Vec<i64>, ReadExtent) {
+    let mut numbers = Vec::new();
+    let extent = read_lines(log, limits, |line| {
+        numbers.extend(serde_json::from_slice::<Value>(line).ok().and_then(|record| record["n"].as_i64()));
+    });
+    (numbers, extent.unwrap())
+}
+
+fn numbers(log: &UsageFile) -> Vec<i64> {
+    numbers_within(log, LIMITS).0
+}
+
+#[test]
+fn records_are_appended_and_read_in_order() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = log_in(&dir, 1 << 20);
+    assert_eq!(numbers(&log), [] as [i64; 0]);
+    let mut open = None;
+    for n in 0..3 {
+        append(&mut open, &Record { to: log.clone(), line: format!("{}\n", json!({ "n": n })) }).unwrap();
+    }
+    assert_eq!(numbers_within(&log, LIMITS), (vec![0, 1, 2], ReadExtent::Complete));
+}
+
+#[test]
+fn a_full_file_is_renamed_and_read_first() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = log_in(&dir, 20);
+    let mut open = None;
+    for n in 0..5 {
+        append(&mut open, &Record { to: log.clone(), line: format!("{}\n", json!({ "n": n })) }).unwrap();
+    }
+    assert_eq!(numbers(&log), [2, 3, 4], "two records fit in a file, and the file before the current one is kept");
+}
+
+#[test]
+fn a_file_that_was_moved_away_is_created_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = log_in(&dir, 1 << 20);
+    let mut open = None;
+    append(&mut open, &Record { to: log.clone(), line: "{\"n\":1}\n".to_owned() }).unwrap();
+    fs::remove_file(&log.path).unwrap();
+    append(&mut open, &Record { to: log.clone(), line: "{\"n\":2}\n".to_owned() }).unwrap();
+    assert_eq!(numbers(&log), [2]);
+}
+
+#[test]
+fn of_a_large_log_the_newest_part_is_read_and_no_part_of_a_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = log_in(&dir, 1 << 20);
+    // Eight bytes each.
+    fs::write(log.earlier(), "{\"n\":1}\n{\"n\":2}\n").unwrap();
+    fs::write(&log.path, "{\"n\":3}\n{\"n\":4}\n").unwrap();
+    let within = |log_bytes| numbers_within(&log, ReadLimits { log_bytes, ..LIMITS });
+    assert_eq!(within(32), (vec![1, 2, 3, 4], ReadExtent::Complete));
+    assert_eq!(within(20), (vec![3, 4], ReadExtent::NewestPart), "four bytes of the second record");
+    assert_eq!(within(15), (vec![4], ReadExtent::NewestPart));
+    assert_eq!(within(0), (vec![], ReadExtent::NewestPart));
+}
+
+#[test]
+fn a_line_that_is_too_long_is_skipped() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = log_in(&dir, 1 << 20);
+    let long = format!("{{\"n\":1,\"text\":\"{}\"}}\n", "x".repeat(5000));
+    fs::write(&log.path, format!("{long}{{\"n\":2}}\n{long}{{\"n\":3}}")).unwrap();
+    assert_eq!(numbers(&log), [2, 3]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_device_is_not_read() {
+    let log = UsageFile { path: PathBuf::from("/dev/zero"), max_bytes: 1 << 20 };
+    assert_eq!(numbers_within(&log, LIMITS), (vec![], ReadExtent::Complete));
+}
