@@ -13,8 +13,8 @@ use crate::reload::watcher::{FolderWatcher, SafetyPoll};
 use crate::reload::{Cause, Layers, Reloader};
 use crate::server::admin::Admin;
 use crate::server::listener::Listener;
-use crate::server::{AppState, Gateway, auth, open_files};
-use crate::telemetry::{self, LogFormat, LogQueue, UsageLog};
+use crate::server::{AppState, Gateway, auth, log_lines, open_files};
+use crate::telemetry::{self, FileLog, LogFormat, LogQueue};
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
 use std::future::{Future, pending};
@@ -119,8 +119,8 @@ pub fn run(layers: Layers, overrides: Overrides, poll: SafetyPoll, log_format: L
     let code = runtime.block_on(serve(reloader, poll, hangups));
     // A reload that is still being checked must not delay the end of the process.
     runtime.shutdown_background();
-    UsageLog::shared().flush();
-    LogQueue::stderr().flush();
+    FileLog::flush_all();
+    LogQueue::flush_all();
     code
 }
 
@@ -149,7 +149,7 @@ async fn serve(reloader: Arc<Reloader>, poll: SafetyPoll, hangups: HangupSignals
         app_state.client_pool.keys.set_rules(sources, auth::remote_key_rules(gateway));
     }
     warn_about_missing_keys(gateway, &app_state);
-    app_state.client_pool.children.start(gateway)?;
+    app_state.client_pool.children.start(gateway, log_lines::worker_reader(&gateway.logs))?;
     let (prepared, state) = (first.clone(), app_state.clone());
     // Before clients are accepted: they could use up the descriptors that it takes to read the root certificates.
     let prepare = move || state.client_pool.prepare(&prepared.plan.gateway.backends);
@@ -181,6 +181,7 @@ async fn serve(reloader: Arc<Reloader>, poll: SafetyPoll, hangups: HangupSignals
     LogQueue::stderr().flush();
     // A closed stdout (the parent process exited) must not stop the server.
     let _ = io::stdout().write_all(banner(&reloader, listener.local_addr(), admin_addr).as_bytes());
+    log_lines::write_start(&reloader.current(), &app_state, &listener.local_addr().to_string());
     let stopped = drain_after(stop, reloader.clone(), app_state.clone());
     let drained = {
         let reloader = reloader.clone();

@@ -73,8 +73,8 @@ emissions! {
         } if input | output | total | cached | cache_write | reasoning;
 
         /// Keys of metadata. Lines of the text that begin with one of them are removed, if the client's dialect removes
-        /// metadata lines.
-        MetadataKeys = "metadata_keys" { keys: Vec<String> } if keys;
+        /// metadata lines. `source` is a word for where they were found (`summary.metadata_sources` of a log).
+        MetadataKeys = "metadata_keys" { keys: Vec<String>, source: Option<String> } if keys;
 
         /// A vendor field of the response, or of a choice: `turn.extra.NAME`, `choice.extra.NAME`. A later value replaces
         /// an earlier one.
@@ -249,7 +249,7 @@ impl Event {
             Event::Usage { usage, .. } => {
                 format!("usage {}+{}", usage.input.unwrap_or(0), usage.output.unwrap_or(0))
             }
-            Event::MetadataKeys { keys } => format!("metadata keys {}", keys.join(" ")),
+            Event::MetadataKeys { keys, .. } => format!("metadata keys {}", keys.join(" ")),
             Event::Extra { name, .. } => format!("extra {name}"),
             Event::Finish { reason: Some(reason), .. } => format!("finish {}", reason.name()),
             Event::FinishHint { reason, strength, .. } => {

@@ -4,7 +4,7 @@
 use super::frame_validation::Violation;
 use super::pipeline::Pipeline;
 use crate::domain::policy::StreamStart;
-use crate::domain::{Fault, TurnState, Usage};
+use crate::domain::{Fault, RemovedMetadata, TurnState, Usage};
 
 impl Pipeline {
     /// No output follows.
@@ -61,6 +61,11 @@ impl Pipeline {
     /// The calls that were found in text.
     pub fn textual_calls(&self) -> usize {
         self.inline.as_ref().map_or(0, |inline| inline.calls)
+    }
+
+    /// The metadata lines that were removed from the text.
+    pub fn removed_metadata(&self) -> RemovedMetadata {
+        self.metadata_lines.as_ref().map(|lines| lines.removed().clone()).unwrap_or_default()
     }
 
     /// How many frames of each plan were sent, by ordinal; empty if none was.

@@ -19,6 +19,7 @@ use super::config::shared::Shared;
 use super::config::transcript::Transcript;
 use super::exhausted;
 use super::grammar::FromNode;
+use super::language::scope::PolicyWords;
 use super::language::table::Tables;
 use super::lint;
 use super::policy::owners::DialectIndex;
@@ -241,6 +242,7 @@ fn compile(
         tables: &shared_tables,
         fragments: shared_fragments,
         schemas: &cache,
+        policies: policies_of_all(&dialects),
     };
     begin(gateway);
     let mut gateway = configured_gateway(gateway, &known, &chains, &profiles, overrides, cx)?;
@@ -285,6 +287,21 @@ fn compile(
     }
     plan.dialect_sources = DialectSources { dialects: patched_dialects, shared: files.shared().cloned() };
     Some(plan)
+}
+
+/// The policies of all dialects, each with the values that it has in any of them.
+fn policies_of_all(dialects: &[Arc<DialectPlan>]) -> PolicyWords {
+    let mut all: Vec<(String, Vec<String>)> = Vec::new();
+    for (name, values) in dialects.iter().flat_map(|dialect| dialect.resolved.words().to_vec()) {
+        match all.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, known)) => {
+                let new: Vec<String> = values.into_iter().filter(|value| !known.contains(value)).collect();
+                known.extend(new);
+            }
+            None => all.push((name, values)),
+        }
+    }
+    all.into()
 }
 
 fn check_backends_of_transcripts(files: &MappingFiles, cx: LoadContext) {

@@ -1,7 +1,12 @@
 //! The log line of a response, and who called which route.
 
 use super::router::header;
+use super::{log_lines, request_head};
+use crate::domain::variables::{self, Record};
+use crate::domain::{HttpExchange, LogMoment, Tree};
+use crate::engine::render::Scope;
 use crate::mapping::config::gateway::GatewayPlan;
+use crate::reload::Generation;
 use crate::telemetry::{ACCESS_TARGET, TurnMetrics};
 use poem::http::Method;
 use poem::http::header::AUTHORIZATION;
@@ -17,6 +22,8 @@ pub struct AccessLine {
     client: String,
     /// Whether the request has an API key, in one of the places for it.
     auth: &'static str,
+    /// Without credentials, if lines of `logs:` may read them.
+    headers: Option<Tree>,
 }
 
 /// Who called which route, for logs and metrics.
@@ -27,6 +34,20 @@ pub struct CallerLabels {
     pub client: String,
     /// The name of the API key.
     pub key: Option<String>,
+}
+
+impl CallerLabels {
+    /// What lines of `logs:` see of the request.
+    pub fn exchange(&self) -> HttpExchange {
+        HttpExchange {
+            method: self.method.as_str().to_owned(),
+            route: self.route.clone(),
+            status: 200,
+            client: self.client.clone(),
+            key: self.key.clone(),
+            ..HttpExchange::default()
+        }
+    }
 }
 
 /// The path of a route as gateway.yaml writes it: data of a response.
@@ -54,13 +75,24 @@ impl AccessLine {
             user_agent: agent.map(|agent| agent.chars().take(MAX_USER_AGENT).collect()),
             client: gateway.telemetry.client(agent.unwrap_or_default()).to_owned(),
             auth: if has_key { "present" } else { "none" },
+            headers: (!gateway.logs.at(LogMoment::Response).is_empty())
+                .then(|| request_head::without_credentials(None, gateway, request).to_tree()),
         }
     }
 
-    pub fn log(&self, response: &Response, id: &str, elapsed: Duration, generation: u64, metrics: &TurnMetrics) {
+    pub fn log(
+        &self,
+        response: &Response,
+        id: &str,
+        elapsed: Duration,
+        generation: &Generation,
+        metrics: &TurnMetrics,
+    ) {
         let route = response.data::<RouteLabel>().map_or(OTHER_ROUTE, |label| &label.0);
         metrics.observe_request(route, elapsed);
-        let AccessLine { method, path, user_agent: ua, client, auth } = self;
+        self.write_lines(route, response, id, elapsed, generation);
+        let generation = generation.number;
+        let AccessLine { method, path, user_agent: ua, client, auth, .. } = self;
         let (status, dur_ms) = (response.status().as_u16(), elapsed.as_millis() as u64);
         tracing::info!(
             target: ACCESS_TARGET,
@@ -76,6 +108,30 @@ impl AccessLine {
             generation,
             "responded"
         );
+    }
+}
+
+impl AccessLine {
+    /// The lines of `logs:` about a response.
+    fn write_lines(&self, route: &str, response: &Response, id: &str, elapsed: Duration, generation: &Generation) {
+        let Some(head) = &self.headers else { return };
+        let http = HttpExchange {
+            method: self.method.as_str().to_owned(),
+            route: route.to_owned(),
+            path: Some(self.path.clone()),
+            status: response.status().as_u16(),
+            user_agent: self.user_agent.clone(),
+            client: self.client.clone(),
+            key: None,
+            auth: Some(self.auth),
+            duration_ms: Some(elapsed.as_millis() as u64),
+        };
+        log_lines::write(&generation.plan.gateway.logs, LogMoment::Response, || {
+            Scope::default()
+                .set(variables::REQUEST_ID, id)
+                .set(variables::HTTP, Record::Http(&http))
+                .set(variables::HEADERS, head.get(variables::HEADERS.0))
+        });
     }
 }
 

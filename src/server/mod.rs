@@ -20,6 +20,7 @@ mod keepalive;
 pub mod lifecycle;
 mod limits;
 pub mod listener;
+pub mod log_lines;
 mod models;
 pub mod open_files;
 mod origin;

@@ -106,9 +106,7 @@ impl Endpoint for Gateway {
         if let Some(cors) = &generation.plan.gateway.cors {
             origin.add_headers(cors, response.headers_mut());
         }
-        let generation = generation.number;
-        let elapsed = began.elapsed();
-        access_line.log(&response, &id, elapsed, generation, &self.app_state.metrics.turns);
+        access_line.log(&response, &id, began.elapsed(), &generation, &self.app_state.metrics.turns);
         Ok(response)
     }
 }

@@ -6,7 +6,7 @@ use crate::domain::{Fault, FaultKind, Tree};
 use crate::mapping::config::gateway::Validation;
 use crate::openapi::gateway_schemas;
 use crate::reload::{RejectedSet, Reloader};
-use crate::telemetry::{LogQueue, RejectedConfigLabels, UsageLog, plain_text};
+use crate::telemetry::{FileLog, LogQueue, RejectedConfigLabels, plain_text};
 use poem::Response;
 use poem::http::HeaderValue;
 use reframe_json::Schema;
@@ -59,7 +59,8 @@ fn metrics_text(reloader: &Reloader, app_state: &AppState) -> String {
     let reloads = reloader.reload_counts();
     metrics.turns_in_flight.set(reloader.turns_in_flight() as i64);
     metrics.set_log_lines_dropped(LogQueue::stderr().dropped());
-    metrics.set_usage_records_dropped(UsageLog::shared().dropped());
+    metrics.set_usage_records_dropped(FileLog::usage().dropped());
+    metrics.set_log_file_lines_dropped(FileLog::lines().dropped() + LogQueue::stdout().dropped());
     metrics.turns.buffered_bytes.set(app_state.buffered_bytes.get() as i64);
     metrics.generation.set(reloader.current().number as i64);
     metrics.generations.set(reloader.generations_in_memory() as i64);

@@ -1,11 +1,13 @@
 //! A turn as an HTTP response: a JSON body, or a stream. The response body polls the upstream response, so client
 //! disconnects cancel the upstream request and slow readers apply backpressure.
 
+mod frame_lines;
 mod frame_log;
 mod held_turn;
 mod report;
 mod summary;
 
+use self::frame_lines::FrameLines;
 use self::held_turn::HeldTurn;
 use self::summary::TurnAbout;
 use super::admission::Admission;
@@ -14,13 +16,14 @@ use super::deadlines::{Deadlines, Expired, Progress};
 use super::dropped_fields::{self, add_dropped_header};
 use super::lifecycle::CutWatch;
 use super::limits::ConcurrencySlot;
+use super::log_lines;
 use super::report_once::ReportOnce;
 use super::response;
 use super::router::TurnContext;
 use super::start_turn::{self, StartedTurn, no_backend};
 use super::write_stall::ResponseWatch;
 use crate::domain::{Fault, MomentKind, StreamFormat, TurnRequest};
-use crate::engine::pipeline::{Pipeline, PipelineOutput, ResponseMode, TurnSpec};
+use crate::engine::pipeline::{Observer, Pipeline, PipelineOutput, ResponseMode, TurnSpec};
 use crate::engine::request::RouteInput;
 use crate::engine::response_head::HeadContext;
 use crate::engine::sse;
@@ -77,8 +80,15 @@ pub async fn respond(
         app_state.metrics.count_dropped_field(&backend.name, field, reason);
     }
     let stream = request.stream;
-    let about = TurnAbout { caller: labels, model, provider: rules.provider.clone(), requested: request.model.clone() };
+    let about = TurnAbout {
+        caller: labels,
+        model,
+        provider: rules.provider.clone(),
+        requested: request.model.clone(),
+        request: request.clone(),
+    };
     let client_request = request.clone();
+    log_lines::write_request(generation, &about.caller, id, &client_request, (&dialect, &backend.name));
     let is_examined = app_state.reports.examines_turn(generation.number, &backend.name);
     let examined_by = is_examined.then(|| rules.clone());
     let spec = TurnSpec {
@@ -92,7 +102,16 @@ pub async fn respond(
         ids: Ids::Seeded(uuid::Uuid::new_v4().as_u128()),
         now_ms: now_ms(),
     };
-    let pipeline = limited_pipeline(spec, gateway, id);
+    let frame_lines = || FrameLines {
+        id: id.to_owned(),
+        http: about.caller.exchange(),
+        request: client_request.clone(),
+        dialect: dialect.clone(),
+        backend: backend.name.clone(),
+        generation: generation.clone(),
+        seq: 0,
+    };
+    let pipeline = limited_pipeline(spec, gateway, frame_lines::observer(frame_lines, generation));
     let timeouts = backend.timeouts().unwrap_or(gateway.timeouts);
     // NDJSON has no comments.
     let has_comments = stream && dialect.encoding.format == StreamFormat::Sse;
@@ -139,15 +158,15 @@ pub async fn respond(
 }
 
 /// The pipeline of a turn, with the limits of the gateway.
-fn limited_pipeline(spec: TurnSpec, gateway: &GatewayPlan, id: &str) -> Pipeline {
+fn limited_pipeline(spec: TurnSpec, gateway: &GatewayPlan, observer: Option<Box<dyn Observer>>) -> Pipeline {
     let pipeline = Pipeline::new(spec)
         .with_byte_output()
         .with_memory_limit(gateway.limits.turn_bytes.0)
         .with_argument_limit(gateway.limits.argument_bytes.0)
         .with_call_limit(gateway.limits.tool_calls.map(|calls| calls.0));
-    match frame_log::is_enabled() {
-        true => pipeline.with_observer(Box::new(frame_log::FrameLog::new(id))),
-        false => pipeline,
+    match observer {
+        Some(observer) => pipeline.with_observer(observer),
+        None => pipeline,
     }
 }
 

@@ -3,8 +3,8 @@
 
 use super::app_state::AppState;
 use crate::domain::{Fault, FaultKind, RequestHead, Tree, UsageBucket, UsageGroup, UsageReport, UsageSum};
-use crate::mapping::config::telemetry::UsageLogSection;
-use crate::telemetry::usage_log::UsageFile;
+use crate::mapping::config::telemetry::UsageLogPlan;
+use crate::telemetry::LogFile;
 use crate::telemetry::usage_reader::{ReadExtent, ReadLimits, read_lines};
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
@@ -41,7 +41,7 @@ struct RecordedTurn {
 }
 
 /// Reads the log on a thread for blocking work. One client at a time: the others wait.
-pub async fn read(log: &UsageLogSection, app_state: &AppState, head: &RequestHead) -> Result<UsageReport, Fault> {
+pub async fn read(log: &UsageLogPlan, app_state: &AppState, head: &RequestHead) -> Result<UsageReport, Fault> {
     let query = UsageQuery::of(head)?;
     let internal = |detail: String| {
         tracing::error!(path = log.path, error = detail, "the usage log cannot be read");
@@ -61,7 +61,7 @@ pub async fn read(log: &UsageLogSection, app_state: &AppState, head: &RequestHea
     }
 }
 
-fn report(file: &UsageFile, query: &UsageQuery) -> std::io::Result<UsageReport> {
+fn report(file: &LogFile, query: &UsageQuery) -> std::io::Result<UsageReport> {
     let mut sum = UsageSum::default();
     let mut buckets: BTreeMap<i64, UsageSum> = BTreeMap::new();
     let mut newest: VecDeque<Vec<u8>> = VecDeque::new();
@@ -140,8 +140,8 @@ fn parse_time(text: &str) -> Option<i64> {
 }
 
 /// The file that records are written to and read from.
-pub fn file_of(log: &UsageLogSection) -> UsageFile {
-    UsageFile { path: PathBuf::from(&log.path), max_bytes: log.max_bytes.0 as u64 }
+pub fn file_of(log: &UsageLogPlan) -> LogFile {
+    LogFile { path: PathBuf::from(&log.path), max_bytes: log.max_bytes }
 }
 
 #[cfg(test)]

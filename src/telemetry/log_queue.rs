@@ -1,5 +1,6 @@
-//! The log queue: a bounded queue between the program and standard error, with a thread of its own. A standard error
-//! that nobody reads can stop the log, never the server: lines that do not fit are dropped and counted.
+//! The log queue: a bounded queue between the program and standard error, with a thread of its own; and another one to
+//! standard output. An output that nobody reads can stop the log, never the server: lines that do not fit are dropped and
+//! counted.
 
 use std::io::{self, Write};
 use std::mem;
@@ -21,7 +22,8 @@ const KEPT_BYTES: usize = 16 * 1024;
 /// The length of most lines.
 const LINE_BYTES: usize = 256;
 
-static LOG: OnceLock<LogQueue> = OnceLock::new();
+static STDERR: OnceLock<LogQueue> = OnceLock::new();
+static STDOUT: OnceLock<LogQueue> = OnceLock::new();
 
 #[derive(Clone, Debug, Default)]
 pub struct LogQueue {
@@ -45,7 +47,17 @@ struct Counters {
 impl LogQueue {
     /// The queue to standard error; its thread starts with the first call.
     pub fn stderr() -> &'static LogQueue {
-        LOG.get_or_init(|| LogQueue::start(io::stderr()))
+        STDERR.get_or_init(|| LogQueue::start(io::stderr()))
+    }
+
+    /// The queue to standard output, for lines of `logs:`; its thread starts with the first call.
+    pub fn stdout() -> &'static LogQueue {
+        STDOUT.get_or_init(|| LogQueue::start(io::stdout()))
+    }
+
+    /// Waits until all lines of both queues are written, but not for an output that is blocked.
+    pub fn flush_all() {
+        [&STDERR, &STDOUT].into_iter().filter_map(OnceLock::get).for_each(LogQueue::flush);
     }
 
     fn start(output: impl Write + Send + 'static) -> LogQueue {

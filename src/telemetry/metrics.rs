@@ -41,6 +41,7 @@ pub struct Metrics {
     worker_garbage_lines: Family<Labels<1>, Gauge>,
     log_lines_dropped: Counter,
     usage_records_dropped: Counter,
+    log_file_lines_dropped: Counter,
     pub turns_in_flight: Gauge,
     pub generation: Gauge,
     pub generations: Gauge,
@@ -175,6 +176,11 @@ impl Default for Metrics {
                 "usage_records_dropped",
                 "Records of the usage log that could not be written",
             ),
+            log_file_lines_dropped: add(
+                all,
+                "log_file_lines_dropped",
+                "Lines of `logs:` that could not be written, to a file or to standard output",
+            ),
             snapshot: Mutex::default(),
             registry: Registry::default(),
         };
@@ -281,6 +287,10 @@ impl Metrics {
 
     pub fn set_usage_records_dropped(&self, dropped: u64) {
         self.usage_records_dropped.inner().store(dropped, Ordering::Relaxed);
+    }
+
+    pub fn set_log_file_lines_dropped(&self, dropped: u64) {
+        self.log_file_lines_dropped.inner().store(dropped, Ordering::Relaxed);
     }
 
     /// The OpenMetrics text format.

@@ -1,18 +1,18 @@
 //! Logs and metrics. One log line per response, and one per turn; no bodies and no keys are logged.
 
+pub mod file_log;
 mod json_format;
 mod log_queue;
 mod metrics;
 mod plain_metrics;
 mod turn_metrics;
-pub mod usage_log;
 pub mod usage_reader;
 
+pub use file_log::{FileLog, LogFile};
 pub use log_queue::LogQueue;
 pub use metrics::{ClientTimeout, Direction, Metrics, RejectedConfigLabels};
 pub use plain_metrics::plain_text;
 pub use turn_metrics::{EndedTurn, OperationLabels, TurnLabels, TurnMetrics};
-pub use usage_log::UsageLog;
 
 use json_format::JsonFormat;
 use std::io::IsTerminal;

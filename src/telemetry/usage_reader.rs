@@ -1,6 +1,6 @@
 //! Reads the lines of a usage log, within limits: of a large log only its newest part, and no line that is too long.
 
-use super::usage_log::UsageFile;
+use super::file_log::LogFile;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -22,7 +22,7 @@ pub enum ReadExtent {
 }
 
 /// Calls `on_line` for the lines of the log, the oldest first. A missing file has none.
-pub fn read_lines(log: &UsageFile, limits: ReadLimits, mut on_line: impl FnMut(&[u8])) -> io::Result<ReadExtent> {
+pub fn read_lines(log: &LogFile, limits: ReadLimits, mut on_line: impl FnMut(&[u8])) -> io::Result<ReadExtent> {
     let (earlier, current) = (log.earlier(), log.path.as_path());
     let (earlier_size, current_size) = (file_size(&earlier)?, file_size(current)?);
     let of_current = current_size.min(limits.log_bytes);

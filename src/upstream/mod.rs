@@ -11,6 +11,7 @@ mod outgoing_request;
 mod replay;
 pub mod secrets;
 
+pub use child::StderrReader;
 pub use client::ClientPool;
 
 use crate::domain::{Fault, FaultKind, Redactor, StreamEnd, ToolAliases, Tree, TurnRequest};

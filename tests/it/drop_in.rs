@@ -6,6 +6,7 @@ mod chat;
 mod errors;
 mod health;
 mod lines;
+mod logs;
 mod responses;
 mod tools;
 
@@ -37,7 +38,9 @@ fn start(variables: &[(&str, &str)]) -> DropIn {
         .env("FAKE_PIDS", &path("pids"))
         .env("FAKE_LOG", &path("log"))
         .env("FAKE_RELEASE", &path("release"))
-        .env("TOKEN_LOG_PATH", &path("usage.ndjson"));
+        .env("TOKEN_LOG_PATH", &path("usage.ndjson"))
+        .env("PROTO_LOG_PATH", &path("proto.ndjson"))
+        .env("SANITIZER_LOG_PATH", &path("sanitizer.ndjson"));
     let launch = variables.iter().fold(launch, |launch, (name, value)| launch.env(name, value));
     DropIn { server: launch.keep(dir).start(), files }
 }
@@ -102,6 +105,15 @@ impl DropIn {
         let text = std::fs::read_to_string(self.files.join("log")).unwrap_or_default();
         let messages = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
         messages.filter(|message| message["method"] == method).map(|message| message["params"].clone()).collect()
+    }
+
+    /// The JSON lines of a file, once there are so many.
+    fn lines_of(&self, file: &str, count: usize) -> Vec<Value> {
+        eventually("the file has its lines", || {
+            let text = std::fs::read_to_string(self.files.join(file)).unwrap_or_default();
+            let lines: Vec<Value> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+            (lines.len() >= count).then_some(lines)
+        })
     }
 
     fn release(&self) {

@@ -29,6 +29,7 @@ mod language;
 mod laws;
 mod legacy_completions;
 mod life;
+mod log_lines;
 mod malformed_extras;
 mod mapping_schemas;
 mod missing_lists;

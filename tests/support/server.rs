@@ -17,6 +17,8 @@ pub struct Server {
     /// The output up to the line that names the address.
     pub banner: String,
     log: Arc<Log>,
+    /// What it printed after the banner.
+    printed: Arc<Log>,
     /// The folders that the process uses, kept while it runs.
     _dirs: Vec<TestDir>,
 }
@@ -35,7 +37,7 @@ pub struct Exit {
     pub stderr: String,
 }
 
-/// The standard error of the process so far.
+/// The standard error or output of the process so far.
 #[derive(Default)]
 struct Log {
     text: Mutex<String>,
@@ -162,7 +164,8 @@ impl Launch {
         let mut child = self.command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         drop((child.stdout.take(), child.stderr.take()));
         let log = Arc::new(Log::default());
-        let mut server = Server { child, addr, banner: String::new(), log, _dirs: self.dirs };
+        let printed = Arc::default();
+        let mut server = Server { child, addr, banner: String::new(), log, printed, _dirs: self.dirs };
         super::eventually("it listens", || {
             assert_eq!(server.child.try_wait().unwrap(), None, "it ended");
             TcpStream::connect(addr).ok()
@@ -199,8 +202,10 @@ impl Launch {
             }
         };
         // Keeps the pipe open, so that later output of the server does not fail.
-        thread::spawn(move || stdout.read_to_string(&mut String::new()));
-        (Server { child, addr, banner, log, _dirs: self.dirs }, stderr)
+        let printed = Arc::new(Log::default());
+        let following = Arc::clone(&printed);
+        thread::spawn(move || following.follow(stdout));
+        (Server { child, addr, banner, log, printed, _dirs: self.dirs }, stderr)
     }
 }
 
@@ -264,6 +269,11 @@ impl Server {
         super::eventually("the process ends", || self.child.try_wait().unwrap())
     }
 
+    /// What it printed on standard output after the banner.
+    pub fn printed(&self) -> String {
+        lock(&self.printed.text).clone()
+    }
+
     pub fn log(&self) -> String {
         lock(&self.log.text).clone()
     }
@@ -298,8 +308,8 @@ impl Drop for Server {
 
 impl Log {
     /// Drains the pipe: a full pipe would block the server.
-    fn follow(&self, stderr: impl Read) {
-        let mut lines = BufReader::new(stderr);
+    fn follow(&self, output: impl Read) {
+        let mut lines = BufReader::new(output);
         let mut line = String::new();
         while lines.read_line(&mut line).is_ok_and(|length| length > 0) {
             lock(&self.text).push_str(&line);

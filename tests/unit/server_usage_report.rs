@@ -8,7 +8,7 @@ fn query(parameters: &[(&str, &str)]) -> Result<UsageQuery, Fault> {
 
 fn report_of(lines: &str, parameters: &[(&str, &str)]) -> UsageReport {
     let dir = tempfile::tempdir().unwrap();
-    let file = UsageFile { path: dir.path().join("usage.ndjson"), max_bytes: 1 << 20 };
+    let file = LogFile { path: dir.path().join("usage.ndjson"), max_bytes: 1 << 20 };
     fs::write(&file.path, lines).unwrap();
     report(&file, &query(parameters).unwrap()).unwrap()
 }

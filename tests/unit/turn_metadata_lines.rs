@@ -56,8 +56,25 @@ fn text_is_held_back_only_while_it_can_be_a_key() {
 #[test]
 fn keys_are_learned_from_events() {
     let mut filter = filter();
-    filter.push(Event::MetadataKeys { keys: vec!["Trace-Id".to_owned()] }, &mut Vec::new());
+    filter.push(Event::MetadataKeys { keys: vec!["Trace-Id".to_owned()], source: None }, &mut Vec::new());
     assert_eq!(left(filter, &["trace id: 4\nb"]).0, "b");
+}
+
+#[test]
+fn what_is_removed_is_counted_by_line_and_key() {
+    let mut filter = filter();
+    let source = || Some("message.metadata".to_owned());
+    for _ in 0..2 {
+        filter.push(Event::MetadataKeys { keys: vec!["Trace-Id".to_owned()], source: source() }, &mut Vec::new());
+    }
+    let text = "session_id: 7\na\n {\"Session-ID\": 8}\ntrace id: 4\nmetadata: {\"Run\": 1}\nrun=2";
+    let delta = Delta::Append(text.to_owned());
+    filter.push(Event::Text { choice: 0, item: None, part: None, delta }, &mut Vec::new());
+    filter.flush(&mut Vec::new());
+    let removed = filter.removed();
+    assert_eq!(removed.lines, 5);
+    assert_eq!(removed.keys, ["session_id", "trace_id", "run"]);
+    assert_eq!(removed.sources, ["message.metadata"]);
 }
 
 #[test]

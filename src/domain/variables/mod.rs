@@ -68,3 +68,19 @@ pub const MODELS: Variable = ("models", T::List(R::Model));
 pub const HEALTH: Variable = ("health", T::Record(R::Health));
 /// What the usage log recorded.
 pub const USAGE_LOG: Variable = ("usage_log", T::Record(R::UsageReport));
+/// Of lines of a log: the time, the HTTP request with its response, and what was counted of a turn.
+pub const TIME: Variable = ("time", T::Record(R::Time));
+pub const HTTP: Variable = ("http", T::Record(R::Http));
+pub const SUMMARY: Variable = ("summary", T::Record(R::Summary));
+/// The names of the dialect and of the backend of a turn.
+pub const DIALECT: Variable = ("dialect", T::Text);
+pub const BACKEND: Variable = ("backend", T::Text);
+/// The address of the listener.
+pub const LISTEN: Variable = ("listen", T::Text);
+/// The name of a frame's event, the size of its data, and its number in the stream.
+pub const EVENT: Variable = ("event", T::Text);
+pub const BYTES: Variable = ("bytes", T::Int);
+pub const SEQ: Variable = ("seq", T::Int);
+/// A line of a child process, and its process.
+pub const TEXT: Variable = ("text", T::Text);
+pub const PID: Variable = ("pid", T::Int);

@@ -9,9 +9,9 @@ use crate::domain::request_item::{
     RequestItemType, RequestReasoning, Tool, ToolChoice, ToolKind,
 };
 use crate::domain::{
-    AnnotationKind, BackendHealth, CallKind, Choice, Fault, FaultKind, Finish, Health, Item, ItemKind, ItemState, Part,
-    PartAnnotation, PartKind, RequestContent, RoleNames, TokenLogprob, TurnRequest, TurnState, Usage, UsageBucket,
-    UsageGroup, UsageReport, WorkerHealth,
+    AnnotationKind, BackendHealth, CallKind, Choice, Fault, FaultKind, Finish, Health, HttpExchange, Item, ItemKind,
+    ItemState, LogTime, Part, PartAnnotation, PartKind, RequestContent, RoleNames, TokenLogprob, TurnRequest,
+    TurnState, TurnSummary, Usage, UsageBucket, UsageGroup, UsageReport, WorkerHealth,
 };
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -84,6 +84,51 @@ records! {
         input: T::Int => bucket.sum.input;
         output: T::Int => bucket.sum.output;
         total: T::Int => bucket.sum.total;
+    }
+    /// A request and its response, for lines of a log.
+    Http(http: HttpExchange) {
+        method: T::Text => &http.method;
+        // As gateway.yaml writes it.
+        route: T::Text => &http.route;
+        // As the client sent it.
+        path: T::Text => http.path.as_ref();
+        status: T::Int => http.status;
+        user_agent: T::Text => http.user_agent.as_ref();
+        client: T::Text => &http.client;
+        // The name of the API key, and whether one was sent.
+        key: T::Text => http.key.as_ref();
+        auth: T::Text => http.auth;
+        duration_ms: T::Int => http.duration_ms;
+    }
+    /// When a line of a log is written.
+    Time(time: LogTime) {
+        ms: T::Int => time.ms;
+        iso: T::Text => &time.iso;
+    }
+    /// What was counted of a turn, for lines of a log.
+    Summary(summary: TurnSummary) {
+        status: T::Int => summary.status;
+        outcome: T::Text => summary.outcome;
+        error: T::Text => summary.error;
+        finish: T::Enum(Finish::NAMES) => summary.finish;
+        input_tokens: T::Int => summary.input_tokens;
+        output_tokens: T::Int => summary.output_tokens;
+        total_tokens: T::Int => summary.total_tokens;
+        cached_tokens: T::Int => summary.cached_tokens;
+        reasoning_tokens: T::Int => summary.reasoning_tokens;
+        estimated: T::Bool => summary.estimated;
+        choices: T::Int => summary.choices;
+        tool_calls: T::Int => summary.tool_calls;
+        // `structured`, or `textual`.
+        tool_source: T::Text => summary.tool_source;
+        tool_call_limit: T::Int => summary.tool_call_limit;
+        frames: T::Int => summary.frames;
+        first_frame_ms: T::Int => summary.first_frame_ms;
+        duration_ms: T::Int => summary.duration_ms;
+        // The metadata lines that were removed, their keys, and where the backend's mapping found keys.
+        metadata_lines: T::Int => summary.metadata.lines;
+        metadata_keys: T::ScalarList => Value::list(&summary.metadata.keys);
+        metadata_sources: T::ScalarList => Value::list(&summary.metadata.sources);
     }
     /// This build of the gateway.
     Build(version: str) {

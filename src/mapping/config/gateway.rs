@@ -9,19 +9,21 @@ use super::gateway_backends::{self, Backend};
 use super::gateway_paths;
 use super::headers::HeaderNames;
 use super::limits::Limits;
+use super::logs::{LogSection, LogsPlan};
 use super::models::{Model, ModelEntry, ModelMatch};
 use super::profile_gateway::{GatewayVariable, UnknownVariable};
 use super::route::{RouteEntry, RoutePlan, UserAgentEntry, UserAgentRule};
 use super::schemas::SchemaCache;
 use super::script::ScriptPlan;
 use super::static_routes::{StaticRoute, StaticRouteEntry};
-use super::telemetry::{Telemetry, UsageLogSection};
+use super::telemetry::{Telemetry, UsageLogPlan, UsageLogSection};
 use super::timeouts::{ClientTimeouts, Drain, GatewayTimeouts, Keepalive, Timeouts};
 use crate::diagnostics::Span;
 use crate::domain::named_enum;
 use crate::mapping::grammar::collections::{Elements, Entries, List, Map, NonEmptyList};
 use crate::mapping::grammar::notation::{AnyValue, NameOf, Spanned, notation_schema, text_notation};
 use crate::mapping::grammar::{Required, Section, section};
+use crate::mapping::language::scope::PolicyWords;
 use crate::mapping::language::table::Tables;
 use crate::mapping::source::field_reader::LoadContext;
 use crate::mapping::source::yaml::{Entry, Node};
@@ -60,7 +62,8 @@ pub struct GatewayPlan {
     pub admin: Option<AdminListener>,
     pub headers: HeaderNames,
     pub telemetry: Telemetry,
-    pub usage_log: Option<UsageLogSection>,
+    pub usage_log: Option<UsageLogPlan>,
+    pub logs: Arc<LogsPlan>,
     pub docs: Docs,
     pub pinned_spans: PinnedSpans,
     /// The headers of clients that a dialect reads or a backend gets.
@@ -160,6 +163,8 @@ pub struct KnownNames<'k> {
     pub tables: &'k Tables,
     pub fragments: &'k [Entry],
     pub schemas: &'k SchemaCache<'k>,
+    /// The policies of all dialects, with their values.
+    pub policies: PolicyWords,
 }
 
 section! {
@@ -217,7 +222,9 @@ section! {
         /// The names of clients in logs and metrics.
         telemetry: Telemetry = Telemetry::default(),
         /// A file with one JSON record per turn. Default: none.
-        usage_log: Option<UsageLogSection>,
+        usage_log: Option<UsageLogSection<'n>>,
+        /// Logs with lines of your own, by name. Default: none.
+        logs: Map<LogSection<'n>> = Map::default(),
         /// The path of the metrics.
         metrics: Option<Spanned<LiteralPath>>,
         /// The path of the status document, or `off`: the current generation, the last rejected set with its
@@ -296,7 +303,8 @@ fn compile(gateway: Gateway, node: &Node, known: &KnownNames, cx: LoadContext) -
         unknown_variables: Vec::new(),
         headers: gateway.headers,
         telemetry: gateway.telemetry,
-        usage_log: gateway.usage_log,
+        logs: Arc::new(LogsPlan::compile(&gateway.logs, gateway.usage_log.as_ref(), known, cx)),
+        usage_log: gateway.usage_log.map(UsageLogPlan::from),
         docs: gateway.docs.0,
         timeouts,
         client_timeouts: gateway.timeouts.client,

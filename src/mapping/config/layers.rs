@@ -48,6 +48,8 @@ enum MergeBy {
     Key,
     /// A map from names; an entry is replaced whole. The noun is what an entry is called.
     Name(&'static str),
+    /// A map from names to maps with fixed keys: one key of an entry at a time.
+    NamedKeys(&'static str),
     /// A list of maps that are identified by one of these keys; an element is replaced whole.
     Element { noun: &'static str, keys: &'static [&'static str], order: Order },
 }
@@ -72,6 +74,7 @@ const GATEWAY_SECTIONS: &[Section] = &[
     list("static_routes", "static route", &["endpoint"], Order::Last),
     list("by_user_agent", "user agent rule", &["match"], Order::First),
     list("api_keys", "API key", &["name"], Order::Last),
+    Section { key: "logs", by: MergeBy::NamedKeys("log") },
     Section { key: "limits", by: MergeBy::Key },
     Section { key: "timeouts", by: MergeBy::Key },
     Section { key: "keepalive", by: MergeBy::Key },
@@ -102,7 +105,7 @@ pub enum SectionShape {
 pub fn merged_sections(kind: SetFile) -> impl Iterator<Item = (&'static str, SectionShape)> {
     let shape = |section: &Section| match section.by {
         MergeBy::Key => SectionShape::Keys,
-        MergeBy::Name(_) => SectionShape::Names,
+        MergeBy::Name(_) | MergeBy::NamedKeys(_) => SectionShape::Names,
         MergeBy::Element { .. } => SectionShape::Elements,
     };
     sections(kind).iter().map(move |section| (section.key, shape(section)))
@@ -152,7 +155,7 @@ impl Merger<'_> {
             };
             let at = found.unwrap_or_else(|| {
                 let empty = match by {
-                    MergeBy::Key | MergeBy::Name(_) => YamlKind::Map(Vec::new()),
+                    MergeBy::Key | MergeBy::Name(_) | MergeBy::NamedKeys(_) => YamlKind::Map(Vec::new()),
                     MergeBy::Element { .. } => YamlKind::List(Vec::new()),
                 };
                 base.push(Entry { value: Node { kind: empty, ..entry.value.clone() }, ..entry.clone() });
@@ -169,6 +172,21 @@ impl Merger<'_> {
             }
             (YamlKind::Map(entries), YamlKind::Map(changes), MergeBy::Name(noun)) => {
                 self.merge_entries(entries, changes, |key| format!("{noun} `{key}`"));
+            }
+            (YamlKind::Map(entries), YamlKind::Map(changes), MergeBy::NamedKeys(noun)) => {
+                for change in changes {
+                    let known = entries.iter_mut().find(|known| known.key == change.key);
+                    match (known.map(|known| &mut known.value.kind), &change.value.kind) {
+                        (Some(YamlKind::Map(base)), YamlKind::Map(top)) if change.value.get(REPLACE).is_none() => {
+                            self.merge_entries(base, top, |key| format!("`{key}` of the {noun} `{}`", change.key));
+                        }
+                        _ => {
+                            let value = change.value.get(REPLACE).unwrap_or(&change.value).clone();
+                            let change = Entry { value, ..change.clone() };
+                            self.merge_entries(entries, &[change], |key| format!("{noun} `{key}`"));
+                        }
+                    }
+                }
             }
             (YamlKind::List(items), YamlKind::List(top_items), MergeBy::Element { noun, keys, order }) => {
                 self.merge_list(items, top_items, (noun, keys), order);

@@ -28,6 +28,7 @@ pub mod headers;
 pub mod inline;
 pub mod layers;
 pub mod limits;
+pub mod logs;
 pub mod metadata_lines;
 pub mod models;
 pub mod overrides;

@@ -4,6 +4,7 @@
 use crate::mapping::grammar::collections::{List, NonEmptyList};
 use crate::mapping::grammar::notation::{Bytes, LowerCase};
 use crate::mapping::grammar::section;
+use crate::mapping::language::directives::SkeletonNode;
 
 section! {
     /// What logs and metrics contain about clients.
@@ -29,13 +30,27 @@ section! {
 
 section! {
     /// A file with one JSON record per turn: its tokens, its duration and how it ended.
-    #[derive(PartialEq, Eq)]
     #[subject = "`usage_log:`"]
-    pub struct UsageLogSection {
+    pub struct UsageLogSection<'n> {
         /// The file. Records are appended; it is created if it does not exist.
         path: String,
         /// The size at which the file is renamed to `PATH.1` and a new one begins. An earlier `PATH.1` is replaced.
         max_bytes: Bytes = Bytes(64 << 20),
+        /// A map: members of each record in addition to its own. It sees what a line of a log at `turn` sees.
+        members: Option<SkeletonNode<'n>>,
+    }
+}
+
+/// The file of a usage log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UsageLogPlan {
+    pub path: String,
+    pub max_bytes: u64,
+}
+
+impl From<UsageLogSection<'_>> for UsageLogPlan {
+    fn from(section: UsageLogSection) -> UsageLogPlan {
+        UsageLogPlan { path: section.path, max_bytes: section.max_bytes.0 as u64 }
     }
 }
 

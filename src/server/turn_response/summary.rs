@@ -1,13 +1,17 @@
-//! The summary of a turn: one log line, its metrics, and its record in the usage log.
+//! The summary of a turn: one log line, its metrics, its record in the usage log, and the lines of `logs:` about its end.
 
 use super::TurnStream;
 use crate::domain::policy::FinishDebug;
-use crate::domain::{ItemKind, MomentKind, Usage};
+use crate::domain::variables::{self, Record};
+use crate::domain::{HttpExchange, ItemKind, LogMoment, MomentKind, Tree, TurnRequest, TurnSummary};
+use crate::engine::render::Scope;
 use crate::server::access_line::CallerLabels;
+use crate::server::log_lines::{self, TurnLines};
 use crate::server::usage_report;
-use crate::telemetry::{EndedTurn, OperationLabels, TurnLabels, UsageLog};
+use crate::telemetry::{EndedTurn, FileLog, OperationLabels, TurnLabels};
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What the summary needs to know of a turn besides its state.
@@ -17,41 +21,41 @@ pub struct TurnAbout {
     pub model: String,
     pub requested: String,
     pub provider: String,
+    /// As the client sent it.
+    pub request: Arc<TurnRequest>,
 }
 
 /// The status of a turn that its client did not wait for.
 const CLIENT_CLOSED_REQUEST: u16 = 499;
 
-/// What was counted of a turn that ended.
-struct TurnSummary<'t> {
+/// A turn that has ended.
+struct EndedTurnLog<'t> {
     turn: &'t TurnStream,
-    status: u16,
-    outcome: &'static str,
-    error: Option<&'static str>,
-    finish: Option<&'static str>,
     output_mode: Option<&'t str>,
-    usage: Usage,
-    /// The usage is an estimate.
-    estimated: bool,
-    tool_calls: usize,
-    tool_source: Option<&'static str>,
+    summary: TurnSummary,
     duration: Duration,
 }
 
 impl TurnStream {
     pub(super) fn summarize(&self) {
-        let summary = TurnSummary::new(self);
-        self.admission.charge(summary.usage.total());
-        summary.log();
-        if let Some(log) = &self.generation.plan.gateway.usage_log {
-            UsageLog::shared().write(usage_report::file_of(log), &summary.usage_record());
+        let ended = EndedTurnLog::new(self);
+        self.admission.charge(ended.summary.total_tokens);
+        ended.log();
+        let gateway = &self.generation.plan.gateway;
+        if gateway.usage_log.is_some() || !gateway.logs.at(LogMoment::Turn).is_empty() {
+            let http = HttpExchange { status: ended.summary.status, ..self.about.caller.exchange() };
+            if let Some(log) = &gateway.usage_log {
+                let members = log_lines::usage_members(&gateway.logs, || ended.scope(&http));
+                FileLog::usage().write(usage_report::file_of(log), ended.usage_record(members));
+            }
+            log_lines::write(&gateway.logs, LogMoment::Turn, || ended.scope(&http));
         }
-        summary.observe();
+        ended.observe();
     }
 }
 
-impl<'t> TurnSummary<'t> {
-    fn new(turn: &'t TurnStream) -> TurnSummary<'t> {
+impl<'t> EndedTurnLog<'t> {
+    fn new(turn: &'t TurnStream) -> EndedTurnLog<'t> {
         let state = turn.pipeline.state();
         let fault = turn.pipeline.fault();
         let status = match fault {
@@ -66,33 +70,49 @@ impl<'t> TurnSummary<'t> {
             0 => (tool_calls > 0).then_some("structured"),
             _ => Some("textual"),
         };
-        TurnSummary {
-            turn,
+        let duration = turn.deadlines.elapsed();
+        let summary = TurnSummary {
             status,
             outcome: turn.outcome(),
             error: fault.map(|fault| fault.kind.name()),
             finish: state.finish.map(|finish| finish.name()),
-            output_mode: turn.dialect.resolved.policies.value("output_mode").and_then(|mode| mode.as_str()),
-            usage,
+            input_tokens: usage.input,
+            output_tokens: usage.output,
+            total_tokens: usage.total(),
+            cached_tokens: usage.cached,
+            reasoning_tokens: usage.reasoning,
             estimated,
+            choices: state.choices.len(),
             tool_calls,
             tool_source,
-            duration: turn.deadlines.elapsed(),
-        }
+            tool_call_limit: turn.generation.plan.gateway.limits.tool_calls.map(|calls| calls.0),
+            frames: turn.pipeline.frame_counts().iter().sum(),
+            first_frame_ms: turn.first_frame.map(|first| first.as_millis() as u64),
+            duration_ms: duration.as_millis() as u64,
+            metadata: turn.pipeline.removed_metadata(),
+        };
+        let output_mode = turn.dialect.resolved.policies.value("output_mode").and_then(|mode| mode.as_str());
+        EndedTurnLog { turn, output_mode, summary, duration }
     }
 
-    fn first_frame_ms(&self) -> Option<u64> {
-        self.turn.first_frame.map(|first| first.as_millis() as u64)
+    /// What lines of `logs:` see.
+    fn scope<'s>(&'s self, http: &'s HttpExchange) -> Scope<'s> {
+        let TurnStream { id, dialect, backend, about, pipeline, .. } = self.turn;
+        let lines = TurnLines { request_id: id, http, request: &about.request, dialect, backend };
+        lines
+            .scope()
+            .set(variables::TURN, Record::Turn(pipeline.state()))
+            .set(variables::SUMMARY, Record::Summary(&self.summary))
     }
 
     fn log(&self) {
-        let (turn, state) = (self.turn, self.turn.pipeline.state());
+        let (turn, state, summary) = (self.turn, self.turn.pipeline.state(), &self.summary);
         let (id, caller) = (&turn.id, &turn.about.caller);
         if turn.dialect.resolved.policies.finish_debug == FinishDebug::Log {
             let reasons: Vec<&str> =
                 state.choices.iter().map(|choice| choice.finish.map_or("none", |finish| finish.name())).collect();
             let reasons = reasons.join(",");
-            tracing::info!(id, route = caller.route, reasons, tool_calls = self.tool_calls, "finish reason");
+            tracing::info!(id, route = caller.route, reasons, tool_calls = summary.tool_calls, "finish reason");
         }
         tracing::info!(
             id,
@@ -102,27 +122,28 @@ impl<'t> TurnSummary<'t> {
             model = turn.about.model,
             client = caller.client,
             stream = turn.stream,
-            status = self.status,
-            outcome = self.outcome,
+            status = summary.status,
+            outcome = summary.outcome,
             output_mode = self.output_mode,
-            tool_source = self.tool_source,
-            finish = self.finish,
-            input_tokens = self.usage.input,
-            output_tokens = self.usage.output,
-            estimated = self.estimated,
-            choices = state.choices.len(),
-            tool_calls = self.tool_calls,
-            frames = turn.pipeline.frame_counts().iter().sum::<u64>(),
-            first_frame_ms = self.first_frame_ms(),
-            duration_ms = self.duration.as_millis() as u64,
+            tool_source = summary.tool_source,
+            finish = summary.finish,
+            input_tokens = summary.input_tokens,
+            output_tokens = summary.output_tokens,
+            estimated = summary.estimated,
+            choices = summary.choices,
+            tool_calls = summary.tool_calls,
+            frames = summary.frames,
+            first_frame_ms = summary.first_frame_ms,
+            duration_ms = summary.duration_ms,
             "turn ended"
         );
     }
 
-    fn usage_record(&self) -> Value {
-        let (turn, state, now) = (self.turn, self.turn.pipeline.state(), Timestamp::now());
+    /// `members`: those that gateway.yaml adds, which take precedence.
+    fn usage_record(&self, members: Vec<(String, Tree)>) -> String {
+        let (turn, state, now, summary) = (self.turn, self.turn.pipeline.state(), Timestamp::now(), &self.summary);
         let caller = &turn.about.caller;
-        json!({
+        let mut record = json!({
             "ts": format!("{now:.3}"),
             "ts_ms": now.as_millisecond(),
             "phase": "usage_summary",
@@ -137,23 +158,27 @@ impl<'t> TurnSummary<'t> {
             "client": caller.client,
             "key": caller.key.as_deref(),
             "stream": turn.stream,
-            "status_code": self.status,
-            "outcome": self.outcome,
-            "error": self.error,
-            "finish": self.finish,
+            "status_code": summary.status,
+            "outcome": summary.outcome,
+            "error": summary.error,
+            "finish": summary.finish,
             "output_mode": self.output_mode,
-            "input_tokens": self.usage.input,
-            "output_tokens": self.usage.output,
-            "total_tokens": self.usage.total(),
-            "cached_tokens": self.usage.cached,
-            "reasoning_tokens": self.usage.reasoning,
-            "estimated": self.estimated,
-            "choices": state.choices.len(),
-            "tool_calls": self.tool_calls,
-            "tool_source": self.tool_source,
-            "first_frame_ms": self.first_frame_ms(),
-            "duration_ms": self.duration.as_millis() as u64,
-        })
+            "input_tokens": summary.input_tokens,
+            "output_tokens": summary.output_tokens,
+            "total_tokens": summary.total_tokens,
+            "cached_tokens": summary.cached_tokens,
+            "reasoning_tokens": summary.reasoning_tokens,
+            "estimated": summary.estimated,
+            "choices": summary.choices,
+            "tool_calls": summary.tool_calls,
+            "tool_source": summary.tool_source,
+            "first_frame_ms": summary.first_frame_ms,
+            "duration_ms": summary.duration_ms,
+        });
+        for (name, value) in members {
+            record[name] = serde_json::from_str(&value.to_json()).unwrap_or(Value::Null);
+        }
+        record.to_string()
     }
 
     fn observe(&self) {
@@ -170,19 +195,19 @@ impl<'t> TurnSummary<'t> {
                 route: caller.route.clone(),
                 dialect: turn.dialect.name.clone(),
                 backend: turn.backend.clone(),
-                status: self.status,
+                status: self.summary.status,
                 client: caller.client.clone(),
             },
             operation: OperationLabels {
                 gen_ai_operation_name: "chat",
                 gen_ai_provider_name: provider.clone(),
                 gen_ai_request_model: model.clone(),
-                error_type: self.error.unwrap_or_default(),
+                error_type: self.summary.error.unwrap_or_default(),
             },
             duration: self.duration,
             first_frame: turn.first_frame,
-            input_tokens: self.usage.input.filter(|_| !self.estimated),
-            output_tokens: self.usage.output.filter(|_| !self.estimated),
+            input_tokens: self.summary.input_tokens.filter(|_| !self.summary.estimated),
+            output_tokens: self.summary.output_tokens.filter(|_| !self.summary.estimated),
             frames: &mut frames,
         });
     }

@@ -8,7 +8,7 @@ use super::choice_text::Target;
 use super::logprobs::HeldLogprobs;
 use super::received::ReceivedText;
 use crate::domain::metadata_key::normal_key;
-use crate::domain::{Delta, Event, Fault, FaultKind, Tree};
+use crate::domain::{Delta, Event, Fault, FaultKind, RemovedMetadata, Tree};
 use crate::turn::deltas;
 use std::sync::Arc;
 
@@ -35,6 +35,7 @@ pub struct MetadataLines {
     max_bytes: usize,
     /// A fault was emitted: nothing follows.
     failed: bool,
+    removed: RemovedMetadata,
 }
 
 /// The text of one choice.
@@ -86,7 +87,13 @@ impl MetadataLines {
             has_snapshots,
             max_bytes: crate::turn::Limits::default().bytes,
             failed: false,
+            removed: RemovedMetadata::default(),
         }
+    }
+
+    /// What was removed so far.
+    pub fn removed(&self) -> &RemovedMetadata {
+        &self.removed
     }
 
     pub fn set_memory_limit(&mut self, bytes: usize) {
@@ -96,7 +103,10 @@ impl MetadataLines {
     /// Appends what `event` becomes to `output`.
     pub fn push(&mut self, event: Event, output: &mut Vec<Event>) {
         match event {
-            Event::MetadataKeys { keys } => keys.iter().for_each(|key| self.learn(key)),
+            Event::MetadataKeys { keys, source } => {
+                keys.iter().for_each(|key| self.learn(key));
+                source.into_iter().for_each(|source| add_once(&mut self.removed.sources, source));
+            }
             Event::Text { choice, item, part, delta } if self.is_searched(choice) => {
                 self.receive(choice, Target { item, part }, delta, output);
             }
@@ -245,6 +255,7 @@ impl MetadataLines {
                         let keys: Vec<String> = members.iter().map(|(key, _)| key.to_string()).collect();
                         keys.iter().for_each(|key| self.learn(key));
                         self.remove(choice);
+                        keys.iter().for_each(|key| add_once(&mut self.removed.keys, normal_key(key)));
                     }
                     None => self.keep(choice, at, output),
                 }
@@ -289,7 +300,13 @@ impl MetadataLines {
     }
 
     fn remove(&mut self, choice: usize) {
+        self.removed.lines += 1;
         let lines = &mut self.choices[choice];
+        let key = lines.held.trim_start_matches([' ', '\t', '{', '"', '\'']);
+        let key = normal_key(key.split([':', '=']).next().unwrap_or_default());
+        if key != METADATA {
+            add_once(&mut self.removed.keys, key);
+        }
         lines.held.clear();
         lines.place = Place::Removed;
         lines.has_removed = true;
@@ -325,6 +342,13 @@ impl MetadataLines {
             self.send(choice, String::new(), at, output);
         }
         self.choices[choice].place = Place::Start;
+    }
+}
+
+/// Lists a name, at most as many as there may be keys.
+fn add_once(names: &mut Vec<String>, name: String) {
+    if names.len() < MAX_LEARNED && !names.contains(&name) {
+        names.push(name);
     }
 }
 

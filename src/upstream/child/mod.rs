@@ -17,6 +17,7 @@ mod worker_task;
 pub use process::{LAUNCH, launch};
 pub use readiness::Readiness;
 pub use source::ChildSource;
+pub use stderr::StderrReader;
 
 use crate::domain::{Redactor, Tree};
 use crate::mapping::config::gateway::GatewayPlan;
@@ -46,7 +47,8 @@ const SHORTEST_SECRET: usize = 8;
 
 impl ChildPools {
     /// Starts the processes of all backends in the background. Call inside the runtime.
-    pub fn start(&self, gateway: &GatewayPlan) -> Result<(), String> {
+    /// `stderr_reader` receives the lines of their standard error.
+    pub fn start(&self, gateway: &GatewayPlan, stderr_reader: Option<StderrReader>) -> Result<(), String> {
         let backends: Vec<&Backend> = gateway.backends.iter().filter(|backend| backend.child.is_some()).collect();
         if backends.is_empty() {
             return Ok(());
@@ -66,7 +68,8 @@ impl ChildPools {
             let settings = ProcessSettings::render(child, &env, &removed)
                 .map_err(|why| format!("the process of the backend `{}`: {why}", backend.name))?;
             let (name, plan) = (backend.name.clone(), backend.plan.clone());
-            let pool = ChildPool::start(name.clone(), settings, spawner.clone(), plan, env.clone(), redactor.clone());
+            let (spawner, reader) = (spawner.clone(), stderr_reader.clone());
+            let pool = ChildPool::start(name.clone(), settings, spawner, plan, env.clone(), redactor.clone(), reader);
             self.pools().insert(name, pool);
         }
         Ok(())

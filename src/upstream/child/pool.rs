@@ -2,6 +2,7 @@
 
 use super::process::{ProcessSettings, Spawner};
 use super::readiness::{Readiness, ReadinessReason};
+use super::stderr::StderrReader;
 use super::turn_queue::{TurnReceiver, turn_queue};
 use super::worker::{TurnId, Worker, WorkerCommand, WorkerStatus};
 use crate::domain::{Fault, FaultKind, Redactor, Tree};
@@ -23,6 +24,7 @@ pub struct ChildPool {
     pub(super) env: Arc<Tree>,
     /// Removes secrets that neither the log nor a client may see.
     pub redactor: Redactor,
+    pub(super) stderr_reader: Option<StderrReader>,
     slots: Mutex<Vec<Slot>>,
     next_turn: AtomicU64,
     /// Changed whenever a worker becomes ready or ends.
@@ -82,6 +84,7 @@ impl ChildPool {
         plan: Arc<BackendPlan>,
         env: Arc<Tree>,
         redactor: Redactor,
+        stderr_reader: Option<StderrReader>,
     ) -> Arc<ChildPool> {
         let mut state = Readiness::starting();
         if !settings.is_enabled {
@@ -96,6 +99,7 @@ impl ChildPool {
             plan: ArcSwap::new(plan),
             env,
             redactor,
+            stderr_reader,
             slots: Mutex::new(slots),
             next_turn: AtomicU64::new(1),
             changes: watch::Sender::new(0),

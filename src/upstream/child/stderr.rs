@@ -2,6 +2,7 @@
 //! and without secrets.
 
 use crate::domain::Redactor;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::io::AsyncReadExt;
 use tokio::process::ChildStderr;
@@ -12,9 +13,19 @@ const MAX_LINE: usize = 2048;
 const MAX_LINES: u32 = 50;
 const PERIOD: Duration = Duration::from_secs(1);
 
+/// Receives each line that is logged: the backend, the id of the process, and the text.
+pub type StderrReader = Arc<dyn Fn(&str, u32, &str) + Send + Sync>;
+
 /// Relays until the process closes its standard error.
-pub async fn relay(mut stderr: ChildStderr, backend: String, pid: u32, redactor: Redactor) {
-    let mut log = LineLog { backend, pid, redactor, line: Vec::new(), began: Instant::now(), logged: 0, omitted: 0 };
+pub async fn relay(
+    mut stderr: ChildStderr,
+    backend: String,
+    pid: u32,
+    redactor: Redactor,
+    reader: Option<StderrReader>,
+) {
+    let began = Instant::now();
+    let mut log = LineLog { backend, pid, redactor, reader, line: Vec::new(), began, logged: 0, omitted: 0 };
     let mut chunk = vec![0; 8 * 1024];
     loop {
         tokio::select! {
@@ -34,6 +45,7 @@ struct LineLog {
     backend: String,
     pid: u32,
     redactor: Redactor,
+    reader: Option<StderrReader>,
     line: Vec<u8>,
     began: Instant,
     logged: u32,
@@ -75,7 +87,11 @@ impl LineLog {
         }
         self.logged += 1;
         let (backend, pid, line) = (&self.backend, self.pid, self.redactor.redact(&text));
-        tracing::info!(backend, pid, line = line.trim_end(), "standard error of the worker");
+        let line = line.trim_end();
+        tracing::info!(backend, pid, line, "standard error of the worker");
+        if let Some(reader) = &self.reader {
+            reader(backend, pid, line);
+        }
     }
 }
 

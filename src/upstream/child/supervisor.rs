@@ -143,8 +143,8 @@ impl ChildPool {
             let _ = status.pid.set(pid);
         }
         if let Some(output) = process.child.stderr.take() {
-            let (backend, redactor) = (self.backend.clone(), self.redactor.clone());
-            tokio::spawn(stderr::relay(output, backend, process.pid.unwrap_or_default(), redactor));
+            let (backend, redactor, reader) = (self.backend.clone(), self.redactor.clone(), self.stderr_reader.clone());
+            tokio::spawn(stderr::relay(output, backend, process.pid.unwrap_or_default(), redactor, reader));
         }
         self.update(index, |slot| {
             slot.running.push(status.clone());

@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 
 const LIMITS: ReadLimits = ReadLimits { log_bytes: 1 << 20, line_bytes: 1 << 10 };
 
-fn log_in(dir: &tempfile::TempDir, max_bytes: u64) -> UsageFile {
-    UsageFile { path: dir.path().join("usage.ndjson"), max_bytes }
+fn log_in(dir: &tempfile::TempDir, max_bytes: u64) -> LogFile {
+    LogFile { path: dir.path().join("usage.ndjson"), max_bytes }
 }
 
-fn numbers_within(log: &UsageFile, limits: ReadLimits) -> (Vec<i64>, ReadExtent) {
+fn numbers_within(log: &LogFile, limits: ReadLimits) -> (Vec<i64>, ReadExtent) {
     let mut numbers = Vec::new();
     let extent = read_lines(log, limits, |line| {
         numbers.extend(serde_json::from_slice::<Value>(line).ok().and_then(|record| record["n"].as_i64()));
@@ -16,7 +16,7 @@ fn numbers_within(log: &UsageFile, limits: ReadLimits) -> (Vec<i64>, ReadExtent)
     (numbers, extent.unwrap())
 }
 
-fn numbers(log: &UsageFile) -> Vec<i64> {
+fn numbers(log: &LogFile) -> Vec<i64> {
     numbers_within(log, LIMITS).0
 }
 
@@ -27,7 +27,7 @@ fn records_are_appended_and_read_in_order() {
     assert_eq!(numbers(&log), [] as [i64; 0]);
     let mut open = None;
     for n in 0..3 {
-        append(&mut open, &Record { to: log.clone(), line: format!("{}\n", json!({ "n": n })) }).unwrap();
+        append(&mut open, &QueuedLine { to: log.clone(), line: format!("{}\n", json!({ "n": n })) }).unwrap();
     }
     assert_eq!(numbers_within(&log, LIMITS), (vec![0, 1, 2], ReadExtent::Complete));
 }
@@ -38,7 +38,7 @@ fn a_full_file_is_renamed_and_read_first() {
     let log = log_in(&dir, 20);
     let mut open = None;
     for n in 0..5 {
-        append(&mut open, &Record { to: log.clone(), line: format!("{}\n", json!({ "n": n })) }).unwrap();
+        append(&mut open, &QueuedLine { to: log.clone(), line: format!("{}\n", json!({ "n": n })) }).unwrap();
     }
     assert_eq!(numbers(&log), [2, 3, 4], "two records fit in a file, and the file before the current one is kept");
 }
@@ -48,9 +48,9 @@ fn a_file_that_was_moved_away_is_created_again() {
     let dir = tempfile::tempdir().unwrap();
     let log = log_in(&dir, 1 << 20);
     let mut open = None;
-    append(&mut open, &Record { to: log.clone(), line: "{\"n\":1}\n".to_owned() }).unwrap();
+    append(&mut open, &QueuedLine { to: log.clone(), line: "{\"n\":1}\n".to_owned() }).unwrap();
     fs::remove_file(&log.path).unwrap();
-    append(&mut open, &Record { to: log.clone(), line: "{\"n\":2}\n".to_owned() }).unwrap();
+    append(&mut open, &QueuedLine { to: log.clone(), line: "{\"n\":2}\n".to_owned() }).unwrap();
     assert_eq!(numbers(&log), [2]);
 }
 
@@ -80,6 +80,23 @@ fn a_line_that_is_too_long_is_skipped() {
 #[cfg(unix)]
 #[test]
 fn a_device_is_not_read() {
-    let log = UsageFile { path: PathBuf::from("/dev/zero"), max_bytes: 1 << 20 };
+    let log = LogFile { path: PathBuf::from("/dev/zero"), max_bytes: 1 << 20 };
     assert_eq!(numbers_within(&log, LIMITS), (vec![], ReadExtent::Complete));
+}
+
+#[test]
+fn several_files_are_written_and_lines_that_cannot_be_are_counted() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = |name: &str| LogFile { path: dir.path().join(name), max_bytes: 1 << 20 };
+    let log = FileLog::start("test");
+    for n in 0..3 {
+        log.write(file("a"), format!("a{n}"));
+        log.write(file("b"), format!("b{n}"));
+    }
+    log.write(file("missing/c"), "c".to_owned());
+    log.write(file("a"), "x".repeat(MAX_LINE));
+    log.flush();
+    assert_eq!(fs::read_to_string(dir.path().join("a")).unwrap(), "a0\na1\na2\n");
+    assert_eq!(fs::read_to_string(dir.path().join("b")).unwrap(), "b0\nb1\nb2\n");
+    assert_eq!(log.dropped(), 2, "one without a folder, and one that is too long");
 }
