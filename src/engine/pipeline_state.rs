@@ -5,6 +5,7 @@ use super::frame_validation::Violation;
 use super::pipeline::Pipeline;
 use crate::domain::policy::StreamStart;
 use crate::domain::{Fault, RemovedMetadata, TurnState, Usage};
+use crate::turn::inline::BlockCounts;
 
 impl Pipeline {
     /// No output follows.
@@ -61,6 +62,11 @@ impl Pipeline {
     /// The calls that were found in text.
     pub fn textual_calls(&self) -> usize {
         self.inline.as_ref().map_or(0, |inline| inline.calls)
+    }
+
+    /// The blocks of calls in the text.
+    pub fn block_counts(&self) -> BlockCounts {
+        self.inline.as_ref().map(|inline| inline.pass.block_counts()).unwrap_or_default()
     }
 
     /// The metadata lines that were removed from the text.

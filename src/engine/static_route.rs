@@ -1,5 +1,5 @@
-//! The response of a static route: rendered from the models, the health and the usage log of the gateway. Its body is validated like a
-//! frame.
+//! The response of a static route: rendered from the models, the health, the metrics and the usage log of the gateway. Its
+//! body is validated like a frame.
 
 use super::frame_validation::SchemaMismatch;
 use super::render::{self, RenderError, Scope};
@@ -30,6 +30,8 @@ pub struct StaticRouteInput<'i> {
     pub one: Option<ListedModel<'i>>,
     pub health: &'i Health,
     pub usage_log: &'i UsageReport,
+    /// By name, if the route reads them.
+    pub metrics: &'i Tree,
     /// The path, query and headers of the request.
     pub head: &'i Tree,
 }
@@ -50,6 +52,7 @@ impl<'i> StaticRouteInput<'i> {
             .set(variables::MODELS, Value::list(models))
             .set(variables::HEALTH, Record::Health(self.health))
             .set(variables::USAGE_LOG, Record::UsageReport(self.usage_log))
+            .set(variables::METRICS, self.metrics)
             .set(variables::BUILD, build);
         for (name, ty) in [variables::PATH, variables::QUERY, variables::HEADERS] {
             scope = scope.set((name, ty), self.head.get(name));

@@ -12,7 +12,7 @@ use crate::domain::MomentKind;
 use crate::mapping::Plan;
 use crate::mapping::config::client_keys::Auth;
 use crate::mapping::config::dialect::{DialectPlan, FrameContent};
-use crate::mapping::config::gateway::{Docs, GatewayPlan};
+use crate::mapping::config::gateway::{Docs, GatewayPlan, MetricsProtection};
 use crate::mapping::config::path_template::PathTemplate;
 use crate::mapping::config::route::RoutePlan;
 use crate::mapping::config::route_headers::UnknownHeaderValue;
@@ -48,7 +48,13 @@ pub fn document(plan: &Plan, generation: Option<&GenerationInfo>) -> Value {
     let errors = errors.map(|dialect| &**dialect);
     if let Some(path) = &gateway.metrics {
         let operation = fixed_endpoints::metrics(&mut components);
-        let operation = protected(operation, gateway.protected.metrics, gateway, errors, &mut components);
+        let operation = protected(
+            operation,
+            gateway.protected.metrics != MetricsProtection::None,
+            gateway,
+            errors,
+            &mut components,
+        );
         add(&mut paths, path, "GET", operation);
     }
     // A route with the same path takes precedence.

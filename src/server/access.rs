@@ -5,7 +5,7 @@ use super::router::header;
 use super::{auth, origin};
 use crate::domain::{Fault, FaultKind};
 use crate::mapping::config::client_keys::ClientKey;
-use crate::mapping::config::gateway::GatewayPlan;
+use crate::mapping::config::gateway::{GatewayPlan, MetricsProtection};
 use crate::reload::Target;
 use crate::upstream::secrets::Keyring;
 use poem::Request;
@@ -32,10 +32,11 @@ pub fn check<'g>(
     target: Option<Target>,
     request: &Request,
 ) -> Result<Caller<'g>, Fault> {
+    let is_open = |target| is_open(gateway, target, || origin::is_local_request(request));
     let needs_key = match target {
-        Some(target) => !is_open(gateway, target),
+        Some(target) => !is_open(target),
         // An unknown path has nothing to protect.
-        None => targets.iter().any(|target| !is_open(gateway, *target)),
+        None => targets.iter().any(|target| !is_open(*target)),
     };
     let key = match needs_key {
         true => auth::check(gateway, keys, request.headers(), request.uri().query())?,
@@ -58,7 +59,7 @@ pub fn check<'g>(
 }
 
 /// Whether it needs no API key. The documentation is public; of the others, gateway.yaml decides.
-fn is_open(gateway: &GatewayPlan, target: Target) -> bool {
+fn is_open(gateway: &GatewayPlan, target: Target, is_local: impl FnOnce() -> bool) -> bool {
     match target {
         Target::ApiDocs => true,
         Target::Route(_) => false,
@@ -66,7 +67,11 @@ fn is_open(gateway: &GatewayPlan, target: Target) -> bool {
             let route = &gateway.static_routes[at];
             route.open || (route.reads_models && !gateway.protected.models)
         }
-        Target::Metrics => !gateway.protected.metrics,
+        Target::Metrics => match gateway.protected.metrics {
+            MetricsProtection::All => false,
+            MetricsProtection::Remote => is_local(),
+            MetricsProtection::None => true,
+        },
         Target::Status => !gateway.protected.status,
     }
 }

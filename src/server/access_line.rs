@@ -55,7 +55,7 @@ impl CallerLabels {
 pub struct RouteLabel(pub String);
 
 /// The label of paths that nothing serves.
-const OTHER_ROUTE: &str = "other";
+pub const OTHER_ROUTE: &str = "other";
 /// Characters of a `User-Agent` in the log.
 const MAX_USER_AGENT: usize = 200;
 

@@ -163,5 +163,11 @@ pub fn has_api_key(gateway: &GatewayPlan, keys: &Keyring) -> bool {
 /// Whether several clients can be distinguished by their keys.
 pub fn has_several_api_keys(gateway: &GatewayPlan, keys: &Keyring) -> bool {
     // Nearly always the answer.
-    gateway.api_keys.len() > 1 && gateway.api_keys.iter().filter(|key| keys.get(&key.secret).is_some()).nth(1).is_some()
+    if gateway.api_keys.len() <= 1 {
+        return false;
+    }
+    // A key that allows no route, such as one for the metrics, has no turns.
+    let has_turns = |key: &&ClientKey| gateway.routes.iter().any(|route| key.allows_path(&route.path));
+    let with_value = gateway.api_keys.iter().filter(|key| keys.get(&key.secret).is_some());
+    with_value.filter(has_turns).nth(1).is_some()
 }

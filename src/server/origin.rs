@@ -2,14 +2,19 @@
 //! rebinding.
 
 use super::auth;
+use super::router::header;
 use crate::domain::{Fault, FaultKind};
 use crate::mapping::config::client_keys::Auth;
 use crate::mapping::config::gateway::GatewayPlan;
 use crate::upstream::secrets::Keyring;
+use poem::Request;
 use poem::http::HeaderMap;
 use poem::http::header::ORIGIN;
 use poem::http::uri::Authority;
 use url::{Host, Url};
+
+/// Headers that proxies add.
+const FORWARDED: &[&str] = &["forwarded", "x-forwarded-for", "x-real-ip"];
 
 /// Without an API key only local requests are accepted. A browser on this machine also sends requests of foreign web
 /// pages, which their `Origin` reveals.
@@ -31,22 +36,38 @@ pub fn check_origin(headers: &HeaderMap) -> Result<(), Fault> {
     ))
 }
 
+/// Whether a program on this machine sent the request: over a loopback address, without a proxy between, under a local
+/// hostname, and not a web page of another host.
+pub fn is_local_request(request: &Request) -> bool {
+    let address = request.remote_addr().as_socket_addr();
+    let is_forwarded = FORWARDED.iter().any(|name| request.headers().contains_key(*name));
+    let host = request.uri().authority().map(|a| a.as_str()).or_else(|| header(request, "host"));
+    address.is_some_and(|address| address.ip().to_canonical().is_loopback())
+        && !is_forwarded
+        && host.is_none_or(is_local_host)
+        && check_origin(request.headers()).is_ok()
+}
+
 /// Without an API key, `/status` and `/metrics` are served only under local hostnames: after DNS rebinding a foreign
 /// web page can read them with same-origin requests, which send no `Origin`.
 pub fn check_host(gateway: &GatewayPlan, keys: &Keyring, host: Option<&str>) -> Result<(), Fault> {
     let is_open = gateway.auth == Auth::Keys && !auth::has_api_key(gateway, keys);
     let Some(host) = host.filter(|_| is_open) else { return Ok(()) };
-    let authority = host.parse::<Authority>().ok();
-    let is_local = authority.is_some_and(|authority| match Host::parse(authority.host()) {
-        Ok(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
-        Ok(Host::Ipv4(_) | Host::Ipv6(_)) => true,
-        Err(_) => false,
-    });
-    if is_local {
+    if is_local_host(host) {
         return Ok(());
     }
     Err(Fault::new(
         FaultKind::Unauthorized,
         "an API key is required when this endpoint is reached through a non-local hostname; set REFRAME_API_KEY",
     ))
+}
+
+/// A name or an address that no DNS entry of somebody else can have.
+fn is_local_host(host: &str) -> bool {
+    let authority = host.parse::<Authority>().ok();
+    authority.is_some_and(|authority| match Host::parse(authority.host()) {
+        Ok(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Ok(Host::Ipv4(_) | Host::Ipv6(_)) => true,
+        Err(_) => false,
+    })
 }

@@ -1,7 +1,7 @@
 //! Routes a request: to a turn, a static route, the API documentation, `/status` or `/metrics`.
 
 use super::access::{self, Caller};
-use super::access_line::{self, AccessLine, CallerLabels, RouteLabel};
+use super::access_line::{self, AccessLine, CallerLabels, OTHER_ROUTE, RouteLabel};
 use super::admission::Admission;
 use super::api_docs::ApiDocs;
 use super::app_state::AppState;
@@ -12,8 +12,8 @@ use super::keepalive::keepalive_interval;
 use super::limits::{ConcurrencySlot, TurnSlots};
 use super::refusal::RefusalResponse;
 use super::write_stall::ResponseWatch;
-use super::{health, request_head, response, static_routes, status, turn_response, usage_report};
-use crate::domain::{Fault, FaultKind, RequestHead, UsageReport};
+use super::{health, metric_aliases, request_head, response, static_routes, status, turn_response, usage_report};
+use crate::domain::{Fault, FaultKind, RequestHead, Tree, UsageReport};
 use crate::engine::request::RouteInput;
 use crate::engine::response_head::HeadContext;
 use crate::engine::variant::SelectedVariant;
@@ -145,7 +145,7 @@ impl Gateway {
             Target::Route(at) => gateway.routes.get(*at),
             Target::StaticRoute(_) | Target::Metrics | Target::Status | Target::ApiDocs => None,
         });
-        let counted = on_path.filter(|_| *request.method() != Method::OPTIONS);
+        let counted = (*request.method() != Method::OPTIONS).then(|| known_method(request.method()));
         let label = targets.first().map(|target| RouteLabel(target.path(gateway).to_owned()));
         let mut response = self.serve(generation, &targets, request, body, id).await.unwrap_or_else(|fault| {
             // Errors of a path without a route have the format of the first route.
@@ -163,8 +163,9 @@ impl Gateway {
             }
             response
         });
-        if let Some(route) = counted {
-            self.app_state.metrics.count_response(&route.path, response.status().as_u16());
+        if let Some(method) = counted {
+            let path = label.as_ref().map_or(OTHER_ROUTE, |label| &label.0);
+            self.app_state.metrics.count_response(path, method, response.status().as_u16());
         }
         if let Some(label) = label {
             response.set_data(label);
@@ -226,12 +227,18 @@ impl Gateway {
                     }
                     Some(_) | None => UsageReport::default(),
                 };
+                let metrics = match static_route.reads_metrics {
+                    true => metric_aliases::as_tree(&status::metrics_text(&self.reloader, &self.app_state)),
+                    false => Tree::Null,
+                };
+                static_route.resets.iter().for_each(|metric| self.app_state.metrics.reset(metric.name()));
                 let allows_model = &|name: &str| caller.allows_model(name);
                 let shown = static_routes::Shown {
                     models: &models,
                     allows_model,
                     health: &health,
                     usage_log: &usage_log,
+                    metrics: &metrics,
                     created: self.started_at,
                 };
                 static_routes::render(static_route, gateway, path, &head, &shown)
@@ -316,6 +323,19 @@ impl Gateway {
             admission: admission.clone(),
         };
         turn_response::respond(context, body, input, slot).await
+    }
+}
+
+/// A label of metrics: clients cannot create others.
+fn known_method(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "GET",
+        Method::POST => "POST",
+        Method::HEAD => "HEAD",
+        Method::PUT => "PUT",
+        Method::PATCH => "PATCH",
+        Method::DELETE => "DELETE",
+        _ => "other",
     }
 }
 

@@ -1,7 +1,7 @@
 //! Static routes: responses without a backend, such as the list of models.
 
 use super::response;
-use crate::domain::{Fault, FaultKind, Health, RequestHead, UsageReport};
+use crate::domain::{Fault, FaultKind, Health, RequestHead, Tree, UsageReport};
 use crate::engine::static_route::{self, ListedModel, StaticRouteInput};
 use crate::mapping::config::gateway::{GatewayPlan, Validation};
 use crate::mapping::config::static_routes::StaticRoute;
@@ -16,6 +16,7 @@ pub struct Shown<'s> {
     pub allows_model: &'s dyn Fn(&str) -> bool,
     pub health: &'s Health,
     pub usage_log: &'s UsageReport,
+    pub metrics: &'s Tree,
     /// When the process started.
     pub created: i64,
 }
@@ -27,7 +28,7 @@ pub fn render(
     head: &RequestHead,
     shown: &Shown,
 ) -> Result<Response, Fault> {
-    let Shown { models, allows_model, health, usage_log, created } = *shown;
+    let Shown { models, allows_model, health, usage_log, metrics, created } = *shown;
     let backend_name = |backend: usize| gateway.backends.get(backend).map_or("", |b| b.name.as_str());
     let listed = |id, backend| ListedModel { id, backend: backend_name(backend), created: &created };
     let models: Vec<ListedModel> = models.iter().map(|(id, backend)| listed(id, *backend)).collect();
@@ -41,7 +42,7 @@ pub fn render(
         }
         None => None,
     };
-    let input = StaticRouteInput { models: &models, one, health, usage_log, head: &head.to_tree() };
+    let input = StaticRouteInput { models: &models, one, health, usage_log, metrics, head: &head.to_tree() };
     let static_route::StaticResponse { status, headers, body } = static_route::response(route, input)?;
     if gateway.validation != Validation::Off
         && let Some(mismatch) = static_route::mismatch(route, &body)

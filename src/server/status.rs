@@ -1,6 +1,6 @@
 //! The endpoints `/status` and `/metrics`.
 
-use super::{AppState, response};
+use super::{AppState, health, metric_aliases, response};
 use crate::diagnostics::{Diagnostic, visible_span};
 use crate::domain::{Fault, FaultKind, Tree};
 use crate::mapping::config::gateway::Validation;
@@ -52,7 +52,8 @@ fn validate(
     if validation == Validation::Strict { Err(Fault::new(FaultKind::Violation, message)) } else { Ok(()) }
 }
 
-fn metrics_text(reloader: &Reloader, app_state: &AppState) -> String {
+/// The OpenMetrics text, with the aliases of gateway.yaml.
+pub fn metrics_text(reloader: &Reloader, app_state: &AppState) -> String {
     let metrics = &app_state.metrics;
     // Concurrent scrapes must not see each other's half-set gauges: each is a consistent snapshot.
     let _guard = metrics.lock_snapshot();
@@ -71,7 +72,12 @@ fn metrics_text(reloader: &Reloader, app_state: &AppState) -> String {
     for (backend, readiness) in app_state.client_pool.children.readiness() {
         metrics.set_workers(&backend, readiness.is_ready(), readiness.restarts, readiness.garbage_lines);
     }
-    metrics.encode()
+    let text = metrics.encode();
+    let gateway = &reloader.current().plan.gateway;
+    match gateway.metric_aliases.aliases.is_empty() {
+        true => text,
+        false => metric_aliases::with_aliases(text, &gateway.metric_aliases, &health::of(gateway, app_state, 0)),
+    }
 }
 
 /// One mistake can cause very many diagnostics; a few suffice to find it.

@@ -21,7 +21,8 @@ pub struct Metrics {
     /// The metrics of the OpenTelemetry conventions, which have no prefix.
     conventions: Registry,
     pub turns: TurnMetrics,
-    responses: Family<Labels<2>, Counter>,
+    responses: Family<Labels<3>, Counter>,
+    inline_blocks: Family<Labels<1>, Counter>,
     conversions: Family<Labels<2>, Counter>,
     conversion_duration: Family<Labels<1>, Histogram, fn() -> Histogram>,
     dropped_fields: Family<Labels<3>, Counter>,
@@ -108,7 +109,7 @@ impl Default for Metrics {
         let metrics = Metrics {
             turns,
             conventions,
-            responses: add(all, "http_responses", "HTTP responses of routes, by route and status"),
+            responses: add(all, "http_responses", "HTTP responses, by endpoint, method and status"),
             turns_in_flight: add(all, "turns_in_flight", "Turns in flight"),
             faults: add(all, "turn_faults", "Turns that failed or were truncated, by backend and kind of fault"),
             disconnects: add(all, "client_disconnects", "Clients that disconnected before their turn was complete"),
@@ -134,6 +135,7 @@ impl Default for Metrics {
                 "upstream_unread_members",
                 "Members of upstream events that no rule reads, each counted once per generation",
             ),
+            inline_blocks: add(all, "inline_blocks", "Blocks of calls in the text of models, by what became of them"),
             late_events: add(all, "upstream_late_events", "Upstream events that arrived after the end of their turn"),
             conversions: add(
                 all,
@@ -200,8 +202,26 @@ pub(super) fn add_metric<M: Metric + Clone>(registry: &mut Registry, name: &str,
 }
 
 impl Metrics {
-    pub fn count_response(&self, route: &str, status: u16) {
-        self.responses.get_or_create(&[("route", route.to_owned()), ("status", status.to_string())]).inc();
+    pub fn count_response(&self, route: &str, method: &str, status: u16) {
+        let labels = [("route", route.to_owned()), ("method", method.to_owned()), ("status", status.to_string())];
+        self.responses.get_or_create(&labels).inc();
+    }
+
+    /// Blocks of calls in the text of models, by what became of them.
+    pub fn count_inline_blocks(&self, state: &str, blocks: usize) {
+        if blocks > 0 {
+            self.inline_blocks.get_or_create(&[("state", state.to_owned())]).inc_by(blocks as u64);
+        }
+    }
+
+    /// Sets a counter to zero, as a restart does.
+    pub fn reset(&self, name: &str) {
+        match name {
+            "reframe_inline_blocks_total" => self.inline_blocks.clear(),
+            "reframe_turn_faults_total" => self.faults.clear(),
+            "reframe_http_responses_total" => self.responses.clear(),
+            _ => self.turns.reset(name),
+        }
     }
 
     pub fn count_conversion(&self, direction: Direction, outcome: &str, duration: Duration) {

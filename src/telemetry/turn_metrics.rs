@@ -147,6 +147,15 @@ impl TurnMetrics {
         registry.register("gen_ai_server_time_to_first_token_seconds", first, self.time_to_first_token.clone());
     }
 
+    /// Sets a counter of turns to zero.
+    pub(super) fn reset(&self, name: &str) {
+        match name {
+            "reframe_turns_total" => self.turns.clear(),
+            "reframe_frames_total" => self.frames.clear(),
+            _ => {}
+        }
+    }
+
     pub fn observe_request(&self, route: &str, duration: Duration) {
         let labels = RouteLabels { route: route.to_owned() };
         self.request_duration.get_or_create(&labels).observe(duration.as_secs_f64());

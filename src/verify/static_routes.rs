@@ -26,8 +26,9 @@ pub fn check_static_routes(plan: &Plan) -> Vec<Diagnostic> {
     routes
         .filter_map(|route| {
             let (one, head) = (route.prefix().map(|_| model), witness_head(route).to_tree());
-            let input =
-                StaticRouteInput { models: &[model, model], one, health: &health, usage_log: &usage_log, head: &head };
+            let models = &[model, model];
+            let (health, usage_log, metrics) = (&health, &usage_log, &Tree::Null);
+            let input = StaticRouteInput { models, one, health, usage_log, metrics, head: &head };
             let rendered = response(route, input).ok()?.body;
             let mut mismatch = mismatch(route, &rendered)?;
             mismatch.data = Some(rendered);

@@ -123,6 +123,27 @@ fn models_metrics_and_status_can_be_opened() {
     }
 }
 
+/// Local: over a loopback address, without a proxy between, under a local name, and no web page of another host.
+#[test]
+fn metrics_can_need_a_key_for_remote_clients_alone() {
+    let dir = TestDir::empty();
+    dir.write("layer/gateway.yaml", "protect_metrics: remote");
+    let server = serve().env("REFRAME_API_KEY", KEY).add(dir).start();
+    assert_eq!(server.fetch(Request::get("/metrics")).status(), 200);
+    for (name, value) in [
+        ("x-forwarded-for", "192.0.2.7"),
+        ("forwarded", "for=192.0.2.7"),
+        ("host", "attacker.example"),
+        ("origin", "https://attacker.example"),
+    ] {
+        let request = || Request::get("/metrics").header(name, value);
+        assert_eq!(server.fetch(request()).status(), 401, "{name}");
+        let with_key = request().header("authorization", &format!("Bearer {KEY}"));
+        assert_eq!(server.fetch(with_key).status(), 200, "{name}");
+    }
+    assert_eq!(server.fetch(Request::get("/status")).status(), 401);
+}
+
 // ---- what a key allows
 
 /// A server with three keys: one for everything, one for some models and endpoints, one with a limit.

@@ -7,6 +7,7 @@ mod errors;
 mod health;
 mod lines;
 mod logs;
+mod metrics;
 mod responses;
 mod tools;
 

@@ -54,7 +54,7 @@ fn a_stream_is_not_kept_alive_if_its_connection_ends() {
     assert_eq!(kept.head.header("connection"), Some("keep-alive"));
 }
 
-/// Every response of a route is counted, also those that start no turn.
+/// Every response is counted, also those that start no turn. Clients cannot create labels.
 #[test]
 fn refused_requests_are_counted_by_route_and_status() {
     let dir = TestDir::empty();
@@ -66,9 +66,13 @@ fn refused_requests_are_counted_by_route_and_status() {
     assert_eq!(server.fetch(chat("Hello!")).status(), 401);
     assert_eq!(with_key(chat("Hello!").header("authorization", "Bearer the-narrow-key").into(), "none"), 403);
     assert_eq!(with_key(Request::new("DELETE", "/v1/chat/completions"), "the-right-key"), 405);
+    assert_eq!(with_key(Request::new("BREW", "/nothing"), "the-right-key"), 404);
     let metrics = server.fetch(Request::get("/metrics").header("x-api-key", "the-right-key")).text();
-    for status in [401, 403, 405] {
-        let counted = format!("reframe_http_responses_total{{route=\"/v1/chat/completions\",status=\"{status}\"}} 1\n");
+    let other = "reframe_http_responses_total{route=\"other\",method=\"other\",status=\"404\"} 1\n";
+    assert!(metrics.contains(other), "{metrics}");
+    for (method, status) in [("POST", 401), ("POST", 403), ("DELETE", 405)] {
+        let labels = format!("route=\"/v1/chat/completions\",method=\"{method}\",status=\"{status}\"");
+        let counted = format!("reframe_http_responses_total{{{labels}}} 1\n");
         assert!(metrics.contains(&counted), "{status}: {metrics}");
     }
 }

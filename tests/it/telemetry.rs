@@ -61,6 +61,80 @@ fn a_turn_without_reported_usage_is_estimated() {
     assert!(record["input_tokens"].as_u64().unwrap() > 0, "{record}");
 }
 
+/// The list of names in `metric_aliases:` is that of the metrics.
+#[test]
+fn every_metric_can_have_an_alias() {
+    let schema: Value = serde_json::from_str(include_str!("../../schemas/mapping/gateway.json")).unwrap();
+    let names =
+        schema["$defs"].as_object().unwrap().values().find_map(|def| def["properties"]["of"]["enum"].as_array());
+    let known: Vec<&str> = names.unwrap().iter().filter_map(Value::as_str).collect();
+    let text = demo().fetch(Request::get("/metrics")).text();
+    let declared: Vec<_> =
+        text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' ')).map(|(name, _)| name).collect();
+    // Metrics without a sample are not in the text, but all are in the documentation.
+    let page = include_str!("../../docs/operating.md");
+    let documented: Vec<&str> =
+        page.lines().filter_map(|line| line.strip_prefix("| `")?.split(['`', '{']).next()).collect();
+    let documented: Vec<&str> =
+        documented.into_iter().filter(|name| name.starts_with("reframe_") || name.starts_with("gen_ai_")).collect();
+    assert!(declared.len() > 15 && declared.iter().all(|name| known.contains(name)), "{declared:?}");
+    let [mut known, mut documented] = [known, documented];
+    known.sort_unstable();
+    documented.sort_unstable();
+    assert_eq!(known, documented);
+}
+
+#[test]
+fn metrics_have_other_names_labels_and_units() {
+    let dir = TestDir::empty().with_pace("none");
+    dir.write(
+        "layer/gateway.yaml",
+        r#"
+metric_aliases:
+  my_requests_total:
+    of: reframe_http_responses_total
+    when: labels.route != 'other'
+    labels: { family: "{{ labels.status[0:1] }}xx" }
+  my_latency_ms: { of: reframe_http_request_duration_seconds, scale: 1000, help: Latency }
+  my_requests: { of: reframe_http_responses_total, labels: {} }
+  my_answer: { value: 42 }
+  my_readiness: { value: "{{ health.ready }}" }
+static_routes:
+  - endpoint: GET /counts
+    body: { requests: "{{ metrics.my_requests_total }}", turns: "{{ metrics.reframe_turns_total | default([]) }}" }
+  - { endpoint: POST /reset, resets: [ reframe_http_responses_total ], body: {} }
+"#,
+    );
+    let server = serve().arg("--add").arg(dir.layer()).start();
+    assert_eq!(server.fetch(chat("Hello!")).status(), 200);
+    assert_eq!(server.fetch(Request::get("/v1/models")).status(), 200);
+    assert_eq!(server.fetch(Request::get("/nothing")).status(), 404);
+    let get = |accept: &str| server.fetch(Request::get("/metrics").header("accept", accept)).text();
+    let text = get("application/openmetrics-text");
+    for line in [
+        "# HELP my_requests Another name of reframe_http_responses_total",
+        "# TYPE my_requests counter",
+        "my_requests_total{family=\"2xx\"} 2",
+        "# HELP my_latency_ms Latency",
+        "# TYPE my_latency_ms histogram",
+        "my_latency_ms_bucket{route=\"/v1/models\",le=\"5\"} 1",
+        "my_latency_ms_count{route=\"/v1/models\"} 1",
+        "my_answer 42",
+        "my_readiness 1",
+    ] {
+        assert!(text.lines().any(|own| own == line), "no {line} in {text}");
+    }
+    assert!(text.ends_with("# EOF\n") && text.matches("# EOF").count() == 1);
+    assert!(get("text/plain").contains("# TYPE my_requests_total counter\n"));
+    let counts = server.fetch(Request::get("/counts")).json();
+    assert_eq!(counts["requests"][0]["labels"], json!({ "family": "2xx" }));
+    assert!(counts["requests"][0]["value"].as_u64().unwrap() >= 2, "{counts}");
+    assert_eq!(counts["turns"][0]["labels"]["route"], "/v1/chat/completions");
+    assert_eq!(server.fetch(Request::new("POST", "/reset")).status(), 200);
+    let after = get("application/openmetrics-text");
+    assert!(after.contains("my_requests_total{family=\"2xx\"} 1\n"), "the reset itself: {after}");
+}
+
 #[test]
 fn a_turn_ends_with_one_summary_line() {
     let server = serve().add(TestDir::empty().with_pace("none")).start();

@@ -68,6 +68,9 @@ pub const MODELS: Variable = ("models", T::List(R::Model));
 pub const HEALTH: Variable = ("health", T::Record(R::Health));
 /// What the usage log recorded.
 pub const USAGE_LOG: Variable = ("usage_log", T::Record(R::UsageReport));
+/// The metrics of the gateway, by name, and the labels of one sample.
+pub const METRICS: Variable = ("metrics", T::Json);
+pub const LABELS: Variable = ("labels", T::Json);
 /// Of lines of a log: the time, the HTTP request with its response, and what was counted of a turn.
 pub const TIME: Variable = ("time", T::Record(R::Time));
 pub const HTTP: Variable = ("http", T::Record(R::Http));

@@ -10,6 +10,7 @@ use super::gateway_paths;
 use super::headers::HeaderNames;
 use super::limits::Limits;
 use super::logs::{LogSection, LogsPlan};
+use super::metric_aliases::{MetricAliasEntry, MetricAliases};
 use super::models::{Model, ModelEntry, ModelMatch};
 use super::profile_gateway::{GatewayVariable, UnknownVariable};
 use super::route::{RouteEntry, RoutePlan, UserAgentEntry, UserAgentRule};
@@ -22,11 +23,12 @@ use crate::diagnostics::Span;
 use crate::domain::named_enum;
 use crate::mapping::grammar::collections::{Elements, Entries, List, Map, NonEmptyList};
 use crate::mapping::grammar::notation::{AnyValue, NameOf, Spanned, notation_schema, text_notation};
-use crate::mapping::grammar::{Required, Section, section};
+use crate::mapping::grammar::{At, FromNode, Required, Section, section};
 use crate::mapping::language::scope::PolicyWords;
 use crate::mapping::language::table::Tables;
 use crate::mapping::source::field_reader::LoadContext;
-use crate::mapping::source::yaml::{Entry, Node};
+use crate::mapping::source::yaml::{Entry, Node, YamlKind};
+use serde_json::Value;
 use std::sync::Arc;
 
 #[derive(Debug)]
@@ -64,6 +66,7 @@ pub struct GatewayPlan {
     pub telemetry: Telemetry,
     pub usage_log: Option<UsageLogPlan>,
     pub logs: Arc<LogsPlan>,
+    pub metric_aliases: MetricAliases,
     pub docs: Docs,
     pub pinned_spans: PinnedSpans,
     /// The headers of clients that a dialect reads or a backend gets.
@@ -78,9 +81,38 @@ pub struct GatewayPlan {
 #[derive(Clone, Copy, Debug)]
 pub struct Protected {
     pub models: bool,
-    pub metrics: bool,
+    pub metrics: MetricsProtection,
     pub status: bool,
 }
+
+/// Which clients need an API key for the metrics: written as a boolean or a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MetricsProtection {
+    All,
+    /// Those on other machines.
+    Remote,
+    None,
+}
+
+impl<'n> FromNode<'n> for MetricsProtection {
+    fn from_node(node: &'n Node, at: At) -> Option<MetricsProtection> {
+        match &node.kind {
+            YamlKind::Bool(true) => Some(MetricsProtection::All),
+            YamlKind::Bool(false) => Some(MetricsProtection::None),
+            YamlKind::Text(word) if word == "remote" => Some(MetricsProtection::Remote),
+            _ => {
+                at.cx.wrong_value(node, "true, false or `remote`", "remote");
+                None
+            }
+        }
+    }
+
+    fn shown(&self) -> Option<Value> {
+        (*self == MetricsProtection::All).then_some(Value::Bool(true))
+    }
+}
+
+notation_schema!(MetricsProtection, { "enum": [true, false, "remote"] });
 
 /// Spans of the settings that are read only at start, where they are present.
 #[derive(Clone, Copy, Debug, Default)]
@@ -211,8 +243,8 @@ section! {
         refused_keys: List<String> = List::default(),
         /// Whether the list of models needs a key: static routes that read `models` or `model`.
         protect_models: bool = true,
-        /// Whether the metrics need a key.
-        protect_metrics: bool = true,
+        /// Whether the metrics need a key. `remote`: only for clients on other machines, and for web pages.
+        protect_metrics: MetricsProtection = MetricsProtection::All,
         /// Whether the status document needs a key.
         protect_status: bool = true,
         /// Which web pages of other origins may read the responses. Default: none, except for the API documentation.
@@ -225,6 +257,8 @@ section! {
         usage_log: Option<UsageLogSection<'n>>,
         /// Logs with lines of your own, by name. Default: none.
         logs: Map<LogSection<'n>> = Map::default(),
+        /// Metrics under other names, by name. Default: none.
+        metric_aliases: Map<MetricAliasEntry<'n>> = Map::default(),
         /// The path of the metrics.
         metrics: Option<Spanned<LiteralPath>>,
         /// The path of the status document, or `off`: the current generation, the last rejected set with its
@@ -303,6 +337,7 @@ fn compile(gateway: Gateway, node: &Node, known: &KnownNames, cx: LoadContext) -
         unknown_variables: Vec::new(),
         headers: gateway.headers,
         telemetry: gateway.telemetry,
+        metric_aliases: MetricAliases::compile(&gateway.metric_aliases, known, cx),
         logs: Arc::new(LogsPlan::compile(&gateway.logs, gateway.usage_log.as_ref(), known, cx)),
         usage_log: gateway.usage_log.map(UsageLogPlan::from),
         docs: gateway.docs.0,

@@ -75,6 +75,7 @@ const GATEWAY_SECTIONS: &[Section] = &[
     list("by_user_agent", "user agent rule", &["match"], Order::First),
     list("api_keys", "API key", &["name"], Order::Last),
     Section { key: "logs", by: MergeBy::NamedKeys("log") },
+    Section { key: "metric_aliases", by: MergeBy::NamedKeys("metric alias") },
     Section { key: "limits", by: MergeBy::Key },
     Section { key: "timeouts", by: MergeBy::Key },
     Section { key: "keepalive", by: MergeBy::Key },

@@ -30,6 +30,7 @@ pub mod layers;
 pub mod limits;
 pub mod logs;
 pub mod metadata_lines;
+pub mod metric_aliases;
 pub mod models;
 pub mod overrides;
 mod patch;

@@ -7,9 +7,10 @@ use super::rename_fields::RenameFields;
 use super::request_values::{self, NamedValues, RequestHeaders};
 use super::route::Endpoint;
 use crate::diagnostics::Span;
+use crate::domain::ResettableMetric;
 use crate::domain::variables::{self, Variable};
-use crate::mapping::grammar::collections::Entries;
-use crate::mapping::grammar::notation::Spanned;
+use crate::mapping::grammar::collections::{Entries, List};
+use crate::mapping::grammar::notation::{NameOf, Spanned};
 use crate::mapping::grammar::section;
 use crate::mapping::language::directives::SkeletonNode;
 use crate::mapping::language::expression::{ExpressionPool, ExpressionPoolBuilder};
@@ -27,7 +28,7 @@ section! {
     pub struct StaticRouteEntry<'n> {
         /// Method and path; a last segment `{model}` matches the rest of the path.
         endpoint: Endpoint,
-        /// The response body. It sees `models`, `health`, `usage_log`, `build.version` and, if the path ends in `{model}`,
+        /// The response body. It sees `models`, `health`, `usage_log`, `metrics`, `build.version` and, if the path ends in `{model}`,
         /// `model`; of the request `path`, `query` and `headers`, each by name. A route that reads `usage_log` is served
         /// only if the gateway has one.
         body: SkeletonNode<'n>,
@@ -37,6 +38,8 @@ section! {
         status: Option<SkeletonNode<'n>>,
         /// Response headers, by name. They see what the body sees; one with a null value is not sent.
         headers: Entries<'n, RequestHeaders> = Entries::default(),
+        /// Counters that each request to it sets to zero.
+        resets: List<NameOf<ResettableMetric>> = List::default(),
         /// The schema of the body: `models/list` is `schemas/models/list.json`. The body is validated like a frame, and
         /// the OpenAPI document refers to the schema. Default: any body.
         schema: Option<Spanned<String>>,
@@ -57,6 +60,10 @@ pub struct StaticRoute {
     pub reads_models: bool,
     /// Whether its body reads the usage log.
     pub reads_usage_log: bool,
+    /// Whether its body reads the metrics.
+    pub reads_metrics: bool,
+    /// The counters that it sets to zero.
+    pub resets: Vec<ResettableMetric>,
     pub status: Option<Skeleton>,
     pub headers: NamedValues,
     pub pool: ExpressionPool,
@@ -79,9 +86,10 @@ impl StaticRoute {
             SkeletonCompiler { cx, pool: &pool, fragments: &fragments, rename_fields: &RenameFields::default() };
         let Endpoint { method, path } = entry.endpoint.clone();
         let of_request = [variables::PATH, variables::QUERY, variables::HEADERS];
-        let variables = [variables::MODELS, variables::HEALTH, variables::USAGE_LOG, variables::BUILD]
-            .into_iter()
-            .chain(of_request);
+        let variables =
+            [variables::MODELS, variables::HEALTH, variables::USAGE_LOG, variables::METRICS, variables::BUILD]
+                .into_iter()
+                .chain(of_request);
         let one_model = path.ends_with("{model}").then_some(variables::MODEL);
         let scope = VariableScope::new("a static route", variables.chain(one_model));
         let body = compiler.compile(entry.body.0, &scope)?;
@@ -103,6 +111,8 @@ impl StaticRoute {
             open: entry.open,
             reads_models: reads(&body, &[variables::MODELS, variables::MODEL]),
             reads_usage_log: reads(&body, &[variables::USAGE_LOG]),
+            reads_metrics: reads(&body, &[variables::METRICS]),
+            resets: entry.resets.iter().map(|metric| metric.0).collect(),
             body,
             status,
             headers,

@@ -183,6 +183,10 @@ impl<'t> EndedTurnLog<'t> {
 
     fn observe(&self) {
         let turn = self.turn;
+        let blocks = turn.pipeline.block_counts();
+        turn.metrics.count_inline_blocks("opened", blocks.opened);
+        turn.metrics.count_inline_blocks("read", blocks.read);
+        turn.metrics.count_inline_blocks("kept_as_text", blocks.kept_as_text);
         let TurnAbout { caller, model, provider, .. } = &turn.about;
         let counts = turn.pipeline.frame_counts();
         let plans = MomentKind::ALL.iter().flat_map(|moment| turn.dialect.frames(*moment));

@@ -4,7 +4,7 @@ use super::call::read_calls;
 use super::logprobs::HeldLogprobs;
 use super::received::ReceivedText;
 use super::tags::{ClosingTag, MoreText, Opening, find_from, possible_tag};
-use super::{InlineEvent, Search};
+use super::{BlockCounts, InlineEvent, Search};
 use crate::domain::inline::{BlockContent, CallBlock, CallFormat, InlineBlock, StrictCalls, UnclosedBlock};
 use crate::domain::request_item::Derived;
 use crate::domain::{CallIdentity, Delta, Event, Fault, FaultKind, ReasoningKind};
@@ -41,6 +41,7 @@ pub(super) struct ChoiceText {
     /// Of the blocks so far: each is an item of its own.
     blocks: usize,
     calls: usize,
+    pub counts: BlockCounts,
 }
 
 /// Where the held text is.
@@ -94,6 +95,7 @@ impl ChoiceText {
             skips_space: false,
             blocks: 0,
             calls: 0,
+            counts: BlockCounts::default(),
         }
     }
 
@@ -262,7 +264,10 @@ impl ChoiceText {
         self.blocks += 1;
         self.skips_space = true;
         self.place = match pass.search.block(block).and_then(as_call) {
-            Some(_) => Place::Call { block, closing: ClosingTag::default() },
+            Some(_) => {
+                self.counts.opened += 1;
+                Place::Call { block, closing: ClosingTag::default() }
+            }
             None => Place::Reasoning { block, may_repeat_tag: false },
         };
     }
@@ -276,6 +281,7 @@ impl ChoiceText {
     fn emit_text(&mut self, text: String, start: usize, end: usize, block: Option<usize>, pass: &mut Pass) {
         self.has_text = true;
         self.skips_space = false;
+        self.counts.kept_as_text += usize::from(block.is_some());
         let choice = pass.choice;
         if let Some(logprobs) = self.logprobs.take(start, end) {
             pass.output.push((Event::Logprobs { choice, item: self.target.item.clone(), logprobs }, None));
@@ -317,6 +323,7 @@ impl ChoiceText {
             self.emit_text(format!("{}{content}{close}", tags.open), began, end, Some(block), pass);
             return;
         };
+        self.counts.read += 1;
         // A list of calls is one text.
         let mut literal = Some(format!("{}{content}{close}", tags.open));
         for read in calls {

@@ -27,6 +27,16 @@ const MAX_CHOICES: usize = 128;
 /// An event, and the block that it was read from (an index into the list of blocks).
 pub type InlineEvent = (Event, Option<usize>);
 
+/// How many blocks of calls a text had.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BlockCounts {
+    pub opened: usize,
+    /// Calls were read from them.
+    pub read: usize,
+    /// They are text: not closed, too long, or no calls.
+    pub kept_as_text: usize,
+}
+
 /// The blocks of a turn.
 #[derive(Debug)]
 pub struct InlinePass {
@@ -127,6 +137,15 @@ impl InlinePass {
     /// Decides what is held back, at the end of the turn.
     pub fn flush(&mut self, output: &mut Vec<InlineEvent>) {
         (0..self.choices.len()).for_each(|choice| self.flush_choice(choice, output));
+    }
+
+    /// The blocks so far, of all choices.
+    pub fn block_counts(&self) -> BlockCounts {
+        self.choices.iter().fold(BlockCounts::default(), |all, text| BlockCounts {
+            opened: all.opened + text.counts.opened,
+            read: all.read + text.counts.read,
+            kept_as_text: all.kept_as_text + text.counts.kept_as_text,
+        })
     }
 
     /// How many bytes of text are held back.

@@ -184,10 +184,11 @@ fn metadata_lines_are_removed_if_the_operator_wants_that() {
     assert_eq!(text(&removed), "Hello from the worker.");
 }
 
-/// One client may use all streams, as long as the keys of other clients have no value.
+/// One client may use all streams, as long as the keys of other clients have no value, or allow no turns.
 #[test]
 fn one_key_may_use_all_streams() {
-    let gateway = ready(&[("FAKE_MODE", "held"), ("PROXY_SSE_MAX_CONCURRENCY", "2")]);
+    let token = ("PROXY_METRICS_TOKEN", "a-token-for-metrics");
+    let gateway = ready(&[("FAKE_MODE", "held"), ("PROXY_SSE_MAX_CONCURRENCY", "2"), token]);
     let mut streams: Vec<_> = (0..2).map(|_| gateway.client().stream(with_key(ask("Hi").streamed()))).collect();
     assert!(streams.iter_mut().all(|stream| stream.next().is_some()));
     assert_eq!(gateway.server.fetch(with_key(ask("Hi").streamed())).status(), 429);

@@ -3,12 +3,13 @@
 use crate::parity::assert_current;
 
 const LINES: &str = include_str!("lines.txt");
-const SOURCES: [(&str, &str); 7] = [
+const SOURCES: [(&str, &str); 8] = [
     ("access", include_str!("access.rs")),
     ("chat", include_str!("chat.rs")),
     ("errors", include_str!("errors.rs")),
     ("health", include_str!("health.rs")),
     ("logs", include_str!("logs.rs")),
+    ("metrics", include_str!("metrics.rs")),
     ("responses", include_str!("responses.rs")),
     ("tools", include_str!("tools.rs")),
 ];
