@@ -77,7 +77,7 @@ fn every_metric_can_have_an_alias() {
         page.lines().filter_map(|line| line.strip_prefix("| `")?.split(['`', '{']).next()).collect();
     let documented: Vec<&str> =
         documented.into_iter().filter(|name| name.starts_with("reframe_") || name.starts_with("gen_ai_")).collect();
-    assert!(declared.len() > 15 && declared.iter().all(|name| known.contains(name)), "{declared:?}");
+    assert!(declared.len() > 9 && declared.iter().all(|name| known.contains(name)), "{declared:?}");
     let [mut known, mut documented] = [known, documented];
     known.sort_unstable();
     documented.sort_unstable();

@@ -54,7 +54,7 @@ pub struct MetricAlias {
 #[derive(Debug)]
 pub enum AliasSource {
     Metric { metric: MetricName, scale: f64 },
-    Value(Skeleton),
+    Value(Box<Skeleton>),
 }
 
 #[derive(Debug)]
@@ -74,13 +74,15 @@ impl MetricAliases {
         for entry in entries.iter() {
             let (name, alias) = (&entry.key, &entry.value);
             let is_own = MetricName::NAMES.contains(&name.as_str()) || name.starts_with("reframe_");
-            if !is_name(name) || is_own {
-                let message = match is_own {
-                    true => format!("`{name}` is the name of a metric of the gateway"),
-                    false => format!("`{name}` is not the name of a metric"),
-                };
-                let help = "use letters, digits and `_`, and no name that begins with `reframe_`";
-                cx.add(Diagnostic::new(Code::UnknownValue, entry.key_span, message).help(help));
+            if is_own {
+                let message = format!("`{name}` is the name of a metric of the gateway");
+                let help = "no name of an alias begins with `reframe_`";
+                cx.add(Diagnostic::new(Code::DuplicateName, entry.key_span, message).help(help));
+                continue;
+            }
+            if !is_name(name) {
+                let message = format!("`{name}` is not the name of a metric");
+                cx.add(Diagnostic::new(Code::UnsafeText, entry.key_span, message).help(ALLOWED));
                 continue;
             }
             let of_metric = VariableScope::new("a metric alias", [variables::LABELS]);
@@ -88,7 +90,7 @@ impl MetricAliases {
                 (Some(metric), _) => Some(AliasSource::Metric { metric: metric.0, scale: alias.scale.0 as f64 }),
                 (None, Some(value)) => {
                     let scope = VariableScope::new("the value of a metric alias", [variables::HEALTH]);
-                    compiler.compile(value.0, &scope).map(AliasSource::Value)
+                    compiler.compile(value.0, &scope).map(|value| AliasSource::Value(Box::new(value)))
                 }
                 (None, None) => None,
             };
@@ -115,13 +117,15 @@ fn label_values(
         // `le` has the bounds of a histogram.
         if !is_name(&entry.key) || entry.key == "le" {
             let message = format!("`{}` is not the name of a label", entry.key);
-            compiler.cx.add(Diagnostic::new(Code::UnknownValue, entry.key_span, message).help("for example `route`"));
+            compiler.cx.add(Diagnostic::new(Code::UnsafeText, entry.key_span, message).help(ALLOWED));
             continue;
         }
         values.extend(compiler.compile(&entry.value, scope).map(|value| (entry.key.clone(), value)));
     }
     values
 }
+
+const ALLOWED: &str = "use letters, digits and `_`";
 
 fn is_name(text: &str) -> bool {
     let is_word = text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
