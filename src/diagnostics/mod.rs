@@ -118,9 +118,14 @@ impl Findings {
         }
     }
 
+    /// How many there are, of all severities.
+    pub fn count(&self) -> usize {
+        self.counts.borrow().iter().sum()
+    }
+
     /// There are more findings than a report shows: what helps with one of them is not worth its time.
     pub fn is_long(&self) -> bool {
-        self.counts.borrow().iter().sum::<usize>() >= LONG_REPORT
+        self.count() >= LONG_REPORT
     }
 
     /// From now on these codes are only consequences of an error that is reported elsewhere.

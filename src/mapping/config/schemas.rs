@@ -108,7 +108,7 @@ impl<'s> SchemaCache<'s> {
         let is_new = self.checked.borrow_mut().insert(document.to_owned());
         for pointer in is_new.then(|| self.set.open_objects(document)).into_iter().flatten() {
             // An explicit `additionalProperties` is intended.
-            if self.locate(document, &format!("{pointer}/additionalProperties"), cx).is_some() {
+            if self.set.has_keyword(document, &pointer, "additionalProperties") {
                 continue;
             }
             let span = self.locate(document, &pointer, cx).unwrap_or(span);

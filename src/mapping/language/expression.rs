@@ -157,11 +157,29 @@ impl ExpressionPoolBuilder {
         self.policies_read.take()
     }
 
+    /// Compiles something, and returns the policies that it read.
+    pub fn with_policies_read<T>(&self, compile: impl FnOnce() -> T) -> (T, Vec<String>) {
+        let before = self.policies_read.take();
+        let compiled = compile();
+        let read = self.policies_read.replace(before);
+        self.add_policies_read(&read);
+        (compiled, read)
+    }
+
+    pub fn add_policies_read(&self, names: &[String]) {
+        let mut policies_read = self.policies_read.borrow_mut();
+        for name in names {
+            if !policies_read.contains(name) {
+                policies_read.push(name.clone());
+            }
+        }
+    }
+
     fn record_policy_read(&self, path: &VariablePath) {
-        let Some((root, name)) = path.0.split_first() else { return };
-        let (name, mut policies_read) = (name.join("."), self.policies_read.borrow_mut());
-        if &**root == "policy" && !policies_read.contains(&name) {
-            policies_read.push(name);
+        if let Some((root, name)) = path.0.split_first()
+            && &**root == "policy"
+        {
+            self.add_policies_read(&[name.join(".")]);
         }
     }
 
@@ -188,9 +206,9 @@ impl ExpressionPoolBuilder {
         }
     }
 
-    /// Counts one compiled value. Returns the number so far.
-    pub fn count_value(&self) -> usize {
-        self.compiled_values.set(self.compiled_values.get() + 1);
+    /// Counts compiled values. Returns the number so far.
+    pub fn count_values(&self, values: usize) -> usize {
+        self.compiled_values.set(self.compiled_values.get() + values);
         self.compiled_values.get()
     }
 

@@ -25,11 +25,19 @@ pub struct VariableScope {
 pub type PolicyWords = Rc<[(String, Vec<String>)]>;
 
 /// The variables that a place provides, and those that are named around it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct VisibleVariables {
     provided: Rc<[Variable]>,
     /// Named by `as:` and `with:`.
     local: Vec<(Rc<str>, VariableType)>,
+}
+
+impl PartialEq for VisibleVariables {
+    fn eq(&self, other: &Self) -> bool {
+        // Most are of the same place, and share the list.
+        let same_place = Rc::ptr_eq(&self.provided, &other.provided) || self.provided == other.provided;
+        same_place && self.local == other.local
+    }
 }
 
 impl VisibleVariables {
@@ -146,6 +154,14 @@ impl VariableScope {
             scope.element_names.push(Rc::from(name));
         }
         scope
+    }
+
+    /// Whether what compiles here compiles there, to the same skeleton.
+    pub fn is_equivalent(&self, other: &VariableScope) -> bool {
+        self.visible == other.visible
+            && self.multiplying_loops == other.multiplying_loops
+            && self.element_names == other.element_names
+            && (Rc::ptr_eq(&self.policies, &other.policies) || (self.policies.is_empty() && other.policies.is_empty()))
     }
 
     pub fn multiplying_loops(&self) -> usize {

@@ -31,7 +31,7 @@ const MAX_DEPTH: usize = 96;
 /// Limit for nested `$each` with iterations that multiply: two over a list of a thousand elements are a million iterations.
 const MAX_MULTIPLYING_LOOPS: usize = 2;
 /// Limit for the values of one file with all fragments inserted. Fragments that use others several times multiply.
-const MAX_VALUES: usize = 50_000;
+pub(super) const MAX_VALUES: usize = 50_000;
 
 impl SkeletonCompiler<'_, '_> {
     pub fn compile(&self, node: &Node, scope: &VariableScope) -> Option<Skeleton> {
@@ -58,7 +58,7 @@ impl SkeletonCompiler<'_, '_> {
         if !self.cx.budget.spend(1) {
             return None;
         }
-        let count = self.pool.count_value();
+        let count = self.pool.count_values(1);
         if count > MAX_VALUES {
             // Reported once, at the outermost `$use`.
             if let Some(fragment) = used.first().filter(|_| count == MAX_VALUES + 1) {

@@ -1,10 +1,11 @@
-//! Fragments of skeletons: `$use` inserts one, with its own variables. Cycles are errors.
+//! Fragments of skeletons: `$use` inserts one, with its own variables. Cycles are errors. A fragment is compiled once for
+//! all its uses with the same variables.
 
 use super::directives::Use;
 use super::expression::Expression;
 use super::scope::{FragmentUse, VariableScope};
 use super::skeleton::Skeleton;
-use super::skeleton_compiler::SkeletonCompiler;
+use super::skeleton_compiler::{MAX_VALUES, SkeletonCompiler};
 use crate::diagnostics::{Code, Diagnostic, Span, did_you_mean};
 use crate::mapping::grammar::Section;
 use crate::mapping::grammar::collections::MapEntry;
@@ -12,7 +13,7 @@ use crate::mapping::grammar::notation::Spanned;
 use crate::mapping::grammar::unparsed::ExpressionNode;
 use crate::mapping::source::field_reader::text_of;
 use crate::mapping::source::yaml::{Entry, Node};
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -21,9 +22,14 @@ const MAX_LISTED_KEYS: usize = 5;
 /// Limit for fragments that use fragments. A cycle is detected before it is reached.
 const MAX_NESTED_FRAGMENTS: usize = 16;
 
-/// The named fragments that a file can `$use`: its own, then the shared ones.
+/// The named fragments that a file can `$use`: its own, then the shared ones. They belong to one compiler: its pool
+/// contains the expressions of what was compiled.
 #[derive(Debug, Default)]
-pub struct Fragments<'n>(Vec<Fragment<'n>>);
+pub struct Fragments<'n> {
+    fragments: Vec<Fragment<'n>>,
+    /// The most `$use` around a node, of all that were compiled.
+    deepest: Cell<usize>,
+}
 
 #[derive(Debug)]
 struct Fragment<'n> {
@@ -31,19 +37,33 @@ struct Fragment<'n> {
     node: &'n Node,
     /// All its texts, once it was used.
     texts: OnceCell<Rc<str>>,
+    compiled: RefCell<Vec<CompiledFragment>>,
+}
+
+/// A fragment without mistakes, as it was compiled for one of its uses.
+#[derive(Debug)]
+struct CompiledFragment {
+    scope: VariableScope,
+    skeleton: Skeleton,
+    policies_read: Vec<String>,
+    /// How many values it has, with all fragments inserted.
+    values: usize,
+    /// How many `$use` are nested in it.
+    nested: usize,
 }
 
 impl<'n> Fragments<'n> {
     pub fn add(&mut self, entries: &'n [Entry]) {
-        for entry in entries {
-            if self.get(&entry.key).is_none() {
-                self.0.push(Fragment { name: &entry.key, node: &entry.value, texts: OnceCell::new() });
+        for Entry { key: name, value: node, .. } in entries {
+            if self.get(name).is_none() {
+                let (texts, compiled) = Default::default();
+                self.fragments.push(Fragment { name, node, texts, compiled });
             }
         }
     }
 
     fn get(&self, name: &str) -> Option<&Fragment<'n>> {
-        self.0.iter().find(|fragment| fragment.name == name)
+        self.fragments.iter().find(|fragment| fragment.name == name)
     }
 }
 
@@ -128,7 +148,7 @@ impl SkeletonCompiler<'_, '_> {
         let text = name.as_str();
         let Some(fragment) = self.fragments.get(text) else {
             let message = format!("unknown fragment `{text}`");
-            self.cx.unknown(Code::UnknownFragment, name.span, message, text, self.fragments.0.iter().map(|f| f.name));
+            self.cx.unknown(Code::UnknownFragment, name.span, message, text, self.fragments.fragments.iter().map(|f| f.name));
             return None;
         };
         if let Some(first) = used.iter().position(|u| u.fragment == text) {
@@ -140,10 +160,42 @@ impl SkeletonCompiler<'_, '_> {
             self.cx.error(Code::FragmentCycle, name.span, message);
             return None;
         }
+        if let Some(known) = self.known_fragment(fragment, scope, used.len()) {
+            return Some(known);
+        }
         used.push(FragmentInUse { fragment: text.to_owned(), span: name.span });
         let fragment_use = FragmentUse { name: text.to_owned(), span: name.span, text: fragment.texts() };
-        let compiled = self.node(fragment.node, &scope.in_fragment(fragment_use), used);
+        let (depth, deepest) = (used.len(), self.fragments.deepest.replace(used.len()));
+        let (values, findings) = (self.pool.count_values(0), self.cx.findings.count());
+        let (compiled, policies_read) =
+            self.pool.with_policies_read(|| self.node(fragment.node, &scope.in_fragment(fragment_use), used));
         used.pop();
+        let nested = self.fragments.deepest.get() - depth;
+        self.fragments.deepest.set(deepest.max(depth + nested));
+        // What was found depends on the place of the use.
+        if let Some(skeleton) = compiled.as_ref().filter(|_| self.cx.findings.count() == findings) {
+            let values = self.pool.count_values(0) - values;
+            let (scope, skeleton) = (scope.clone(), skeleton.clone());
+            let known = CompiledFragment { scope, skeleton, policies_read, values, nested };
+            fragment.compiled.borrow_mut().push(known);
+        }
         compiled
+    }
+
+    /// The fragment as it was compiled for another use, if it is the same here.
+    fn known_fragment(&self, fragment: &Fragment, scope: &VariableScope, depth: usize) -> Option<Skeleton> {
+        let compiled = fragment.compiled.borrow();
+        let known = compiled.iter().find(|known| known.scope.is_equivalent(scope))?;
+        // Beyond a limit, the node that exceeds it is reported.
+        let is_within = depth + known.nested < MAX_NESTED_FRAGMENTS
+            && self.pool.count_values(0) + known.values <= MAX_VALUES
+            && self.cx.budget.spend(known.values as u64);
+        if !is_within {
+            return None;
+        }
+        self.pool.count_values(known.values);
+        self.pool.add_policies_read(&known.policies_read);
+        self.fragments.deepest.set(self.fragments.deepest.get().max(depth + 1 + known.nested));
+        Some(known.skeleton.clone())
     }
 }

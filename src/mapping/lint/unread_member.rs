@@ -41,8 +41,9 @@ pub(super) fn check(context: &LintContext) {
         return;
     }
     let mut unread: Vec<(&str, BTreeMap<String, Span>)> = Vec::new();
+    let mut documents = Vec::new();
     for (dialect, _) in context.reachable_dialects() {
-        let Some(found) = unread_members(dialect, &backends, context) else { continue };
+        let Some(found) = unread_members(dialect, &backends, &mut documents, context) else { continue };
         match unread.iter_mut().find(|(name, _)| *name == dialect.name) {
             // A member that is read under one profile is there for its clients.
             Some((_, known)) => known.retain(|path, _| found.contains_key(path)),
@@ -65,6 +66,7 @@ pub(super) fn check(context: &LintContext) {
 fn unread_members(
     dialect: &DialectPlan,
     backends: &[&RequestFieldsRead],
+    documents: &mut Vec<Document>,
     context: &LintContext,
 ) -> Option<BTreeMap<String, Span>> {
     let request = &dialect.request;
@@ -76,16 +78,20 @@ fn unread_members(
     reads.merge(&request.always_read);
     request.items.add_possible_reads(&mut reads);
     request.tools.add_possible_reads(&mut reads);
-    let mut walk = Walk { context, expressions: &expressions, documents: Vec::new(), found: BTreeMap::new() };
+    let mut walk = Walk { context, expressions: &expressions, documents, found: BTreeMap::new() };
     let root = walk.document(&document)?;
     walk.schema(&root, &document, &[&reads], "", 0);
     Some(walk.found)
 }
 
+/// The path of a schema, and its content if it can be parsed.
+type Document = (String, Option<Rc<Node>>);
+
 struct Walk<'c, 'p> {
     context: &'c LintContext<'p>,
     expressions: &'c [&'c RequestFieldsRead],
-    documents: Vec<(String, Option<Rc<Node>>)>,
+    /// Those that were parsed so far.
+    documents: &'c mut Vec<Document>,
     found: BTreeMap<String, Span>,
 }
 

@@ -7,6 +7,9 @@ use super::yaml::{self, Node, YamlKind};
 use crate::diagnostics::{FileId, Findings, Span};
 use crate::domain::{Tree, WorkBudget};
 use crate::mapping::SourceFile;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// What the folders of renamed schemas end with.
@@ -19,15 +22,18 @@ const BYTES_PER_STEP: u64 = 64;
 
 /// The renamed schemas of all profiles. A profile that renames nothing in the schemas of a dialect gets none.
 pub fn derive(files: &[SourceFile], budget: &WorkBudget) -> Vec<SourceFile> {
+    // Several profiles rename fields in the same schemas.
+    let known: RefCell<HashMap<*const SourceFile, Option<Rc<Node>>>> = RefCell::default();
     let parse = |file: &SourceFile| {
         let is_affordable = budget.spend(1 + file.text.len() as u64 / BYTES_PER_STEP);
-        is_affordable.then(|| yaml::parse(FileId(0), &file.text, &Findings::default())).flatten()
+        let parse = || yaml::parse(FileId(0), &file.text, &Findings::default()).map(Rc::new);
+        is_affordable.then(|| known.borrow_mut().entry(file).or_insert_with(parse).clone()).flatten()
     };
     let of_profiles = || files.iter().filter(|f| SetFile::Profile.matches(&f.name));
     if !of_profiles().any(|f| f.text.contains("rename_fields")) {
         return Vec::new();
     }
-    let parsed: Vec<(&SourceFile, Node)> = of_profiles().filter_map(|file| Some((file, parse(file)?))).collect();
+    let parsed: Vec<(&SourceFile, Rc<Node>)> = of_profiles().filter_map(|file| Some((file, parse(file)?))).collect();
     let mut derived = Vec::new();
     for (file, profile) in &parsed {
         budget.begin(&file.name, "renaming fields in the schemas of its dialects");
@@ -57,11 +63,11 @@ pub fn derive(files: &[SourceFile], budget: &WorkBudget) -> Vec<SourceFile> {
 }
 
 /// A profile after those that it extends.
-fn chain<'n>(profile: &'n Node, profiles: &'n [(&SourceFile, Node)]) -> Vec<&'n Node> {
+fn chain<'n>(profile: &'n Node, profiles: &'n [(&SourceFile, Rc<Node>)]) -> Vec<&'n Node> {
     let name = |node: &'n Node| node.get("profile").and_then(Node::as_text);
     let mut chain = vec![profile];
     while let Some(base) = chain.first().and_then(|first| first.get("extends")?.as_text()) {
-        let found = profiles.iter().map(|(_, node)| node).find(|node| name(node) == Some(base));
+        let found = profiles.iter().map(|(_, node)| &**node).find(|node| name(node) == Some(base));
         let Some(found) = found.filter(|found| !chain.iter().any(|p| name(p) == name(found))) else { break };
         chain.insert(0, found);
     }
@@ -69,7 +75,7 @@ fn chain<'n>(profile: &'n Node, profiles: &'n [(&SourceFile, Node)]) -> Vec<&'n 
 }
 
 /// The folder of schemas that the dialect of this name states.
-fn own_folder(files: &[SourceFile], dialect: &str, parse: impl Fn(&SourceFile) -> Option<Node>) -> Option<String> {
+fn own_folder(files: &[SourceFile], dialect: &str, parse: impl Fn(&SourceFile) -> Option<Rc<Node>>) -> Option<String> {
     let mut dialects = files.iter().filter(|f| SetFile::Dialect.matches(&f.name)).filter_map(parse);
     let node = dialects.find(|node| node.get("dialect").and_then(Node::as_text) == Some(dialect))?;
     node.get("schemas")?.as_text().map(str::to_owned)
@@ -96,7 +102,7 @@ impl Renaming<'_> {
         &self,
         folder: &str,
         files: &[SourceFile],
-        parse: impl Fn(&SourceFile) -> Option<Node>,
+        parse: impl Fn(&SourceFile) -> Option<Rc<Node>>,
     ) -> Vec<SourceFile> {
         let mut folders = vec![folder.to_owned(), "shared".to_owned()];
         let (mut derived, mut renamed, mut at) = (Vec::new(), false, 0);

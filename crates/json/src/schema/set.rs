@@ -95,6 +95,12 @@ impl SchemaSet {
         self.documents.get(document).map(open_objects::open_objects).unwrap_or_default()
     }
 
+    /// Whether the schema at this pointer has the keyword.
+    pub fn has_keyword(&self, document: &str, pointer: &str, keyword: &str) -> bool {
+        let schema = self.documents.get(document).and_then(|document| document.pointer(pointer));
+        schema.is_some_and(|schema| schema.get(keyword).is_some())
+    }
+
     /// Not generic, so that callers do not compile it again.
     fn of(mut documents: HashMap<String, Value>) -> SchemaSet {
         for document in documents.values_mut() {
