@@ -13,9 +13,12 @@ use crate::reload::Generation;
 use crate::telemetry::{FileLog, LogFile, LogQueue};
 use crate::upstream::StderrReader;
 use jiff::Timestamp;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Files that were written to folders since the start.
+static FILES: AtomicUsize = AtomicUsize::new(0);
 
 /// What the lines of a turn have in common.
 pub struct TurnLines<'t> {
@@ -147,6 +150,14 @@ fn send(output: &LogOutput, line: String) {
     match output {
         LogOutput::Stdout => LogQueue::stdout().print(&line),
         LogOutput::Stderr => LogQueue::stderr().print(&line),
+        LogOutput::Folder { path, max_files } => match FILES.fetch_add(1, Ordering::Relaxed) {
+            // The last one by name is the newest.
+            number if number < *max_files => {
+                let name = format!("{:013}-{number:06}.json", Timestamp::now().as_millisecond());
+                FileLog::lines().write_file(Path::new(&**path).join(name), line);
+            }
+            _ => FileLog::lines().drop_line(),
+        },
         LogOutput::File { path, max_bytes } => {
             FileLog::lines().write(LogFile { path: PathBuf::from(&**path), max_bytes: *max_bytes }, line);
         }

@@ -86,6 +86,7 @@ pub async fn respond(
         provider: rules.provider.clone(),
         requested: request.model.clone(),
         request: request.clone(),
+        sent: gateway.logs.reads_sent.then(Arc::default),
     };
     let client_request = request.clone();
     log_lines::write_request(generation, &about.caller, id, &client_request, (&dialect, &backend.name));
@@ -110,6 +111,7 @@ pub async fn respond(
         backend: backend.name.clone(),
         generation: generation.clone(),
         seq: 0,
+        sent: about.sent.clone(),
     };
     let pipeline = limited_pipeline(spec, gateway, frame_lines::observer(frame_lines, generation));
     let timeouts = backend.timeouts().unwrap_or(gateway.timeouts);

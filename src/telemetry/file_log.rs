@@ -13,8 +13,9 @@ use std::time::{Duration, Instant};
 /// Lines that wait for the disk, and their bytes.
 const MAX_QUEUED: usize = 4096;
 const MAX_QUEUED_BYTES: usize = 8 << 20;
-/// A longer line is dropped.
+/// A longer line is dropped; of a file of its own, one of this size.
 const MAX_LINE: usize = 256 << 10;
+const MAX_DOCUMENT: usize = 4 << 20;
 /// Files that are open at the same time.
 const MAX_OPEN: usize = 16;
 /// How long the end of the program waits for records that are still queued.
@@ -56,6 +57,8 @@ impl LogFile {
 #[derive(Debug)]
 struct QueuedLine {
     to: LogFile,
+    /// The line is a file of its own.
+    is_file: bool,
     /// With its line break.
     line: String,
 }
@@ -86,13 +89,28 @@ impl FileLog {
     }
 
     /// `line`: without its line break.
-    pub fn write(&self, to: LogFile, mut line: String) {
+    pub fn write(&self, to: LogFile, line: String) {
+        self.queue(to, line, false);
+    }
+
+    /// Writes a file of its own, which only its owner can read. Its folder is created if it does not exist.
+    pub fn write_file(&self, path: PathBuf, content: String) {
+        self.queue(LogFile { path, max_bytes: u64::MAX }, content, true);
+    }
+
+    /// Counts a line that a limit does not admit.
+    pub fn drop_line(&self) {
+        self.counters.dropped.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn queue(&self, to: LogFile, mut line: String, is_file: bool) {
         line.push('\n');
         let length = line.len();
         let queued_bytes = self.counters.queued_bytes.fetch_add(length, Ordering::AcqRel);
         self.counters.queued.fetch_add(1, Ordering::AcqRel);
-        let fits = length <= MAX_LINE && queued_bytes + length <= MAX_QUEUED_BYTES;
-        if !fits || self.lines.try_send(QueuedLine { to, line }).is_err() {
+        let max = if is_file { MAX_DOCUMENT } else { MAX_LINE };
+        let fits = length <= max && queued_bytes + length <= MAX_QUEUED_BYTES;
+        if !fits || self.lines.try_send(QueuedLine { to, is_file, line }).is_err() {
             self.counters.queued.fetch_sub(1, Ordering::AcqRel);
             self.counters.queued_bytes.fetch_sub(length, Ordering::AcqRel);
             self.counters.dropped.fetch_add(1, Ordering::Relaxed);
@@ -125,7 +143,11 @@ fn write_lines(queue: &Receiver<QueuedLine>, counters: &Counters) {
     let mut failed: Option<PathBuf> = None;
     while let Ok(line) = queue.recv() {
         let mut current = open.iter().position(|open| open.log == line.to).map(|at| open.remove(at));
-        match append(&mut current, &line) {
+        let written = match line.is_file {
+            true => create(&line),
+            false => append(&mut current, &line),
+        };
+        match written {
             Ok(()) => failed = failed.filter(|path| *path != line.to.path),
             Err(error) => {
                 current = None;
@@ -143,6 +165,17 @@ fn write_lines(queue: &Receiver<QueuedLine>, counters: &Counters) {
         counters.queued_bytes.fetch_sub(line.line.len(), Ordering::AcqRel);
         counters.queued.fetch_sub(1, Ordering::AcqRel);
     }
+}
+
+fn create(line: &QueuedLine) -> io::Result<()> {
+    if let Some(folder) = line.to.path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(&line.to.path)?.write_all(line.line.as_bytes())
 }
 
 fn append(open: &mut Option<OpenFile>, queued: &QueuedLine) -> io::Result<()> {

@@ -167,3 +167,32 @@ usage_log:
     assert_eq!((&record["model"], &record["price"]), (&json!("demo!"), &json!(tokens * 2)), "{record}");
     assert_eq!((record.get("gone"), &record["outcome"]), (None, &json!("completed")));
 }
+
+#[test]
+fn each_line_of_a_folder_is_a_file_up_to_a_limit() {
+    let dir = TestDir::empty().with_pace("none");
+    let logs = r#"
+metrics: /metrics
+logs:
+  turns:
+    to: 'FILE/'
+    max_files: 2
+    lines: { at: turn, line: { complete: "{{ sent.complete }}", body: "{{ sent.frames[0] }}" } }
+"#;
+    let server = with_logs(&dir, logs);
+    let bodies: Vec<Value> = (0..3).map(|_| server.fetch(chat("Hello!")).json()).collect();
+    eventually("the third line is dropped", || {
+        let metrics = server.fetch(Request::get("/metrics")).text();
+        metrics.contains("reframe_log_file_lines_dropped_total 1\n").then_some(())
+    });
+    let files = eventually("the files are written", || {
+        let files = std::fs::read_dir(dir.path("lines")).ok()?.map(|file| file.unwrap().path());
+        let mut files: Vec<_> = files.collect();
+        files.sort();
+        (files.len() == 2).then_some(files)
+    });
+    for (file, body) in files.iter().zip(&bodies) {
+        let written: Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+        assert_eq!(written, json!({ "complete": true, "body": body }));
+    }
+}

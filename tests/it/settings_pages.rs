@@ -112,7 +112,8 @@ fn the_environment_page_is_current() {
             if value.get("if_true").is_some() {
                 values.push("`1`, `true`, `yes`, `on`, or anything else".to_owned());
             }
-            values.extend(value.get("unit").and_then(Node::as_text).map(|unit| format!("a number of {unit}")));
+            let unit = |unit| if unit == "/" { "a folder".to_owned() } else { format!("a number of {unit}") };
+            values.extend(value.get("unit").and_then(Node::as_text).map(unit));
             values.extend(value.get("list").map(|_| "a list with commas".to_owned()));
             page += &format!("| `{}` | {sets} | {} |\n", variable.key, values.join("; "));
             rows += 1;

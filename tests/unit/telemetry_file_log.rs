@@ -27,7 +27,8 @@ fn records_are_appended_and_read_in_order() {
     assert_eq!(numbers(&log), [] as [i64; 0]);
     let mut open = None;
     for n in 0..3 {
-        append(&mut open, &QueuedLine { to: log.clone(), line: format!("{}\n", json!({ "n": n })) }).unwrap();
+        append(&mut open, &QueuedLine { to: log.clone(), is_file: false, line: format!("{}\n", json!({ "n": n })) })
+            .unwrap();
     }
     assert_eq!(numbers_within(&log, LIMITS), (vec![0, 1, 2], ReadExtent::Complete));
 }
@@ -38,7 +39,8 @@ fn a_full_file_is_renamed_and_read_first() {
     let log = log_in(&dir, 20);
     let mut open = None;
     for n in 0..5 {
-        append(&mut open, &QueuedLine { to: log.clone(), line: format!("{}\n", json!({ "n": n })) }).unwrap();
+        append(&mut open, &QueuedLine { to: log.clone(), is_file: false, line: format!("{}\n", json!({ "n": n })) })
+            .unwrap();
     }
     assert_eq!(numbers(&log), [2, 3, 4], "two records fit in a file, and the file before the current one is kept");
 }
@@ -48,9 +50,9 @@ fn a_file_that_was_moved_away_is_created_again() {
     let dir = tempfile::tempdir().unwrap();
     let log = log_in(&dir, 1 << 20);
     let mut open = None;
-    append(&mut open, &QueuedLine { to: log.clone(), line: "{\"n\":1}\n".to_owned() }).unwrap();
+    append(&mut open, &QueuedLine { to: log.clone(), is_file: false, line: "{\"n\":1}\n".to_owned() }).unwrap();
     fs::remove_file(&log.path).unwrap();
-    append(&mut open, &QueuedLine { to: log.clone(), line: "{\"n\":2}\n".to_owned() }).unwrap();
+    append(&mut open, &QueuedLine { to: log.clone(), is_file: false, line: "{\"n\":2}\n".to_owned() }).unwrap();
     assert_eq!(numbers(&log), [2]);
 }
 
@@ -99,4 +101,17 @@ fn several_files_are_written_and_lines_that_cannot_be_are_counted() {
     assert_eq!(fs::read_to_string(dir.path().join("a")).unwrap(), "a0\na1\na2\n");
     assert_eq!(fs::read_to_string(dir.path().join("b")).unwrap(), "b0\nb1\nb2\n");
     assert_eq!(log.dropped(), 2, "one without a folder, and one that is too long");
+}
+
+#[test]
+fn a_file_of_its_own_is_new_and_private() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("folder/1.json");
+    let log = FileLog::start("test");
+    log.write_file(path.clone(), "{}".to_owned());
+    log.write_file(path.clone(), "another".to_owned());
+    log.flush();
+    assert_eq!((fs::read_to_string(&path).unwrap().as_str(), log.dropped()), ("{}\n", 1));
+    #[cfg(unix)]
+    assert_eq!(std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&path).unwrap().permissions()) & 0o777, 0o600);
 }

@@ -84,6 +84,8 @@ pub const LISTEN: Variable = ("listen", T::Text);
 pub const EVENT: Variable = ("event", T::Text);
 pub const BYTES: Variable = ("bytes", T::Int);
 pub const SEQ: Variable = ("seq", T::Int);
+/// What a turn sent: the data of its frames, or its body.
+pub const SENT: Variable = ("sent", T::Json);
 /// A line of a child process, and its process.
 pub const TEXT: Variable = ("text", T::Text);
 pub const PID: Variable = ("pid", T::Int);

@@ -7,7 +7,7 @@ use crate::diagnostics::{Code, Diagnostic};
 use crate::domain::LogMoment;
 use crate::domain::variables::{self, Variable};
 use crate::mapping::grammar::collections::{List, Map};
-use crate::mapping::grammar::notation::{Bytes, NameOf, notation_schema, text_notation};
+use crate::mapping::grammar::notation::{Bytes, NameOf, PositiveCount, notation_schema, text_notation};
 use crate::mapping::grammar::section;
 use crate::mapping::grammar::unparsed::ExpressionNode;
 use crate::mapping::language::directives::SkeletonNode;
@@ -16,6 +16,7 @@ use crate::mapping::language::scope::VariableScope;
 use crate::mapping::language::skeleton::Skeleton;
 use crate::mapping::language::skeleton_compiler::SkeletonCompiler;
 use crate::mapping::language::skeleton_fragments::Fragments;
+use crate::mapping::language::variables_read::VariablesRead;
 use crate::mapping::source::field_reader::LoadContext;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -25,13 +26,16 @@ section! {
     #[subject = "a log"]
     #[title = "log"]
     pub struct LogSection<'n> {
-        /// `stdout`, `stderr`, or a file. Lines are appended to a file, and it is created if it does not exist. Default:
-        /// none; the log is not written.
+        /// `stdout`, `stderr`, a file, or a folder with `/` at its end. Lines are appended to a file, and it is created if it
+        /// does not exist. In a folder each line is a file of its own, which only the owner can read. Default: none; the
+        /// log is not written.
         to: Option<LogTarget>,
         /// Whether it is written.
         enabled: bool = true,
         /// The size at which a file is renamed to `PATH.1` and a new one begins. An earlier `PATH.1` is replaced.
         max_bytes: Bytes = Bytes(64 << 20),
+        /// How many files one start of the gateway writes to a folder. Further lines are dropped and counted.
+        max_files: PositiveCount = PositiveCount(10_000),
         /// Its lines, in the order in which they are written at one moment.
         lines: List<LogLineEntry<'n>> = List::default(),
     }
@@ -73,6 +77,11 @@ pub enum LogOutput {
         /// The size at which the file is renamed.
         max_bytes: u64,
     },
+    /// Each line is a file.
+    Folder {
+        path: Arc<str>,
+        max_files: usize,
+    },
 }
 
 /// A compiled line.
@@ -93,6 +102,8 @@ pub struct LogsPlan {
     pub pool: ExpressionPool,
     /// Members of a record of the usage log, besides its own.
     pub usage_members: Option<Skeleton>,
+    /// Whether a line about the end of a turn reads what the turn sent.
+    pub reads_sent: bool,
 }
 
 impl LogsPlan {
@@ -125,7 +136,13 @@ impl LogsPlan {
         }
         let members = usage_log.and_then(|log| log.members);
         let usage_members = members.and_then(|members| compiler.compile(members.0, &scope(LogMoment::Turn, known)));
-        LogsPlan { lines, usage_members, pool: pool.build() }
+        let of_turn = lines[LogMoment::Turn as usize].iter().map(|line| (line.when.as_ref(), &line.line));
+        let mut read = of_turn.chain(usage_members.as_ref().map(|members| (None, members)));
+        let reads_sent = read.any(|(when, line)| {
+            let paths = VariablesRead::of(when, line).given;
+            paths.iter().any(|path| path.split('.').next() == Some(variables::SENT.0))
+        });
+        LogsPlan { lines, usage_members, reads_sent, pool: pool.build() }
     }
 }
 
@@ -136,6 +153,7 @@ impl LogSection<'_> {
         Some(match to.0.as_str() {
             "stdout" => LogOutput::Stdout,
             "stderr" => LogOutput::Stderr,
+            path if path.ends_with('/') => LogOutput::Folder { path: path.into(), max_files: self.max_files.0 },
             path => LogOutput::File { path: path.into(), max_bytes: self.max_bytes.0 as u64 },
         })
     }
@@ -144,7 +162,7 @@ impl LogSection<'_> {
 fn scope(moment: LogMoment, known: &KnownNames) -> VariableScope {
     use variables::{
         BACKEND, BUILD, BYTES, DATA, DIALECT, EVENT, FRAME, HEADERS, HEALTH, HTTP, LISTEN, PID, REQUEST, REQUEST_ID,
-        SEQ, SUMMARY, TEXT, TIME, TURN,
+        SENT, SEQ, SUMMARY, TEXT, TIME, TURN,
     };
     const OF_TURN: &[Variable] = &[REQUEST_ID, HTTP, REQUEST, DIALECT, BACKEND];
     let (of_turn, own): (&[Variable], &[Variable]) = match moment {
@@ -152,7 +170,7 @@ fn scope(moment: LogMoment, known: &KnownNames) -> VariableScope {
         LogMoment::Request => (OF_TURN, &[]),
         LogMoment::Frame => (OF_TURN, &[FRAME, EVENT, DATA, BYTES, SEQ]),
         LogMoment::Body => (OF_TURN, &[DATA, BYTES]),
-        LogMoment::Turn => (OF_TURN, &[TURN, SUMMARY]),
+        LogMoment::Turn => (OF_TURN, &[TURN, SUMMARY, SENT]),
         LogMoment::Response => (&[REQUEST_ID, HTTP], &[HEADERS]),
         LogMoment::Worker => (&[], &[BACKEND, PID, TEXT]),
     };

@@ -28,7 +28,7 @@ section! {
         if_true: Option<AnyNode<'n>>,
         /// The value for every other word.
         if_false: Option<AnyNode<'n>>,
-        /// What follows the number: `ms`.
+        /// What follows the text of the variable: `ms` after a number, `/` after a folder.
         unit: Option<String>,
         /// Whether the variable is a list with commas.
         list: bool = false,

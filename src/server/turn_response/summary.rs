@@ -1,9 +1,11 @@
 //! The summary of a turn: one log line, its metrics, its record in the usage log, and the lines of `logs:` about its end.
 
 use super::TurnStream;
+use super::frame_lines::SentData;
 use crate::domain::policy::FinishDebug;
 use crate::domain::variables::{self, Record};
 use crate::domain::{HttpExchange, ItemKind, LogMoment, MomentKind, Tree, TurnRequest, TurnSummary};
+use crate::engine::pipeline::lock;
 use crate::engine::render::Scope;
 use crate::server::access_line::CallerLabels;
 use crate::server::log_lines::{self, TurnLines};
@@ -11,7 +13,7 @@ use crate::server::usage_report;
 use crate::telemetry::{EndedTurn, FileLog, OperationLabels, TurnLabels};
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// What the summary needs to know of a turn besides its state.
@@ -23,6 +25,8 @@ pub struct TurnAbout {
     pub provider: String,
     /// As the client sent it.
     pub request: Arc<TurnRequest>,
+    /// What was sent, if lines of `logs:` read it.
+    pub sent: Option<Arc<Mutex<SentData>>>,
 }
 
 /// The status of a turn that its client did not wait for.
@@ -44,11 +48,12 @@ impl TurnStream {
         let gateway = &self.generation.plan.gateway;
         if gateway.usage_log.is_some() || !gateway.logs.at(LogMoment::Turn).is_empty() {
             let http = HttpExchange { status: ended.summary.status, ..self.about.caller.exchange() };
+            let sent = self.about.sent.as_ref().map_or(Tree::Null, |sent| lock(sent).to_tree());
             if let Some(log) = &gateway.usage_log {
-                let members = log_lines::usage_members(&gateway.logs, || ended.scope(&http));
+                let members = log_lines::usage_members(&gateway.logs, || ended.scope(&http, &sent));
                 FileLog::usage().write(usage_report::file_of(log), ended.usage_record(members));
             }
-            log_lines::write(&gateway.logs, LogMoment::Turn, || ended.scope(&http));
+            log_lines::write(&gateway.logs, LogMoment::Turn, || ended.scope(&http, &sent));
         }
         ended.observe();
     }
@@ -96,13 +101,14 @@ impl<'t> EndedTurnLog<'t> {
     }
 
     /// What lines of `logs:` see.
-    fn scope<'s>(&'s self, http: &'s HttpExchange) -> Scope<'s> {
+    fn scope<'s>(&'s self, http: &'s HttpExchange, sent: &'s Tree) -> Scope<'s> {
         let TurnStream { id, dialect, backend, about, pipeline, .. } = self.turn;
         let lines = TurnLines { request_id: id, http, request: &about.request, dialect, backend };
         lines
             .scope()
             .set(variables::TURN, Record::Turn(pipeline.state()))
             .set(variables::SUMMARY, Record::Summary(&self.summary))
+            .set(variables::SENT, sent)
     }
 
     fn log(&self) {

@@ -1,7 +1,7 @@
 //! The lines that operators of the proxy read: on standard output, and in the files that its variables name.
 
 use super::{DropIn, ask, ready, responses, start, with_key};
-use crate::support::{ChatRequest, Request, eventually};
+use crate::support::{ChatRequest, Request, TestDir, eventually};
 use serde_json::{Value, json};
 
 /// The JSON lines on standard output with this member, once there is one.
@@ -190,4 +190,38 @@ fn a_trace_has_the_calls_of_a_turn() {
     for (name, value) in expected.as_object().unwrap() {
         assert_eq!(&summary[name], value, "{name} in {summary}");
     }
+}
+
+/// Lines: log-capture
+#[test]
+fn conversations_are_captured_in_files_of_their_own() {
+    let dir = TestDir::empty();
+    let folder = dir.path("captures");
+    let variables = [("PROXY_CAPTURE_CHAT_TRANSCRIPTS", "true"), ("PROXY_CAPTURE_CHAT_DIR", folder.to_str().unwrap())];
+    let gateway = ready(&variables);
+    let newest = |count: usize| {
+        eventually("the file is written", || {
+            let files = std::fs::read_dir(&folder).ok()?.filter_map(|file| Some(file.ok()?.path()));
+            let mut files: Vec<_> = files.filter(|path| path.extension().is_some_and(|end| end == "json")).collect();
+            files.sort();
+            let text = std::fs::read_to_string(files.last().filter(|_| files.len() == count)?).ok()?;
+            serde_json::from_str::<Value>(&text).ok()
+        })
+    };
+    let frames = gateway.stream(ask("What is it?"));
+    let capture = newest(1);
+    assert_eq!((&capture["metadata"]["stream"], &capture["metadata"]["complete"]), (&json!(true), &json!(true)));
+    assert_eq!(capture["stream"].as_array().unwrap()[..], frames[..frames.len() - 1], "all but the terminator");
+    assert_eq!(capture["request"]["messages"][0]["content"], "What is it?");
+    assert_eq!(capture.get("response"), None);
+    let (_, body) = gateway.chat(ask("And now?"));
+    let capture = newest(2);
+    assert_eq!((&capture["response"], &capture["metadata"]["stream"]), (&body, &json!(false)));
+    assert_eq!(capture.get("stream"), None);
+    assert!(!capture.to_string().contains(super::KEY));
+
+    let plain = ready(&[("PROXY_CAPTURE_CHAT_DIR", folder.to_str().unwrap())]);
+    id_of(&plain, ask("Hi"));
+    plain.lines_of("usage.ndjson", 1);
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 2, "only with the variable");
 }
