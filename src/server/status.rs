@@ -61,7 +61,7 @@ pub fn metrics_text(reloader: &Reloader, app_state: &AppState) -> String {
     metrics.turns_in_flight.set(reloader.turns_in_flight() as i64);
     metrics.set_log_lines_dropped(LogQueue::stderr().dropped());
     metrics.set_usage_records_dropped(FileLog::usage().dropped());
-    metrics.set_log_file_lines_dropped(FileLog::lines().dropped() + LogQueue::stdout().dropped());
+    metrics.set_log_file_lines_dropped(FileLog::dropped_lines() + LogQueue::dropped_on_stdout());
     metrics.turns.buffered_bytes.set(app_state.buffered_bytes.get() as i64);
     metrics.generation.set(reloader.current().number as i64);
     metrics.generations.set(reloader.generations_in_memory() as i64);

@@ -74,6 +74,11 @@ impl FileLog {
         LINES.get_or_init(|| FileLog::start("log files"))
     }
 
+    /// Lines of `logs:` that were dropped since the start.
+    pub fn dropped_lines() -> u64 {
+        LINES.get().map_or(0, FileLog::dropped)
+    }
+
     /// Waits until all lines of all files are written, but not for a disk that is blocked.
     pub fn flush_all() {
         [&USAGE, &LINES].into_iter().filter_map(OnceLock::get).for_each(FileLog::flush);

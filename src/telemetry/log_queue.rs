@@ -55,6 +55,11 @@ impl LogQueue {
         STDOUT.get_or_init(|| LogQueue::start(io::stdout()))
     }
 
+    /// Lines to standard output that were dropped since the start.
+    pub fn dropped_on_stdout() -> u64 {
+        STDOUT.get().map_or(0, LogQueue::dropped)
+    }
+
     /// Waits until all lines of both queues are written, but not for an output that is blocked.
     pub fn flush_all() {
         [&STDERR, &STDOUT].into_iter().filter_map(OnceLock::get).for_each(LogQueue::flush);
