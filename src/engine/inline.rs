@@ -74,7 +74,7 @@ impl InlineStage {
 pub(super) fn metadata_lines(spec: &TurnSpec) -> Option<MetadataLines> {
     let plan = spec.dialect.metadata_lines.as_ref()?;
     policies_allow(plan.when.as_ref(), &spec.dialect)
-        .then(|| MetadataLines::new(plan.keys.clone(), spec.backend.has_text_snapshots()))
+        .then(|| MetadataLines::new(plan.keys.clone(), plan.json_lines, spec.backend.has_text_snapshots()))
 }
 
 /// Whether a condition on policies is true.

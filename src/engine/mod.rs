@@ -20,6 +20,7 @@ pub mod pipeline;
 mod pipeline_state;
 pub mod render;
 pub mod request;
+mod request_checks;
 mod request_items;
 pub mod response_head;
 mod rule_candidates;

@@ -6,6 +6,7 @@ use crate::domain::request_item::{ChoiceMode, Tool};
 use crate::domain::{Fault, FaultKind, RequestContent, RequestHead, Tree, TurnRequest};
 use crate::engine::emission_budget::{Cancelled, EmissionBudget};
 use crate::engine::fields::Mismatch;
+use crate::engine::request_checks;
 use crate::engine::request_items;
 use crate::engine::rules::{Emission, RuleOutput, UNMATCHED_ELEMENT};
 use crate::engine::selector::Cursor;
@@ -138,6 +139,9 @@ fn read_tree_within(
             let value = scalar_text(node).map(String::into_boxed_str);
             return Err(Fault { code: rejected.code.clone(), value, ..fault });
         }
+    }
+    if let Some(fault) = request_checks::first_failure(&plan.checks, &body) {
+        return Err(fault);
     }
     let most = limits.choices.min(MAX_CHOICES);
     let mut scalars = read_fields(&plan.scalars, &mut cursor).map_err(|fault| match plan.param_of("n") {
@@ -283,6 +287,9 @@ impl RequiredType {
             RequiredType::Boolean => (node.type_name() == "boolean", "a boolean"),
             RequiredType::Object => (node.type_name() == "object", "an object"),
             RequiredType::Array => (node.type_name() == "array", "an array"),
+            RequiredType::NonBlankString => {
+                (node.as_str().is_some_and(|text| !text.trim().is_empty()), "a string that is not blank")
+            }
             RequiredType::NonEmptyArray => {
                 (node.as_list().is_some_and(|l| !l.is_empty()), "an array with at least one element")
             }

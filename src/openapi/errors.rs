@@ -18,7 +18,8 @@ pub type ErrorCause = (&'static [FaultKind], &'static str);
 pub const UNAUTHORIZED: ErrorCause = (&[FaultKind::Unauthorized], "The API key is missing or unknown.");
 pub const FORBIDDEN: ErrorCause = (&[FaultKind::Forbidden], "The API key does not allow this endpoint.");
 pub const UNKNOWN: ErrorCause = (&[FaultKind::UnknownModel], "Unknown model.");
-
+pub const WRONG_METHOD: ErrorCause = (&[FaultKind::WrongMethod], "The request does not ask for a WebSocket.");
+pub const UPGRADE_REQUIRED: ErrorCause = (&[FaultKind::UpgradeRequired], "The endpoint serves no WebSockets.");
 pub const INVALID_QUERY: ErrorCause = (&[FaultKind::Invalid], "Invalid query.");
 
 const INVALID: ErrorCause = (

@@ -14,13 +14,13 @@ use crate::mapping::config::client_keys::Auth;
 use crate::mapping::config::dialect::{DialectPlan, FrameContent};
 use crate::mapping::config::gateway::{Docs, GatewayPlan, MetricsProtection};
 use crate::mapping::config::path_template::PathTemplate;
-use crate::mapping::config::route::RoutePlan;
+use crate::mapping::config::route::{RoutePlan, WebSocket};
 use crate::mapping::config::route_headers::UnknownHeaderValue;
 use crate::mapping::config::static_routes::StaticRoute;
 use crate::mapping::language::selector::Selector;
 use crate::mapping::policy::variants::HeaderChoice;
 use components::Components;
-use errors::{ErrorCause, FORBIDDEN, INVALID_QUERY, UNAUTHORIZED, UNKNOWN};
+use errors::{ErrorCause, FORBIDDEN, INVALID_QUERY, UNAUTHORIZED, UNKNOWN, UPGRADE_REQUIRED, WRONG_METHOD};
 use serde_json::{Map, Value, json};
 
 /// The generation that a document describes.
@@ -44,6 +44,14 @@ pub fn document(plan: &Plan, generation: Option<&GenerationInfo>) -> Value {
     for route in gateway.static_routes.iter().filter(|route| gateway.serves(route)) {
         let operation = self::static_route(gateway, route, errors.map(|d| &**d), &mut components);
         add(&mut paths, &route.path, &route.method, operation);
+    }
+    for route in gateway.routes.iter().filter(|route| route.websocket == WebSocket::UpgradeRequired) {
+        // Another route or a static route may have the method.
+        let is_free = paths.get(&route.path).is_some_and(|path| path.get("get").is_none());
+        if let Some(dialect) = route.variants.default_dialect().filter(|_| is_free) {
+            let operation = self::websocket(gateway, route, dialect, &mut components);
+            add(&mut paths, &route.path, "GET", operation);
+        }
     }
     let errors = errors.map(|dialect| &**dialect);
     if let Some(path) = &gateway.metrics {
@@ -172,6 +180,24 @@ fn operation(gateway: &GatewayPlan, route: &RoutePlan, dialect: &DialectPlan, co
         operation["parameters"] = parameters.into();
     }
     operation["requestBody"] = json!({ "required": true, "content": { "application/json": request_body } });
+    operation["responses"] = responses;
+    operation
+}
+
+/// A request for a WebSocket, at an endpoint that has none.
+fn websocket(gateway: &GatewayPlan, route: &RoutePlan, dialect: &DialectPlan, components: &mut Components) -> Value {
+    let mut responses = json!({});
+    let causes = [UNAUTHORIZED, FORBIDDEN, WRONG_METHOD, UPGRADE_REQUIRED];
+    errors::add(&mut responses, gateway, Some(dialect), &causes, components);
+    let mut operation = json!({
+        "operationId": operation_id("websocket", &route.path),
+        "summary": "No WebSocket: clients that ask for one fall back to POST",
+        "tags": [route.dialect],
+    });
+    let mut parameters = path_parameters(&route.path);
+    parameters
+        .push(json!({ "name": "upgrade", "in": "header", "required": false, "schema": { "const": "websocket" } }));
+    operation["parameters"] = parameters.into();
     operation["responses"] = responses;
     operation
 }

@@ -1,7 +1,7 @@
 """A scripted Responses API on loopback: what it answers depends on marks such as [[tools]] in the last user message.
 
 GET /requests lists the bodies it received, GET /open the number of streams that are still open."""
-import http.server, json, re, sys, threading, time
+import http.server, json, re, select, socket, sys, threading, time
 
 REQUESTS, OPEN, LOCK = [], [0], threading.Lock()
 USAGE = {"input_tokens": 100, "input_tokens_details": {"cached_tokens": 40}, "output_tokens": 20,
@@ -102,6 +102,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         created = {"id": f"resp_{number}", "object": "response", "status": "in_progress", "output": []}
         self.event({"type": "response.created", "response": created})
+        if mark == "silent":
+            deadline = time.time() + 60
+            while time.time() < deadline:
+                readable = select.select([self.connection], [], [], 0.1)[0]
+                if readable and not self.connection.recv(1, socket.MSG_PEEK):
+                    break
+            self.close_connection = True
+            return
         if mark == "slow":
             for event in message(number, ["start "]):
                 if event["type"].endswith("item.done"):

@@ -1,7 +1,7 @@
 """Starts a gateway with the real codex app-server and a scripted Responses API, and tests what clients get.
 
 Usage: run.py REFRAME CODEX. Prints a line for each test and stops at the first failure."""
-import concurrent.futures, ctypes, http.client, json, os, pathlib, signal, subprocess, sys, tempfile, time
+import concurrent.futures, ctypes, http.client, json, os, pathlib, signal, socket, subprocess, sys, tempfile, time
 
 REFRAME, CODEX = sys.argv[1:3]
 HERE = pathlib.Path(__file__).parent
@@ -175,6 +175,15 @@ def test_faults(gateway, port):
     for mark, status in (("e429", 429), ("e500", 500), ("e401", 401), ("cut", 502)):
         got, body = gateway.chat(f"[[{mark}]] Hi")
         assert (got, "error" in body) == (status, True), (mark, got, body)
+    for mark, status in (("e429", 429), ("e500", 500)):
+        # Before the first frame an error has a status, in streams too.
+        assert gateway.chat(f"[[{mark}]] Hi", stream=True)[0] == status, mark
+        assert gateway.responses(f"[[{mark}]] Hi", stream=True)[0] == status, mark
+        got, body = gateway.responses(f"[[{mark}]] Hi")
+        assert (got, sorted(body["error"])) == (status, ["code", "message", "param", "type"]), (mark, got, body)
+        assert f"scripted {status}" in body["error"]["message"], body
+    got, body = gateway.responses("[[cut]] Hi")
+    assert (got, body["status"]) == (200, "failed") and body["error"], (got, body)
     frames = gateway.chat("[[cut]] Hi", stream=True)[1]
     assert "error" in frames[-1], frames[-1]
     failed = gateway.responses("[[cut]] Hi", stream=True)[1][-1]
@@ -200,6 +209,34 @@ def test_rejections(gateway, port):
     assert gateway.chat("[[text]] Hi", tools=[{"type": "function", "function": view}])[0] == 200
     tools = upstream(port, "/requests")[-1]["tools"]
     assert [(tool["name"], tool["description"]) for tool in tools] == [("view_image", "of the client")], tools
+
+
+def test_format(gateway, port):
+    """The schema is sent; what Codex has no place for is listed."""
+    schema = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": False}
+    response = gateway.post("/v1/chat/completions", {
+        "model": "scripted", "messages": [{"role": "user", "content": "[[text]] Hi"}],
+        "response_format": {"type": "json_schema", "json_schema": {"name": "mine", "strict": False, "schema": schema}}})
+    assert response.status == 200, response.read()
+    dropped = response.headers["x-reframe-dropped"]
+    assert "response_format.json_schema.name" in dropped and "response_format.json_schema.strict" in dropped, dropped
+    sent = upstream(port, "/requests")[-1]["text"]["format"]
+    assert (sent["schema"], sent["strict"]) == (schema, True), sent
+
+
+def test_disconnect_before_the_first_frame(gateway, port):
+    """The model is silent, so that the client has no response yet."""
+    chat = {"messages": [{"role": "user", "content": "[[silent]] Hi"}]}
+    for path, body in (("/v1/chat/completions", chat), ("/v1/responses", {"input": "[[silent]] Hi"})):
+        for stream in (True, False):
+            data = json.dumps({"model": "scripted", "stream": stream, **body}).encode()
+            client = socket.create_connection(("127.0.0.1", gateway.port))
+            client.sendall(b"POST %s HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+                           b"content-length: %d\r\n\r\n%s" % (path.encode(), len(data), data))
+            eventually("the turn runs", lambda: upstream(port, "/open") == 1, 10)
+            client.close()
+            eventually("the turn is interrupted", lambda: upstream(port, "/open") == 0, 10)
+    assert gateway.chat("[[text]] again")[0] == 200
 
 
 def test_disconnect(gateway, port):
@@ -295,7 +332,7 @@ def main():
         log = pathlib.Path(home, "gateway.log")
         gateway = Gateway(home, log)
         tests = [test_text, test_reasoning, test_tools_over_two_requests, test_faults, test_rejections,
-                 test_disconnect, test_50_turns_at_once, test_memory, test_kill_of_codex_under_load, test_kill_of_the_gateway]
+                 test_format, test_disconnect_before_the_first_frame, test_disconnect, test_50_turns_at_once, test_memory, test_kill_of_codex_under_load, test_kill_of_the_gateway]
         try:
             for test in tests:
                 began = time.time()

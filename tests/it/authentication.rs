@@ -70,6 +70,30 @@ fn every_endpoint_accepts_a_key_in_every_form() {
     }
 }
 
+/// `query:` of a key, for clients that cannot send headers.
+#[test]
+fn a_key_may_be_sent_in_the_query_where_the_gateway_allows_it() {
+    let dir = TestDir::empty();
+    let keys = "[ { name: default, secret: { env: REFRAME_API_KEY }, headers: [ authorization ], query: key } ]";
+    dir.write("layer/gateway.yaml", &format!("api_keys: {keys}\n"));
+    let server = serve().env("REFRAME_API_KEY", KEY).add(dir).start();
+    let in_query = |request: &Request, query: &str| request.clone().at(&format!("{}?{query}", request.path));
+    for (request, status) in protected() {
+        let what = format!("{} {}", request.method, request.path);
+        for query in [format!("key={KEY}"), format!("a=1&key={KEY}"), format!("key={}", KEY.replace('-', "%2D"))] {
+            assert_eq!(server.fetch(in_query(&request, &query)).status(), status, "{what}?{query}");
+        }
+        for query in [format!("key={WRONG}"), "key=".to_owned(), format!("other={KEY}"), format!("KEY={KEY}")] {
+            assert_refused(&server.fetch(in_query(&request, &query)), &request, &format!("{what}?{query}"));
+        }
+        let reply = server.fetch(request.clone().header("authorization", &format!("Bearer {KEY}")));
+        assert_eq!(reply.status(), status, "{what} with a header");
+    }
+    assert!(!server.log().contains(KEY), "{}", server.log());
+    // Without `query:` there is no such place.
+    assert_eq!(self::server().fetch(Request::get(&format!("/v1/models?key={KEY}"))).status(), 401);
+}
+
 fn assert_refused(reply: &Reply, request: &Request, what: &str) {
     assert_eq!(reply.status(), 401, "{what}");
     assert_eq!(reply.header("www-authenticate"), Some("Bearer realm=\"api\""), "{what}");

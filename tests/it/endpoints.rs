@@ -157,7 +157,13 @@ fn assert_allowed(reply: &Reply, what: &str) {
     assert_eq!(reply.header("vary"), Some(&*format!("Origin, {VARY}")), "{what}");
     assert_eq!(reply.header("access-control-allow-methods"), Some("GET, POST, HEAD, OPTIONS"), "{what}");
     assert_eq!(reply.header("access-control-max-age"), Some("600"), "{what}");
-    assert!(reply.header("access-control-expose-headers").unwrap().starts_with("content-type, x-request-id"), "{what}");
+    let exposed = reply.header("access-control-expose-headers").unwrap();
+    assert!(exposed.starts_with("content-type, x-request-id"), "{what}");
+    for name in
+        ["limit", "remaining", "reset"].iter().flat_map(|kind| ["requests", "tokens"].map(|of| format!("{kind}-{of}")))
+    {
+        assert!(exposed.split(", ").any(|header| header == format!("x-ratelimit-{name}")), "{what}: {name}: {exposed}");
+    }
     assert!(reply.header("access-control-allow-headers").unwrap().starts_with("authorization, content-type"), "{what}");
 }
 

@@ -46,6 +46,7 @@ mod reference_shapes;
 mod refused_uploads;
 mod reload;
 mod reload_refusals;
+mod request_checks;
 mod request_limits;
 mod requests;
 mod responses_v2;

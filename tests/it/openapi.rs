@@ -150,6 +150,19 @@ fn protected_endpoints_of_the_gateway_have_the_errors_of_a_missing_key() {
     assert_eq!(server.fetch(Request::get("/status")).status(), 401);
 }
 
+/// A request for a WebSocket is a GET, which the endpoint does not have otherwise.
+#[test]
+fn the_document_has_the_426_of_a_request_for_a_websocket() {
+    let document = document(demo());
+    let operation = &document["paths"]["/v1/responses"]["get"];
+    for status in ["401", "403", "405", "426"] {
+        let schema = &operation["responses"][status]["content"]["application/json"]["schema"]["$ref"];
+        assert_eq!(schema, "#/components/schemas/shared.error", "{status}: {operation}");
+    }
+    assert_eq!(operation["responses"]["426"]["description"], "The endpoint serves no WebSockets.");
+    assert_eq!(document["paths"]["/v1/chat/completions"]["get"], Value::Null);
+}
+
 #[test]
 fn a_reload_changes_the_document_and_its_etag() {
     let dir = TestDir::shipped();

@@ -5,7 +5,11 @@ use proptest::prelude::*;
 use std::sync::Arc;
 
 fn filter() -> MetadataLines {
-    MetadataLines::new(Arc::from(["rollout_path".to_owned(), "session_id".to_owned()]), false)
+    filter_of(false)
+}
+
+fn filter_of(json_lines: bool) -> MetadataLines {
+    MetadataLines::new(Arc::from(["rollout_path".to_owned(), "session_id".to_owned()]), json_lines, false)
 }
 
 /// The text that is left, received in these parts.
@@ -35,13 +39,50 @@ fn lines_with_known_keys_are_removed() {
         ("{\"session_id\": 7}\nb", "b"),
         ("metadata: {\"trace\": 1}\ntrace: 2\nb", "b"),
         ("metadata: none\nb", "metadata: none\nb"),
-        ("the session_id: 7", "the session_id: 7"),
+        ("the session_id; 7", "the session_id; 7"),
         ("session\nsession_identity: 1", "session\nsession_identity: 1"),
         ("{\"answer\": 7}", "{\"answer\": 7}"),
         ("a\n", "a\n"),
         ("", ""),
     ] {
         assert_eq!(left(filter(), &[text]).0, wanted, "{text:?}");
+    }
+}
+
+/// From a known key on. The text before it may have been sent long ago.
+#[test]
+fn metadata_inside_a_line_is_removed() {
+    for (text, wanted) in [
+        ("Done. session_id: 7\nb", "Done. \nb"),
+        ("Done (Session_ID=7)\nb", "Done (\nb"),
+        ("see \"rollout_path\": /x", "see "),
+        ("a 'session_id':7 b\n\nc", "a \n\nc"),
+        ("a session_id: 7 rollout_path: x\nb", "a \nb"),
+        // A key is a word, and the line has no key of its own.
+        ("my_session_id: 7", "my_session_id: 7"),
+        ("a session_ids: 7", "a session_ids: 7"),
+        ("a session_id is 7", "a session_id is 7"),
+        ("Note: session_id: 7", "Note: session_id: 7"),
+        ("a = session_id=7", "a = session_id=7"),
+        ("{\"a\": 1, \"session_id\": 7}", "{\"a\": 1, \"session_id\": 7}"),
+        ("the \"x\": session_id: 7", "the \"x\": session_id: 7"),
+        ("a session", "a session"),
+    ] {
+        assert_eq!(left(filter(), &[text]).0, wanted, "{text:?}");
+    }
+    let (_, deltas) = left(filter(), &["a sess", "ion is", " over"]);
+    assert_eq!(deltas, ["a ", "session is", " over"], "only the word is held back");
+}
+
+#[test]
+fn lines_of_json_are_removed_if_that_is_wanted() {
+    for (text, wanted) in [
+        ("{\"answer\": 7}\nanswer: 8\nb", "b"),
+        ("a\n{\"answer\": 7", "a\n{\"answer\": 7"),
+        ("{}\nb", "{}\nb"),
+        ("{ is a brace\nb", "{ is a brace\nb"),
+    ] {
+        assert_eq!(left(filter_of(true), &[text]).0, wanted, "{text:?}");
     }
 }
 
@@ -95,9 +136,10 @@ proptest! {
     fn the_result_does_not_depend_on_how_text_is_split(
         lines in prop::collection::vec(prop::sample::select(vec![
             "session_id: 1", "sess", "rollout_path=/x", "metadata: {\"k\":1}", "k: 2", "text: é", "", " ", "{\"session_id\":1}",
-            "metadata", "{\"a\":1}",
+            "metadata", "{\"a\":1}", "so session_id: 7", "it is \"rollout_path\"=é", "Note: session_id: 7", "a session_i",
         ]), 0..8),
         cuts in prop::collection::vec(0usize..200, 0..12),
+        json_lines in any::<bool>(),
     ) {
         let text = lines.join("\n");
         let mut at: Vec<usize> = cuts.into_iter().filter(|at| *at < text.len() && text.is_char_boundary(*at)).collect();
@@ -108,6 +150,6 @@ proptest! {
             parts.push(&text[start..end]);
             start = end;
         }
-        prop_assert_eq!(left(filter(), &parts).0, left(filter(), &[&text]).0);
+        prop_assert_eq!(left(filter_of(json_lines), &parts).0, left(filter_of(json_lines), &[&text]).0);
     }
 }

@@ -8,7 +8,9 @@ use crate::domain::request_item::{ChoiceMode, Derived, Format, FormatKind, Tool,
 use crate::domain::{Fault, FaultKind, RequestContent, Text, ToolAliases, Tree, TurnRequest};
 use crate::engine::selector::Cursor;
 use crate::mapping::config::backend_request::RequestFieldsRead;
-use crate::mapping::config::capabilities::{Capabilities, OPTIONAL_FIELDS, OnUnsupported, SystemMessages};
+use crate::mapping::config::capabilities::{
+    Capabilities, FORMAT_MEMBERS, OPTIONAL_FIELDS, OnUnsupported, SystemMessages,
+};
 use crate::mapping::config::dialect_request::RequestPlan;
 use crate::mapping::grammar::notation::NameOf;
 use crate::mapping::language::field::FieldMapping;
@@ -60,6 +62,7 @@ pub fn adapt<'r>(
     content.scalars = unsupported;
     content.scalars.extend(request.upstream_model.as_deref().map(|name| ("model", Tree::from(name))));
     adapter.scalars(&content)?;
+    adapter.format_members(&content)?;
     let forwarded = adapter.members()?;
     adapter.inner_members()?;
     Ok(AdaptedRequest { content, forwarded, dropped: adapter.dropped.names, tool_aliases: adapter.tool_aliases })
@@ -236,6 +239,22 @@ impl<'a> RequestAdapter<'a> {
             };
             let what = format!("`{param}`");
             self.drop_or_reject(self.capabilities.on_unsupported_field(scalar), param, &what)?;
+        }
+        Ok(())
+    }
+
+    /// The members of a format that the template does not read. A backend that does not read `strict` always is.
+    fn format_members(&mut self, content: &RequestContent) -> Result<(), Fault> {
+        let has_schema = |format: &&Format| format.kind == Some(FormatKind::JsonSchema) && self.reads.scalar("format");
+        let Some(format) = content.format.as_ref().filter(has_schema) else { return Ok(()) };
+        let requested = [format.name.is_some(), format.description.is_some(), format.strict == Some(false)].into_iter();
+        for ((member, _), _) in FORMAT_MEMBERS.iter().zip(requested).filter(|(_, is_requested)| *is_requested) {
+            let cursor = Cursor::new(&self.request.raw);
+            let reads = self.client.format.iter().filter(|read| read.field.name == *member);
+            let sent = reads.flat_map(FieldMapping::selectors).find(|selector| selector.one(&cursor).is_some());
+            if let Some(selector) = sent.filter(|selector| !self.reads.sends_format_member(member, selector)) {
+                self.drop_or_reject(OnUnsupported::Drop, selector.param(&cursor), "")?;
+            }
         }
         Ok(())
     }

@@ -127,6 +127,10 @@ pub struct RequestFieldsRead {
     unknown: Vec<String>,
     /// `request.tool_choice.allowed`
     allowed_tools: bool,
+    /// `request.format.NAME`
+    format_members: Vec<String>,
+    /// `request.format`, as a whole
+    whole_format: bool,
     /// Fields of list elements, by their last name: `detail` for `p.detail`.
     element_fields: Vec<String>,
 }
@@ -169,6 +173,17 @@ impl RequestFieldsRead {
         self.allowed_tools
     }
 
+    /// Whether a member of the response format is read. `selector`: where the client's dialect has it.
+    pub fn sends_format_member(&self, name: &str, selector: &Selector) -> bool {
+        let path = selector.members().unwrap_or_default();
+        let is_sent_as_it_is = match &path[..] {
+            [member, inner, ..] => self.nested(member, inner),
+            [member] => self.member(member),
+            [] => false,
+        };
+        is_sent_as_it_is || self.whole_format || self.format_members.iter().any(|member| member == name)
+    }
+
     pub fn element_field(&self, name: &str) -> bool {
         self.element_fields.iter().any(|l| l == name)
     }
@@ -197,6 +212,10 @@ impl RequestFieldsRead {
         }
         let (field, inner, innermost) = (steps.next(), steps.next(), steps.next());
         self.allowed_tools |= field == Some("tool_choice") && matches!(inner, Some("allowed") | None);
+        if field == Some("format") {
+            self.whole_format |= inner.is_none();
+            self.format_members.extend(inner.map(str::to_owned));
+        }
         match (field, inner, innermost) {
             (Some("raw"), Some(member), Some(name)) => self.nested.push((member.to_owned(), name.to_owned())),
             (Some("extra" | "raw"), Some(member), _) => self.members.push(member.to_owned()),

@@ -190,6 +190,10 @@ pub const OPTIONAL_FIELDS: &[&str] = &[
     "tools",
 ];
 
+/// The members of a response format that a backend may or may not support, with their names in reports.
+pub const FORMAT_MEMBERS: &[(&str, &str)] =
+    &[("name", "format.name"), ("description", "format.description"), ("strict", "format.strict")];
+
 impl Capabilities {
     /// `client_type`: the client's type of the tool, which takes precedence over its kind.
     pub fn on_tool(&self, kind: ToolKind, client_type: Option<&str>) -> OnUnsupported {

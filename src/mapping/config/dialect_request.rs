@@ -1,6 +1,7 @@
 //! A dialect's `request:`: how a client's body is decoded into request items and fields.
 
 use super::dialect::NamedSchema;
+use super::request_checks::{CheckSection, RequestCheck};
 use crate::domain::emit::{FORMAT, FieldSpec, ITEMS, SCALARS, TOOL_CHOICE, TOOLS};
 use crate::domain::{Tree, named_enum};
 use crate::mapping::grammar::collections::{Elements, Entries, List, Map, OneOrMore};
@@ -30,6 +31,8 @@ named_enum! {
         Array = "array",
         /// An array with at least one element.
         NonEmptyArray = "non_empty_array",
+        /// A string that has more than white space.
+        NonBlankString = "non_blank_string",
     }
 }
 
@@ -132,6 +135,8 @@ section! {
         /// Members that are rejected if they are present and not null: selector, or just a member's name, to the
         /// message.
         rejected_fields: Map<RejectedEntry> = Map::default(),
+        /// What else a request must meet, each with a message of its own.
+        checks: Elements<'n, CheckSection> = Elements::default(),
         /// The words that the API defines for members with a closed list of words: selector to words. What happens to
         /// others is decided by `unknown_values` of the backend.
         known_values: BySelector<List<String>> = BySelector::default(),
@@ -157,6 +162,8 @@ pub struct RequestPlan {
     pub required: Vec<(Selector, RequiredMember)>,
     /// Members that are rejected.
     pub rejected_fields: Vec<RejectedField>,
+    /// What else a request must meet, in order.
+    pub checks: Vec<RequestCheck>,
     /// Members with a closed list of words.
     pub known_values: Vec<(Selector, Vec<String>)>,
     pub scalars: Vec<FieldMapping>,
@@ -187,6 +194,7 @@ impl RequestPlan {
                 rejected_fields.push(RejectedField { selector, message, code, allowed_values });
             }
         }
+        let checks = section.checks.iter().filter_map(|check| RequestCheck::parse(check, cx)).collect();
         let mut named_rules = NamedRules::default();
         for entry in section.rules.items {
             named_rules.add(&entry.key, parse_content_part_rules(entry.value.as_list_or_one(), tables, cx));
@@ -228,6 +236,7 @@ impl RequestPlan {
         RequestPlan {
             required,
             rejected_fields,
+            checks,
             known_values,
             scalars,
             tool_choice,

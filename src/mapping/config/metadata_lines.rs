@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 section! {
     /// Lines of a model's text that repeat metadata are removed: those that begin with a known key and `:` or `=`, and
-    /// `metadata:` with a JSON object, of which the keys are known from then on. Backends add keys with the event
-    /// `metadata_keys`.
+    /// `metadata:` with a JSON object, of which the keys are known from then on. Inside a line, it is removed from the
+    /// key on. Backends add keys with the event `metadata_keys`.
     #[subject = "`metadata_lines:`"]
     #[title = "metadata lines"]
     pub struct MetadataLinesSection<'n> {
@@ -21,6 +21,9 @@ section! {
         when: Option<ExpressionNode<'n>>,
         /// The known keys. Upper and lower case, and what is no letter or digit, make no difference.
         keys: List<MetadataKey> = List::default(),
+        /// Every line that is one JSON object is removed too, and its keys are known from then on. This also removes
+        /// answers in JSON.
+        json_lines: bool = false,
     }
 }
 
@@ -43,6 +46,8 @@ pub struct MetadataLinesPlan {
     pub when: Option<Expression>,
     /// In normal form.
     pub keys: Arc<[String]>,
+    /// Every line that is a JSON object is removed too.
+    pub json_lines: bool,
 }
 
 impl Compiler<'_, '_> {
@@ -51,6 +56,6 @@ impl Compiler<'_, '_> {
         let section = section?;
         let when = self.policy_condition(section.when.as_ref(), "`metadata_lines:`")?;
         let keys = section.keys.iter().map(|MetadataKey(key)| key.clone()).collect();
-        Some(MetadataLinesPlan { when, keys })
+        Some(MetadataLinesPlan { when, keys, json_lines: section.json_lines })
     }
 }

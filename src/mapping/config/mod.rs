@@ -40,6 +40,7 @@ pub mod profile_environment;
 pub mod profile_gateway;
 pub mod profile_patch;
 pub mod rename_fields;
+pub mod request_checks;
 pub mod request_values;
 pub mod route;
 pub mod route_choose;

@@ -22,9 +22,10 @@ use super::representable;
 use crate::diagnostics::{Code, Diagnostic, Span};
 use crate::mapping::Plan;
 use crate::mapping::config::backend::{BackendPlan, Transport};
-use crate::mapping::config::capabilities::{OPTIONAL_FIELDS, OnUnsupported};
+use crate::mapping::config::capabilities::{FORMAT_MEMBERS, OPTIONAL_FIELDS, OnUnsupported};
 use crate::mapping::config::dialect::DialectPlan;
 use crate::mapping::config::route::RoutePlan;
+use crate::mapping::language::field::FieldMapping;
 use crate::mapping::policy::variants::reachable_dialects;
 
 /// The features that are lost between a backend and the dialect of a route.
@@ -134,8 +135,16 @@ fn unsupported_fields(backend: &BackendPlan, dialect: &DialectPlan) -> Vec<(&'st
     };
     let unread = OPTIONAL_FIELDS.iter().filter(|name| can_request(name) && !reads.scalar(name));
     // A format that is sent as a tool is not lost.
-    unread
+    let fields = unread
         .map(|name| (*name, settings.capabilities.on_unsupported_field(name)))
-        .filter(|(_, handling)| *handling != OnUnsupported::AsTool)
-        .collect()
+        .filter(|(_, handling)| *handling != OnUnsupported::AsTool);
+    let of_format = FORMAT_MEMBERS.iter().filter(|(member, _)| {
+        let mut mappings = request.format.iter().filter(|read| read.field.name == *member && reads.scalar("format"));
+        let is_unread = |read: &FieldMapping| {
+            let mut selectors = read.selectors().into_iter();
+            selectors.any(|selector| !reads.sends_format_member(member, selector))
+        };
+        mappings.any(is_unread)
+    });
+    fields.chain(of_format.map(|(_, name)| (*name, OnUnsupported::Drop))).collect()
 }

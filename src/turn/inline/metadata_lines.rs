@@ -1,11 +1,12 @@
 //! Metadata lines: removes lines of a backend's text that repeat metadata, such as `session_id: 7`. A pure pass over
 //! events, before inline blocks are searched for.
 //!
-//! The beginning of a line is held back while it can still become a known key, so that the result does not depend on how
-//! the backend splits its text.
+//! Text is held back only while it can still become a known key, at the beginning of a line or inside it, so that the
+//! result does not depend on how the backend splits its text.
 
 use super::choice_text::Target;
 use super::logprobs::HeldLogprobs;
+use super::metadata_search::{Found, LineSearch};
 use super::received::ReceivedText;
 use crate::domain::metadata_key::normal_key;
 use crate::domain::{Delta, Event, Fault, FaultKind, RemovedMetadata, Tree};
@@ -29,6 +30,8 @@ pub struct MetadataLines {
     /// In normal form.
     known: Arc<[String]>,
     learned: Vec<String>,
+    /// Lines that are a JSON object are removed.
+    json_lines: bool,
     choices: Vec<Lines>,
     /// The backend sends snapshots of its text, which are compared with all text so far.
     has_snapshots: bool,
@@ -50,9 +53,11 @@ struct Lines {
     length: usize,
     /// Line breaks that follow the text sent so far. They are sent with the next line.
     breaks: usize,
-    /// The beginning of a line that is not decided yet.
+    /// Text of the line that is not decided yet.
     held: String,
     place: Place,
+    /// Of a line that is sent.
+    search: LineSearch,
     /// The last line was removed.
     has_removed: bool,
 }
@@ -65,6 +70,8 @@ enum Place {
     Kept,
     /// In a line that is removed.
     Removed,
+    /// After metadata inside a line: the rest of it is removed.
+    Cut,
 }
 
 /// What the beginning of a line is.
@@ -78,11 +85,12 @@ enum Verdict {
 }
 
 impl MetadataLines {
-    /// `keys`: in normal form.
-    pub fn new(keys: Arc<[String]>, has_snapshots: bool) -> MetadataLines {
+    /// `keys`: in normal form. `json_lines`: lines that are a JSON object are removed too.
+    pub fn new(keys: Arc<[String]>, json_lines: bool, has_snapshots: bool) -> MetadataLines {
         MetadataLines {
             known: keys,
             learned: Vec::new(),
+            json_lines,
             choices: Vec::new(),
             has_snapshots,
             max_bytes: crate::turn::Limits::default().bytes,
@@ -218,8 +226,8 @@ impl MetadataLines {
             return;
         }
         match self.choices[choice].place {
-            Place::Kept => self.send(choice, text.to_owned(), at, output),
-            Place::Removed => {}
+            Place::Kept => self.send_searched(choice, text, at, output),
+            Place::Removed | Place::Cut => {}
             Place::Start => {
                 self.choices[choice].held.push_str(text);
                 match self.verdict(&self.choices[choice].held, false) {
@@ -234,6 +242,7 @@ impl MetadataLines {
     fn end_line(&mut self, choice: usize, at: usize, output: &mut Vec<Event>) {
         self.decide(choice, at - 1, output);
         let lines = &mut self.choices[choice];
+        lines.search = LineSearch::default();
         if lines.place != Place::Removed {
             lines.breaks += 1;
             lines.has_removed = false;
@@ -243,9 +252,17 @@ impl MetadataLines {
 
     /// Decides the line so far, because nothing follows in it.
     fn decide(&mut self, choice: usize, at: usize, output: &mut Vec<Event>) {
-        if self.choices[choice].place != Place::Start || self.choices[choice].held.is_empty() {
-            return;
+        if self.choices[choice].place == Place::Start && !self.choices[choice].held.is_empty() {
+            self.decide_start(choice, at, output);
         }
+        // What could have become metadata inside the line.
+        let held = std::mem::take(&mut self.choices[choice].held);
+        if !held.is_empty() {
+            self.send(choice, held, at, output);
+        }
+    }
+
+    fn decide_start(&mut self, choice: usize, at: usize, output: &mut Vec<Event>) {
         match self.verdict(&self.choices[choice].held, true) {
             Verdict::Remove => self.remove(choice),
             Verdict::Json(start) => {
@@ -267,6 +284,9 @@ impl MetadataLines {
     fn verdict(&self, line: &str, is_ended: bool) -> Verdict {
         let start = line.trim_start();
         let is_object = start.starts_with('{');
+        if is_object && self.json_lines && line.len() <= MAX_JSON {
+            return Verdict::Json(line.len() - start.len());
+        }
         let start = start.trim_start_matches('{').trim_start();
         let start = start.trim_start_matches(['"', '\'']);
         let Some(separator) = start.find([':', '=']) else {
@@ -296,7 +316,28 @@ impl MetadataLines {
         let lines = &mut self.choices[choice];
         lines.place = Place::Kept;
         let held = std::mem::take(&mut lines.held);
-        self.send(choice, held, at, output);
+        self.send_searched(choice, &held, at, output);
+    }
+
+    /// Sends text of a line that is not removed as a whole, up to metadata inside it.
+    fn send_searched(&mut self, choice: usize, text: &str, at: usize, output: &mut Vec<Event>) {
+        let held = std::mem::take(&mut self.choices[choice].held);
+        let text = if held.is_empty() { text.to_owned() } else { held + text };
+        let keys = self.known.iter().chain(&self.learned).map(String::as_str);
+        let end = match self.choices[choice].search.find(&text, keys) {
+            Found::Text => text.len(),
+            Found::Metadata(start) => {
+                self.choices[choice].place = Place::Cut;
+                start
+            }
+            Found::Undecided(start) => {
+                text[start..].clone_into(&mut self.choices[choice].held);
+                start
+            }
+        };
+        if end > 0 {
+            self.send(choice, text[..end].to_owned(), at - (text.len() - end), output);
+        }
     }
 
     fn remove(&mut self, choice: usize) {
@@ -341,7 +382,8 @@ impl MetadataLines {
         if lines.place != Place::Removed {
             self.send(choice, String::new(), at, output);
         }
-        self.choices[choice].place = Place::Start;
+        let lines = &mut self.choices[choice];
+        (lines.place, lines.search) = (Place::Start, LineSearch::default());
     }
 }
 

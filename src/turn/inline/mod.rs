@@ -8,6 +8,7 @@ mod call;
 mod choice_text;
 mod logprobs;
 mod metadata_lines;
+mod metadata_search;
 mod received;
 mod repair;
 mod tags;

@@ -21,7 +21,7 @@ fn invalid_requests_name_their_parameter() {
         (ask("Hi").with("messages", json!([])), "messages"),
         (ask("Hi").without("messages"), "messages"),
         (ask("Hi").with("tools", json!([{ "type": "function", "function": {} }])), "tools[0].function.name"),
-        (ask("Hi").with("tools", json!([{ "type": "function" }])), "tools[0].function"),
+        (ask("Hi").with("tools", json!([{ "type": "function" }])), "tools[0].function.name"),
     ];
     for (request, param) in cases {
         let (status, body) = gateway.chat(request);
