@@ -87,3 +87,21 @@ pub struct RemovedMetadata {
     /// Where the backend's mapping found keys, in its words, each once.
     pub sources: Vec<String>,
 }
+
+impl RemovedMetadata {
+    pub fn add_key(&mut self, key: String) {
+        add_once(&mut self.keys, key);
+    }
+
+    pub fn add_source(&mut self, source: String) {
+        add_once(&mut self.sources, source);
+    }
+}
+
+/// A turn can have many names.
+fn add_once(names: &mut Vec<String>, name: String) {
+    const MAX_NAMES: usize = 256;
+    if names.len() < MAX_NAMES && !names.contains(&name) {
+        names.push(name);
+    }
+}

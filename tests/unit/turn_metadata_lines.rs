@@ -108,13 +108,13 @@ fn what_is_removed_is_counted_by_line_and_key() {
     for _ in 0..2 {
         filter.push(Event::MetadataKeys { keys: vec!["Trace-Id".to_owned()], source: source() }, &mut Vec::new());
     }
-    let text = "session_id: 7\na\n {\"Session-ID\": 8}\ntrace id: 4\nmetadata: {\"Run\": 1}\nrun=2";
+    let text = "session_id: 7\na\n {\"Session-ID\": 8}\ntrace id: 4\nmetadata: {\"Run\": 1}\nrun=2\nso rollout_path: x";
     let delta = Delta::Append(text.to_owned());
     filter.push(Event::Text { choice: 0, item: None, part: None, delta }, &mut Vec::new());
     filter.flush(&mut Vec::new());
     let removed = filter.removed();
-    assert_eq!(removed.lines, 5);
-    assert_eq!(removed.keys, ["session_id", "trace_id", "run"]);
+    assert_eq!(removed.lines, 6);
+    assert_eq!(removed.keys, ["session_id", "trace_id", "run", "rollout_path"]);
     assert_eq!(removed.sources, ["message.metadata"]);
 }
 

@@ -148,7 +148,13 @@ impl SkeletonCompiler<'_, '_> {
         let text = name.as_str();
         let Some(fragment) = self.fragments.get(text) else {
             let message = format!("unknown fragment `{text}`");
-            self.cx.unknown(Code::UnknownFragment, name.span, message, text, self.fragments.fragments.iter().map(|f| f.name));
+            self.cx.unknown(
+                Code::UnknownFragment,
+                name.span,
+                message,
+                text,
+                self.fragments.fragments.iter().map(|f| f.name),
+            );
             return None;
         };
         if let Some(first) = used.iter().position(|u| u.fragment == text) {

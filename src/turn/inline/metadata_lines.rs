@@ -113,7 +113,7 @@ impl MetadataLines {
         match event {
             Event::MetadataKeys { keys, source } => {
                 keys.iter().for_each(|key| self.learn(key));
-                source.into_iter().for_each(|source| add_once(&mut self.removed.sources, source));
+                source.into_iter().for_each(|source| self.removed.add_source(source));
             }
             Event::Text { choice, item, part, delta } if self.is_searched(choice) => {
                 self.receive(choice, Target { item, part }, delta, output);
@@ -272,7 +272,7 @@ impl MetadataLines {
                         let keys: Vec<String> = members.iter().map(|(key, _)| key.to_string()).collect();
                         keys.iter().for_each(|key| self.learn(key));
                         self.remove(choice);
-                        keys.iter().for_each(|key| add_once(&mut self.removed.keys, normal_key(key)));
+                        keys.iter().for_each(|key| self.removed.add_key(normal_key(key)));
                     }
                     None => self.keep(choice, at, output),
                 }
@@ -328,6 +328,7 @@ impl MetadataLines {
             Found::Text => text.len(),
             Found::Metadata(start) => {
                 self.choices[choice].place = Place::Cut;
+                count(&mut self.removed, &text[start..]);
                 start
             }
             Found::Undecided(start) => {
@@ -341,13 +342,8 @@ impl MetadataLines {
     }
 
     fn remove(&mut self, choice: usize) {
-        self.removed.lines += 1;
         let lines = &mut self.choices[choice];
-        let key = lines.held.trim_start_matches([' ', '\t', '{', '"', '\'']);
-        let key = normal_key(key.split([':', '=']).next().unwrap_or_default());
-        if key != METADATA {
-            add_once(&mut self.removed.keys, key);
-        }
+        count(&mut self.removed, &lines.held);
         lines.held.clear();
         lines.place = Place::Removed;
         lines.has_removed = true;
@@ -387,10 +383,12 @@ impl MetadataLines {
     }
 }
 
-/// Lists a name, at most as many as there may be keys.
-fn add_once(names: &mut Vec<String>, name: String) {
-    if names.len() < MAX_LEARNED && !names.contains(&name) {
-        names.push(name);
+/// Counts a line that is removed, from its key on.
+fn count(removed: &mut RemovedMetadata, line: &str) {
+    removed.lines += 1;
+    let key = normal_key(line.split([':', '=']).next().unwrap_or_default());
+    if key != METADATA {
+        removed.add_key(key);
     }
 }
 
