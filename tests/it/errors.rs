@@ -77,6 +77,9 @@ fn rejected_requests_have_the_codes_of_the_profile() {
     ] {
         assert_eq!(error(&server.fetch(with_key(request))), (status, expected));
     }
+    let reply = server.fetch(with_key(Request::get("/v1/chat/completions")));
+    let message = "/v1/chat/completions does not allow GET";
+    assert_eq!(error(&reply), (405, invalid("invalid_request_error", message)));
     for body in [json!({}), json!({ "prompt": [] }), json!({ "prompt": "" })] {
         let body = with(body, "model", json!("demo")).to_string();
         let reply = server.fetch(with_key(Request::post(body).at("/v1/completions")));
