@@ -126,6 +126,19 @@ fn tools_of_chat_have_the_messages_of_the_profile() {
     }
 }
 
+/// `functions` and `function_call` are older names of the same.
+#[test]
+fn an_older_choice_must_be_a_declared_function() {
+    let server = proxy();
+    let chosen = |name: &str| {
+        let functions = json!([{ "name": "f" }]);
+        Request::from(chat("Hello!").with("functions", functions).with("function_call", json!({ "name": name })))
+    };
+    assert_eq!(server.fetch(chosen("f")).status(), 200);
+    let error = rejected(&server, chosen("g"), "another function");
+    assert_eq!(error, envelope(INVALID, UNDECLARED, "tool_choice.function.name"));
+}
+
 #[test]
 fn roles_and_formats_of_chat_have_the_messages_of_the_profile() {
     let object = "response_format.json_schema.schema must be a JSON object";
