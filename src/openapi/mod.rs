@@ -195,8 +195,9 @@ fn websocket(gateway: &GatewayPlan, route: &RoutePlan, dialect: &DialectPlan, co
         "tags": [route.dialect],
     });
     let mut parameters = path_parameters(&route.path);
-    parameters
-        .push(json!({ "name": "upgrade", "in": "header", "required": false, "schema": { "const": "websocket" } }));
+    // Not `const`: generators of clients know no constants in headers.
+    let schema = json!({ "type": "string", "pattern": "^websocket$" });
+    parameters.push(json!({ "name": "upgrade", "in": "header", "required": false, "schema": schema }));
     operation["parameters"] = parameters.into();
     operation["responses"] = responses;
     operation
