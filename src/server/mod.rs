@@ -21,6 +21,7 @@ pub mod lifecycle;
 mod limits;
 pub mod listener;
 pub mod log_lines;
+mod methods;
 mod metric_aliases;
 mod models;
 pub mod open_files;

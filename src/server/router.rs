@@ -12,22 +12,24 @@ use super::keepalive::keepalive_interval;
 use super::limits::{ConcurrencySlot, TurnSlots};
 use super::refusal::RefusalResponse;
 use super::write_stall::ResponseWatch;
-use super::{health, metric_aliases, request_head, response, static_routes, status, turn_response, usage_report};
+use super::{
+    health, methods, metric_aliases, request_head, response, static_routes, status, turn_response, usage_report,
+};
 use crate::domain::{Fault, FaultKind, RequestHead, Tree, UsageReport};
 use crate::engine::request::RouteInput;
 use crate::engine::response_head::HeadContext;
 use crate::engine::variant::SelectedVariant;
 use crate::mapping::config::client_keys::ClientKey;
 use crate::mapping::config::dialect::DialectPlan;
-use crate::mapping::config::gateway::{GatewayPlan, Validation};
-use crate::mapping::config::route::{HeadResponse, RoutePlan, WebSocket};
+use crate::mapping::config::gateway::Validation;
+use crate::mapping::config::route::{HeadResponse, RoutePlan};
 use crate::mapping::grammar::notation;
 use crate::reload::{Generation, Reloader, Target};
 use crate::telemetry::ClientTimeout;
 use crate::upstream::descriptors;
-use poem::http::header::{ALLOW, CONNECTION, UPGRADE};
-use poem::http::{HeaderName, HeaderValue, Method, StatusCode, Version};
-use poem::{Endpoint, IntoResponse, Request, Response};
+use poem::http::header::{CONNECTION, UPGRADE};
+use poem::http::{HeaderName, HeaderValue, Method, Version};
+use poem::{Endpoint, Request, Response};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -145,7 +147,7 @@ impl Gateway {
             Target::Route(at) => gateway.routes.get(*at),
             Target::StaticRoute(_) | Target::Metrics | Target::Status | Target::ApiDocs => None,
         });
-        let counted = (*request.method() != Method::OPTIONS).then(|| known_method(request.method()));
+        let counted = (*request.method() != Method::OPTIONS).then(|| methods::known_method(request.method()));
         let label = targets.first().map(|target| RouteLabel(target.path(gateway).to_owned()));
         let mut response = self.serve(generation, &targets, request, body, id).await.unwrap_or_else(|fault| {
             // Errors of a path without a route have the format of the first route.
@@ -153,7 +155,7 @@ impl Gateway {
             let dialect = route.and_then(|route| route.variants.default_dialect());
             let mut response = response::fault(dialect.map(|dialect| &**dialect), &fault, head(id));
             match fault.kind {
-                FaultKind::WrongMethod => add_allow(&mut response, &targets, gateway),
+                FaultKind::WrongMethod => methods::add_allow(&mut response, &targets, gateway),
                 // The protocol that the endpoint has.
                 FaultKind::UpgradeRequired => {
                     response.headers_mut().insert(UPGRADE, HeaderValue::from_static("HTTP/1.1"));
@@ -188,13 +190,13 @@ impl Gateway {
             own.or_else(|| targets.iter().find(|t| t.methods(gateway).any(|allowed| allowed == method.as_str())));
         // Browsers send no key with a preflight request.
         if *method == Method::OPTIONS && own.is_none() && target.is_some_and(|target| *target != Target::ApiDocs) {
-            return Ok(options(targets, gateway));
+            return Ok(methods::options(targets, gateway));
         }
         let caller = access::check(gateway, &self.app_state.client_pool.keys, targets, target.copied(), &request)?;
         let unknown_path = || Fault::new(FaultKind::UnknownPath, format!("unknown endpoint: {path}"));
         match target {
             None if targets.is_empty() => Err(unknown_path()),
-            None if requests_websocket(&request) && needs_upgrade(targets, gateway) => {
+            None if methods::requests_websocket(&request) && methods::needs_upgrade(targets, gateway) => {
                 Err(Fault::new(FaultKind::UpgradeRequired, format!("{path} does not serve WebSockets")))
             }
             None => Err(Fault::new(FaultKind::WrongMethod, format!("{path} does not allow {method}"))),
@@ -326,58 +328,13 @@ impl Gateway {
     }
 }
 
-/// A label of metrics: clients cannot create others.
-fn known_method(method: &Method) -> &'static str {
-    match *method {
-        Method::GET => "GET",
-        Method::POST => "POST",
-        Method::HEAD => "HEAD",
-        Method::PUT => "PUT",
-        Method::PATCH => "PATCH",
-        Method::DELETE => "DELETE",
-        _ => "other",
-    }
-}
-
 /// The content type of the response to HEAD at the endpoint of a turn.
 const HEAD_TYPE: &str = "application/json; charset=utf-8";
-
-/// The response to OPTIONS.
-fn options(targets: &[Target], gateway: &GatewayPlan) -> Response {
-    let mut response = StatusCode::NO_CONTENT.into_response();
-    add_allow(&mut response, targets, gateway);
-    response
-}
-
-/// Adds the methods that a path allows.
-fn add_allow(response: &mut Response, targets: &[Target], gateway: &GatewayPlan) {
-    let mut allowed: Vec<&str> = Vec::new();
-    for method in targets.iter().flat_map(|target| target.methods(gateway)) {
-        if !allowed.contains(&method) {
-            allowed.push(method);
-        }
-    }
-    if let Ok(value) = allowed.join(",").parse() {
-        response.headers_mut().insert(ALLOW, value);
-    }
-}
 
 /// Whether the client wants the connection to end after the response.
 fn requests_close(request: &Request) -> bool {
     let values = request.headers().get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok());
     values.flat_map(|value| value.split(',')).any(|option| option.trim().eq_ignore_ascii_case("close"))
-}
-
-fn requests_websocket(request: &Request) -> bool {
-    *request.method() == Method::GET && request.headers().contains_key(UPGRADE)
-}
-
-/// Whether a route at this path answers requests for a WebSocket with 426.
-fn needs_upgrade(targets: &[Target], gateway: &GatewayPlan) -> bool {
-    targets.iter().any(|target| match target {
-        Target::Route(at) => gateway.routes[*at].websocket == WebSocket::UpgradeRequired,
-        Target::StaticRoute(_) | Target::Metrics | Target::Status | Target::ApiDocs => false,
-    })
 }
 
 /// The id of a request, in its response and in the log.
