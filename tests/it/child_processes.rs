@@ -20,7 +20,7 @@ conversation:
   cancel:
     - { call: job/stop, when: kept.ticket, params: { job: "{{ kept.ticket }}" } }
   close:
-    - { notify: job/close, params: { job: "{{ kept.ticket }}" } }
+    - { call: job/close, params: { job: "{{ kept.ticket }}" } }
   route_by: { keep: ticket, message: $.params.job }
   ended_by: [ over ]
   on_fault:

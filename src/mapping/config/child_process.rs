@@ -85,7 +85,8 @@ section! {
         /// How many processes run at the same time. A turn is given to the one with the fewest turns.
         #[extend("default" = 1)]
         workers: Option<PositiveCount>,
-        /// How many turns one process may have at the same time. More are rejected with 503.
+        /// How many turns one process may serve at the same time. More are rejected with 503. Turns that have ended and
+        /// that the process is still closing do not count.
         #[extend("default" = 256)]
         turns_per_worker: Option<PositiveCount>,
         /// The time from the start of a process to the last answer of `session:`.

@@ -2,6 +2,7 @@
 //! gateway and outlive generations; the calls are data of the mapping (`conversation:`).
 
 mod call_writer;
+mod closing;
 mod inquiries;
 mod pool;
 mod process;

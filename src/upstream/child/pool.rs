@@ -27,8 +27,8 @@ pub struct ChildPool {
     pub(super) stderr_reader: Option<StderrReader>,
     slots: Mutex<Vec<Slot>>,
     next_turn: AtomicU64,
-    /// Changed whenever a worker becomes ready or ends.
-    changes: watch::Sender<u64>,
+    /// Changed whenever a worker becomes ready, ends, or has closed a turn.
+    pub(super) changes: watch::Sender<u64>,
     pub(super) is_stopping: watch::Sender<bool>,
 }
 
@@ -46,6 +46,22 @@ impl Slot {
     fn serves(&self) -> bool {
         self.worker.as_ref().is_some_and(|worker| !worker.commands.is_closed())
     }
+}
+
+/// How many turns a process may be closing. It may close them more slowly than it serves turns: then new turns wait.
+const MOST_CLOSING: usize = 32;
+
+/// Where a turn can be served.
+enum Place {
+    On(Arc<Worker>),
+    /// Soon, when a worker has closed turns that no client reads any more.
+    Closing,
+    NotReady,
+}
+
+fn busy(message: String) -> Fault {
+    let code = Some("worker_busy".to_owned());
+    Fault { code, retry_after: Some(1), ..Fault::new(FaultKind::Overloaded, message) }
 }
 
 /// A turn on a worker. Dropping it cancels and closes the turn.
@@ -121,33 +137,41 @@ impl ChildPool {
         let mut changes = self.changes.subscribe();
         let deadline = tokio::time::Instant::now() + self.settings.start_timeout;
         loop {
-            if let Some(worker) = self.least_busy()? {
-                let turn = self.next_turn.fetch_add(1, Ordering::Relaxed);
-                let (messages, receiver) = turn_queue(queue_bytes);
-                let open = WorkerCommand::Open { turn, plan: plan.clone(), messages };
-                if worker.commands.send(open).is_ok() {
-                    return Ok((Lease { worker, turn, is_finished: false }, receiver));
+            let wait = match self.least_busy()? {
+                Place::On(worker) => {
+                    let turn = self.next_turn.fetch_add(1, Ordering::Relaxed);
+                    let (messages, receiver) = turn_queue(queue_bytes);
+                    let open = WorkerCommand::Open { turn, plan: plan.clone(), messages };
+                    if worker.commands.send(open).is_ok() {
+                        return Ok((Lease { worker, turn, is_finished: false }, receiver));
+                    }
+                    // It has just ended.
+                    continue;
                 }
-                // It has just ended.
-                continue;
-            }
-            if !self.waits() || tokio::time::timeout_at(deadline, changes.changed()).await.is_err() {
-                return Err(self.not_ready());
+                Place::NotReady if !self.waits() => return Err(self.not_ready()),
+                wait => wait,
+            };
+            if tokio::time::timeout_at(deadline, changes.changed()).await.is_err() {
+                return Err(match wait {
+                    Place::Closing => busy("the workers are still closing earlier turns".to_owned()),
+                    _ => self.not_ready(),
+                });
             }
         }
     }
 
-    /// `None`: no worker is ready.
-    fn least_busy(&self) -> Result<Option<Arc<Worker>>, Fault> {
+    fn least_busy(&self) -> Result<Place, Fault> {
         let slots = self.slots();
         let ready = slots.iter().filter(|slot| slot.serves()).filter_map(|slot| Some((slot.worker.as_ref()?, slot)));
-        let turns = |worker: &Worker| worker.status.turns.load(Ordering::Relaxed);
-        let Some((worker, slot)) = ready.min_by_key(|(worker, _)| turns(worker)) else { return Ok(None) };
+        let is_closing = |worker: &Worker| worker.status.closing.load(Ordering::Relaxed) >= MOST_CLOSING;
+        let order = |worker: &Worker| (is_closing(worker), worker.status.active());
+        let Some((worker, slot)) = ready.min_by_key(|(worker, _)| order(worker)) else { return Ok(Place::NotReady) };
         let limit = self.settings.turns_per_worker;
-        if turns(worker) >= limit {
-            let message = format!("concurrency limit of the backend reached ({limit} turns on each worker)");
-            let code = Some("worker_busy".to_owned());
-            return Err(Fault { code, retry_after: Some(1), ..Fault::new(FaultKind::Overloaded, message) });
+        if worker.status.active() >= limit {
+            return Err(busy(format!("concurrency limit of the backend reached ({limit} turns on each worker)")));
+        }
+        if is_closing(worker) {
+            return Ok(Place::Closing);
         }
         worker.status.turns.fetch_add(1, Ordering::Relaxed);
         let served = worker.status.served.fetch_add(1, Ordering::Relaxed) + 1;
@@ -155,7 +179,7 @@ impl ChildPool {
         if self.settings.recycle_turns == Some(served) {
             slot.recycle.notify_one();
         }
-        Ok(Some(worker.clone()))
+        Ok(Place::On(worker.clone()))
     }
 
     /// The fault of a turn, if no worker is ready and turns do not wait for one.

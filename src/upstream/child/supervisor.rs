@@ -138,7 +138,7 @@ impl ChildPool {
         let mut process = spawned.map_err(|error| {
             (ReadinessReason::WorkerExit, format!("cannot start `{}`: {error}", self.settings.command))
         })?;
-        let status = Arc::<WorkerStatus>::default();
+        let status = Arc::new(WorkerStatus::new(self.changes.clone()));
         if let Some(pid) = process.pid {
             let _ = status.pid.set(pid);
         }

@@ -4,10 +4,10 @@ use super::turn_queue::TurnSender;
 use crate::domain::Tree;
 use crate::engine::conversation::{OutgoingCall, SessionValues};
 use crate::mapping::config::backend::BackendPlan;
-use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::sync::mpsc::UnboundedSender;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 /// Identifies a turn on a worker.
 pub type TurnId = u64;
@@ -45,10 +45,14 @@ pub struct WorkerStatus {
     pub pid: OnceLock<u32>,
     /// Turns that are not closed yet.
     pub turns: AtomicUsize,
+    /// Those of them that no client reads any more: the process still has to cancel and close them.
+    pub closing: AtomicUsize,
     /// Turns so far.
     pub served: AtomicUsize,
     /// Lines that are no messages of JSON-RPC.
     pub garbage_lines: AtomicU64,
+    /// Changed when the process has closed a turn.
+    pub changes: watch::Sender<u64>,
     exit: Mutex<Option<String>>,
 }
 
@@ -60,6 +64,15 @@ impl Worker {
 }
 
 impl WorkerStatus {
+    pub fn new(changes: watch::Sender<u64>) -> WorkerStatus {
+        WorkerStatus { changes, ..WorkerStatus::default() }
+    }
+
+    /// Turns that clients read.
+    pub fn active(&self) -> usize {
+        self.turns.load(Ordering::Relaxed).saturating_sub(self.closing.load(Ordering::Relaxed))
+    }
+
     pub fn exit_reason(&self) -> String {
         let exit = self.exit.lock().unwrap_or_else(PoisonError::into_inner);
         let how = exit.as_ref().map_or(String::new(), |how| format!(" ({how})"));

@@ -3,7 +3,7 @@
 
 use super::call_writer::CallWriter;
 use super::process::{ChildProcess, ProcessSettings};
-use super::turn_entry::{Closing, HeldMessages, Pending, TurnEntry};
+use super::turn_entry::{HeldMessages, Pending, TurnEntry};
 use super::turn_queue::TurnMessage;
 use super::worker::{ReadyReport, TurnId, WorkerCommand, WorkerStatus};
 use crate::domain::{Fault, FaultKind, Tree};
@@ -20,8 +20,6 @@ use tokio::process::ChildStdout;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::MissedTickBehavior;
 
-/// How long a turn may take to be cancelled and closed, before it is forgotten.
-const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long output is read after the end of the process.
 const LAST_OUTPUT: Duration = Duration::from_millis(50);
 const TICK: Duration = Duration::from_secs(1);
@@ -29,12 +27,12 @@ const TICK: Duration = Duration::from_secs(1);
 pub struct WorkerTask {
     plan: Arc<BackendPlan>,
     settings: Arc<ProcessSettings>,
-    status: Arc<WorkerStatus>,
+    pub(super) status: Arc<WorkerStatus>,
     pub(super) values: SessionValues,
     pub(super) writer: CallWriter,
     pub(super) turns: HashMap<TurnId, TurnEntry>,
     /// The turn of each value of `route_by:`.
-    routes: HashMap<String, TurnId>,
+    pub(super) routes: HashMap<String, TurnId>,
     /// What the calls of the session have kept so far.
     session: Tree,
     ready: Option<ReadyReport>,
@@ -197,10 +195,7 @@ impl WorkerTask {
                 self.settle(turn);
             }
             WorkerCommand::Close(turn) => {
-                if let Some(entry) = self.turns.get_mut(&turn) {
-                    entry.close();
-                }
-                self.settle(turn);
+                self.close(turn);
             }
             WorkerCommand::Retire => self.is_retiring = true,
             WorkerCommand::Stop => {}
@@ -304,8 +299,7 @@ impl WorkerTask {
     pub(super) fn deliver(&mut self, turn: TurnId, message: Tree, bytes: usize) {
         let Some(entry) = self.turns.get_mut(&turn) else { return };
         if !entry.send(TurnMessage::Event(message), bytes) {
-            entry.close();
-            self.settle(turn);
+            self.close(turn);
         }
     }
 
@@ -315,46 +309,6 @@ impl WorkerTask {
         if let Some((member, value)) = conversation::answer(conversation, method, message) {
             self.writer.send([("id", id), (member, value)]);
         }
-    }
-
-    /// Makes the calls that cancel and close a turn, as far as they are due.
-    fn settle(&mut self, turn: TurnId) {
-        while let Some(entry) = self.turns.get_mut(&turn) {
-            match entry.next_closing_call(&self.values) {
-                Closing::Call(call) => {
-                    let id = self.writer.call(call, Pending::Closing { turn });
-                    if let Some(entry) = self.turns.get_mut(&turn) {
-                        entry.in_flight = id.is_some();
-                    }
-                }
-                Closing::Wait => return,
-                Closing::Done => self.forget(turn),
-            }
-        }
-    }
-
-    fn forget(&mut self, turn: TurnId) {
-        if let Some(entry) = self.turns.remove(&turn) {
-            if let Some(route) = &entry.route {
-                self.routes.remove(route);
-            }
-            self.status.turns.fetch_sub(1, Ordering::Relaxed);
-        }
-    }
-
-    /// Closes turns that the process does not end, and forgets those that it does not close.
-    fn close_late_turns(&mut self) {
-        let closed: Vec<TurnId> = self.turns.iter().filter(|(_, e)| e.closed_at.is_some()).map(|(t, _)| *t).collect();
-        for turn in closed {
-            // Also if no message of the turn arrives.
-            self.turns.get_mut(&turn).map(TurnEntry::take_cancel_again);
-            self.settle(turn);
-        }
-        let is_late = |entry: &TurnEntry| entry.closed_at.is_some_and(|at| at.elapsed() > CLOSE_TIMEOUT);
-        let late: Vec<TurnId> = self.turns.iter().filter(|(_, e)| is_late(e)).map(|(turn, _)| *turn).collect();
-        late.into_iter().for_each(|turn| self.forget(turn));
-        let turns = &self.turns;
-        self.writer.retain(|pending| pending.turn().is_none_or(|turn| turns.contains_key(&turn)));
     }
 
     fn next_session_call(&mut self, mut from: usize) {

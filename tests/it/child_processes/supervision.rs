@@ -261,6 +261,33 @@ fn turns_beyond_the_limit_of_a_worker_are_rejected() {
 }
 
 #[test]
+fn a_turn_that_the_worker_is_still_closing_takes_no_place() {
+    let gateway = start("jobs", "turns_per_worker: 1", &[("WORKER_CLOSE", "0.5")]);
+    for _ in 0..5 {
+        assert_eq!(gateway.content("Hi"), "Working. ");
+    }
+}
+
+#[test]
+fn turns_wait_for_a_worker_that_closes_turns_more_slowly_than_it_serves_them() {
+    let gateway = start("jobs", "start_timeout: 60s", &[("WORKER_CLOSE", "0.05")]);
+    for _ in 0..80 {
+        assert_eq!(gateway.content("Hi"), "Working. ");
+    }
+}
+
+#[test]
+fn a_turn_does_not_wait_for_ever_for_a_worker_that_closes_nothing() {
+    let gateway = start("jobs", "start_timeout: 1s", &[("WORKER_CLOSE", "1000")]);
+    for _ in 0..32 {
+        assert_eq!(gateway.content("Hi"), "Working. ");
+    }
+    let reply = gateway.server.fetch(chat("Hi"));
+    assert_eq!((reply.status(), reply.header("retry-after")), (503, Some("1")), "{}", reply.text());
+    assert!(reply.text().contains("the workers are still closing earlier turns"), "{}", reply.text());
+}
+
+#[test]
 fn the_standard_error_of_a_worker_is_logged_without_secrets() {
     let gateway = start("codex-legacy", "", &[("WORKER_SECRET_KEY", "a-secret-of-the-worker")]);
     assert_eq!(gateway.content("mode:stderr"), "Hello from the worker.");

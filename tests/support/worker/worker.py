@@ -3,12 +3,14 @@
 
 WORKER_MODE is what a turn does: text, tools, length, hang, error, leak, unauthorized, crash, slow, garbage, huge,
 stderr, echo, held (its process id, and no end), deaf (closes its input after the turn has begun).
+WORKER_CLOSE: how many seconds a job takes to close, one after the other. More than 40 at once are refused.
 WORKER_START: ready (default), silent (never answers), refuse (answers with an error), exit (ends at once), slow.
 Every message that it receives is appended to WORKER_LOG, and its process id to WORKER_PIDS. Like other workers, it writes
 lines that are no messages and does not end with its input."""
-import json, os, signal, sys, threading, time
+import json, os, queue, signal, sys, threading, time
 
 PROTOCOL, MODE = os.environ.get("WORKER_PROTOCOL", "legacy"), os.environ.get("WORKER_MODE", "text")
+CLOSE, CLOSING = float(os.environ.get("WORKER_CLOSE", "0")), queue.Queue()
 START, LOG = os.environ.get("WORKER_START", "ready"), os.environ.get("WORKER_LOG")
 WRITE, COUNT, CANCELLED, LOCKED = threading.Lock(), [0], set(), []
 # Jobs that cannot be stopped before they have begun, and those that somebody tried to stop too early.
@@ -129,11 +131,22 @@ def job(ticket, text):
     send({"method": "over", "params": {"job": ticket, "how": ended, "cost": {"in": 3, "out": 4}}})
 
 
+def close_jobs():
+    while True:
+        closed = CLOSING.get()
+        time.sleep(CLOSE)
+        send({"id": closed, "result": {}})
+
+
 def jobs(request):
     method, params = request.get("method"), request.get("params") or {}
     result = {}
     if method == "hello":
         result = {"greeting": "welcome"}
+    elif method == "job/open" and CLOSING.qsize() > 40:
+        return send({"id": request["id"], "error": {"code": 3, "message": "too many jobs are being closed"}})
+    elif method == "job/close" and CLOSE:
+        return CLOSING.put(request["id"])
     elif method == "job/open":
         result = {"ticket": f"job-{number()}"}
     elif method == "job/run":
@@ -166,6 +179,7 @@ def main():
         time.sleep(1)
     send({"event": "starting"})
     signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+    threading.Thread(target=close_jobs, daemon=True).start()
     for line in sys.stdin:
         if LOG:
             with open(LOG, "a") as log:
