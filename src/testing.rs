@@ -64,7 +64,9 @@ pub mod engine {
     }
 }
 pub mod mapping {
-    pub use crate::mapping::{Overrides, Plan, SourceFile, load, load_with, load_within};
+    pub use crate::mapping::{
+        Before, CheckedSet, Overrides, Plan, SourceFile, load, load_after, load_with, load_within,
+    };
     pub mod config {
         pub mod backend {
             pub use crate::mapping::config::backend::{Framing, Transport, Unmatched};

@@ -1,5 +1,6 @@
 //! Loads a set of files into one plan. All mistakes are reported together; a single error means no plan.
 
+use super::checked::{self, CheckedSet, UnchangedParts};
 use super::config::backend::BackendPlan;
 use super::config::dialect;
 use super::config::dialect::{DialectContext, DialectPlan, GivenPolicies};
@@ -24,6 +25,7 @@ use super::language::table::Tables;
 use super::lint;
 use super::policy::owners::DialectIndex;
 use super::policy::precedence;
+use super::policy::resolve::ResolvedPolicies;
 use super::policy::test_policies::TestDialects;
 use super::provenance::values::DialectSources;
 use super::source::field_reader::LoadContext;
@@ -75,6 +77,19 @@ pub struct Plan {
     /// Maps a value that violates its schema back to the YAML line that produced it.
     pub dialect_sources: DialectSources,
     schemas: CompiledSchemas,
+    /// How many of the `sources` were read; the others are derived.
+    pub(super) written_files: usize,
+    /// Identifies what tests read of the gateway.
+    pub(super) tested_gateway: u64,
+}
+
+/// What was known before a load.
+#[derive(Default)]
+pub struct Before<'b> {
+    /// The plan before: its compiled schemas are used again if their files have not changed.
+    pub plan: Option<&'b Plan>,
+    /// Sets with files that need no second check, unless a route uses them.
+    pub checked: Vec<CheckedSet<'b>>,
 }
 
 #[derive(Debug)]
@@ -143,25 +158,25 @@ pub fn load_within(
     overrides: &Overrides,
     budget: &WorkBudget,
 ) -> LoadOutcome {
+    load_after(files, &Before { plan: previous, checked: Vec::new() }, overrides, budget)
+}
+
+/// The same, without a second check of what was checked before.
+pub fn load_after(files: &[SourceFile], before: &Before, overrides: &Overrides, budget: &WorkBudget) -> LoadOutcome {
     let mut sources = Sources::default();
-    let renamed = renamed_schemas::derive(files, budget);
-    let files = || files.iter().chain(&renamed);
-    let ids: Vec<FileId> =
-        files().map(|f| sources.add_to_layer(f.layer, f.name.as_str(), f.shown.as_str(), f.text.clone())).collect();
-    let sources = Arc::new(sources);
+    let written_files = files.len();
     let findings = Findings::default();
-    let cx = LoadContext { sources: &sources, findings: &findings, budget, selectors: Default::default() };
     let mut parsed = MappingFiles::default();
-    for (file, id) in files().zip(ids) {
-        budget.begin(&file.name, "parsing this file");
-        if budget.spend(file.text.len() as u64 / BYTES_PER_STEP) {
-            parsed.add(file, id, cx);
-        }
-    }
+    parsed.without_tests = before.checked.iter().any(|set| set.is_same(files));
+    parse_all(files, &mut sources, &mut parsed, &findings, budget);
+    let renamed = renamed_schemas::derive(files, &parsed, budget);
+    parse_all(&renamed, &mut sources, &mut parsed, &findings, budget);
+    let sources = Arc::new(sources);
+    let cx = LoadContext { sources: &sources, findings: &findings, budget, selectors: Default::default() };
     parsed.merge_layers(cx);
     parsed.resolve_derived_backends(cx);
     parsed.suppress_consequences(cx);
-    let plan = compile(parsed, &sources, previous.map(|p| &p.schemas), overrides, cx);
+    let plan = compile(parsed, &sources, written_files, before, overrides, cx);
     if let Some(diagnostic) = exhausted::diagnostic(budget, &sources) {
         return LoadOutcome { plan: None, diagnostics: vec![diagnostic], sources };
     }
@@ -173,20 +188,42 @@ pub fn load_within(
     LoadOutcome { plan: plan.filter(|_| !failed), diagnostics, sources }
 }
 
+/// Adds files to the sources, and parses them.
+fn parse_all(
+    files: &[SourceFile],
+    sources: &mut Sources,
+    parsed: &mut MappingFiles,
+    findings: &Findings,
+    budget: &WorkBudget,
+) {
+    let add = |file: &SourceFile| {
+        sources.add_to_layer(file.layer, file.name.as_str(), file.shown.as_str(), file.text.clone())
+    };
+    let ids: Vec<FileId> = files.iter().map(add).collect();
+    let cx = LoadContext { sources, findings, budget, selectors: Default::default() };
+    for (file, id) in files.iter().zip(ids) {
+        budget.begin(&file.name, "parsing this file");
+        if budget.spend(file.text.len() as u64 / BYTES_PER_STEP) {
+            parsed.add(file, id, cx);
+        }
+    }
+}
+
 fn compile(
     mut files: MappingFiles,
     sources: &Arc<Sources>,
-    previous: Option<&CompiledSchemas>,
+    written_files: usize,
+    before: &Before,
     overrides: &Overrides,
     cx: LoadContext,
 ) -> Option<Plan> {
-    let (tests, layer_overrides) = (std::mem::take(&mut files.tests), std::mem::take(&mut files.overrides));
+    let (mut tests, layer_overrides) = (std::mem::take(&mut files.tests), std::mem::take(&mut files.overrides));
     let schemas = SchemaSet::new(files.schemas.iter().cloned());
     let schema_names = files.schemas.iter().map(|(name, _)| name).chain(&files.unreadable.schemas);
     let cache = SchemaCache::new(&schemas, schema_names.map(String::as_str).collect(), &files.unreadable.schemas);
     let schemas_hash = hash_schema_files(sources);
-    if let Some(previous) = previous.filter(|p| p.hash == schemas_hash) {
-        cache.reuse(previous);
+    if let Some(plan) = before.plan.filter(|plan| plan.schemas.hash == schemas_hash) {
+        cache.reuse(&plan.schemas);
     }
     let shared = files.shared().and_then(|node| Shared::from_file(node, cx));
     let shared_tables = shared.as_ref().map_or_else(Tables::default, |s| Tables::parse_shared(&s.tables, cx));
@@ -220,18 +257,13 @@ fn compile(
         dialects: &dialect_index,
         shared: RefCell::default(),
     };
-    let mut dialects = Vec::new();
     let patched_dialects = profile_patch::patched_dialects(files.of(SetFile::Dialect), &chains, cx);
     let profiles_of = |source: &PatchedDialect| {
         let is_of = |chain: &&ProfileChain| chain.last().map(|p| p.name) == source.profile.as_deref();
         chains.iter().find(is_of).map_or(&[][..], Vec::as_slice)
     };
-    for source in &patched_dialects {
-        begin(&source.node);
-        dialects.extend(dialect::compile(source, profiles_of(source), None, &context).map(Arc::new));
-    }
-    let environment = precedence::environment_settings(&dialects, &chains, &dialect_index, &overrides.environment, cx);
-    let gateway = gateway_file(&files, cx)?;
+    let resolved: Vec<ResolvedPolicies> =
+        patched_dialects.iter().map(|source| dialect::resolve(source, profiles_of(source), &context)).collect();
     let known = gateway::KnownNames {
         backends: &backends,
         backend_names: &files.names(SetFile::Backend),
@@ -242,10 +274,47 @@ fn compile(
         tables: &shared_tables,
         fragments: shared_fragments,
         schemas: &cache,
-        policies: policies_of_all(&dialects),
+        policies: policies_of_all(&resolved),
     };
-    begin(gateway);
-    let mut gateway = configured_gateway(gateway, &known, &chains, &profiles, overrides, cx)?;
+    let gateway = gateway_file(&files, cx).and_then(|gateway| {
+        begin(gateway);
+        configured_gateway(gateway, &known, &chains, &profiles, overrides, cx)
+    });
+    let unchanged = UnchangedParts::new(&before.checked, sources, written_files, gateway.as_ref().map(|g| g.1), &files);
+    let names_of = |source: &PatchedDialect| profiles_of(source).iter().map(|profile| profile.name).collect::<Vec<_>>();
+    tests.retain(|tests| {
+        let find = |dialect: &str, profile: Option<&str>| {
+            let is_it = |source: &&PatchedDialect| source.dialect == dialect && source.profile.as_deref() == profile;
+            patched_dialects.iter().find(is_it).map(|source| (source, names_of(source)))
+        };
+        !unchanged.has_tests(tests, &find)
+    });
+    let is_tested = |source: &PatchedDialect| {
+        let names_it = |test: &Node, file: &str| {
+            let named = checked::named_by(test, file);
+            named.dialect == Some(source.dialect.as_str()) && named.profile == source.profile.as_deref()
+        };
+        tests.iter().any(|file| checked::tests_of(&file.node).iter().any(|test| names_it(test, &file.name)))
+    };
+    let is_served = |source: &PatchedDialect| {
+        gateway.as_ref().is_none_or(|(gateway, _)| gateway.may_use(&source.dialect, source.profile.as_deref()))
+    };
+    let (mut dialects, mut skipped) = (Vec::new(), Vec::new());
+    let mut bases = Vec::new();
+    for (source, resolved) in patched_dialects.iter().zip(&resolved) {
+        if unchanged.has_dialect(source, &names_of(source)) && !is_served(source) && !is_tested(source) {
+            skipped.push(source);
+            bases.push((source, resolved));
+            continue;
+        }
+        begin(&source.node);
+        if let Some(dialect) = dialect::compile(source, profiles_of(source), None, &context) {
+            dialects.push(Arc::new(dialect));
+            bases.push((source, resolved));
+        }
+    }
+    let (mut gateway, tested_gateway) = gateway?;
+    let environment = precedence::environment_settings(&bases, &chains, &dialect_index, &overrides.environment, cx);
     let compile = |base: &DialectPlan, given: GivenPolicies| {
         let source = patched_dialects.iter().find(|p| p.dialect == base.name && p.profile == base.profile)?;
         begin(&source.node);
@@ -278,21 +347,23 @@ fn compile(
         overrides: layer_overrides,
         dialect_sources: DialectSources::default(),
         schemas: cache.into_compiled(schemas_hash),
+        written_files,
+        tested_gateway,
     };
     if cx.findings.errors() == 0 {
         dialect_index::check_reachable(&plan, &patched_dialects, cx);
     }
     if cx.findings.errors() == 0 {
-        lint::run(&plan, &files, &profiles, &patched_dialects, cx);
+        lint::run(&plan, &files, &profiles, &patched_dialects, &skipped, cx);
     }
     plan.dialect_sources = DialectSources { dialects: patched_dialects, shared: files.shared().cloned() };
     Some(plan)
 }
 
 /// The policies of all dialects, each with the values that it has in any of them.
-fn policies_of_all(dialects: &[Arc<DialectPlan>]) -> PolicyWords {
+fn policies_of_all(dialects: &[ResolvedPolicies]) -> PolicyWords {
     let mut all: Vec<(String, Vec<String>)> = Vec::new();
-    for (name, values) in dialects.iter().flat_map(|dialect| dialect.resolved.words().to_vec()) {
+    for (name, values) in dialects.iter().flat_map(|resolved| resolved.words().to_vec()) {
         match all.iter_mut().find(|(known, _)| *known == name) {
             Some((_, known)) => {
                 let new: Vec<String> = values.into_iter().filter(|value| !known.contains(value)).collect();
@@ -324,7 +395,8 @@ fn gateway_file<'f>(files: &'f MappingFiles, cx: LoadContext) -> Option<&'f Node
     gateway
 }
 
-/// The gateway with what the chosen profile, the environment and the command line change. Its routes have no variants yet.
+/// The gateway with what the chosen profile, the environment and the command line change, and what identifies it for
+/// tests. Its routes have no variants yet.
 fn configured_gateway(
     file: &Node,
     known: &gateway::KnownNames,
@@ -332,7 +404,7 @@ fn configured_gateway(
     profiles: &[Profile],
     overrides: &Overrides,
     cx: LoadContext,
-) -> Option<GatewayPlan> {
+) -> Option<(GatewayPlan, u64)> {
     let chosen =
         chains.iter().find(|c| overrides.profile.is_some() && c.last().map(|p| p.name) == overrides.profile.as_deref());
     let (file, variables) = match chosen {
@@ -348,7 +420,7 @@ fn configured_gateway(
     };
     let used: Vec<&Profile> = chains.iter().filter(is_used).flatten().copied().collect();
     gateway.unknown_variables = profile_gateway::unknown_variables(&used, profiles, &overrides.environment);
-    Some(gateway)
+    Some((gateway, checked::tested_gateway(&file)))
 }
 
 fn profile_name(node: &Node) -> Option<(String, Span)> {

@@ -1,6 +1,7 @@
 //! Compiles mapping files: YAML text → tree with spans → checked plan. Reports all mistakes of a set at once, each
 //! with its source span.
 
+pub mod checked;
 pub mod config;
 pub mod exhausted;
 pub mod grammar;
@@ -13,5 +14,6 @@ pub mod source;
 pub mod spec;
 
 pub use crate::domain::WorkBudget;
+pub use checked::CheckedSet;
 pub use config::overrides::Overrides;
-pub use load::{LoadOutcome, Plan, SourceFile, load, load_with, load_within};
+pub use load::{Before, LoadOutcome, Plan, SourceFile, load, load_after, load_with, load_within};

@@ -5,7 +5,7 @@ use super::pinned::PinnedSettings;
 use super::{Cause, NeedsRestart, embedded};
 use crate::diagnostics::{Code, Diagnostic, Severity, Source, Sources, Span, render_all, visible_span};
 use crate::mapping::source::layout::SetFile;
-use crate::mapping::{Overrides, Plan, SourceFile, WorkBudget, load_within};
+use crate::mapping::{Before, CheckedSet, Overrides, Plan, SourceFile, WorkBudget, load_after};
 use crate::verify;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
@@ -160,16 +160,21 @@ pub fn share_texts(mut files: Vec<SourceFile>, now: &Generation) -> Vec<SourceFi
     files
 }
 
-/// Loads and checks a set and runs its `*.test.yaml` files. The first generation has no pinned settings.
+/// Loads and checks a set and runs its `*.test.yaml` files, except for what is as it was in the embedded set or in the
+/// earlier generation and no route uses. The first generation has no pinned settings.
 pub fn build(
     files: &[SourceFile],
     number: u64,
-    earlier: Option<&Plan>,
+    earlier: Option<&Generation>,
     overrides: &Overrides,
     pinned: Option<&PinnedSettings>,
     budget: &WorkBudget,
 ) -> Result<Generation, SetError> {
-    let loaded = load_within(files, earlier, overrides, budget);
+    let embedded = embedded::files();
+    let mut before =
+        Before { plan: earlier.map(|earlier| &earlier.plan), checked: vec![CheckedSet::of_files(&embedded)] };
+    before.checked.extend(earlier.filter(|earlier| earlier.warnings.is_empty()).map(|e| CheckedSet::of_plan(&e.plan)));
+    let loaded = load_after(files, &before, overrides, budget);
     let Some(mut plan) = loaded.plan else {
         return Err(SetError { diagnostics: loaded.diagnostics, sources: loaded.sources });
     };

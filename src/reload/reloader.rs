@@ -144,7 +144,7 @@ impl Reloader {
         let built = read.and_then(|files| {
             let (earlier, overrides, pinned) = (now.clone(), self.overrides.clone(), self.pinned.clone());
             let build = move |files: &[SourceFile], budget: &WorkBudget| {
-                generation::build(files, number, Some(&earlier.plan), &overrides, Some(&pinned), budget)
+                generation::build(files, number, Some(&earlier), &overrides, Some(&pinned), budget)
             };
             self.supervisor.run(&files.into(), build)?
         });

@@ -8,6 +8,7 @@ mod aggregation;
 mod authentication;
 mod backends;
 mod calls_in_chat;
+mod checked_before;
 mod child_processes;
 mod choices;
 mod client_limits;

@@ -9,7 +9,7 @@ use reframe::testing::reload::embedded;
 use std::sync::OnceLock;
 
 /// File, old text, new text.
-type Edit = (&'static str, &'static str, &'static str);
+pub type Edit = (&'static str, &'static str, &'static str);
 /// Name, values.
 type Policy = (&'static str, &'static [&'static str]);
 
@@ -44,7 +44,7 @@ const HARMLESS_EDITS: &[Edit] = &[
 ];
 
 /// Edits that break a client.
-const BREAKING_EDITS: &[Edit] = &[
+pub const BREAKING_EDITS: &[Edit] = &[
     (
         "dialects/chat.yaml",
         "tool_calls: [ { index: \"{{ item.ordinal }}\"",

@@ -16,7 +16,7 @@ use super::profile::Profile;
 use super::profile_patch::PatchedDialect;
 use super::request_values::RequestHeaders;
 use super::schemas::SchemaCache;
-use crate::diagnostics::{Code, Span};
+use crate::diagnostics::{Code, Findings, Span};
 use crate::domain::variables::{self, Variable};
 use crate::domain::{IndexLaw, Policies, Text, Tree};
 use crate::mapping::grammar::collections::{Entries, Map};
@@ -230,6 +230,15 @@ fn suppress_consequences(node: &Node, cx: LoadContext) {
     }
 }
 
+/// The policies of a dialect with a profile, without a report of mistakes.
+pub fn resolve(source: &PatchedDialect, profiles: &[&Profile], context: &DialectContext) -> ResolvedPolicies {
+    let findings = Findings::default();
+    let cx = LoadContext { findings: &findings, ..context.cx };
+    let entries = |key: &str| source.node.get(key).and_then(Node::as_map).unwrap_or_default();
+    let base = ResolvedPolicies::dialect(entries("custom_policies"), entries("policies"), cx);
+    with_profiles(&base, &source.dialect, profiles, context.dialects, cx)
+}
+
 /// The policies of a dialect, with those that the profiles set.
 fn resolve_policies(
     name: &str,
@@ -238,9 +247,19 @@ fn resolve_policies(
     context: &DialectContext,
 ) -> ResolvedPolicies {
     let base = ResolvedPolicies::dialect(&file.custom_policies, &file.policies, context.cx);
-    let of_profiles = profiles.iter().flat_map(|profile| {
-        base.read_per_dialect(name, context.dialects, profile.policies.items, &SetBy::Profile, context.cx)
-    });
+    with_profiles(&base, name, profiles, context.dialects, context.cx)
+}
+
+fn with_profiles(
+    base: &ResolvedPolicies,
+    dialect: &str,
+    profiles: &[&Profile],
+    dialects: &DialectIndex,
+    cx: LoadContext,
+) -> ResolvedPolicies {
+    let of_profiles = profiles
+        .iter()
+        .flat_map(|profile| base.read_per_dialect(dialect, dialects, profile.policies.items, &SetBy::Profile, cx));
     base.with_settings(base.settings.iter().cloned().chain(of_profiles).collect())
 }
 

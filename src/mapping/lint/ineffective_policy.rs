@@ -49,7 +49,10 @@ pub(super) fn check(context: &LintContext) {
     let all_reads = all_reads(context);
     for node in context.files.of(SetFile::Dialect) {
         let Some(name) = node.get("dialect").and_then(Node::as_text) else { continue };
-        let has_effect = |policy: &str| all_reads.iter().any(|s| s.dialect.name == name && s.has_effect(policy));
+        // A profile of which nothing has changed may be the one that reads the policy.
+        let may_be_read = context.skipped.iter().any(|skipped| skipped.dialect == name);
+        let is_read = |policy: &str| all_reads.iter().any(|s| s.dialect.name == name && s.has_effect(policy));
+        let has_effect = |policy: &str| may_be_read || is_read(policy);
         let custom = node.get("custom_policies").and_then(Node::as_map).unwrap_or(&[]);
         for entry in custom.iter().filter(|entry| !has_effect(&entry.key)) {
             report(context, entry.key_span, &entry.key, &format!("in `{name}`"));
@@ -69,7 +72,10 @@ pub(super) fn check(context: &LintContext) {
         let candidates: Vec<&DialectReads> =
             all_reads.iter().filter(|s| s.dialect.profile.as_deref() == Some(profile.name)).collect();
         let plain = |s: &DialectReads| context.plan.dialect(&s.dialect.name, None).map(|d| &**d);
-        check_policies(context, &profile.policies, &candidates, &plain, "in any dialect");
+        // Nor is a dialect compiled of which nothing has changed: the policy may have its effect there.
+        if !context.skipped.iter().any(|skipped| skipped.profile.as_deref() == Some(profile.name)) {
+            check_policies(context, &profile.policies, &candidates, &plain, "in any dialect");
+        }
     }
 }
 

@@ -38,6 +38,8 @@ pub(super) struct LintContext<'s> {
     files: &'s MappingFiles,
     profiles: &'s [Profile<'s>],
     patched_dialects: &'s [PatchedDialect],
+    /// Those that were checked before and are not compiled again.
+    skipped: &'s [&'s PatchedDialect],
     cx: LoadContext<'s>,
 }
 
@@ -60,9 +62,10 @@ pub(super) fn run(
     files: &MappingFiles,
     profiles: &[Profile],
     patched_dialects: &[PatchedDialect],
+    skipped: &[&PatchedDialect],
     cx: LoadContext,
 ) {
-    let context = LintContext { plan, files, profiles, patched_dialects, cx };
+    let context = LintContext { plan, files, profiles, patched_dialects, skipped, cx };
     for lint in LINTS {
         cx.budget.begin("", "looking for mistakes between the files");
         lint(&context);

@@ -12,6 +12,7 @@ use crate::domain::policy::PolicySpec;
 use crate::mapping::config::dialect::{DialectPlan, GivenPolicies};
 use crate::mapping::config::gateway::GatewayPlan;
 use crate::mapping::config::profile::ProfileChain;
+use crate::mapping::config::profile_patch::PatchedDialect;
 use crate::mapping::config::route::{RoutePlan, UserAgentRule};
 use crate::mapping::config::route_choose::ChooseConditions;
 use crate::mapping::config::route_headers::ProfileHeader;
@@ -47,20 +48,20 @@ const MAX_COMBINATIONS: usize = 512;
 
 /// The environment settings of all dialects with all profiles.
 pub fn environment_settings(
-    bases: &[Arc<DialectPlan>],
+    bases: &[(&PatchedDialect, &ResolvedPolicies)],
     chains: &[ProfileChain],
     dialects: &DialectIndex,
     environment: &Environment,
     cx: LoadContext,
 ) -> Vec<EnvironmentSettings> {
     let mut found = Vec::new();
-    for base in bases {
+    for (base, resolved) in bases {
         let is_of_base = |chain: &&ProfileChain| chain.last().is_some_and(|p| Some(p.name) == base.profile.as_deref());
         let Some(chain) = chains.iter().find(is_of_base) else { continue };
-        let reader = EnvironmentReader { dialect: &base.name, dialects, environment };
-        let settings = chain.iter().flat_map(|p| reader.read(&p.environment, &base.resolved, cx)).collect();
+        let reader = EnvironmentReader { dialect: &base.dialect, dialects, environment };
+        let settings = chain.iter().flat_map(|p| reader.read(&p.environment, resolved, cx)).collect();
         let profile = base.profile.clone().unwrap_or_default();
-        found.push(EnvironmentSettings { dialect: base.name.clone(), profile, settings });
+        found.push(EnvironmentSettings { dialect: base.dialect.clone(), profile, settings });
     }
     found.retain(|f| !f.settings.is_empty());
     found

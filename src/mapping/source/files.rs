@@ -25,6 +25,8 @@ pub(crate) struct MappingFiles {
     pub transcripts: Vec<Arc<Transcript>>,
     pub schemas: Vec<(String, Value)>,
     pub tests: Vec<TestFile>,
+    /// The tests need not run: they are not parsed.
+    pub without_tests: bool,
     pub unreadable: UnreadableFiles,
     /// What a layer replaces or removes of the layers below it.
     pub overrides: Vec<Override>,
@@ -75,6 +77,7 @@ impl MappingFiles {
                     None => self.unreadable.transcripts.push(name.to_owned()),
                 }
             }
+            SetFile::Test if self.without_tests => {}
             SetFile::Test => {
                 let node = parse(file, id, kind, cx);
                 self.tests.extend(node.map(|node| TestFile { name: file.name.clone(), node }));

@@ -2,6 +2,7 @@
 //! dialect's own: `schemas/chat@PROFILE.chat/body.json` is `schemas/chat/body.json` with the new names. So one line
 //! renames a field in the output, in its schemas, in the published documents, and for `reframe validate`.
 
+use super::files::MappingFiles;
 use super::layout::SetFile;
 use super::yaml::{self, Node, YamlKind};
 use crate::diagnostics::{FileId, Findings, Span};
@@ -20,8 +21,9 @@ pub fn suffix(profile: &str, dialect: &str) -> String {
 /// How many bytes of a file are one step of the budget.
 const BYTES_PER_STEP: u64 = 64;
 
-/// The renamed schemas of all profiles. A profile that renames nothing in the schemas of a dialect gets none.
-pub fn derive(files: &[SourceFile], budget: &WorkBudget) -> Vec<SourceFile> {
+/// The renamed schemas of all profiles. A profile that renames nothing in the schemas of a dialect gets none. `parsed`:
+/// the profiles and dialects among the files.
+pub fn derive(files: &[SourceFile], parsed: &MappingFiles, budget: &WorkBudget) -> Vec<SourceFile> {
     // Several profiles rename fields in the same schemas.
     let known: RefCell<HashMap<*const SourceFile, Option<Rc<Node>>>> = RefCell::default();
     let parse = |file: &SourceFile| {
@@ -29,23 +31,19 @@ pub fn derive(files: &[SourceFile], budget: &WorkBudget) -> Vec<SourceFile> {
         let parse = || yaml::parse(FileId(0), &file.text, &Findings::default()).map(Rc::new);
         is_affordable.then(|| known.borrow_mut().entry(file).or_insert_with(parse).clone()).flatten()
     };
-    let of_profiles = || files.iter().filter(|f| SetFile::Profile.matches(&f.name));
-    if !of_profiles().any(|f| f.text.contains("rename_fields")) {
-        return Vec::new();
-    }
-    let parsed: Vec<(&SourceFile, Rc<Node>)> = of_profiles().filter_map(|file| Some((file, parse(file)?))).collect();
     let mut derived = Vec::new();
-    for (file, profile) in &parsed {
-        budget.begin(&file.name, "renaming fields in the schemas of its dialects");
+    for profile in parsed.of(SetFile::Profile) {
         let Some(name) = profile.get("profile").and_then(Node::as_text) else { continue };
-        let chain = chain(profile, &parsed);
+        let file = files.get(profile.span.file.0 as usize).map_or("", |file| file.name.as_str());
+        budget.begin(file, "renaming fields in the schemas of its dialects");
+        let chain = chain(profile, parsed);
         let sections = chain.iter().filter_map(|p| p.get("rename_fields")?.as_map()).flatten();
         let mut dialects: Vec<&str> = sections.clone().map(|entry| entry.key.as_str()).collect();
         dialects.sort_unstable();
         dialects.dedup();
         for dialect in dialects {
             let patched = chain.iter().rev().find_map(|p| p.get("patch")?.get(dialect)?.get("schemas")?.as_text());
-            let folder = patched.map(str::to_owned).or_else(|| own_folder(files, dialect, parse));
+            let folder = patched.map(str::to_owned).or_else(|| own_folder(parsed, dialect));
             let entries =
                 sections.clone().filter(|entry| entry.key == dialect).filter_map(|entry| entry.value.as_map());
             // The profile itself takes precedence; the same name takes a renaming back.
@@ -63,11 +61,11 @@ pub fn derive(files: &[SourceFile], budget: &WorkBudget) -> Vec<SourceFile> {
 }
 
 /// A profile after those that it extends.
-fn chain<'n>(profile: &'n Node, profiles: &'n [(&SourceFile, Rc<Node>)]) -> Vec<&'n Node> {
+fn chain<'n>(profile: &'n Node, parsed: &'n MappingFiles) -> Vec<&'n Node> {
     let name = |node: &'n Node| node.get("profile").and_then(Node::as_text);
     let mut chain = vec![profile];
     while let Some(base) = chain.first().and_then(|first| first.get("extends")?.as_text()) {
-        let found = profiles.iter().map(|(_, node)| &**node).find(|node| name(node) == Some(base));
+        let found = parsed.of(SetFile::Profile).map(|node| &**node).find(|node| name(node) == Some(base));
         let Some(found) = found.filter(|found| !chain.iter().any(|p| name(p) == name(found))) else { break };
         chain.insert(0, found);
     }
@@ -75,9 +73,8 @@ fn chain<'n>(profile: &'n Node, profiles: &'n [(&SourceFile, Rc<Node>)]) -> Vec<
 }
 
 /// The folder of schemas that the dialect of this name states.
-fn own_folder(files: &[SourceFile], dialect: &str, parse: impl Fn(&SourceFile) -> Option<Rc<Node>>) -> Option<String> {
-    let mut dialects = files.iter().filter(|f| SetFile::Dialect.matches(&f.name)).filter_map(parse);
-    let node = dialects.find(|node| node.get("dialect").and_then(Node::as_text) == Some(dialect))?;
+fn own_folder(parsed: &MappingFiles, dialect: &str) -> Option<String> {
+    let node = parsed.of(SetFile::Dialect).find(|node| node.get("dialect").and_then(Node::as_text) == Some(dialect))?;
     node.get("schemas")?.as_text().map(str::to_owned)
 }
 
