@@ -31,6 +31,7 @@ use super::provenance::values::DialectSources;
 use super::source::field_reader::LoadContext;
 use super::source::files::MappingFiles;
 use super::source::layout::SetFile;
+use super::source::parallel_parse;
 use super::source::renamed_schemas;
 use super::source::yaml::{Entry, Node};
 use crate::diagnostics::{Code, Diagnostic, FileId, Findings, Severity, Sources, Span, dedupe};
@@ -201,11 +202,20 @@ fn parse_all(
     };
     let ids: Vec<FileId> = files.iter().map(add).collect();
     let cx = LoadContext { sources, findings, budget, selectors: Default::default() };
-    for (file, id) in files.iter().zip(ids) {
+    let is_affordable = |(file, _): &(&SourceFile, FileId)| {
         budget.begin(&file.name, "parsing this file");
-        if budget.spend(file.text.len() as u64 / BYTES_PER_STEP) {
-            parsed.add(file, id, cx);
-        }
+        budget.spend(file.text.len() as u64 / BYTES_PER_STEP)
+    };
+    let files: Vec<(&SourceFile, FileId)> = files.iter().zip(ids).filter(is_affordable).collect();
+    let is_yaml = |file: &SourceFile| match SetFile::of(&file.name) {
+        Some(SetFile::Schema | SetFile::Transcript) | None => false,
+        Some(SetFile::Test) => !parsed.without_tests,
+        Some(_) => true,
+    };
+    let texts = files.iter().filter(|(file, _)| is_yaml(file)).map(|(file, id)| (*id, &*file.text));
+    let mut yaml = parallel_parse::parse(&texts.collect::<Vec<_>>());
+    for (file, id) in files {
+        parsed.add(file, id, &mut yaml, cx);
     }
 }
 

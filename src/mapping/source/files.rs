@@ -4,6 +4,7 @@
 use super::field_reader::LoadContext;
 use super::layout;
 use super::layout::{FOLDERS, Folder, SetFile};
+use super::parallel_parse::ParsedFiles;
 use super::yaml;
 use super::yaml::{Entry, Node, YamlKind};
 use crate::diagnostics::{Code, Diagnostic, FileId, Span, did_you_mean};
@@ -55,7 +56,8 @@ impl MappingFiles {
         self.of(SetFile::Shared).next()
     }
 
-    pub fn add(&mut self, file: &SourceFile, id: FileId, cx: LoadContext) {
+    /// `yaml`: the YAML files, parsed.
+    pub fn add(&mut self, file: &SourceFile, id: FileId, yaml: &mut ParsedFiles, cx: LoadContext) {
         let Some(kind) = SetFile::of(&file.name) else {
             cx.add(unexpected_file(&file.name, id));
             return;
@@ -79,7 +81,7 @@ impl MappingFiles {
             }
             SetFile::Test if self.without_tests => {}
             SetFile::Test => {
-                let node = parse(file, id, kind, cx);
+                let node = mapping(file, id, kind, yaml, cx);
                 self.tests.extend(node.map(|node| TestFile { name: file.name.clone(), node }));
             }
             SetFile::Gateway
@@ -87,7 +89,7 @@ impl MappingFiles {
             | SetFile::Backend
             | SetFile::Dialect
             | SetFile::Profile
-            | SetFile::Script => match parse(file, id, kind, cx) {
+            | SetFile::Script => match mapping(file, id, kind, yaml, cx) {
                 Some(node) => self.mappings.push((kind, Arc::new(with_name(node, kind, name, cx)))),
                 None => self.unreadable.record(kind, file, cx),
             },
@@ -272,9 +274,9 @@ fn with_name(mut node: Node, kind: SetFile, file: &str, cx: LoadContext) -> Node
     node
 }
 
-/// Parses the text, which must be a map.
-fn parse(file: &SourceFile, id: FileId, kind: SetFile, cx: LoadContext) -> Option<Node> {
-    let node = yaml::parse(id, &file.text, cx.findings)?;
+/// The parsed file, which must be a map.
+fn mapping(file: &SourceFile, id: FileId, kind: SetFile, yaml: &mut ParsedFiles, cx: LoadContext) -> Option<Node> {
+    let node = yaml.remove(&id)?.map_err(|diagnostic| cx.add(diagnostic)).ok()?;
     let help = match kind {
         SetFile::Gateway => "a gateway needs `backends:`, `models:` and `routes:`".to_owned(),
         SetFile::Test => "write `tests:` with a list of tests".to_owned(),

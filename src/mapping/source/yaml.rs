@@ -1,7 +1,7 @@
 //! Parses YAML text into a tree of nodes with source spans.
 
 use super::yaml_errors;
-use crate::diagnostics::{FileId, Findings, Span, did_you_mean};
+use crate::diagnostics::{Diagnostic, FileId, Findings, Span, did_you_mean};
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_yaml::{Location, Spanned};
 use std::fmt;
@@ -120,6 +120,10 @@ const MAX_REPLAYED: usize = 4_000;
 
 /// Parses one document. Reports an error in `findings` and returns `None`.
 pub fn parse(file: FileId, text: &str, findings: &Findings) -> Option<Node> {
+    try_parse(file, text).map_err(|diagnostic| findings.add(diagnostic)).ok()
+}
+
+pub fn try_parse(file: FileId, text: &str) -> Result<Node, Diagnostic> {
     let options = serde_yaml::options! {
         strict_booleans: true,
         // `when: !turn.truncated` would be a tag. The author meant `not turn.truncated`.
@@ -130,13 +134,9 @@ pub fn parse(file: FileId, text: &str, findings: &Findings) -> Option<Node> {
             max_nodes: MAX_NODES, max_aliases: MAX_ALIASES, max_depth: MAX_DEPTH, max_documents: 1, max_merge_keys: 0
         },
     };
-    match serde_yaml::from_str_with_options::<RawNode>(text, options) {
-        Ok(raw) => Some(resolve_spans(raw, file, text)),
-        Err(error) => {
-            findings.add(yaml_errors::explain(error.without_snippet(), file, text));
-            None
-        }
-    }
+    let raw = serde_yaml::from_str_with_options::<RawNode>(text, options)
+        .map_err(|error| yaml_errors::explain(error.without_snippet(), file, text))?;
+    Ok(resolve_spans(raw, file, text))
 }
 
 pub(crate) fn span_of(location: Location, file: FileId, text: &str) -> Span {
