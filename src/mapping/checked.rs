@@ -65,6 +65,22 @@ fn place(file: &Source) -> Place<'_> {
     (file.layer, file.name.as_str())
 }
 
+/// A dialect with a profile.
+pub(super) struct DialectPart<'d> {
+    pub source: &'d PatchedDialect,
+    /// The names of the profile and of those that it extends.
+    pub profiles: Vec<&'d str>,
+}
+
+impl DialectPart<'_> {
+    /// Whether one of the tests names it.
+    pub fn is_tested(&self, tests: &[TestFile]) -> bool {
+        let names_it =
+            |file: &TestFile| tests_of(&file.node).iter().any(|test| NamedByTest::of(test, &file.name).is(self));
+        tests.iter().any(names_it)
+    }
+}
+
 /// The parts of a set that a checked set has too.
 pub(super) struct UnchangedParts<'c> {
     /// The checked sets with the same shared files.
@@ -118,29 +134,21 @@ impl<'c> UnchangedParts<'c> {
         UnchangedParts { sets, profiles, backends, transcripts: &files.transcripts }
     }
 
-    /// `profiles`: the profile and those that it extends.
-    pub fn has_dialect(&self, dialect: &PatchedDialect, profiles: &[&str]) -> bool {
-        self.sets.iter().any(|set| self.is_unchanged(set, dialect, profiles))
+    pub fn has_dialect(&self, part: &DialectPart) -> bool {
+        self.sets.iter().any(|set| self.is_unchanged(set, part))
     }
 
-    fn is_unchanged(&self, set: &UnchangedFiles, dialect: &PatchedDialect, profiles: &[&str]) -> bool {
-        set.has(dialect.base.span.file) && profiles.iter().all(|name| set.has_named(name, &self.profiles))
+    fn is_unchanged(&self, set: &UnchangedFiles, part: &DialectPart) -> bool {
+        set.has(part.source.base.span.file) && part.profiles.iter().all(|name| set.has_named(name, &self.profiles))
     }
 
-    /// Whether all that the tests of a file read is unchanged. `dialect` finds a dialect with a profile and the names of
-    /// the profiles that it extends.
-    pub fn has_tests<'d>(
-        &self,
-        tests: &TestFile,
-        dialect: &dyn Fn(&str, Option<&str>) -> Option<(&'d PatchedDialect, Vec<&'d str>)>,
-    ) -> bool {
+    /// Whether all that the tests of a file read is unchanged.
+    pub fn has_tests(&self, tests: &TestFile, dialects: &[DialectPart]) -> bool {
         self.sets.iter().any(|set| {
             let is_unchanged = |test: &Node| {
-                let named = named_by(test, &tests.name);
-                let has_dialect = named.dialect.is_none_or(|name| {
-                    let found = dialect(name, named.profile);
-                    found.is_some_and(|(dialect, profiles)| self.is_unchanged(set, dialect, &profiles))
-                });
+                let named = NamedByTest::of(test, &tests.name);
+                let has_dialect = named.dialect.is_none()
+                    || dialects.iter().find(|part| named.is(part)).is_some_and(|part| self.is_unchanged(set, part));
                 has_dialect && self.has_backend(set, test, named.backend) && (set.gateway || !reads_gateway(test))
             };
             set.has(tests.node.span.file) && tests_of(&tests.node).iter().all(is_unchanged)
@@ -185,18 +193,25 @@ fn files_of(node: &Node) -> Vec<FileId> {
 }
 
 /// What a test names, or its file.
-pub(super) struct NamedByTest<'t> {
-    pub dialect: Option<&'t str>,
-    pub profile: Option<&'t str>,
+struct NamedByTest<'t> {
+    dialect: Option<&'t str>,
+    profile: Option<&'t str>,
     backend: Option<&'t str>,
 }
 
-pub(super) fn named_by<'t>(test: &'t Node, file: &'t str) -> NamedByTest<'t> {
-    let name = |kind: SetFile| tested_name(test.get(kind.name()).and_then(Node::as_text), file, kind);
-    NamedByTest { dialect: name(SetFile::Dialect), profile: name(SetFile::Profile), backend: name(SetFile::Backend) }
+impl<'t> NamedByTest<'t> {
+    fn of(test: &'t Node, file: &'t str) -> NamedByTest<'t> {
+        let name = |kind: SetFile| tested_name(test.get(kind.name()).and_then(Node::as_text), file, kind);
+        let (dialect, profile) = (name(SetFile::Dialect), name(SetFile::Profile));
+        NamedByTest { dialect, profile, backend: name(SetFile::Backend) }
+    }
+
+    fn is(&self, part: &DialectPart) -> bool {
+        self.dialect == Some(part.source.dialect.as_str()) && self.profile == part.source.profile.as_deref()
+    }
 }
 
-pub(super) fn tests_of(file: &Node) -> &[Node] {
+fn tests_of(file: &Node) -> &[Node] {
     file.get("tests").map_or(&[], Node::as_list_or_one)
 }
 

@@ -1,7 +1,8 @@
 //! Loads a set of files into one plan. All mistakes are reported together; a single error means no plan.
 
-use super::checked::{self, CheckedSet, UnchangedParts};
+use super::checked::{CheckedSet, DialectPart, UnchangedParts};
 use super::config::backend::BackendPlan;
+use super::config::configured_gateway;
 use super::config::dialect;
 use super::config::dialect::{DialectContext, DialectPlan, GivenPolicies};
 use super::config::dialect_index;
@@ -10,7 +11,6 @@ use super::config::gateway::GatewayPlan;
 use super::config::layers::Override;
 use super::config::overrides::Overrides;
 use super::config::profile::{Profile, ProfileChain};
-use super::config::profile_gateway;
 use super::config::profile_patch;
 use super::config::profile_patch::PatchedDialect;
 use super::config::schemas::{CompiledSchemas, SchemaCache};
@@ -31,10 +31,10 @@ use super::provenance::values::DialectSources;
 use super::source::field_reader::LoadContext;
 use super::source::files::MappingFiles;
 use super::source::layout::SetFile;
-use super::source::parallel_parse;
+use super::source::parse_files;
 use super::source::renamed_schemas;
 use super::source::yaml::{Entry, Node};
-use crate::diagnostics::{Code, Diagnostic, FileId, Findings, Severity, Sources, Span, dedupe};
+use crate::diagnostics::{Code, Diagnostic, Findings, Severity, Sources, Span, dedupe};
 use crate::domain::WorkBudget;
 use reframe_json::SchemaSet;
 use std::cell::RefCell;
@@ -54,9 +54,6 @@ pub struct SourceFile {
     pub layer: usize,
     pub text: Arc<str>,
 }
-
-/// How many bytes of a file are parsed in one step of the budget.
-const BYTES_PER_STEP: u64 = 8;
 
 /// The checked and compiled set: everything that a turn needs at run time. Immutable.
 #[derive(Debug)]
@@ -169,9 +166,9 @@ pub fn load_after(files: &[SourceFile], before: &Before, overrides: &Overrides, 
     let findings = Findings::default();
     let mut parsed = MappingFiles::default();
     parsed.without_tests = before.checked.iter().any(|set| set.is_same(files));
-    parse_all(files, &mut sources, &mut parsed, &findings, budget);
+    parse_files::parse(files, &mut sources, &mut parsed, &findings, budget);
     let renamed = renamed_schemas::derive(files, &parsed, budget);
-    parse_all(&renamed, &mut sources, &mut parsed, &findings, budget);
+    parse_files::parse(&renamed, &mut sources, &mut parsed, &findings, budget);
     let sources = Arc::new(sources);
     let cx = LoadContext { sources: &sources, findings: &findings, budget, selectors: Default::default() };
     parsed.merge_layers(cx);
@@ -187,36 +184,6 @@ pub fn load_after(files: &[SourceFile], before: &Before, overrides: &Overrides, 
     diagnostics.retain(|d| !failed || !lint::is_lint(d.code));
     debug_assert!(failed || plan.is_some(), "a load without a plan must report an error");
     LoadOutcome { plan: plan.filter(|_| !failed), diagnostics, sources }
-}
-
-/// Adds files to the sources, and parses them.
-fn parse_all(
-    files: &[SourceFile],
-    sources: &mut Sources,
-    parsed: &mut MappingFiles,
-    findings: &Findings,
-    budget: &WorkBudget,
-) {
-    let add = |file: &SourceFile| {
-        sources.add_to_layer(file.layer, file.name.as_str(), file.shown.as_str(), file.text.clone())
-    };
-    let ids: Vec<FileId> = files.iter().map(add).collect();
-    let cx = LoadContext { sources, findings, budget, selectors: Default::default() };
-    let is_affordable = |(file, _): &(&SourceFile, FileId)| {
-        budget.begin(&file.name, "parsing this file");
-        budget.spend(file.text.len() as u64 / BYTES_PER_STEP)
-    };
-    let files: Vec<(&SourceFile, FileId)> = files.iter().zip(ids).filter(is_affordable).collect();
-    let is_yaml = |file: &SourceFile| match SetFile::of(&file.name) {
-        Some(SetFile::Schema | SetFile::Transcript) | None => false,
-        Some(SetFile::Test) => !parsed.without_tests,
-        Some(_) => true,
-    };
-    let texts = files.iter().filter(|(file, _)| is_yaml(file)).map(|(file, id)| (*id, &*file.text));
-    let mut yaml = parallel_parse::parse(&texts.collect::<Vec<_>>());
-    for (file, id) in files {
-        parsed.add(file, id, &mut yaml, cx);
-    }
 }
 
 fn compile(
@@ -286,33 +253,24 @@ fn compile(
         schemas: &cache,
         policies: policies_of_all(&resolved),
     };
-    let gateway = gateway_file(&files, cx).and_then(|gateway| {
+    let gateway = configured_gateway::file(&files, cx).and_then(|gateway| {
         begin(gateway);
-        configured_gateway(gateway, &known, &chains, &profiles, overrides, cx)
+        configured_gateway::parse(gateway, &known, &chains, &profiles, overrides, cx)
     });
     let unchanged = UnchangedParts::new(&before.checked, sources, written_files, gateway.as_ref().map(|g| g.1), &files);
-    let names_of = |source: &PatchedDialect| profiles_of(source).iter().map(|profile| profile.name).collect::<Vec<_>>();
-    tests.retain(|tests| {
-        let find = |dialect: &str, profile: Option<&str>| {
-            let is_it = |source: &&PatchedDialect| source.dialect == dialect && source.profile.as_deref() == profile;
-            patched_dialects.iter().find(is_it).map(|source| (source, names_of(source)))
-        };
-        !unchanged.has_tests(tests, &find)
-    });
-    let is_tested = |source: &PatchedDialect| {
-        let names_it = |test: &Node, file: &str| {
-            let named = checked::named_by(test, file);
-            named.dialect == Some(source.dialect.as_str()) && named.profile == source.profile.as_deref()
-        };
-        tests.iter().any(|file| checked::tests_of(&file.node).iter().any(|test| names_it(test, &file.name)))
-    };
+    let names_of = |source| profiles_of(source).iter().map(|profile| profile.name).collect();
+    let parts: Vec<DialectPart> =
+        patched_dialects.iter().map(|source| DialectPart { source, profiles: names_of(source) }).collect();
+    tests.retain(|tests| !unchanged.has_tests(tests, &parts));
     let is_served = |source: &PatchedDialect| {
         gateway.as_ref().is_none_or(|(gateway, _)| gateway.may_use(&source.dialect, source.profile.as_deref()))
     };
-    let (mut dialects, mut skipped) = (Vec::new(), Vec::new());
-    let mut bases = Vec::new();
-    for (source, resolved) in patched_dialects.iter().zip(&resolved) {
-        if unchanged.has_dialect(source, &names_of(source)) && !is_served(source) && !is_tested(source) {
+    let is_skipped =
+        |part: &DialectPart| unchanged.has_dialect(part) && !is_served(part.source) && !part.is_tested(&tests);
+    let (mut dialects, mut skipped, mut bases) = (Vec::new(), Vec::new(), Vec::new());
+    for (part, resolved) in parts.iter().zip(&resolved) {
+        let source = part.source;
+        if is_skipped(part) {
             skipped.push(source);
             bases.push((source, resolved));
             continue;
@@ -392,45 +350,6 @@ fn check_backends_of_transcripts(files: &MappingFiles, cx: LoadContext) {
         let known = known.iter().copied();
         cx.unknown(Code::UnknownReference, transcript.backend_span, message, &transcript.backend, known);
     }
-}
-
-fn gateway_file<'f>(files: &'f MappingFiles, cx: LoadContext) -> Option<&'f Node> {
-    let gateway = files.gateway();
-    if gateway.is_none() && !files.unreadable.gateway {
-        cx.add(
-            Diagnostic::new(Code::Unreadable, Span::NOWHERE, "this set has no gateway.yaml")
-                .help("create one, or add this folder on top of the embedded set with `--add`"),
-        );
-    }
-    gateway
-}
-
-/// The gateway with what the chosen profile, the environment and the command line change, and what identifies it for
-/// tests. Its routes have no variants yet.
-fn configured_gateway(
-    file: &Node,
-    known: &gateway::KnownNames,
-    chains: &[ProfileChain],
-    profiles: &[Profile],
-    overrides: &Overrides,
-    cx: LoadContext,
-) -> Option<(GatewayPlan, u64)> {
-    let chosen =
-        chains.iter().find(|c| overrides.profile.is_some() && c.last().map(|p| p.name) == overrides.profile.as_deref());
-    let (file, variables) = match chosen {
-        Some(chain) => profile_gateway::with_profile(file, chain, &overrides.environment, cx),
-        None => (Arc::new(file.clone()), Vec::new()),
-    };
-    let mut gateway = gateway::parse(&file, known, cx)?;
-    overrides.apply(&mut gateway, known, cx);
-    gateway.variables = variables;
-    let is_used = |chain: &&ProfileChain| {
-        let name = chain.last().map(|p| p.name);
-        gateway.routes.iter().any(|route| route.profile.as_deref() == name)
-    };
-    let used: Vec<&Profile> = chains.iter().filter(is_used).flatten().copied().collect();
-    gateway.unknown_variables = profile_gateway::unknown_variables(&used, profiles, &overrides.environment);
-    Some((gateway, checked::tested_gateway(&file)))
 }
 
 fn profile_name(node: &Node) -> Option<(String, Span)> {

@@ -9,6 +9,7 @@ pub mod capabilities;
 pub mod capability_maps;
 pub mod child_process;
 pub mod client_keys;
+pub mod configured_gateway;
 pub mod conversation;
 pub mod cors;
 pub mod derived_backend;

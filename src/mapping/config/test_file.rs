@@ -12,7 +12,7 @@ use crate::mapping::source::yaml::{Node, YamlKind};
 use schemars::{JsonSchema, json_schema};
 
 section! {
-    /// The tests of the mapping next to this file. They run with `reframe test` and before every reload.
+    /// The tests of the mapping next to this file. They run with `reframe test` and before a reload that changes what they read.
     #[subject = "a test file"]
     #[title = "tests"]
     pub struct TestFile<'n> {

@@ -49,7 +49,14 @@ struct FileDefinitions<'n> {
 
 pub(super) fn check(context: &LintContext) {
     let shared = context.files.shared().map(|node| FileDefinitions::of(node)).unwrap_or_default();
-    let dialects = context.patched_dialects.iter().map(|patched_dialect| FileDefinitions::of(&patched_dialect.node));
+    // Most profiles do not patch most dialects.
+    let mut nodes: Vec<&Node> = Vec::new();
+    for patched in context.patched_dialects {
+        if !nodes.iter().any(|known| std::ptr::eq(*known, &*patched.node)) {
+            nodes.push(&patched.node);
+        }
+    }
+    let dialects = nodes.into_iter().map(FileDefinitions::of);
     let files: Vec<FileDefinitions> =
         dialects.chain(context.files.of(SetFile::Backend).map(|node| FileDefinitions::of(node))).collect();
     let mut used: HashSet<Span> = HashSet::new();

@@ -4,7 +4,7 @@
 use super::field_reader::LoadContext;
 use super::layout;
 use super::layout::{FOLDERS, Folder, SetFile};
-use super::parallel_parse::ParsedFiles;
+use super::parse_files::ParsedFiles;
 use super::yaml;
 use super::yaml::{Entry, Node, YamlKind};
 use crate::diagnostics::{Code, Diagnostic, FileId, Span, did_you_mean};

@@ -3,7 +3,7 @@
 pub mod field_reader;
 pub(in crate::mapping) mod files;
 pub mod layout;
-pub(in crate::mapping) mod parallel_parse;
+pub(in crate::mapping) mod parse_files;
 pub mod renamed_schemas;
 pub mod yaml;
 pub mod yaml_errors;
