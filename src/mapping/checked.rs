@@ -2,7 +2,7 @@
 //! not run again, if they consist of files that a set without findings had: the embedded set, or the set before a reload.
 
 use super::config::profile_patch::PatchedDialect;
-use super::config::test_file::tested_name;
+use super::config::test_file::{TestSubject, tests_of};
 use super::config::transcript::Transcript;
 use super::load::{Plan, SourceFile, TestFile};
 use super::source::files::MappingFiles;
@@ -73,10 +73,15 @@ pub(super) struct DialectPart<'d> {
 }
 
 impl DialectPart<'_> {
+    fn is_subject(&self, named: &TestSubject) -> bool {
+        named.dialect == Some(self.source.dialect.as_str()) && named.profile == self.source.profile.as_deref()
+    }
+
     /// Whether one of the tests names it.
     pub fn is_tested(&self, tests: &[TestFile]) -> bool {
-        let names_it =
-            |file: &TestFile| tests_of(&file.node).iter().any(|test| NamedByTest::of(test, &file.name).is(self));
+        let names_it = |file: &TestFile| {
+            tests_of(&file.node).iter().any(|test| self.is_subject(&TestSubject::of(test, &file.name)))
+        };
         tests.iter().any(names_it)
     }
 }
@@ -146,9 +151,12 @@ impl<'c> UnchangedParts<'c> {
     pub fn has_tests(&self, tests: &TestFile, dialects: &[DialectPart]) -> bool {
         self.sets.iter().any(|set| {
             let is_unchanged = |test: &Node| {
-                let named = NamedByTest::of(test, &tests.name);
+                let named = TestSubject::of(test, &tests.name);
                 let has_dialect = named.dialect.is_none()
-                    || dialects.iter().find(|part| named.is(part)).is_some_and(|part| self.is_unchanged(set, part));
+                    || dialects
+                        .iter()
+                        .find(|part| part.is_subject(&named))
+                        .is_some_and(|part| self.is_unchanged(set, part));
                 has_dialect && self.has_backend(set, test, named.backend) && (set.gateway || !reads_gateway(test))
             };
             set.has(tests.node.span.file) && tests_of(&tests.node).iter().all(is_unchanged)
@@ -190,29 +198,6 @@ fn files_of(node: &Node) -> Vec<FileId> {
         }
     });
     files
-}
-
-/// What a test names, or its file.
-struct NamedByTest<'t> {
-    dialect: Option<&'t str>,
-    profile: Option<&'t str>,
-    backend: Option<&'t str>,
-}
-
-impl<'t> NamedByTest<'t> {
-    fn of(test: &'t Node, file: &'t str) -> NamedByTest<'t> {
-        let name = |kind: SetFile| tested_name(test.get(kind.name()).and_then(Node::as_text), file, kind);
-        let (dialect, profile) = (name(SetFile::Dialect), name(SetFile::Profile));
-        NamedByTest { dialect, profile, backend: name(SetFile::Backend) }
-    }
-
-    fn is(&self, part: &DialectPart) -> bool {
-        self.dialect == Some(part.source.dialect.as_str()) && self.profile == part.source.profile.as_deref()
-    }
-}
-
-fn tests_of(file: &Node) -> &[Node] {
-    file.get("tests").map_or(&[], Node::as_list_or_one)
 }
 
 /// Whether a test builds a request to a backend, or names an entry of the gateway.

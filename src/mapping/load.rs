@@ -55,6 +55,10 @@ pub struct SourceFile {
     pub text: Arc<str>,
 }
 
+/// The stack of a thread that loads a set. Every recursion of a load is over something with a limited depth, and needs a
+/// small part of this.
+pub const LOAD_STACK_BYTES: usize = 32 * 1024 * 1024;
+
 /// The checked and compiled set: everything that a turn needs at run time. Immutable.
 #[derive(Debug)]
 pub struct Plan {
@@ -263,7 +267,9 @@ fn compile(
         patched_dialects.iter().map(|source| DialectPart { source, profiles: names_of(source) }).collect();
     tests.retain(|tests| !unchanged.has_tests(tests, &parts));
     let is_served = |source: &PatchedDialect| {
-        gateway.as_ref().is_none_or(|(gateway, _)| gateway.may_use(&source.dialect, source.profile.as_deref()))
+        gateway
+            .as_ref()
+            .is_none_or(|(gateway, _)| precedence::may_use(gateway, &source.dialect, source.profile.as_deref()))
     };
     let is_skipped =
         |part: &DialectPart| unchanged.has_dialect(part) && !is_served(part.source) && !part.is_tested(&tests);
@@ -276,7 +282,9 @@ fn compile(
             continue;
         }
         begin(&source.node);
-        if let Some(dialect) = dialect::compile(source, profiles_of(source), None, &context) {
+        if let Some(dialect) =
+            dialect::compile(source, profiles_of(source), GivenPolicies { resolved, open: &[] }, &context)
+        {
             dialects.push(Arc::new(dialect));
             bases.push((source, resolved));
         }
@@ -286,7 +294,7 @@ fn compile(
     let compile = |base: &DialectPlan, given: GivenPolicies| {
         let source = patched_dialects.iter().find(|p| p.dialect == base.name && p.profile == base.profile)?;
         begin(&source.node);
-        dialect::compile(source, profiles_of(source), Some(given), &context)
+        dialect::compile(source, profiles_of(source), given, &context)
     };
     precedence::PolicyLayers {
         bases: &dialects,

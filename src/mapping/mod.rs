@@ -16,4 +16,4 @@ pub mod spec;
 pub use crate::domain::WorkBudget;
 pub use checked::CheckedSet;
 pub use config::overrides::Overrides;
-pub use load::{Before, LoadOutcome, Plan, SourceFile, load, load_after, load_with, load_within};
+pub use load::{Before, LOAD_STACK_BYTES, LoadOutcome, Plan, SourceFile, load, load_after, load_with, load_within};

@@ -8,7 +8,7 @@
 
 use super::generation::SetError;
 use crate::diagnostics::{Code, Diagnostic, Sources, Span};
-use crate::mapping::{SourceFile, WorkBudget, exhausted};
+use crate::mapping::{LOAD_STACK_BYTES, SourceFile, WorkBudget, exhausted};
 use std::any::Any;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,8 +18,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Every recursion of a load is over something with a limited depth, and needs a small part of this.
-const STACK_BYTES: usize = 32 * 1024 * 1024;
 /// How long a load may take for one step. The number of steps is limited by the budget: a machine that is busy with
 /// something else makes a load slow, and not wrong.
 const STALL_LIMIT: Duration = Duration::from_secs(60);
@@ -149,7 +147,7 @@ fn start(thread: &mut Option<Sender<Job>>, job: Job) -> io::Result<()> {
 fn spawn(thread: &mut Option<Sender<Job>>, job: Job) -> io::Result<()> {
     let (sender, jobs) = mpsc::channel::<Job>();
     let work = move || jobs.iter().for_each(|job| job());
-    thread::Builder::new().name("load".to_owned()).stack_size(STACK_BYTES).spawn(work)?;
+    thread::Builder::new().name("load".to_owned()).stack_size(LOAD_STACK_BYTES).spawn(work)?;
     let _ = sender.send(job);
     *thread = Some(sender);
     Ok(())

@@ -16,7 +16,7 @@ use super::profile::Profile;
 use super::profile_patch::PatchedDialect;
 use super::request_values::RequestHeaders;
 use super::schemas::SchemaCache;
-use crate::diagnostics::{Code, Findings, Span};
+use crate::diagnostics::{Code, Span};
 use crate::domain::variables::{self, Variable};
 use crate::domain::{IndexLaw, Policies, Text, Tree};
 use crate::mapping::grammar::collections::{Entries, Map};
@@ -115,7 +115,7 @@ pub struct SharedDialect {
     compiled: Arc<CompiledDialect>,
 }
 
-/// The policies to compile with, if more layers than the profile apply.
+/// The policies to compile with.
 #[derive(Clone, Copy)]
 pub struct GivenPolicies<'p> {
     pub resolved: &'p ResolvedPolicies,
@@ -123,12 +123,11 @@ pub struct GivenPolicies<'p> {
     pub open: &'p [String],
 }
 
-/// `profiles`: the profile after those that it extends. Without given policies, they are those of the dialect and the
-/// profile.
+/// `profiles`: the profile after those that it extends.
 pub fn compile(
     source: &PatchedDialect,
     profiles: &[&Profile],
-    given: Option<GivenPolicies>,
+    given: GivenPolicies,
     context: &DialectContext,
 ) -> Option<DialectPlan> {
     let cx = context.cx;
@@ -145,11 +144,7 @@ pub fn compile(
     let mut fragments = Fragments::default();
     fragments.add(file.fragments.items);
     fragments.add(context.shared_fragments);
-    let resolved = match given {
-        Some(given) => given.resolved.clone(),
-        None => resolve_policies(&name, &file, profiles, context),
-    };
-    let open_policies = given.map_or(Vec::new(), |given| given.open.to_vec());
+    let (resolved, open_policies) = (given.resolved.clone(), given.open.to_vec());
     if rename_fields.is_empty()
         && let Some(compiled) = context.shared_dialect(source, &resolved, &open_policies)
     {
@@ -230,36 +225,14 @@ fn suppress_consequences(node: &Node, cx: LoadContext) {
     }
 }
 
-/// The policies of a dialect with a profile, without a report of mistakes.
+/// The policies of a dialect, with those that its profiles set.
 pub fn resolve(source: &PatchedDialect, profiles: &[&Profile], context: &DialectContext) -> ResolvedPolicies {
-    let findings = Findings::default();
-    let cx = LoadContext { findings: &findings, ..context.cx };
     let entries = |key: &str| source.node.get(key).and_then(Node::as_map).unwrap_or_default();
-    let base = ResolvedPolicies::dialect(entries("custom_policies"), entries("policies"), cx);
-    with_profiles(&base, &source.dialect, profiles, context.dialects, cx)
-}
-
-/// The policies of a dialect, with those that the profiles set.
-fn resolve_policies(
-    name: &str,
-    file: &DialectFile,
-    profiles: &[&Profile],
-    context: &DialectContext,
-) -> ResolvedPolicies {
-    let base = ResolvedPolicies::dialect(&file.custom_policies, &file.policies, context.cx);
-    with_profiles(&base, name, profiles, context.dialects, context.cx)
-}
-
-fn with_profiles(
-    base: &ResolvedPolicies,
-    dialect: &str,
-    profiles: &[&Profile],
-    dialects: &DialectIndex,
-    cx: LoadContext,
-) -> ResolvedPolicies {
-    let of_profiles = profiles
-        .iter()
-        .flat_map(|profile| base.read_per_dialect(dialect, dialects, profile.policies.items, &SetBy::Profile, cx));
+    let base = ResolvedPolicies::dialect(entries("custom_policies"), entries("policies"), context.cx);
+    let of_profiles = profiles.iter().flat_map(|profile| {
+        let entries = profile.policies.items;
+        base.read_per_dialect(&source.dialect, context.dialects, entries, &SetBy::Profile, context.cx)
+    });
     base.with_settings(base.settings.iter().cloned().chain(of_profiles).collect())
 }
 

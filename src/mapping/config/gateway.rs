@@ -141,17 +141,6 @@ named_enum! {
 }
 
 impl GatewayPlan {
-    /// Whether a route may serve the dialect with the profile, or its lints compare it: the dialect without a profile.
-    pub fn may_use(&self, dialect: &str, profile: Option<&str>) -> bool {
-        let of_rules = || self.by_user_agent.iter().filter_map(|rule| rule.profile.as_deref());
-        let mut routes = self.routes.iter().filter(|route| route.dialect == dialect);
-        routes.any(|route| {
-            let of_headers = route.headers.profile.iter().flat_map(|header| &header.profiles).map(String::as_str);
-            let mut profiles = route.profile.as_deref().into_iter().chain(of_rules()).chain(of_headers);
-            profile.is_none_or(|profile| profiles.any(|served| served == profile))
-        })
-    }
-
     /// Call once the dialects of all routes are compiled.
     pub fn collect_client_headers(&mut self) {
         let settings = self.backends.iter().filter_map(|backend| Some(&backend.address.as_ref()?.settings));

@@ -67,6 +67,26 @@ pub fn tested_name<'t>(named: Option<&'t str>, file: &'t str, kind: SetFile) -> 
     named.or_else(|| tested_by(file).filter(|(of, _)| *of == kind).map(|(_, name)| name))
 }
 
+/// What a test is for.
+pub struct TestSubject<'t> {
+    pub dialect: Option<&'t str>,
+    pub profile: Option<&'t str>,
+    pub backend: Option<&'t str>,
+}
+
+impl<'t> TestSubject<'t> {
+    pub fn of(test: &'t Node, file: &'t str) -> TestSubject<'t> {
+        let name = |kind: SetFile| tested_name(test.get(kind.name()).and_then(Node::as_text), file, kind);
+        let (dialect, profile) = (name(SetFile::Dialect), name(SetFile::Profile));
+        TestSubject { dialect, profile, backend: name(SetFile::Backend) }
+    }
+}
+
+/// The tests of a file, before they are checked.
+pub fn tests_of(file: &Node) -> &[Node] {
+    file.get("tests").map_or(&[], Node::as_list_or_one)
+}
+
 section! {
     /// The head of a backend's HTTP response.
     #[subject = "`backend_response:`"]

@@ -78,12 +78,7 @@ impl PolicyLayers<'_> {
     pub fn compile_variants(&self, gateway: &mut GatewayPlan) {
         let mut compiled: Vec<Arc<DialectPlan>> = self.bases.to_vec();
         for route in &mut gateway.routes {
-            let rules = gateway.by_user_agent.iter().enumerate().map(|(at, rule)| GroupClients::UserAgent(at, rule));
-            let profiles =
-                route.headers.profile.iter().flat_map(|header| {
-                    header.profiles.iter().map(move |name| GroupClients::ProfileHeader(header, name))
-                });
-            let clients = std::iter::once(GroupClients::Others).chain(rules).chain(profiles);
+            let clients = GroupClients::of_route(route, &gateway.by_user_agent);
             // A dialect that could not be compiled is already reported.
             let Some(groups) = clients.map(|clients| self.group(route, clients)).collect::<Option<Vec<_>>>() else {
                 continue;
@@ -106,7 +101,7 @@ impl PolicyLayers<'_> {
             GroupClients::UserAgent(at, r) => (Some(AgentMatch { word: r.pattern.clone(), rule: at }), Some(r), None),
             GroupClients::ProfileHeader(header, name) => (None, None, Some((header, name))),
         };
-        let replaced = rule.and_then(|r| r.profile.as_ref()).or(chosen.map(|(_, name)| name));
+        let replaced = clients.profile();
         let profile = replaced.or(route.profile.as_ref());
         let base = self.bases.iter().find(|d| d.name == route.dialect && d.profile.as_ref() == profile)?;
         let resolved = &base.resolved;
@@ -236,6 +231,38 @@ enum GroupClients<'g> {
     /// Those that name this profile in this header.
     ProfileHeader(&'g ProfileHeader, &'g String),
     Others,
+}
+
+impl<'g> GroupClients<'g> {
+    /// The groups of a route, in their order.
+    fn of_route(route: &'g RoutePlan, rules: &'g [UserAgentRule]) -> impl Iterator<Item = GroupClients<'g>> {
+        let by_rule = rules.iter().enumerate().map(|(at, rule)| GroupClients::UserAgent(at, rule));
+        let by_header = route
+            .headers
+            .profile
+            .iter()
+            .flat_map(|header| header.profiles.iter().map(move |name| GroupClients::ProfileHeader(header, name)));
+        std::iter::once(GroupClients::Others).chain(by_rule).chain(by_header)
+    }
+
+    /// The profile that replaces the one of the route.
+    fn profile(self) -> Option<&'g String> {
+        match self {
+            GroupClients::Others => None,
+            GroupClients::UserAgent(_, rule) => rule.profile.as_ref(),
+            GroupClients::ProfileHeader(_, name) => Some(name),
+        }
+    }
+}
+
+/// Whether clients of a route can get the dialect with the profile. Lints compare it with the dialect without a profile.
+pub fn may_use(gateway: &GatewayPlan, dialect: &str, profile: Option<&str>) -> bool {
+    let mut routes = gateway.routes.iter().filter(|route| route.dialect == dialect);
+    routes.any(|route| {
+        let mut clients = GroupClients::of_route(route, &gateway.by_user_agent);
+        profile.is_none()
+            || clients.any(|clients| clients.profile().or(route.profile.as_ref()).map(String::as_str) == profile)
+    })
 }
 
 /// A group before its dialects are compiled.

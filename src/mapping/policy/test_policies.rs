@@ -3,10 +3,9 @@
 use super::resolve::SetBy;
 use crate::diagnostics::{Findings, Span};
 use crate::mapping::config::dialect::{DialectPlan, GivenPolicies};
-use crate::mapping::config::test_file::tested_name;
+use crate::mapping::config::test_file::{TestSubject, tests_of};
 use crate::mapping::load::TestFile;
 use crate::mapping::source::field_reader::LoadContext;
-use crate::mapping::source::layout::SetFile;
 use crate::mapping::source::yaml::Node;
 use std::sync::Arc;
 
@@ -29,11 +28,9 @@ impl TestDialects {
     ) -> TestDialects {
         let mut dialects = Vec::new();
         for file in files {
-            let tests = file.node.get("tests").and_then(Node::as_list).unwrap_or_default();
-            for test in tests {
+            for test in tests_of(&file.node) {
                 let Some(entries) = test.get("policies").and_then(Node::as_map) else { continue };
-                let name = |kind: SetFile| tested_name(test.get(kind.name()).and_then(Node::as_text), &file.name, kind);
-                let (dialect, profile) = (name(SetFile::Dialect), name(SetFile::Profile));
+                let TestSubject { dialect, profile, .. } = TestSubject::of(test, &file.name);
                 let is_base =
                     |d: &&Arc<DialectPlan>| Some(d.name.as_str()) == dialect && d.profile.as_deref() == profile;
                 let Some(base) = bases.iter().find(is_base) else { continue };

@@ -6,15 +6,13 @@ use super::layout::SetFile;
 use super::yaml::{self, Node};
 use crate::diagnostics::{Diagnostic, FileId, Findings, Sources};
 use crate::domain::WorkBudget;
-use crate::mapping::load::SourceFile;
+use crate::mapping::load::{LOAD_STACK_BYTES, SourceFile};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{panic, thread};
 
 /// How many bytes of a file are parsed in one step of the budget.
 const BYTES_PER_STEP: u64 = 8;
-/// Of the second thread. The depth of a file is limited, and needs a small part of this.
-const STACK_BYTES: usize = 32 * 1024 * 1024;
 
 /// Fewer bytes are parsed sooner than a thread is started.
 const WORTH_A_THREAD: usize = 16 * 1024;
@@ -65,7 +63,8 @@ fn parse_yaml(files: &[(FileId, &str)]) -> ParsedFiles {
         return work().into_iter().collect();
     }
     let parsed = thread::scope(|scope| {
-        let second = thread::Builder::new().name("parse".to_owned()).stack_size(STACK_BYTES).spawn_scoped(scope, work);
+        let second =
+            thread::Builder::new().name("parse".to_owned()).stack_size(LOAD_STACK_BYTES).spawn_scoped(scope, work);
         let mut parsed = work();
         // Without a second thread, this one has parsed all.
         if let Ok(second) = second {
