@@ -27,6 +27,11 @@ fn text_delta(bencher: Bencher, case: Case) {
     bench(bencher, case);
 }
 
+#[divan::bench(args = cases(Way::UnknownDelta))]
+fn unknown_delta(bencher: Bencher, case: Case) {
+    bench(bencher, case);
+}
+
 #[divan::bench(args = cases(Way::ArgumentDelta))]
 fn argument_delta(bencher: Bencher, case: Case) {
     bench(bencher, case);

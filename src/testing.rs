@@ -44,6 +44,9 @@ pub mod engine {
     pub mod encode {
         pub use crate::engine::encode::error;
     }
+    pub mod event_cache {
+        pub use crate::engine::event_cache::{DeltaEvent, EventCache};
+    }
     pub mod pipeline {
         pub use crate::engine::pipeline::{Observer, Pipeline, RenderMode, ResponseMode, TraceEvent, TurnSpec};
     }
@@ -69,7 +72,7 @@ pub mod mapping {
     };
     pub mod config {
         pub mod backend {
-            pub use crate::mapping::config::backend::{Framing, Transport, Unmatched};
+            pub use crate::mapping::config::backend::{BackendPlan, Framing, Transport, Unmatched};
         }
         pub mod capabilities {
             pub use crate::mapping::config::capabilities::{OnUnsupported, StreamMode, SystemMessages};

@@ -3,6 +3,7 @@
 
 use reframe::testing::domain::{StreamEnd, ToolAliases, TurnRequest};
 use reframe::testing::engine::backend_request::prepare;
+use reframe::testing::engine::event_cache::EventCache;
 use reframe::testing::engine::pipeline::{Pipeline, RenderMode, ResponseMode, TurnSpec};
 use reframe::testing::engine::request;
 use reframe::testing::mapping::config::backend::Framing;
@@ -25,6 +26,8 @@ pub enum Way {
     ArgumentDelta,
     /// The same for a custom tool that was sent to the backend as a function; its frame follows when it is complete.
     WrappedDelta,
+    /// A text delta that has no known shape: it is parsed and matched with the rules.
+    UnknownDelta,
     /// The client's body with three messages and two tools → the backend's body.
     Request,
     /// The backend's JSON answer → the client's JSON body.
@@ -32,13 +35,15 @@ pub enum Way {
 }
 
 impl Way {
-    pub const ALL: [Way; 5] = [Way::TextDelta, Way::ArgumentDelta, Way::WrappedDelta, Way::Request, Way::Answer];
+    pub const ALL: [Way; 6] =
+        [Way::TextDelta, Way::ArgumentDelta, Way::WrappedDelta, Way::UnknownDelta, Way::Request, Way::Answer];
 
     fn name(self) -> &'static str {
         match self {
             Way::TextDelta => "text_delta",
             Way::ArgumentDelta => "argument_delta",
             Way::WrappedDelta => "wrapped_delta",
+            Way::UnknownDelta => "unknown_delta",
             Way::Request => "request",
             Way::Answer => "answer",
         }
@@ -67,7 +72,7 @@ const DIALECTS: [&str; 3] = ["chat", "responses", "completions"];
 /// completions have no tools.
 pub fn cases(way: Way) -> Vec<Case> {
     let exists = |case: &Case| match case.way {
-        Way::TextDelta => true,
+        Way::TextDelta | Way::UnknownDelta => true,
         Way::ArgumentDelta | Way::WrappedDelta => {
             case.dialect != "completions" && !matches!(case.backend, "gemini-generate" | "codex-app-server")
         }
@@ -113,7 +118,7 @@ pub type Repetition<'p> = Box<dyn FnMut() + 'p>;
 impl Case {
     pub fn repetition<'p>(self, plan: &'p Plan) -> Repetition<'p> {
         match self.way {
-            Way::TextDelta => self.delta(plan, "text", RenderMode::Cached),
+            Way::TextDelta | Way::UnknownDelta => self.delta(plan, "text", RenderMode::Cached),
             Way::ArgumentDelta | Way::WrappedDelta => self.delta(plan, "arguments", RenderMode::Cached),
             Way::Request => self.request(plan),
             Way::Answer => self.answer(plan),
@@ -138,7 +143,13 @@ impl Case {
             .pipeline(plan, self.turn_request(plan), ResponseMode::Stream)
             .with_byte_output()
             .with_render_mode(mode);
-        let mut decoder = Decoder::new(plan.backend(self.backend).expect("it exists"), framing, 1 << 20);
+        let backend = plan.backend(self.backend).expect("it exists");
+        let mut decoder = Decoder::new(backend, framing, 1 << 20);
+        // As the server does for a response over HTTP.
+        let is_cached = self.way != Way::UnknownDelta && mode == RenderMode::Cached && framing == Framing::Sse;
+        if let Some(cache) = EventCache::new(backend).filter(|_| is_cached) {
+            decoder = decoder.with_cache(cache);
+        }
         let mut decoded = Vec::new();
         let mut out = Vec::with_capacity(1 << 16);
         pipeline.begin();
@@ -147,6 +158,7 @@ impl Case {
             for event in decoded.drain(..) {
                 match event {
                     DecoderOutput::Raw(raw) => pipeline.push(&raw, 1),
+                    DecoderOutput::Delta(delta) => pipeline.push_delta(delta, 1),
                     other => panic!("not an event: {other:?}"),
                 };
             }

@@ -189,9 +189,14 @@ async fn serve(reloader: Arc<Reloader>, poll: SafetyPoll, hangups: HangupSignals
     };
     let state = app_state.clone();
     let gateway = Gateway::new(reloader, app_state);
+    // On a thread of the runtime: on this one, each new connection would cost a switch between threads.
+    let mut server = tokio::spawn(listener.with_refusal(gateway.refusal()).serve(gateway, stopped, drained));
     tokio::select! {
-        () = listener.with_refusal(gateway.refusal()).serve(gateway, stopped, drained) => {}
-        () = stop_now => tracing::info!("second stop signal, dropping the requests in flight"),
+        _ = &mut server => {}
+        () = stop_now => {
+            tracing::info!("second stop signal, dropping the requests in flight");
+            server.abort();
+        }
     }
     state.client_pool.children.stop().await;
     tracing::info!("stopped");

@@ -187,14 +187,13 @@ impl RequestContent {
 
     /// The items as messages, each a range of items. Adjacent calls and the text around them are one assistant message;
     /// results follow it. Reasoning belongs to the assistant's message or call after it, or else to the one before it.
-    pub fn messages(&self) -> impl Iterator<Item = &[Arc<RequestItem>]> {
-        let ranges = self.views.messages.get_or_init(|| self.message_ranges());
-        ranges.iter().map(|range| &self.items[range.clone()])
+    pub fn messages(&self) -> &[Range<usize>] {
+        self.views.messages.get_or_init(|| self.message_ranges())
     }
 
     /// The messages after the leading instructions, of which each is a message.
-    pub fn conversation(&self) -> impl Iterator<Item = &[Arc<RequestItem>]> {
-        self.messages().skip(self.leading_instructions())
+    pub fn conversation(&self) -> &[Range<usize>] {
+        self.messages().get(self.leading_instructions()..).unwrap_or_default()
     }
 
     fn message_ranges(&self) -> Vec<Range<usize>> {

@@ -305,9 +305,8 @@ impl Content {
 
     /// Several texts are paragraphs: without a blank line between them, the last word of one would run into the next.
     pub fn separate_paragraphs(&mut self) {
-        let texts = self.parts.iter().filter_map(ContentPart::text).filter(|text| !text.is_empty());
-        let texts: Vec<&str> = texts.collect();
-        self.merged_text = (texts.len() > 1).then(|| texts.join("\n\n"));
+        let texts = || self.parts.iter().filter_map(ContentPart::text).filter(|text| !text.is_empty());
+        self.merged_text = (texts().nth(1).is_some()).then(|| texts().collect::<Vec<&str>>().join("\n\n"));
     }
 
     /// Whether it contains only text parts.

@@ -60,6 +60,11 @@ impl WorkBudget {
         self.spent.load(Ordering::Relaxed)
     }
 
+    /// How many steps are left.
+    pub fn left(&self) -> u64 {
+        self.total.saturating_sub(self.spent())
+    }
+
     /// Ends the load at its next step. Called from another thread, because the core has no clock.
     pub fn time_out(&self) {
         self.timed_out.store(true, Ordering::Relaxed);

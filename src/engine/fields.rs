@@ -35,6 +35,15 @@ impl FieldMapping {
         }
     }
 
+    /// Whether a value needs neither a conversion nor a closer look: most of them.
+    fn accepts(&self, node: &Tree) -> bool {
+        match (self.field.field_type, node) {
+            (FieldType::Text, Tree::Str(_)) | (FieldType::Bool, Tree::Bool(_)) => true,
+            (FieldType::Json, node) => !matches!(node, Tree::SurrogateString(_)),
+            _ => false,
+        }
+    }
+
     /// The value, converted to the field's type; null if it is absent.
     pub fn value(&self, cursor: &mut Cursor) -> Result<Tree, Mismatch> {
         match &self.source {
@@ -42,6 +51,14 @@ impl FieldMapping {
             // A list of emissions, not of JSON: see `Emit::emit`.
             FieldSource::ContentParts { .. } => Ok(Tree::Null),
             FieldSource::Select { from, convert, table, default } => {
+                if convert.is_none() && self.field.field_type != FieldType::TextOrList {
+                    let found = from.iter().find_map(|selector| selector.one(cursor).filter(|node| !node.is_null()));
+                    match found {
+                        None => return Ok(default.clone()),
+                        Some(node) if table.is_none() && self.accepts(node) => return Ok(node.clone()),
+                        Some(_) => {}
+                    }
+                }
                 if *convert == Some(Conversion::Sum) {
                     return Ok(sum(from, cursor));
                 }
@@ -59,7 +76,8 @@ impl FieldMapping {
                 let found = from.iter().find_map(|s| s.one(cursor).filter(|n| !n.is_null()).map(|n| (s, n)));
                 // JSON null is a value of its own, except where it means that there is nothing new.
                 let is_json_text = *convert == Some(Conversion::JsonText) && self.field.name != "delta";
-                let null = || from.iter().find_map(|s| s.one(cursor).map(|n| (s, n))).filter(|_| is_json_text);
+                let null = || from.iter().find_map(|s| s.one(cursor).map(|n| (s, n)));
+                let null = || if is_json_text { null() } else { None };
                 let Some((selector, node)) = found.or_else(null) else { return Ok(default.clone()) };
                 let mismatch = |message: String| Mismatch { param: selector.param(cursor), message };
                 let converted = match convert {

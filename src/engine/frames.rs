@@ -171,7 +171,7 @@ impl FrameProducer {
         let seq = self.seq;
         if self.validation != Validation::Off
             && let Some(named) = &plan.schema
-            && !named.schema.is_valid(cached.fill(&moment.text, seq))
+            && !cached.is_valid(&named.schema, &moment.text, seq)
         {
             // The interpreted frame is checked again, and its violation is reported.
             return None;

@@ -8,6 +8,7 @@ pub mod decode;
 pub mod emission_budget;
 mod emit_entries;
 pub mod encode;
+pub mod event_cache;
 pub mod fault_report;
 pub mod fields;
 pub mod frame_validation;

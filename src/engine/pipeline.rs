@@ -7,6 +7,7 @@ pub use super::observer::{Observer, TraceEvent, lock};
 pub use super::turn_spec::{RenderMode, ResponseMode, TurnSpec, request_chars};
 
 use super::decode::{self, DecodedEvent};
+use super::event_cache::DeltaEvent;
 use super::fault_report;
 use super::frames::{FrameOutput, FrameProducer};
 use super::inline::InlineStage;
@@ -105,6 +106,21 @@ impl Pipeline {
             self.push_decoded(event, rule, now_ms);
         }
         PipelineOutput { not_understood, malformed_extras, ..self.take_output() }
+    }
+
+    /// Processes a raw event of a known shape.
+    pub fn push_delta(&mut self, delta: DeltaEvent, now_ms: u64) -> PipelineOutput {
+        self.turn.next_chunk();
+        if !self.turn.is_open() {
+            for (event, rule) in delta.of.starts() {
+                self.push_decoded(event, rule, now_ms);
+            }
+        }
+        let (event, rule) = delta.into_event();
+        if !self.is_undeclared_call(&event) {
+            self.push_decoded(event, rule, now_ms);
+        }
+        self.take_output()
     }
 
     /// A call of an agent's own tool.

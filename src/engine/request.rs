@@ -3,7 +3,7 @@
 use crate::diagnostics::schema_message::{self, quoted_value, with_article};
 use crate::domain::emit::{EmitField, EmittedFields, scalar_text};
 use crate::domain::request_item::{ChoiceMode, Tool};
-use crate::domain::{Fault, FaultKind, RequestContent, RequestHead, Tree, TurnRequest};
+use crate::domain::{Fault, FaultKind, RequestContent, RequestHead, Text, Tree, TurnRequest};
 use crate::engine::emission_budget::{Cancelled, EmissionBudget};
 use crate::engine::fields::Mismatch;
 use crate::engine::request_checks;
@@ -186,7 +186,8 @@ fn read_tree_within(
     request.content = RequestContent::new(items, tools, tool_choice, format);
     check_chosen_tool(plan, &request.content, &body)?;
     let members = body.as_map().unwrap_or(&[]);
-    let extra = members.iter().filter(|(key, _)| !plan.known_members.iter().any(|k| **k == **key)).cloned();
+    let is_known = |key: &Text| plan.known_members.binary_search_by(|known| known.as_str().cmp(key)).is_ok();
+    let extra = members.iter().filter(|(key, _)| !is_known(key)).cloned();
     request.unread = record.unread(&body, &plan.always_read);
     (request.item_paths, request.tool_paths) = (item_paths, tool_paths);
     request.unknown_values = unknown;
@@ -224,12 +225,18 @@ fn check_chosen_tool(plan: &RequestPlan, content: &RequestContent, body: &Tree) 
     Err(Fault::new(FaultKind::Invalid, message).param(param))
 }
 
+/// How many scalar fields most requests have.
+const USUAL_FIELDS: usize = 8;
+
 /// The fields that have a value.
 fn read_fields(reads: &[FieldMapping], cursor: &mut Cursor) -> Result<EmittedFields, Fault> {
     let mut fields = Vec::new();
     for read in reads {
         let value = read.value(cursor).map_err(invalid)?;
         if !value.is_null() {
+            if fields.is_empty() {
+                fields.reserve(USUAL_FIELDS);
+            }
             fields.push((read.field.name, value));
         }
     }
@@ -242,11 +249,11 @@ fn read_group<T: EmitField>(reads: &[FieldMapping], cursor: &mut Cursor) -> Resu
     Ok(if fields.is_empty() { None } else { T::take("", &mut fields) })
 }
 
-fn emissions(
-    rules: &RuleSet,
-    body: &Tree,
+fn emissions<'t>(
+    rules: &'t RuleSet,
+    body: &'t Tree,
     budget: &mut EmissionBudget,
-    record: &mut ReadRecord,
+    record: &mut ReadRecord<'t>,
     limits: &RequestLimits,
 ) -> Result<Vec<Emission>, Fault> {
     let output = rules.apply_recorded(body, std::mem::take(budget), record);

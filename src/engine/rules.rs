@@ -32,7 +32,12 @@ impl RuleSet {
     }
 
     /// Applies the rules with a limit, and records what they read.
-    pub fn apply_recorded(&self, raw: &Tree, budget: EmissionBudget, record: &mut ReadRecord) -> RuleOutput {
+    pub fn apply_recorded<'t>(
+        &'t self,
+        raw: &'t Tree,
+        budget: EmissionBudget,
+        record: &mut ReadRecord<'t>,
+    ) -> RuleOutput {
         let mut output = RuleOutput { budget, ..RuleOutput::default() };
         let mut cursor = Cursor::new(raw).with_record(std::mem::take(record));
         self.run(&mut cursor, &mut output);

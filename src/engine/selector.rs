@@ -2,12 +2,12 @@
 
 use super::unread::{ReadKind, ReadRecord};
 use crate::domain::{Text, Tree};
+use crate::mapping::language::name_map::name_bit;
 use crate::mapping::language::read_paths::RuleReads;
 use crate::mapping::language::selector::{Selector, SelectorPath, SelectorStart, SelectorStep};
 use jsonpath_rust::parser::model::{JpQuery, Segment, Selector as JpSelector};
 use jsonpath_rust::query::js_path_process;
 use std::iter::Enumerate;
-use std::sync::Arc;
 use std::{slice, vec};
 
 /// The nodes that a selector may start from, innermost last, each with its path in the client's body.
@@ -16,9 +16,20 @@ pub struct Cursor<'t> {
     pub root: &'t Tree,
     /// The head of the HTTP message that contains the document.
     head: &'t Tree,
-    stack: Vec<(&'t Tree, NodePath<'t>)>,
+    /// A bit for each member of the document, see [`name_bit`].
+    root_names: u64,
+    stack: Vec<Level<'t>>,
     /// Records what rules read, if it is wanted.
-    record: Option<ReadRecord>,
+    record: Option<ReadRecord<'t>>,
+}
+
+/// A node that a rule is applied to.
+#[derive(Clone, Debug)]
+struct Level<'t> {
+    node: &'t Tree,
+    path: NodePath<'t>,
+    /// A bit for each of its members.
+    names: u64,
 }
 
 /// The path of a node. Only errors and records need its text, so it is built when it is read.
@@ -43,7 +54,7 @@ pub enum LastStep<'t> {
 
 impl<'t> Cursor<'t> {
     pub fn new(root: &'t Tree) -> Cursor<'t> {
-        Cursor { root, head: &Tree::Null, stack: Vec::new(), record: None }
+        Cursor { root, head: &Tree::Null, root_names: names_of(root), stack: Vec::new(), record: None }
     }
 
     pub fn with_head(self, head: &'t Tree) -> Cursor<'t> {
@@ -51,16 +62,16 @@ impl<'t> Cursor<'t> {
     }
 
     /// Rules add what they read to the record.
-    pub fn with_record(self, record: ReadRecord) -> Cursor<'t> {
+    pub fn with_record(self, record: ReadRecord<'t>) -> Cursor<'t> {
         Cursor { record: Some(record), ..self }
     }
 
-    pub fn into_record(self) -> ReadRecord {
+    pub fn into_record(self) -> ReadRecord<'t> {
         self.record.unwrap_or_default()
     }
 
     /// Records that a rule, or the conditions of a group, were applied to the current node.
-    pub fn record_reads(&mut self, reads: &Arc<RuleReads>, kind: ReadKind) {
+    pub fn record_reads(&mut self, reads: &'t RuleReads, kind: ReadKind) {
         let (root, current, parent) = (self.root, self.at(1).0, self.at(2).0);
         if let Some(record) = &mut self.record {
             record.add(reads, kind, root, current, parent);
@@ -81,7 +92,7 @@ impl<'t> Cursor<'t> {
     }
 
     pub fn enter(&mut self, node: &'t Tree, path: NodePath<'t>) {
-        self.stack.push((node, path));
+        self.stack.push(Level { node, path, names: names_of(node) });
     }
 
     pub fn leave(&mut self) {
@@ -116,12 +127,12 @@ impl<'t> Cursor<'t> {
     /// Of the node at this height of the stack.
     fn path_at(&self, height: usize) -> Text {
         let level = height.checked_sub(1).and_then(|at| self.stack.get(at));
-        level.map_or(Text::default(), |(_, path)| self.text_of(path))
+        level.map_or(Text::default(), |level| self.text_of(&level.path))
     }
 
     /// The position of the current node in its list.
     pub fn position(&self) -> Option<usize> {
-        match &self.stack.last()?.1 {
+        match &self.stack.last()?.path {
             NodePath::Steps { last: LastStep::Index(index), .. } => Some(*index),
             path => self.text_of(path).strip_suffix(']')?.rsplit('[').next()?.parse().ok(),
         }
@@ -135,9 +146,27 @@ impl<'t> Cursor<'t> {
     /// The node, and its height in the stack.
     fn at(&self, depth: usize) -> (&'t Tree, usize) {
         match self.stack.len().checked_sub(depth).and_then(|at| Some((at, self.stack.get(at)?))) {
-            Some((at, (node, _))) => (node, at + 1),
+            Some((at, level)) => (level.node, at + 1),
             None => (self.root, 0),
         }
+    }
+
+    /// The node at these steps from the start of a selector. Most members are absent.
+    fn find(&self, from: SelectorStart, steps: &[SelectorStep]) -> Option<&'t Tree> {
+        match steps.first() {
+            Some(SelectorStep::Name(name)) if !self.may_have(from, name) => None,
+            Some(_) | None => walk(self.start(from).0, steps),
+        }
+    }
+
+    /// Whether the node that a selector starts from may have a member of this name.
+    fn may_have(&self, from: SelectorStart, name: &str) -> bool {
+        let names = match (from, self.start(from).1) {
+            (SelectorStart::Head, _) => return true,
+            (_, 0) => self.root_names,
+            (_, height) => self.stack.get(height - 1).map_or(u64::MAX, |level| level.names),
+        };
+        names & name_bit(name) != 0
     }
 
     fn start(&self, from: SelectorStart) -> (&'t Tree, usize) {
@@ -183,16 +212,18 @@ impl<'t> Iterator for Found<'t> {
 impl Selector {
     /// The first node that matches.
     pub fn one<'t>(&self, cursor: &Cursor<'t>) -> Option<&'t Tree> {
-        let (start, _) = cursor.start(self.start);
         match &self.path {
-            SelectorPath::Steps(steps) => walk(start, steps),
-            SelectorPath::Children(steps) => match walk(start, steps)? {
+            SelectorPath::Steps(steps) => cursor.find(self.start, steps),
+            SelectorPath::Children(steps) => match cursor.find(self.start, steps)? {
                 Tree::List(items) => items.first(),
                 Tree::Map(entries) => entries.first().map(|(_, node)| node),
                 _ => None,
             },
-            SelectorPath::Query(query) if !can_match(query, start) => None,
             SelectorPath::Query(query) => {
+                let (start, _) = cursor.start(self.start);
+                if !self.can_match(query, cursor) {
+                    return None;
+                }
                 js_path_process(query, start).ok()?.into_iter().next().map(|found| found.val())
             }
         }
@@ -202,13 +233,15 @@ impl Selector {
     pub fn many<'t>(&'t self, cursor: &Cursor<'t>) -> Found<'t> {
         let (start, from) = cursor.start(self.start);
         match &self.path {
-            SelectorPath::Steps(steps) => Found::One(walk(start, steps).map(|node| (node, self.node_path(cursor)))),
-            SelectorPath::Children(steps) => match walk(start, steps) {
+            SelectorPath::Steps(steps) => {
+                Found::One(cursor.find(self.start, steps).map(|node| (node, self.node_path(cursor))))
+            }
+            SelectorPath::Children(steps) => match cursor.find(self.start, steps) {
                 Some(Tree::List(items)) => Found::Elements(items.iter().enumerate(), from, steps),
                 Some(Tree::Map(entries)) => Found::Members(entries.iter(), from, steps),
                 Some(_) | None => Found::One(None),
             },
-            SelectorPath::Query(query) if !can_match(query, start) => Found::One(None),
+            SelectorPath::Query(query) if !self.can_match(query, cursor) => Found::One(None),
             SelectorPath::Query(query) => {
                 let base = cursor.path_at(from);
                 let found = js_path_process(query, start).unwrap_or_default().into_iter().map(|found| {
@@ -218,6 +251,22 @@ impl Selector {
                 Found::Listed(found.collect::<Vec<_>>().into_iter())
             }
         }
+    }
+
+    /// Whether the names at the start of a query lead to a node. Most optional members are absent, and the library is
+    /// slow to find out.
+    fn can_match(&self, query: &JpQuery, cursor: &Cursor) -> bool {
+        if let Some(Segment::Selector(JpSelector::Name(name))) = query.segments.first()
+            && !cursor.may_have(self.start, name)
+        {
+            return false;
+        }
+        let mut node = Some(cursor.start(self.start).0);
+        for segment in &query.segments {
+            let Segment::Selector(JpSelector::Name(name)) = segment else { break };
+            node = node.and_then(|node| node.get(name));
+        }
+        node.is_some()
     }
 
     /// The path and the type of what is in place of a list, if this goes over the elements of one.
@@ -249,15 +298,9 @@ impl Selector {
     }
 }
 
-/// Whether the names at the start of a query lead to a node. Most optional members are absent, and the library is slow
-/// to find out.
-fn can_match(query: &JpQuery, start: &Tree) -> bool {
-    let mut node = Some(start);
-    for segment in &query.segments {
-        let Segment::Selector(JpSelector::Name(name)) = segment else { break };
-        node = node.and_then(|node| node.get(name));
-    }
-    node.is_some()
+/// A bit for each member.
+fn names_of(node: &Tree) -> u64 {
+    node.as_map().into_iter().flatten().fold(0, |names, (name, _)| names | name_bit(name))
 }
 
 fn walk<'t>(mut node: &'t Tree, steps: &[SelectorStep]) -> Option<&'t Tree> {
@@ -288,20 +331,19 @@ fn push_name(path: &mut Text, name: &str) {
 }
 
 fn push_index(path: &mut Text, index: usize) {
-    path.push('[');
-    let mut digits = [0; 20];
-    let mut start = digits.len();
+    let mut text = [b'['; 22];
+    let mut start = text.len() - 1;
+    text[start] = b']';
     let mut rest = index;
     loop {
         start -= 1;
-        digits[start] = b'0' + (rest % 10) as u8;
+        text[start] = b'0' + (rest % 10) as u8;
         rest /= 10;
         if rest == 0 {
             break;
         }
     }
-    digits[start..].iter().for_each(|digit| path.push(char::from(*digit)));
-    path.push(']');
+    path.push_str(std::str::from_utf8(&text[start - 1..]).unwrap_or_default());
 }
 
 /// `$['messages'][2]['content']` → `.messages[2].content`

@@ -1,5 +1,5 @@
 //! What of a set was checked before. A dialect with a profile that no route uses is not compiled again, and tests are
-//! not run again, if they consist of files that a set without findings had: the embedded set, or the set before a reload.
+//! not run again, if they consist of files that a set without warnings had: the embedded set, or the set before a reload.
 
 use super::config::profile_patch::PatchedDialect;
 use super::config::test_file::{TestSubject, tests_of};
@@ -14,10 +14,10 @@ use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// The files of a set that was checked as a whole and had no findings.
+/// The files of a set that was checked as a whole and had neither errors nor warnings.
 #[derive(Debug)]
 pub struct CheckedSet<'s> {
-    /// By place: their texts.
+    /// By place: their contents.
     files: HashMap<Place<'s>, &'s str>,
     /// What tests read of its gateway; `None`: it is not known.
     gateway: Option<u64>,
@@ -28,22 +28,22 @@ type Place<'s> = (usize, &'s str);
 
 impl<'s> CheckedSet<'s> {
     pub fn of_files(files: &'s [SourceFile]) -> CheckedSet<'s> {
-        let files = files.iter().map(|file| ((file.layer, file.name.as_str()), &*file.text)).collect();
+        let files = files.iter().map(|file| ((file.layer, file.name.as_str()), content(&file.text))).collect();
         CheckedSet { files, gateway: None }
     }
 
     pub fn of_plan(plan: &'s Plan) -> CheckedSet<'s> {
-        let files = plan.sources.iter().take(plan.written_files).map(|(_, file)| (place(file), &*file.text));
+        let files = plan.sources.iter().take(plan.written_files).map(|(_, file)| (place(file), content(&file.text)));
         CheckedSet { files: files.collect(), gateway: Some(plan.tested_gateway) }
     }
 
     fn has(&self, file: &Source) -> bool {
-        self.files.get(&place(file)).is_some_and(|text| **text == *file.text)
+        self.files.get(&place(file)).is_some_and(|known| *known == content(&file.text))
     }
 
     /// Whether the set consists of the same files.
     pub(super) fn is_same(&self, files: &[SourceFile]) -> bool {
-        let has = |file: &SourceFile| self.files.get(&(file.layer, file.name.as_str())) == Some(&&*file.text);
+        let has = |file: &SourceFile| self.files.get(&(file.layer, file.name.as_str())) == Some(&content(&file.text));
         files.len() == self.files.len() && files.iter().all(has)
     }
 
@@ -59,6 +59,13 @@ impl<'s> CheckedSet<'s> {
         let mut dialects = self.files.keys().filter(|(_, name)| SetFile::Dialect.matches(name));
         dialects.all(|known| sources.iter().any(|(_, file)| place(file) == *known))
     }
+}
+
+/// A text without its first line, if that names the schema for editors: `reframe init` writes it anew, and nothing here
+/// reads it.
+fn content(text: &str) -> &str {
+    let rest = text.strip_prefix("# yaml-language-server: $schema=").and_then(|rest| rest.split_once('\n'));
+    rest.map_or(text, |(_, rest)| rest)
 }
 
 fn place(file: &Source) -> Place<'_> {

@@ -41,6 +41,7 @@ use std::cell::RefCell;
 use std::collections::HashSet;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// The text of one file of a set.
@@ -236,6 +237,7 @@ fn compile(
         shared_fragments,
         schemas: &cache,
         dialects: &dialect_index,
+        expressions: Rc::default(),
         shared: RefCell::default(),
     };
     let patched_dialects = profile_patch::patched_dialects(files.of(SetFile::Dialect), &chains, cx);

@@ -12,6 +12,7 @@ pub mod policy;
 pub mod provenance;
 pub mod source;
 pub mod spec;
+pub mod two_threads;
 
 pub use crate::domain::WorkBudget;
 pub use checked::CheckedSet;

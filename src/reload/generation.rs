@@ -173,7 +173,8 @@ pub fn build(
     let embedded = embedded::files();
     let mut before =
         Before { plan: earlier.map(|earlier| &earlier.plan), checked: vec![CheckedSet::of_files(&embedded)] };
-    before.checked.extend(earlier.filter(|earlier| earlier.warnings.is_empty()).map(|e| CheckedSet::of_plan(&e.plan)));
+    let has_no_warnings = |earlier: &&Generation| earlier.warnings.iter().all(|d| d.severity() == Severity::Note);
+    before.checked.extend(earlier.filter(has_no_warnings).map(|earlier| CheckedSet::of_plan(&earlier.plan)));
     let loaded = load_after(files, &before, overrides, budget);
     let Some(mut plan) = loaded.plan else {
         return Err(SetError { diagnostics: loaded.diagnostics, sources: loaded.sources });

@@ -17,8 +17,8 @@ use std::sync::Arc;
 
 pub struct PathTable {
     /// Paths with their targets for one method: a literal path takes precedence only over paths with that method.
-    by_method: Vec<(&'static str, Route)>,
-    all: Route,
+    by_method: Vec<(&'static str, Arc<Route>)>,
+    all: Arc<Route>,
     /// The targets of literal paths, by method: poem prefers them, and most requests have one.
     literal: Vec<(&'static str, LiteralPaths)>,
 }
@@ -71,12 +71,13 @@ impl PathTable {
     pub fn new(gateway: &GatewayPlan) -> Result<PathTable, RouteError> {
         let paths = |allowed: &dyn Fn(Target) -> bool| PathTable::paths(gateway, allowed);
         let (mut by_method, mut literal) = (Vec::new(), Vec::new());
+        let (all, mut built) = (paths(&|_| true), Vec::new());
         for method in METHODS {
             let of_method = paths(&|target| target.methods(gateway).any(|allowed| allowed == *method));
             literal.push((*method, of_method.literal()));
-            by_method.push((*method, of_method.build()?));
+            by_method.push((*method, of_method.build(&mut built)?));
         }
-        Ok(PathTable { by_method, all: paths(&|_| true).build()?, literal })
+        Ok(PathTable { by_method, all: all.build(&mut built)?, literal })
     }
 
     fn paths(gateway: &GatewayPlan, allowed: &dyn Fn(Target) -> bool) -> Paths {
@@ -128,8 +129,11 @@ impl fmt::Debug for PathTable {
 }
 
 /// Patterns with their targets: poem accepts each pattern once.
-#[derive(Default)]
+#[derive(Default, PartialEq)]
 struct Paths(BTreeMap<String, Vec<Target>>);
+
+/// What was built: most methods have the paths of another one, and regular expressions take time.
+type BuiltRoutes = Vec<(Paths, Arc<Route>)>;
 
 impl Paths {
     fn add(&mut self, path: &str, target: Target) {
@@ -149,17 +153,22 @@ impl Paths {
         literal.map(|(path, targets)| (path.clone(), targets.as_slice().into())).collect()
     }
 
-    fn build(self) -> Result<Route, RouteError> {
+    fn build(self, built: &mut BuiltRoutes) -> Result<Arc<Route>, RouteError> {
+        if let Some((_, same)) = built.iter().find(|(paths, _)| *paths == self) {
+            return Ok(same.clone());
+        }
         // poem tries literal paths first, then regular expressions in the order in which they were added. The more
         // specific one is longer: `{model}:verb` is tried before `{model}`.
-        let mut paths: Vec<_> = self.0.into_iter().collect();
+        let mut paths: Vec<_> = self.0.iter().collect();
         paths.sort_by_key(|(pattern, _)| Reverse(pattern.len()));
         let mut route = Route::new();
         for (pattern, targets) in paths {
-            let targets: Arc<[Target]> = targets.into();
+            let targets: Arc<[Target]> = targets.as_slice().into();
             let found = make_sync(move |_| Response::builder().extension(targets.clone()).finish());
             route = route.try_at(pattern, found)?;
         }
+        let route = Arc::new(route);
+        built.push((self, route.clone()));
         Ok(route)
     }
 }

@@ -1,6 +1,5 @@
 //! The log line of a response, and who called which route.
 
-use super::router::header;
 use super::{log_lines, request_head};
 use crate::domain::variables::{self, Record};
 use crate::domain::{HttpExchange, LogMoment, Tree};
@@ -8,18 +7,19 @@ use crate::engine::render::Scope;
 use crate::mapping::config::gateway::GatewayPlan;
 use crate::reload::Generation;
 use crate::telemetry::{ACCESS_TARGET, TurnMetrics};
-use poem::http::Method;
-use poem::http::header::AUTHORIZATION;
+use poem::http::header::{AUTHORIZATION, USER_AGENT};
+use poem::http::{HeaderValue, Method, Uri};
 use poem::{Request, Response};
 use std::time::Duration;
 use url::form_urlencoded;
 
 /// What the line contains of a request.
-pub struct AccessLine {
+pub struct AccessLine<'g> {
     method: Method,
-    path: String,
-    user_agent: Option<String>,
-    client: String,
+    uri: Uri,
+    user_agent: Option<HeaderValue>,
+    /// By the closed list of gateway.yaml.
+    pub client: &'g str,
     /// Whether the request has an API key, in one of the places for it.
     auth: &'static str,
     /// Without credentials, if lines of `logs:` may read them.
@@ -50,18 +50,14 @@ impl CallerLabels {
     }
 }
 
-/// The path of a route as gateway.yaml writes it: data of a response.
-#[derive(Clone)]
-pub struct RouteLabel(pub String);
-
 /// The label of paths that nothing serves.
 pub const OTHER_ROUTE: &str = "other";
 /// Characters of a `User-Agent` in the log.
 const MAX_USER_AGENT: usize = 200;
 
-impl AccessLine {
-    pub fn of(request: &Request, gateway: &GatewayPlan) -> AccessLine {
-        let agent = header(request, "user-agent");
+impl<'g> AccessLine<'g> {
+    pub fn of(request: &Request, gateway: &'g GatewayPlan) -> AccessLine<'g> {
+        let agent = request.headers().get(USER_AGENT).filter(|agent| agent.to_str().is_ok());
         let headers = request.headers();
         let mut key_headers = gateway.api_keys.iter().flat_map(|key| key.headers.iter());
         let query = request.uri().query().unwrap_or_default();
@@ -71,9 +67,9 @@ impl AccessLine {
             || gateway.api_keys.iter().filter_map(|key| key.query.as_deref()).any(has_parameter);
         AccessLine {
             method: request.method().clone(),
-            path: request.uri().path().to_owned(),
-            user_agent: agent.map(|agent| agent.chars().take(MAX_USER_AGENT).collect()),
-            client: gateway.telemetry.client(agent.unwrap_or_default()).to_owned(),
+            uri: request.uri().clone(),
+            user_agent: agent.cloned(),
+            client: gateway.telemetry.client(agent.and_then(|agent| agent.to_str().ok()).unwrap_or_default()),
             auth: if has_key { "present" } else { "none" },
             headers: (!gateway.logs.at(LogMoment::Response).is_empty())
                 .then(|| request_head::without_credentials(None, gateway, request).to_tree()),
@@ -82,17 +78,18 @@ impl AccessLine {
 
     pub fn log(
         &self,
+        route: &str,
         response: &Response,
         id: &str,
         elapsed: Duration,
         generation: &Generation,
         metrics: &TurnMetrics,
     ) {
-        let route = response.data::<RouteLabel>().map_or(OTHER_ROUTE, |label| &label.0);
         metrics.observe_request(route, elapsed);
         self.write_lines(route, response, id, elapsed, generation);
         let generation = generation.number;
-        let AccessLine { method, path, user_agent: ua, client, auth, .. } = self;
+        let AccessLine { method, client, auth, .. } = self;
+        let (path, ua) = (self.uri.path(), self.user_agent());
         let (status, dur_ms) = (response.status().as_u16(), elapsed.as_millis() as u64);
         tracing::info!(
             target: ACCESS_TARGET,
@@ -111,17 +108,22 @@ impl AccessLine {
     }
 }
 
-impl AccessLine {
+impl AccessLine<'_> {
+    fn user_agent(&self) -> Option<&str> {
+        let agent = self.user_agent.as_ref()?.to_str().ok()?;
+        Some(agent.char_indices().nth(MAX_USER_AGENT).map_or(agent, |(end, _)| &agent[..end]))
+    }
+
     /// The lines of `logs:` about a response.
     fn write_lines(&self, route: &str, response: &Response, id: &str, elapsed: Duration, generation: &Generation) {
         let Some(head) = &self.headers else { return };
         let http = HttpExchange {
             method: self.method.as_str().to_owned(),
             route: route.to_owned(),
-            path: Some(self.path.clone()),
+            path: Some(self.uri.path().to_owned()),
             status: response.status().as_u16(),
-            user_agent: self.user_agent.clone(),
-            client: self.client.clone(),
+            user_agent: self.user_agent().map(str::to_owned),
+            client: self.client.to_owned(),
             key: None,
             auth: Some(self.auth),
             duration_ms: Some(elapsed.as_millis() as u64),

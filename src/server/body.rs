@@ -5,7 +5,7 @@
 
 use crate::domain::{Fault, FaultKind};
 use bytes::Bytes;
-use futures_util::{Stream, StreamExt};
+use futures_util::{FutureExt, Stream, StreamExt};
 use poem::http::header::{CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, EXPECT};
 use poem::http::{HeaderMap, HeaderValue};
 use poem::{Request, Response};
@@ -82,9 +82,11 @@ impl RequestBody {
         let began = Instant::now();
         while self.state != BodyState::Complete {
             self.state = BodyState::Partial;
-            let chunk = match silence {
-                None => self.chunks.next().await,
-                Some(silence) => {
+            // Mostly the body arrives with its headers, and then needs no timer.
+            let chunk = match (self.chunks.next().now_or_never(), silence) {
+                (Some(chunk), _) => chunk,
+                (None, None) => self.chunks.next().await,
+                (None, Some(silence)) => {
                     let earned = Duration::from_secs(bytes.len() as u64 / MIN_BYTES_PER_SECOND);
                     let deadline = (began + silence + earned).min(Instant::now() + silence);
                     timeout_at(deadline, self.chunks.next()).await.map_err(|_| {

@@ -6,7 +6,7 @@ use hyper_util::rt::TokioIo;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use tokio::net::TcpStream;
 
@@ -16,13 +16,20 @@ pub struct ClientSocket {
     reads: Arc<ReadCount>,
 }
 
-/// How often hyper has tried to read.
+/// How often hyper has tried to read, and whether it waits for bytes.
 #[derive(Debug, Default)]
-pub struct ReadCount(AtomicU64);
+pub struct ReadCount {
+    reads: AtomicU64,
+    is_waiting: AtomicBool,
+}
 
 impl ReadCount {
     pub fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
+        self.reads.load(Ordering::Relaxed)
+    }
+
+    pub fn is_waiting(&self) -> bool {
+        self.is_waiting.load(Ordering::Relaxed)
     }
 }
 
@@ -42,8 +49,11 @@ impl ClientSocket {
 
 impl Read for ClientSocket {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: ReadBufCursor<'_>) -> Poll<io::Result<()>> {
-        self.reads.0.fetch_add(1, Ordering::Relaxed);
-        Pin::new(&mut self.socket).poll_read(cx, buf)
+        let read = Pin::new(&mut self.socket).poll_read(cx, buf);
+        // Only the task of the connection writes them.
+        self.reads.reads.store(self.reads.get() + 1, Ordering::Relaxed);
+        self.reads.is_waiting.store(read.is_pending(), Ordering::Relaxed);
+        read
     }
 }
 
@@ -72,5 +82,14 @@ impl Write for ClientSocket {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.socket).poll_shutdown(cx)
+    }
+}
+
+impl Drop for ClientSocket {
+    fn drop(&mut self) {
+        if self.watch.has_expired() {
+            // What the client does not read would stay in the kernel's buffers.
+            let _ = self.socket.inner().set_zero_linger();
+        }
     }
 }

@@ -2,27 +2,31 @@
 
 use super::acceptor::Accepted;
 use super::client_socket::{ClientSocket, ReadCount};
+use super::woken::Woken;
 use super::write_stall::{ResponseWatch, StallWatch, Stalled, StreamExecutor, WriteTimeout};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioTimer;
 use hyper_util::server::conn::auto;
-use hyper_util::server::graceful::Watcher;
 use poem::Endpoint;
 use poem::http::uri::Scheme;
 use poem::web::{LocalAddr, RemoteAddr};
 use socket2::SockRef;
 use std::convert::Infallible;
-use std::future::pending;
+use std::error::Error;
+use std::future::{Future, pending, poll_fn};
 use std::io;
 use std::mem::MaybeUninit;
 use std::net::SocketAddr;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
+use tokio::sync::watch;
 use tokio::time::timeout;
 use tracing::{debug, info};
 
@@ -49,41 +53,89 @@ pub(super) fn http_builder(header_timeout: Duration, timeout: Arc<WriteTimeout>)
     http
 }
 
+/// How a connection ended.
+enum Ended {
+    Served(Result<(), Box<dyn Error + Send + Sync>>),
+    NoRequest,
+    Disconnected,
+}
+
+/// What a connection waits for besides its client.
+enum Signal {
+    /// The server stops.
+    Stop,
+    NoRequest,
+}
+
 pub(super) async fn serve_connection<E: Endpoint + 'static>(
     accepted: Accepted,
     local: SocketAddr,
     endpoint: Arc<E>,
     http: Arc<auto::Builder<StreamExecutor>>,
-    watcher: Watcher,
+    stop: watch::Receiver<()>,
     header_timeout: Duration,
     write_timeout: Arc<WriteTimeout>,
 ) {
     let Accepted { socket, peer, slot: _slot } = accepted;
-    let second_handle = second_handle(&socket);
+    let mut second_handle = socket.as_fd().try_clone_to_owned().ok();
     let reads = Arc::<ReadCount>::default();
-    let disconnected = disconnected(second_handle.as_ref(), &reads);
-    let watch = StallWatch::start();
+    let stall = StallWatch::start();
     let has_request = Arc::new(AtomicBool::new(false));
     let service = service_fn({
-        let (has_request, watch) = (Arc::clone(&has_request), Arc::clone(&watch));
+        let (has_request, stall) = (Arc::clone(&has_request), Arc::clone(&stall));
         move |mut request: hyper::Request<Incoming>| {
             has_request.store(true, Ordering::Relaxed);
-            let (endpoint, watch) = (Arc::clone(&endpoint), Arc::clone(&watch));
+            let (endpoint, stall) = (Arc::clone(&endpoint), Arc::clone(&stall));
             async move {
-                let watch = ResponseWatch::of_request(watch);
+                let watch = ResponseWatch::of_request(stall);
                 request.extensions_mut().insert(watch.clone());
                 let local = LocalAddr(local.into());
                 let remote = RemoteAddr(peer.into());
                 let request = poem::Request::from((request, local, remote, Scheme::HTTP));
-                let response = endpoint.get_response(request).await;
+                // Apart: hyper keeps the memory of this future as long as the connection is open.
+                let response = Box::pin(endpoint.get_response(request)).await;
                 Ok::<_, Infallible>(hyper::Response::from(response).map(|body| watch.body(body)))
             }
         }
     });
-    let socket = ClientSocket::new(socket, Arc::clone(&watch), Arc::clone(&reads));
-    let connection = watcher.watch(http.serve_connection_with_upgrades(socket, service));
-    // hyper's header timeout starts once the HTTP version is known: a client that sends nothing, or half of the HTTP/2
-    // preface, would keep its slot forever.
+    let socket = ClientSocket::new(socket, Arc::clone(&stall), Arc::clone(&reads));
+    let mut connection = pin!(http.serve_connection(socket, service));
+    let mut signal = Some(Woken::new(signal(stop, header_timeout, has_request)));
+    let mut disconnected = None;
+    let served = poll_fn(|cx| {
+        loop {
+            if let Poll::Ready(ended) = connection.as_mut().poll(cx) {
+                return Poll::Ready(Ended::Served(ended));
+            }
+            match signal.as_mut().map_or(Poll::Pending, |signal| signal.poll(cx)) {
+                Poll::Ready(Signal::Stop) => {
+                    signal = None;
+                    connection.as_mut().graceful_shutdown();
+                }
+                Poll::Ready(Signal::NoRequest) => return Poll::Ready(Ended::NoRequest),
+                Poll::Pending => break,
+            }
+        }
+        // Mostly hyper waits for bytes, and then notices the end of the connection itself.
+        if !reads.is_waiting()
+            && let Some(handle) = second_handle.take()
+        {
+            disconnected = watched_handle(handle).map(|handle| Woken::new(wait_for_end(handle, Arc::clone(&reads))));
+        }
+        disconnected.as_mut().map_or(Poll::Pending, |disconnected| disconnected.poll(cx)).map(|()| Ended::Disconnected)
+    });
+    match stall.guard(served, &write_timeout).await {
+        Ok(Ended::Served(Ok(()))) => {}
+        Ok(Ended::Served(Err(error))) => debug!(%peer, %error, "connection ended early"),
+        Ok(Ended::NoRequest) => debug!(%peer, "no request was received, connection closed"),
+        Ok(Ended::Disconnected) => debug!(%peer, "the client has disconnected"),
+        Err(Stalled) => info!(%peer, "a client stopped reading, its connection was closed"),
+    }
+}
+
+/// hyper's header timeout starts once the HTTP version is known: a client that sends nothing, or half of the HTTP/2
+/// preface, would keep its slot forever.
+async fn signal(mut stop: watch::Receiver<()>, header_timeout: Duration, has_request: Arc<AtomicBool>) -> Signal {
     let no_request = async {
         tokio::time::sleep(header_timeout).await;
         if has_request.load(Ordering::Relaxed) {
@@ -91,33 +143,21 @@ pub(super) async fn serve_connection<E: Endpoint + 'static>(
         }
     };
     tokio::select! {
-        ended = watch.guard(connection, &write_timeout) => match ended {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => debug!(%peer, %error, "connection ended early"),
-            Err(Stalled) => {
-                info!(%peer, "a client stopped reading, its connection was closed");
-                // What it does not read would stay in the kernel's buffers.
-                let _ = second_handle.as_ref().map(TcpStream::set_zero_linger);
-            }
-        },
-        () = no_request => debug!(%peer, "no request was received, connection closed"),
-        () = disconnected => debug!(%peer, "the client has disconnected"),
+        _ = stop.changed() => Signal::Stop,
+        () = no_request => Signal::NoRequest,
     }
 }
 
 /// Another handle of the socket, to be notified of events while hyper owns the first one.
-fn second_handle(socket: &TcpStream) -> Option<TcpStream> {
-    let handle = std::net::TcpStream::from(socket.as_fd().try_clone_to_owned().ok()?);
-    handle.set_nonblocking(true).ok()?;
-    TcpStream::from_std(handle).ok()
+fn watched_handle(handle: OwnedFd) -> Option<TcpStream> {
+    TcpStream::from_std(handle.into()).ok()
 }
 
 /// Resolves after the client has closed the connection. hyper does not read while a request is being served and bytes
 /// of the next one are buffered, so it does not notice the end of the connection: some clients send a line break after
 /// a body. Behind many unread bytes the end of the connection cannot arrive, so a client that sends them is
 /// disconnected.
-async fn disconnected(socket: Option<&TcpStream>, reads: &ReadCount) {
-    let Some(socket) = socket else { return pending().await };
+async fn wait_for_end(socket: TcpStream, reads: Arc<ReadCount>) {
     // After an event: the count of reads, until hyper has stopped reading and few bytes are unread.
     let mut reads_then = None;
     loop {
@@ -130,7 +170,7 @@ async fn disconnected(socket: Option<&TcpStream>, reads: &ReadCount) {
                     // On a busy machine hyper may not have been polled since: it is polled before this task goes on.
                     tokio::task::yield_now().await;
                     let now = reads.get();
-                    if now == then && is_flooded(socket) {
+                    if now == then && is_flooded(&socket) {
                         break;
                     }
                     reads_then = (now != then).then_some(now);

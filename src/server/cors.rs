@@ -16,8 +16,11 @@ pub struct RequestOrigin {
     requested_headers: Option<HeaderValue>,
 }
 
-const METHODS: &str = "GET, POST, HEAD, OPTIONS";
-const VARY_BY_REQUEST: &str = "Access-Control-Request-Headers, Access-Control-Request-Method";
+const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, HEAD, OPTIONS");
+const VARY_BY_REQUEST: HeaderValue =
+    HeaderValue::from_static("Access-Control-Request-Headers, Access-Control-Request-Method");
+const VARY_BY_ORIGIN: HeaderValue =
+    HeaderValue::from_static("Origin, Access-Control-Request-Headers, Access-Control-Request-Method");
 
 impl RequestOrigin {
     pub fn of(request: &Request) -> RequestOrigin {
@@ -30,13 +33,13 @@ impl RequestOrigin {
         if headers.contains_key(ACCESS_CONTROL_ALLOW_ORIGIN) {
             return;
         }
-        let vary = match &self.origin {
-            None if cors.allows_all() => VARY_BY_REQUEST.to_owned(),
-            _ => format!("Origin, {VARY_BY_REQUEST}"),
-        };
-        if let Ok(vary) = HeaderValue::from_str(&vary) {
-            headers.append(VARY, vary);
-        }
+        headers.append(
+            VARY,
+            match &self.origin {
+                None if cors.allows_all() => VARY_BY_REQUEST,
+                _ => VARY_BY_ORIGIN,
+            },
+        );
         let allowed = match &self.origin {
             Some(origin) => Some(origin).filter(|origin| origin.to_str().is_ok_and(|origin| cors.allows(origin))),
             None if cors.allows_all() => Some(&HeaderValue::from_static("*")),
@@ -47,24 +50,33 @@ impl RequestOrigin {
         if self.origin.is_some() {
             headers.insert(ACCESS_CONTROL_ALLOW_CREDENTIALS, HeaderValue::from_static("true"));
         }
-        insert(headers, ACCESS_CONTROL_ALLOW_METHODS, METHODS);
+        headers.insert(ACCESS_CONTROL_ALLOW_METHODS, METHODS);
         match self.requested_headers {
             Some(requested) => drop(headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, requested)),
-            None => insert(headers, ACCESS_CONTROL_ALLOW_HEADERS, &list(&cors.headers)),
+            None => insert(headers, ACCESS_CONTROL_ALLOW_HEADERS, list(&cors.headers)),
         }
-        insert(headers, ACCESS_CONTROL_EXPOSE_HEADERS, &list(&cors.expose));
+        insert(headers, ACCESS_CONTROL_EXPOSE_HEADERS, list(&cors.expose));
         if let Some(max_age) = cors.max_age.0 {
-            insert(headers, ACCESS_CONTROL_MAX_AGE, &max_age.as_secs().to_string());
+            headers.insert(ACCESS_CONTROL_MAX_AGE, max_age.as_secs().into());
         }
     }
 }
 
+/// The length of most lists.
+const LIST_BYTES: usize = 256;
+
 fn list(names: &[HeaderName]) -> String {
-    names.iter().map(|name| name.0.as_str()).collect::<Vec<_>>().join(", ")
+    let mut list = String::with_capacity(LIST_BYTES);
+    for name in names {
+        list.push_str(if list.is_empty() { "" } else { ", " });
+        list.push_str(&name.0);
+    }
+    list
 }
 
-fn insert(headers: &mut HeaderMap, name: poem::http::HeaderName, value: &str) {
-    if let Ok(value) = HeaderValue::from_str(value) {
+fn insert(headers: &mut HeaderMap, name: poem::http::HeaderName, value: String) {
+    // The text becomes the value, without a copy.
+    if let Ok(value) = HeaderValue::try_from(value) {
         headers.insert(name, value);
     }
 }

@@ -5,7 +5,7 @@ use crate::mapping::config::timeouts::{Comments, Timeouts};
 use crate::mapping::grammar::notation::TimeLimit;
 use std::future::Future;
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 use tokio::time::{Instant, Sleep};
 
@@ -13,6 +13,8 @@ pub struct Deadlines {
     started: Instant,
     /// When the backend sent something last.
     last_received: Instant,
+    /// The clock was read for it since the turn waited last: what arrives together has one time.
+    is_current: bool,
     /// Bytes received by then, of those that count.
     bytes: u64,
     comments: Comments,
@@ -29,6 +31,8 @@ pub struct Deadlines {
     burst: Option<(u64, Instant)>,
     /// Reset only if a deadline is earlier than the timer: it may fire without need, but costs nothing per frame.
     timer: Option<Pin<Box<Sleep>>>,
+    /// The task that the timer wakes.
+    task: Option<Waker>,
 }
 
 pub enum Expired {
@@ -65,6 +69,7 @@ impl Deadlines {
         Deadlines {
             started: now,
             last_received: now,
+            is_current: false,
             bytes: 0,
             comments: timeouts.comments.map_or(Comments::Ignore, |comments| comments.0),
             last_sent: now,
@@ -76,6 +81,7 @@ impl Deadlines {
             after_tools: TimeLimit::of(timeouts.after_tools).unwrap_or_default(),
             burst: None,
             timer: None,
+            task: None,
         }
     }
 
@@ -84,7 +90,10 @@ impl Deadlines {
     }
 
     pub fn record_received(&mut self) {
-        self.last_received = Instant::now();
+        if !self.is_current {
+            self.last_received = Instant::now();
+            self.is_current = true;
+        }
     }
 
     /// Nothing is sent any more.
@@ -95,6 +104,7 @@ impl Deadlines {
     /// Returns the time since something was received.
     pub fn record_sent(&mut self) -> Duration {
         self.last_sent = Instant::now();
+        self.is_current = false;
         self.last_sent.saturating_duration_since(self.last_received)
     }
 
@@ -114,17 +124,32 @@ impl Deadlines {
             Some(burst) if is_same(burst) => {}
             other => self.burst = other.map(|burst| (burst, Instant::now())),
         }
+        let just_received = std::mem::take(&mut self.is_current);
         loop {
             let Some(next) = self.next_deadline(progress) else { return Poll::Pending };
+            if just_received && self.is_waiting_until(next, cx) {
+                return Poll::Pending;
+            }
             let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(next)));
             if timer.deadline() > next || timer.is_elapsed() {
                 timer.as_mut().reset(next);
+            }
+            if !self.task.as_ref().is_some_and(|task| task.will_wake(cx.waker())) {
+                self.task = Some(cx.waker().clone());
             }
             ready!(timer.as_mut().poll(cx));
             if let Some(expired) = self.expired(progress, Instant::now()) {
                 return Poll::Ready(expired);
             }
         }
+    }
+
+    /// Whether the timer was running when something was received just now, and wakes this task in time: then it need not be
+    /// polled, which costs more than everything else here.
+    fn is_waiting_until(&self, next: Instant, cx: &Context<'_>) -> bool {
+        let wakes_task = self.task.as_ref().is_some_and(|task| task.will_wake(cx.waker()));
+        let deadline = self.timer.as_ref().map(|timer| timer.deadline());
+        wakes_task && deadline.is_some_and(|deadline| self.last_received < deadline && deadline <= next)
     }
 
     fn deadlines(&self, progress: Progress) -> [Option<Instant>; 5] {

@@ -14,7 +14,10 @@ pub fn keepalive_interval(plan: &Keepalive, request: &Request) -> Option<Duratio
     let mut query = form_urlencoded::parse(request.uri().query().unwrap_or_default().as_bytes());
     let by_query =
         off.query.as_ref().is_some_and(|query_name| query.any(|(name, value)| name == **query_name && value == "1"));
-    let agent = header("user-agent").unwrap_or_default().to_lowercase();
-    let by_agent = off.user_agents.iter().any(|word| agent.contains(&word.0));
+    let agent = || header("user-agent").unwrap_or_default().to_lowercase();
+    let by_agent = !off.user_agents.is_empty() && {
+        let agent = agent();
+        off.user_agents.iter().any(|word| agent.contains(&word.0))
+    };
     plan.every.0.filter(|_| !(by_header || by_query || by_agent))
 }

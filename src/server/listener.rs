@@ -8,7 +8,6 @@ use super::acceptor::Acceptor;
 use super::connection::{http_builder, serve_connection};
 use super::refusal::{self, RefusalResponse};
 use super::write_stall::WriteTimeout;
-use hyper_util::server::graceful::GracefulShutdown;
 use poem::IntoEndpoint;
 use std::future::Future;
 use std::io;
@@ -17,6 +16,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
 use tracing::{debug, error, info};
 
@@ -82,7 +82,7 @@ impl Listener {
         let write_timeout = self.write_timeout.clone();
         let http = Arc::new(http_builder(self.limits.header_timeout, write_timeout.clone()));
         let (local, header_timeout) = (self.addr, self.limits.header_timeout);
-        let graceful = GracefulShutdown::new();
+        let (stop_connections, stopped) = watch::channel(());
         let mut running = JoinSet::new();
         let mut acceptor = Acceptor::new(self);
         let mut stop = pin!(stop);
@@ -98,7 +98,7 @@ impl Listener {
                         local,
                         Arc::clone(&endpoint),
                         Arc::clone(&http),
-                        graceful.watcher(),
+                        stopped.clone(),
                         header_timeout,
                         Arc::clone(&write_timeout),
                     );
@@ -110,7 +110,12 @@ impl Listener {
         // Closing the socket first refuses new clients immediately, instead of leaving them in the backlog of a process
         // that is about to exit.
         drop(acceptor);
-        let finished = graceful.shutdown();
+        drop(stop_connections);
+        let finished = async {
+            while let Some(ended) = running.join_next().await {
+                log_panic(ended);
+            }
+        };
         let in_time = match drain() {
             Some(limit) => tokio::time::timeout(limit, finished).await.is_ok(),
             None => {
@@ -119,9 +124,6 @@ impl Listener {
             }
         };
         if !in_time {
-            while let Some(ended) = running.try_join_next() {
-                log_panic(ended);
-            }
             info!(connections = running.len(), "drain timeout reached, closing the remaining connections");
         }
         running.shutdown().await;

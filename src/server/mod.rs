@@ -38,6 +38,7 @@ mod status;
 mod turn_response;
 mod usage_report;
 mod watched_body;
+mod woken;
 mod write_stall;
 
 pub use app_state::AppState;

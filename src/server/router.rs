@@ -1,7 +1,7 @@
 //! Routes a request: to a turn, a static route, the API documentation, `/status` or `/metrics`.
 
 use super::access::{self, Caller};
-use super::access_line::{self, AccessLine, CallerLabels, OTHER_ROUTE, RouteLabel};
+use super::access_line::{self, AccessLine, CallerLabels, OTHER_ROUTE};
 use super::admission::Admission;
 use super::api_docs::ApiDocs;
 use super::app_state::AppState;
@@ -68,6 +68,8 @@ struct Admitted<'r> {
     body: &'r mut RequestBody,
     caller: Caller<'r>,
     id: &'r str,
+    /// The client by the closed list of gateway.yaml.
+    client: &'r str,
 }
 
 impl Gateway {
@@ -91,7 +93,7 @@ impl Endpoint for Gateway {
         let version = request.version();
         let is_kept_alive = version == Version::HTTP_11 && !requests_close(&request);
         let mut body = RequestBody::take(&mut request);
-        let mut response = self.route(&generation, request, &mut body, &id).await;
+        let (mut response, route) = self.route(&generation, request, &mut body, (&id, access_line.client)).await;
         body.finish(&mut response);
         // HTTP/2 has no such header, and a connection that ends after the response is not kept alive.
         let kept_alive = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"keep-alive");
@@ -99,16 +101,16 @@ impl Endpoint for Gateway {
         if version == Version::HTTP_2 || is_wrong {
             response.headers_mut().remove(CONNECTION);
         }
-        let elapsed_ms = began.elapsed().as_millis() as u64;
+        let elapsed = began.elapsed();
         let names = &generation.plan.gateway.headers;
         set_header(&mut response, &names.request_id, &id);
         if let Some(name) = &names.elapsed_ms {
-            set_header(&mut response, name, &elapsed_ms.to_string());
+            set_header(&mut response, name, &(elapsed.as_millis() as u64).to_string());
         }
         if let Some(cors) = &generation.plan.gateway.cors {
             origin.add_headers(cors, response.headers_mut());
         }
-        access_line.log(&response, &id, began.elapsed(), &generation, &self.app_state.metrics.turns);
+        access_line.log(route, &response, &id, elapsed, &generation, &self.app_state.metrics.turns);
         Ok(response)
     }
 }
@@ -134,13 +136,14 @@ impl Gateway {
         })
     }
 
-    async fn route(
+    /// The response, and the path of its route as gateway.yaml writes it.
+    async fn route<'g>(
         &self,
-        generation: &Arc<Generation>,
+        generation: &'g Arc<Generation>,
         request: Request,
         body: &mut RequestBody,
-        id: &str,
-    ) -> Response {
+        (id, client): (&str, &str),
+    ) -> (Response, &'g str) {
         let gateway = &generation.plan.gateway;
         let targets = generation.paths.find(request.method().as_str(), request.uri()).await;
         let on_path = targets.iter().find_map(|target| match target {
@@ -148,8 +151,8 @@ impl Gateway {
             Target::StaticRoute(_) | Target::Metrics | Target::Status | Target::ApiDocs => None,
         });
         let counted = (*request.method() != Method::OPTIONS).then(|| methods::known_method(request.method()));
-        let label = targets.first().map(|target| RouteLabel(target.path(gateway).to_owned()));
-        let mut response = self.serve(generation, &targets, request, body, id).await.unwrap_or_else(|fault| {
+        let label = targets.first().map_or(OTHER_ROUTE, |target| target.path(gateway));
+        let response = self.serve(generation, &targets, request, body, (id, client)).await.unwrap_or_else(|fault| {
             // Errors of a path without a route have the format of the first route.
             let route = on_path.or(gateway.routes.first());
             let dialect = route.and_then(|route| route.variants.default_dialect());
@@ -166,13 +169,9 @@ impl Gateway {
             response
         });
         if let Some(method) = counted {
-            let path = label.as_ref().map_or(OTHER_ROUTE, |label| &label.0);
-            self.app_state.metrics.count_response(path, method, response.status().as_u16());
+            self.app_state.metrics.count_response(label, method, response.status().as_u16());
         }
-        if let Some(label) = label {
-            response.set_data(label);
-        }
-        response
+        (response, label)
     }
 
     async fn serve(
@@ -181,7 +180,7 @@ impl Gateway {
         targets: &[Target],
         request: Request,
         body: &mut RequestBody,
-        id: &str,
+        (id, client): (&str, &str),
     ) -> Result<Response, Fault> {
         let gateway = &generation.plan.gateway;
         let (method, path) = (request.method(), request.uri().path());
@@ -209,7 +208,7 @@ impl Gateway {
                 Ok(response::text(HEAD_TYPE, String::new()))
             }
             Some(Target::Route(at)) => {
-                let admitted = Admitted { request, body, caller, id };
+                let admitted = Admitted { request, body, caller, id, client };
                 Ok(self.route_turn(generation, &gateway.routes[*at], admitted).await)
             }
             Some(Target::StaticRoute(at)) => {
@@ -278,7 +277,7 @@ impl Gateway {
     ) -> Result<Response, Fault> {
         let gateway = &generation.plan.gateway;
         let (app_state, metrics) = (&self.app_state, &self.app_state.metrics);
-        let Admitted { request, body, caller, id } = admitted;
+        let Admitted { request, body, caller, id, client } = admitted;
         admission.admit_request(gateway, app_state)?;
         let keepalive = keepalive_interval(&gateway.keepalive, &request);
         let body =
@@ -301,11 +300,10 @@ impl Gateway {
         let choose = selected
             .depends_on_request()
             .then(|| (selected, request_head::without_credentials(route.path_matcher.as_ref(), gateway, &request)));
-        let agent = header(&request, "user-agent").unwrap_or_default();
         let labels = CallerLabels {
             method: request.method().clone(),
             route: route.path.clone(),
-            client: gateway.telemetry.client(agent).to_owned(),
+            client: client.to_owned(),
             key: caller.key.map(|key| key.name.clone()),
         };
         let response_watch = request.extensions().get::<ResponseWatch>().cloned();

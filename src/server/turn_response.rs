@@ -23,6 +23,7 @@ use super::router::TurnContext;
 use super::start_turn::{self, StartedTurn, no_backend};
 use super::write_stall::ResponseWatch;
 use crate::domain::{Fault, MomentKind, StreamFormat, TurnRequest};
+use crate::engine::event_cache::EventCache;
 use crate::engine::pipeline::{Observer, Pipeline, PipelineOutput, ResponseMode, TurnSpec};
 use crate::engine::request::RouteInput;
 use crate::engine::response_head::HeadContext;
@@ -74,7 +75,7 @@ pub async fn respond(
     };
     let gateway = &generation.plan.gateway;
     let backend = gateway.backends.get(backend).ok_or_else(no_backend)?;
-    let UpstreamTurn { source, rules, dropped, tool_aliases, redactor } = upstream;
+    let UpstreamTurn { mut source, rules, dropped, tool_aliases, redactor } = upstream;
     for field in &dropped {
         let (field, reason) = dropped_fields::labels(&dialect, field);
         app_state.metrics.count_dropped_field(&backend.name, field, reason);
@@ -92,6 +93,10 @@ pub async fn respond(
     log_lines::write_request(generation, &about.caller, id, &client_request, (&dialect, &backend.name));
     let is_examined = app_state.reports.examines_turn(generation.number, &backend.name);
     let examined_by = is_examined.then(|| rules.clone());
+    // What is examined must be parsed.
+    if !is_examined && let Some(cache) = EventCache::new(&rules) {
+        source.cache_events(cache);
+    }
     let spec = TurnSpec {
         backend: rules,
         dialect: dialect.clone(),
@@ -274,6 +279,7 @@ impl TurnStream {
                 }
                 output
             }
+            UpstreamEvent::Delta(delta) => self.pipeline.push_delta(delta, now_ms()),
             UpstreamEvent::Malformed(why) => {
                 tracing::warn!(id = self.id, backend = self.backend, reason = why, "malformed upstream event");
                 self.metrics.count_malformed_event(&self.backend);

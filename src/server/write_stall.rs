@@ -8,11 +8,13 @@
 use super::watched_body::WatchedBody;
 use crate::telemetry::{ClientTimeout, Metrics};
 use hyper::rt::Executor;
-use std::future::Future;
-use std::sync::Arc;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, Sleep, sleep};
 
 /// `timeouts.write` of the current generation. Shared by all connections, which outlive generations.
 #[derive(Default)]
@@ -28,6 +30,9 @@ pub struct StallWatch {
     /// Milliseconds from `created`, plus one; 0 if no write waits.
     waiting_since: AtomicU64,
     expired: AtomicBool,
+    /// Of an HTTP/2 stream, once its request is known. While the socket of the connection is blocked, its streams cannot
+    /// go on either: then the connection is what expires, and is counted.
+    connection: OnceLock<Arc<StallWatch>>,
 }
 
 /// Runs the streams of HTTP/2 connections, each with a watch of its own.
@@ -38,6 +43,8 @@ pub struct StreamExecutor {
 
 /// Until a limit that was changed by a reload is noticed.
 const MAX_SLEEP: Duration = Duration::from_secs(60);
+/// Until a stream looks again whether its blocked connection has gone on.
+const MIN_SLEEP: Duration = Duration::from_millis(10);
 
 tokio::task_local! {
     /// The watch of the HTTP/2 stream.
@@ -55,7 +62,11 @@ pub struct ResponseWatch {
 impl ResponseWatch {
     /// For a request that the current task serves.
     pub fn of_request(connection: Arc<StallWatch>) -> ResponseWatch {
-        ResponseWatch { connection, stream: STREAM_WATCH.try_with(Arc::clone).ok() }
+        let stream = STREAM_WATCH.try_with(Arc::clone).ok();
+        if let Some(stream) = &stream {
+            stream.connection.get_or_init(|| Arc::clone(&connection));
+        }
+        ResponseWatch { connection, stream }
     }
 
     pub fn has_expired(&self) -> bool {
@@ -85,7 +96,7 @@ impl WriteTimeout {
 impl StallWatch {
     pub fn start() -> Arc<StallWatch> {
         let (waiting_since, expired) = (AtomicU64::new(0), AtomicBool::new(false));
-        Arc::new(StallWatch { created: Instant::now(), waiting_since, expired })
+        Arc::new(StallWatch { created: Instant::now(), waiting_since, expired, connection: OnceLock::new() })
     }
 
     /// A write waits for the client. The first call since the last progress starts the clock.
@@ -102,7 +113,7 @@ impl StallWatch {
     }
 
     /// Whether the client was given up.
-    fn has_expired(&self) -> bool {
+    pub fn has_expired(&self) -> bool {
         self.expired.load(Ordering::Relaxed)
     }
 
@@ -111,26 +122,48 @@ impl StallWatch {
         Some(self.created.elapsed().saturating_sub(Duration::from_millis(since - 1)))
     }
 
-    /// Resolves when a write has waited for longer than the limit.
-    async fn expire(&self, timeout: &WriteTimeout) {
+    fn connection_waited(&self) -> Option<Duration> {
+        self.connection.get()?.waited()
+    }
+
+    /// Ready when a write has waited for longer than the limit. The timer exists only if a write had to wait.
+    fn poll_expired(
+        &self,
+        timer: &mut Option<Pin<Box<Sleep>>>,
+        timeout: &WriteTimeout,
+        cx: &mut Context<'_>,
+    ) -> Poll<()> {
+        if self.waiting_since.load(Ordering::Relaxed) == 0 {
+            return Poll::Pending;
+        }
         loop {
+            if let Some(timer) = timer {
+                ready!(timer.as_mut().poll(cx));
+            }
             let pause = match (timeout.limit(), self.waited()) {
                 (None, _) => MAX_SLEEP,
-                (Some(limit), Some(waited)) if waited >= limit => break,
+                (Some(limit), Some(waited)) if waited >= limit => match self.connection_waited() {
+                    None => break,
+                    Some(waited) => limit.saturating_sub(waited).max(MIN_SLEEP),
+                },
                 (Some(limit), waited) => limit - waited.unwrap_or_default(),
             };
-            sleep(pause.min(MAX_SLEEP)).await;
+            *timer = Some(Box::pin(sleep(pause.min(MAX_SLEEP))));
         }
         self.expired.store(true, Ordering::Relaxed);
         timeout.metrics.count_client_timeout(ClientTimeout::Write);
+        Poll::Ready(())
     }
 
-    /// Runs a connection or a stream. `Err`: it was dropped, because the client stopped reading.
+    /// Runs a connection or a stream, which reports its own waits. `Err`: it was dropped, because the client stopped
+    /// reading.
     pub async fn guard<F: Future>(&self, future: F, timeout: &WriteTimeout) -> Result<F::Output, Stalled> {
-        tokio::select! {
-            output = future => Ok(output),
-            () = self.expire(timeout) => Err(Stalled),
-        }
+        let (mut future, mut timer) = (pin!(future), None);
+        poll_fn(|cx| match future.as_mut().poll(cx) {
+            Poll::Ready(output) => Poll::Ready(Ok(output)),
+            Poll::Pending => self.poll_expired(&mut timer, timeout, cx).map(|()| Err(Stalled)),
+        })
+        .await
     }
 }
 

@@ -4,6 +4,7 @@ pub mod file_log;
 mod json_format;
 mod log_queue;
 mod metrics;
+mod plain_fields;
 mod plain_metrics;
 mod turn_metrics;
 pub mod usage_reader;
@@ -15,6 +16,7 @@ pub use plain_metrics::plain_text;
 pub use turn_metrics::{EndedTurn, OperationLabels, TurnLabels, TurnMetrics};
 
 use json_format::JsonFormat;
+use plain_fields::PlainFields;
 use std::io::IsTerminal;
 use tracing_subscriber::EnvFilter;
 
@@ -42,7 +44,7 @@ pub fn init(format: LogFormat) {
         // These errors are printed by a macro that panics if standard error is closed.
         .log_internal_errors(false);
     let _ = match format {
-        LogFormat::Text => log.try_init(),
+        LogFormat::Text => log.fmt_fields(PlainFields).try_init(),
         LogFormat::Json => log.event_format(JsonFormat).try_init(),
     };
 }

@@ -1,49 +1,71 @@
-//! HTTP clients for backends: pooled connections without redirects, proxies or cookies, and a DNS resolver that rejects
-//! link-local and metadata addresses (DNS rebinding, SSRF).
+//! The HTTP clients of backends, and the child processes and keys that belong to them.
 
 use super::child::{ChildPools, Readiness};
+use super::http_client::{BaseUrl, ConnectSettings, HttpClient, TlsSettings};
 use super::secrets::Keyring;
 use crate::domain::{BackendHealth, Fault};
 use crate::mapping::config::backend::Transport;
-use crate::mapping::config::backend_address::{BackendAddress, is_internal};
+use crate::mapping::config::backend_address::BackendAddress;
 use crate::mapping::config::gateway_backends::Backend;
 use crate::mapping::grammar::notation::TimeLimit;
-use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use std::collections::HashMap;
-use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
-/// One client per set of connection settings. Outlives generations, so that a reload closes no connection.
-#[derive(Debug, Default)]
+/// One client per origin and set of connection settings. Outlives generations, so that a reload closes no connection.
+#[derive(Default)]
 pub struct ClientPool {
-    clients: Mutex<HashMap<ClientSettings, reqwest::Client>>,
+    clients: Mutex<Clients>,
     pub keys: Keyring,
     /// The backends that are child processes.
     pub children: ChildPools,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct ClientSettings {
-    connect: Option<Duration>,
-    allowed: Vec<IpAddr>,
+#[derive(Default)]
+struct Clients {
+    /// By their base URL, with its text.
+    backends: Vec<(String, BackendClient)>,
+    /// Read for the first backend with https.
+    tls: Option<TlsSettings>,
 }
 
-const POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(90);
+/// The client of a backend, and where its paths begin.
+#[derive(Clone)]
+pub struct BackendClient {
+    pub http: Arc<HttpClient>,
+    pub base_url: Arc<BaseUrl>,
+    settings: Arc<ConnectSettings>,
+}
+
+/// Clients of earlier generations are forgotten.
+const MAX_CLIENTS: usize = 256;
 
 impl ClientPool {
-    pub fn client(&self, address: &BackendAddress) -> Result<reqwest::Client, String> {
-        let settings = ClientSettings {
-            connect: TimeLimit::of(address.timeouts.connect),
-            allowed: address.allowed_addresses.clone(),
-        };
+    pub fn client(&self, address: &BackendAddress) -> Result<BackendClient, String> {
+        let connect = TimeLimit::of(address.timeouts.connect);
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(client) = clients.get(&settings) {
-            return Ok(client.clone());
+        let has_settings = |own: &ConnectSettings| own.timeout == connect && own.allowed == address.allowed_addresses;
+        let known = clients.backends.iter().find(|(url, own)| *url == address.url && has_settings(&own.settings));
+        if let Some((_, known)) = known {
+            return Ok(known.clone());
         }
-        let client = build_client(&settings)?;
-        clients.insert(settings, client.clone());
+        let base_url = BaseUrl::parse(&address.url).ok_or("the URL of the backend is not valid")?;
+        let of_origin = clients
+            .backends
+            .iter()
+            .find(|(_, own)| own.base_url.origin == base_url.origin && has_settings(&own.settings));
+        let (http, settings) = match of_origin {
+            Some((_, own)) => (own.http.clone(), own.settings.clone()),
+            None => {
+                let settings = ConnectSettings { timeout: connect, allowed: address.allowed_addresses.clone() };
+                let tls = clients.tls(base_url.origin.is_https())?;
+                (Arc::new(HttpClient::new(base_url.origin.clone(), &settings, tls)), Arc::new(settings))
+            }
+        };
+        let client = BackendClient { http, base_url: Arc::new(base_url), settings };
+        if clients.backends.len() >= MAX_CLIENTS {
+            clients.backends.clear();
+        }
+        clients.backends.push((address.url.clone(), client.clone()));
         Ok(client)
     }
 
@@ -86,40 +108,17 @@ impl ClientPool {
     }
 }
 
-fn build_client(settings: &ClientSettings) -> Result<reqwest::Client, String> {
-    // Fails if a provider is already installed, which is fine.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let mut builder = reqwest::Client::builder()
-        .redirect(reqwest::redirect::Policy::none())
-        .no_proxy()
-        .tcp_nodelay(true)
-        .pool_idle_timeout(POOL_IDLE_TIMEOUT)
-        .http2_keep_alive_interval(Duration::from_secs(20))
-        .dns_resolver(Arc::new(GuardedResolver { allowed: settings.allowed.clone() }));
-    if let Some(connect) = settings.connect {
-        builder = builder.connect_timeout(connect);
+impl Clients {
+    fn tls(&mut self, is_https: bool) -> Result<Option<TlsSettings>, String> {
+        if is_https && self.tls.is_none() {
+            self.tls = Some(TlsSettings::read().map_err(|error| error.to_string())?);
+        }
+        Ok(self.tls.clone().filter(|_| is_https))
     }
-    builder.build().map_err(|error| error.to_string())
 }
 
-/// Rejects internal addresses that are not in `allow_addresses`: a hostname may resolve to one.
-struct GuardedResolver {
-    allowed: Vec<IpAddr>,
-}
-
-impl Resolve for GuardedResolver {
-    fn resolve(&self, name: Name) -> Resolving {
-        let allowed = self.allowed.clone();
-        Box::pin(async move {
-            let resolved: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
-            let permitted: Vec<SocketAddr> =
-                resolved.iter().copied().filter(|a| !is_internal(a.ip()) || allowed.contains(&a.ip())).collect();
-            if permitted.is_empty() && !resolved.is_empty() {
-                let message =
-                    "the hostname resolves to a link-local or metadata address that is not in `allow_addresses`";
-                return Err(io::Error::new(io::ErrorKind::PermissionDenied, message).into());
-            }
-            Ok(Box::new(permitted.into_iter()) as Addrs)
-        })
+impl fmt::Debug for ClientPool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientPool").finish_non_exhaustive()
     }
 }

@@ -2,6 +2,7 @@
 
 use super::aws_eventstream::AwsEventstreamDecoder;
 use crate::domain::{StreamEnd, Tree};
+use crate::engine::event_cache::{DeltaEvent, EventCache};
 pub use crate::engine::lines::EventTooLarge;
 use crate::engine::lines::LineSplitter;
 use crate::engine::sse_parser::{SseEvent, SseParser};
@@ -12,6 +13,8 @@ use reframe_json::Limits;
 #[derive(Debug, PartialEq)]
 pub enum DecoderOutput {
     Raw(Tree),
+    /// A raw event of a known shape.
+    Delta(DeltaEvent),
     Ended(StreamEnd),
     /// Not JSON, and why. The caller decides whether that ends the stream.
     Malformed(String),
@@ -33,6 +36,7 @@ pub struct NdjsonDecoder {
     lines: LineSplitter,
     /// Bytes of complete lines, without white space.
     data_bytes: u64,
+    cache: Option<EventCache>,
 }
 
 /// Server-sent events. An event without its final empty line counts, because some servers omit it at the end of the
@@ -54,6 +58,7 @@ struct SseSettings {
     end_marker: Option<String>,
     /// The member into which the event name is copied.
     event_member: Option<String>,
+    cache: Option<EventCache>,
 }
 
 #[derive(Debug)]
@@ -68,7 +73,8 @@ impl Decoder {
         match framing {
             Framing::Sse => Decoder::Sse(SseDecoder::new(backend, max_bytes)),
             Framing::Ndjson | Framing::Jsonrpc => {
-                Decoder::Ndjson(NdjsonDecoder { lines: LineSplitter::new(max_bytes), data_bytes: 0 })
+                let lines = LineSplitter::new(max_bytes);
+                Decoder::Ndjson(NdjsonDecoder { lines, data_bytes: 0, cache: None })
             }
             Framing::AwsEventstream => {
                 Decoder::AwsEventstream(AwsEventstreamDecoder::new(backend.event.clone(), max_bytes))
@@ -77,14 +83,24 @@ impl Decoder {
         }
     }
 
+    /// Reads events of known shapes without a tree.
+    pub fn with_cache(mut self, cache: EventCache) -> Decoder {
+        match &mut self {
+            Decoder::Sse(SseDecoder { settings: SseSettings { cache: slot, .. }, .. })
+            | Decoder::Ndjson(NdjsonDecoder { cache: slot, .. }) => *slot = Some(cache),
+            Decoder::AwsEventstream(_) | Decoder::Json(_) => {}
+        }
+        self
+    }
+
     /// If an event is too large, the events before it are in `out` nevertheless.
     pub fn push(&mut self, bytes: &[u8], out: &mut Vec<DecoderOutput>) -> Result<(), EventTooLarge> {
         match self {
             Decoder::Sse(sse) => sse.push(bytes, out),
-            Decoder::Ndjson(NdjsonDecoder { lines, data_bytes }) => lines.push(bytes, &mut |line| {
+            Decoder::Ndjson(NdjsonDecoder { lines, data_bytes, cache }) => lines.push(bytes, &mut |line| {
                 if !line.trim_ascii().is_empty() {
                     *data_bytes += line.len() as u64;
-                    out.push(parse(line));
+                    out.push(decode_data(cache.as_mut(), "", line, || parse(line)));
                 }
                 Ok(())
             }),
@@ -104,7 +120,7 @@ impl Decoder {
                 let partial = sse.lines.partial();
                 sse.data_bytes + if is_data(partial) { partial.len() as u64 } else { 0 }
             }
-            Decoder::Ndjson(NdjsonDecoder { lines, data_bytes }) => {
+            Decoder::Ndjson(NdjsonDecoder { lines, data_bytes, .. }) => {
                 data_bytes + lines.partial().trim_ascii().len() as u64
             }
             Decoder::AwsEventstream(messages) => messages.data_bytes(),
@@ -131,7 +147,8 @@ impl Decoder {
 
 impl SseDecoder {
     fn new(backend: &BackendPlan, max_bytes: usize) -> SseDecoder {
-        let settings = SseSettings { end_marker: backend.end.clone(), event_member: backend.event.clone() };
+        let (end_marker, event_member) = (backend.end.clone(), backend.event.clone());
+        let settings = SseSettings { end_marker, event_member, cache: None };
         SseDecoder {
             lines: LineSplitter::new(max_bytes),
             parser: SseParser::default(),
@@ -151,7 +168,7 @@ impl SseDecoder {
     }
 
     fn finish(self, out: &mut Vec<DecoderOutput>) {
-        let SseDecoder { lines, mut parser, settings, .. } = self;
+        let SseDecoder { lines, mut parser, mut settings, .. } = self;
         for line in [&lines.into_remainder()[..], b""] {
             out.extend(parser.line(line).and_then(|event| settings.decode(&event)));
         }
@@ -159,22 +176,49 @@ impl SseDecoder {
 }
 
 impl SseSettings {
-    fn decode(&self, event: &SseEvent) -> Option<DecoderOutput> {
+    fn decode(&mut self, event: &SseEvent) -> Option<DecoderOutput> {
         let data = event.data.trim_ascii();
         if self.end_marker.as_ref().is_some_and(|end| data == end.as_bytes()) {
             return Some(DecoderOutput::Ended(StreamEnd::Marker));
         }
-        let mut decoded = (!data.is_empty()).then(|| parse(event.data))?;
-        // The name from the `event:` line is added unless the data contains its own.
-        if let (DecoderOutput::Raw(raw), Some(member)) = (&mut decoded, &self.event_member)
-            && !event.name.is_empty()
-            && raw.as_map().is_some()
-            && raw.get(member).is_none_or(Tree::is_null)
-        {
-            raw.insert(member.as_str(), Tree::from(event.name));
+        if data.is_empty() {
+            return None;
         }
-        Some(decoded)
+        let SseSettings { event_member, cache, .. } = self;
+        Some(decode_data(cache.as_mut(), event.name, event.data, || parse_named(event, event_member.as_deref())))
     }
+}
+
+/// With a cache, an event of a known shape is not parsed, and others are learned.
+fn decode_data(
+    cache: Option<&mut EventCache>,
+    name: &str,
+    data: &[u8],
+    parse: impl FnOnce() -> DecoderOutput,
+) -> DecoderOutput {
+    let Some(cache) = cache else { return parse() };
+    if let Some(delta) = cache.find(name, data) {
+        return DecoderOutput::Delta(delta);
+    }
+    let decoded = parse();
+    if let DecoderOutput::Raw(raw) = &decoded {
+        cache.learn(name, data, raw);
+    }
+    decoded
+}
+
+/// The data of an event, with its name as a member if the backend's mapping wants it.
+fn parse_named(event: &SseEvent, member: Option<&str>) -> DecoderOutput {
+    let mut decoded = parse(event.data);
+    // The name from the `event:` line is added unless the data contains its own.
+    if let (DecoderOutput::Raw(raw), Some(member)) = (&mut decoded, member)
+        && !event.name.is_empty()
+        && raw.as_map().is_some()
+        && raw.get(member).is_none_or(Tree::is_null)
+    {
+        raw.insert(member, Tree::from(event.name));
+    }
+    decoded
 }
 
 /// Whether a line, or the part of it that was received, is a `data:` field with a value.

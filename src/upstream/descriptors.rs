@@ -1,9 +1,9 @@
 //! The file descriptors of the process: every socket takes one, and there is a limit.
 
+use super::http_client::causes;
 use crate::domain::{Fault, FaultKind};
 use std::error::Error;
 use std::io;
-use std::iter::successors;
 
 /// `EMFILE` and `ENFILE`: the limit of the process, and that of the machine.
 const OUT_OF_DESCRIPTORS: [i32; 2] = [24, 23];
@@ -14,8 +14,7 @@ pub fn is_out_of_descriptors(error: &io::Error) -> bool {
 
 /// Whether the cause of an error is that there are none left.
 pub fn caused_by_descriptors(error: &(dyn Error + 'static)) -> bool {
-    let causes = successors(Some(error), |error: &&(dyn Error + 'static)| (*error).source());
-    causes.filter_map(|error| error.downcast_ref::<io::Error>()).any(is_out_of_descriptors)
+    causes(error).filter_map(|error| error.downcast_ref::<io::Error>()).any(is_out_of_descriptors)
 }
 
 /// The fault of a request that needs one more. It is the gateway's, and not the backend's.

@@ -3,18 +3,14 @@
 
 use super::decode::{Decoder, DecoderOutput};
 use super::descriptors::{self, caused_by_descriptors};
-use super::outgoing_request::OutgoingRequest;
+use super::http_client::{Exchange, ResponseBody, SendError, root_cause};
 use super::{ErrorResponse, UpstreamEvent, UpstreamStats};
 use crate::domain::{Fault, FaultKind, StreamEnd, Tree};
 use crate::engine::decode::response_head;
+use crate::engine::event_cache::EventCache;
 use crate::mapping::config::backend::{BackendPlan, Framing};
-use bytes::{Buf, Bytes};
-use http_body::Body as _;
-use reqwest::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
-use std::collections::VecDeque;
-use std::error::Error;
-use std::future::{Future, poll_fn};
-use std::pin::Pin;
+use http::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
+use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, SystemTime};
@@ -25,9 +21,11 @@ pub struct HttpSource {
     size_limits: SizeLimits,
     /// The head of the response, if the rules of the backend read it.
     response_head: Option<Tree>,
-    /// Decoded and not yet polled.
-    ready: VecDeque<DecoderOutput>,
+    /// Decoded and not yet polled, the last one first.
+    ready: Vec<DecoderOutput>,
     stats: UpstreamStats,
+    /// For the decoder, once the framing is known.
+    event_cache: Option<EventCache>,
 }
 
 /// Bounds the memory that a backend can make the gateway use.
@@ -38,17 +36,15 @@ pub struct SizeLimits {
     pub answer_bytes: Option<usize>,
 }
 
-type ResponseFuture = Pin<Box<dyn Future<Output = Result<reqwest::Response, reqwest::Error>> + Send>>;
-
 enum SourceState {
-    Sending(ResponseFuture),
+    Sending(Exchange),
     Reading {
-        body: reqwest::Body,
+        body: ResponseBody,
         reader: Reader,
     },
     /// An error status was received; its body is read before the error is reported.
     ReadingError {
-        body: reqwest::Body,
+        body: ResponseBody,
         status: u16,
         retry_after: Option<u64>,
         error_body: Vec<u8>,
@@ -75,21 +71,20 @@ const MAX_DRAIN_BYTES: usize = 64 * 1024;
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl HttpSource {
-    pub fn new(
-        client: &reqwest::Client,
-        outgoing: OutgoingRequest,
-        plan: Arc<BackendPlan>,
-        size_limits: SizeLimits,
-    ) -> HttpSource {
-        let sent = outgoing.send(client);
+    pub fn new(exchange: Exchange, plan: Arc<BackendPlan>, size_limits: SizeLimits) -> HttpSource {
         HttpSource {
-            state: SourceState::Sending(Box::pin(sent)),
+            state: SourceState::Sending(exchange),
             plan,
             size_limits,
             response_head: None,
-            ready: VecDeque::new(),
+            ready: Vec::new(),
             stats: UpstreamStats::default(),
+            event_cache: None,
         }
+    }
+
+    pub fn cache_events(&mut self, cache: EventCache) {
+        self.event_cache = Some(cache);
     }
 
     pub fn stats(&self) -> UpstreamStats {
@@ -103,16 +98,15 @@ impl HttpSource {
 
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<UpstreamEvent> {
         loop {
-            if let Some(decoded) = self.ready.pop_front() {
+            if let Some(decoded) = self.ready.pop() {
                 return Poll::Ready(self.on_decoded(decoded));
             }
             match &mut self.state {
-                SourceState::Sending(sent) => match ready!(sent.as_mut().poll(cx)) {
+                SourceState::Sending(exchange) => match ready!(exchange.poll_response(cx)) {
                     Ok(response) => self.on_response(response),
-                    // The URL may contain the API key.
-                    Err(error) => return Poll::Ready(self.fail(send_fault(&error.without_url()))),
+                    Err(error) => return Poll::Ready(self.fail(send_fault(&error))),
                 },
-                SourceState::Reading { body, .. } => match ready!(poll_bytes(body, cx)) {
+                SourceState::Reading { body, .. } => match ready!(body.poll_bytes(cx)) {
                     Some(Ok(bytes)) => {
                         if let Err(fault) = self.on_bytes(&bytes) {
                             return Poll::Ready(self.fail(fault));
@@ -122,7 +116,7 @@ impl HttpSource {
                     None => self.on_body_end(),
                 },
                 SourceState::ReadingError { body, status, retry_after, error_body } => {
-                    match ready!(poll_bytes(body, cx)) {
+                    match ready!(body.poll_bytes(cx)) {
                         Some(Ok(bytes)) if error_body.len() < MAX_ERROR_BODY => {
                             error_body.extend_from_slice(&bytes[..bytes.len().min(MAX_ERROR_BODY - error_body.len())]);
                         }
@@ -146,8 +140,8 @@ impl HttpSource {
         }
     }
 
-    fn on_response(&mut self, response: reqwest::Response) {
-        let (head, body) = http::Response::<reqwest::Body>::from(response).into_parts();
+    fn on_response(&mut self, response: http::Response<ResponseBody>) {
+        let (head, body) = response.into_parts();
         let (status, headers) = (head.status, head.headers);
         let content_type = header_text(&headers, CONTENT_TYPE.as_str()).to_ascii_lowercase();
         self.response_head = self.plan.response_headers.as_ref().map(|names| {
@@ -169,12 +163,18 @@ impl HttpSource {
             return Err(too_large(limit, "the backend's response"));
         }
         let SourceState::Reading { reader, .. } = &mut self.state else { return Ok(()) };
-        let mut out = Vec::new();
         let pushed = match reader {
-            Reader::Known(decoder) => decoder.push(bytes, &mut out),
+            Reader::Known(decoder) => decoder.push(bytes, &mut self.ready),
             Reader::Unknown { content_type, prefix } => {
-                prefix.extend_from_slice(bytes);
-                let Some(framing) = detect_framing(&self.plan, content_type, prefix)? else {
+                let is_first = prefix.is_empty();
+                if !is_first {
+                    prefix.extend_from_slice(bytes);
+                }
+                let all = if is_first { bytes } else { prefix.as_slice() };
+                let Some(framing) = detect_framing(&self.plan, content_type, all)? else {
+                    if is_first {
+                        prefix.extend_from_slice(bytes);
+                    }
                     return if prefix.len() > self.size_limits.event_bytes {
                         Err(too_large(self.size_limits.event_bytes, "the data before the backend's first event"))
                     } else {
@@ -183,7 +183,10 @@ impl HttpSource {
                 };
                 self.stats.streamed = framing != Framing::Json;
                 let mut decoder = Decoder::new(&self.plan, framing, self.size_limits.event_bytes);
-                let pushed = decoder.push(prefix, &mut out);
+                if let Some(cache) = self.event_cache.take() {
+                    decoder = decoder.with_cache(cache);
+                }
+                let pushed = decoder.push(all, &mut self.ready);
                 *reader = Reader::Known(decoder);
                 pushed
             }
@@ -191,7 +194,7 @@ impl HttpSource {
         if let Reader::Known(decoder) = reader {
             self.stats.data_bytes = decoder.data_bytes();
         }
-        self.ready.extend(out);
+        self.ready.reverse();
         if pushed.is_err() {
             self.state = SourceState::Failing(too_large(self.size_limits.event_bytes, "an event of the backend"));
         }
@@ -217,13 +220,12 @@ impl HttpSource {
     }
 
     fn on_body_end(&mut self) {
-        let mut out = Vec::new();
         if let SourceState::Reading { reader: Reader::Known(decoder), .. } =
             std::mem::replace(&mut self.state, SourceState::Done)
         {
-            decoder.finish(&mut out);
+            decoder.finish(&mut self.ready);
+            self.ready.reverse();
         }
-        self.ready.extend(out);
     }
 
     fn on_decoded(&mut self, decoded: DecoderOutput) -> UpstreamEvent {
@@ -231,6 +233,10 @@ impl HttpSource {
             DecoderOutput::Raw(raw) => {
                 self.stats.events += 1;
                 UpstreamEvent::Raw(raw)
+            }
+            DecoderOutput::Delta(delta) => {
+                self.stats.events += 1;
+                UpstreamEvent::Delta(delta)
             }
             DecoderOutput::Ended(how) => self.end(how),
             DecoderOutput::Malformed(why) if self.stats.streamed => {
@@ -269,7 +275,8 @@ impl HttpSource {
             .into_iter()
             .filter_map(|d| match d {
                 DecoderOutput::Raw(raw) => Some(raw),
-                DecoderOutput::Ended(_) | DecoderOutput::Malformed(_) | DecoderOutput::Corrupt(_) => None,
+                DecoderOutput::Delta(_) | DecoderOutput::Ended(_) => None,
+                DecoderOutput::Malformed(_) | DecoderOutput::Corrupt(_) => None,
             })
             .collect();
         let plain = std::str::from_utf8(error_body).ok().map(str::trim);
@@ -319,24 +326,10 @@ fn too_large(bytes: usize, what: &str) -> Fault {
     Fault::new(FaultKind::Malformed, format!("{what} is larger than {bytes} bytes"))
 }
 
-fn poll_bytes(body: &mut reqwest::Body, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, String>>> {
-    loop {
-        return Poll::Ready(match ready!(Pin::new(&mut *body).poll_frame(cx)) {
-            None => None,
-            Some(Err(error)) => Some(Err(root_cause(&error))),
-            Some(Ok(frame)) => match frame.into_data() {
-                Ok(bytes) if bytes.has_remaining() => Some(Ok(bytes)),
-                // Trailers, or an empty chunk.
-                _ => continue,
-            },
-        });
-    }
-}
-
 /// Ready at the end of the body, or once the limit is exceeded.
-fn poll_drain(body: &mut reqwest::Body, drained: &mut usize, cx: &mut Context<'_>) -> Poll<()> {
+fn poll_drain(body: &mut ResponseBody, drained: &mut usize, cx: &mut Context<'_>) -> Poll<()> {
     while *drained <= MAX_DRAIN_BYTES {
-        match ready!(poll_bytes(body, cx)) {
+        match ready!(body.poll_bytes(cx)) {
             Some(Ok(bytes)) => *drained += bytes.len(),
             Some(Err(_)) | None => break,
         }
@@ -344,16 +337,7 @@ fn poll_drain(body: &mut reqwest::Body, drained: &mut usize, cx: &mut Context<'_
     Poll::Ready(())
 }
 
-/// The innermost error; the outer ones carry no detail.
-fn root_cause(error: &dyn Error) -> String {
-    let mut error = error;
-    while let Some(inner) = error.source() {
-        error = inner;
-    }
-    error.to_string()
-}
-
-fn send_fault(error: &reqwest::Error) -> Fault {
+fn send_fault(error: &SendError) -> Fault {
     let why = root_cause(error);
     if error.is_timeout() {
         return Fault::new(FaultKind::Timeout, "the connection to the backend timed out");

@@ -6,6 +6,7 @@ mod client;
 pub mod decode;
 pub mod descriptors;
 mod http;
+mod http_client;
 pub mod models;
 mod outgoing_request;
 mod replay;
@@ -17,6 +18,7 @@ pub use client::ClientPool;
 use crate::domain::{Fault, FaultKind, Redactor, StreamEnd, ToolAliases, Tree, TurnRequest};
 use crate::engine::backend_request::{self, BackendRequest};
 use crate::engine::conversation::{self, PreparedCalls};
+use crate::engine::event_cache::{DeltaEvent, EventCache};
 use crate::mapping::Plan;
 use crate::mapping::config::backend::{BackendPlan, Transport};
 use crate::mapping::config::dialect_request::RequestPlan;
@@ -33,6 +35,8 @@ use std::task::{Context, Poll};
 #[derive(Debug)]
 pub enum UpstreamEvent {
     Raw(Tree),
+    /// A raw event of a known shape.
+    Delta(DeltaEvent),
     /// An event that cannot be parsed, and why.
     Malformed(String),
     /// The backend responded with an error status.
@@ -92,6 +96,14 @@ impl UpstreamSource {
         match self {
             UpstreamSource::Replay(_) | UpstreamSource::Child(_) => None,
             UpstreamSource::Http(http) => http.take_response_head(),
+        }
+    }
+
+    /// Events of known shapes are delivered as [`UpstreamEvent::Delta`]. Call before the first event.
+    pub fn cache_events(&mut self, cache: EventCache) {
+        match self {
+            UpstreamSource::Replay(_) | UpstreamSource::Child(_) => {}
+            UpstreamSource::Http(http) => http.cache_events(cache),
         }
     }
 
@@ -203,9 +215,9 @@ fn start_http(
     let BackendRequest { method, path, headers, body, dropped, tool_aliases } =
         backend_request::prepare(template, &address.settings, key_text, request, client)?;
     let redactor = key_text.map(Redactor::new);
-    let outgoing = OutgoingRequest { method, url: format!("{}{path}", address.url), headers, body };
+    let outgoing = OutgoingRequest { method, base_url: &address.url, path, headers, body };
     outgoing.log(&backend.name, &dropped, redactor.as_ref());
-    let http_client = client_pool.client(address).map_err(|why| {
+    let client = client_pool.client(address).map_err(|why| {
         tracing::error!(reason = why, "the HTTP client could not be created");
         // It needs files and memory, which may be there later.
         let message = "the gateway could not create an HTTP client";
@@ -216,7 +228,7 @@ fn start_http(
         event_bytes: limits.event_bytes.0,
         answer_bytes: (!request.stream).then_some(limits.answer_bytes.0),
     };
-    let source = HttpSource::new(&http_client, outgoing, backend.plan.clone(), size_limits);
+    let source = HttpSource::new(outgoing.send(&client)?, backend.plan.clone(), size_limits);
     Ok(UpstreamTurn {
         source: UpstreamSource::Http(Box::new(source)),
         rules: backend.plan.clone(),

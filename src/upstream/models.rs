@@ -10,6 +10,8 @@ use crate::engine::selector::Cursor;
 use crate::mapping::config::backend_address::BackendAddress;
 use crate::mapping::config::backend_request::{ModelListPlan, RequestTemplate};
 use crate::mapping::config::gateway_backends::Backend;
+use http::Request;
+use std::future::poll_fn;
 use std::time::Duration;
 
 const LIST_TIMEOUT: Duration = Duration::from_secs(5);
@@ -40,13 +42,19 @@ async fn fetch(
     let headers = values.headers(&scope, key, false, &RequestHead::default()).map_err(|fault| fault.message)?;
     let path = values.with_query(plan.path.clone(), &scope).map_err(|fault| fault.message)?;
     let client = client_pool.client(address)?;
-    let sent = client.get(format!("{}{path}", address.url)).headers(headers).send();
-    let mut response = sent.await.map_err(|e| e.without_url().to_string())?;
+    let mut request = Request::default();
+    *request.uri_mut() = client.base_url.request_path(&path).ok_or("the path is not valid")?.into();
+    *request.headers_mut() = headers;
+    let mut exchange = client.http.send(request);
+    let response = poll_fn(|cx| exchange.poll_response(cx)).await.map_err(|error| error.to_string())?;
     if !response.status().is_success() {
         return Err(format!("the backend responded with {}", response.status()));
     }
+    let mut body = response.into_body();
     let mut bytes = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(|e| e.without_url().to_string())? {
+    while let Some(chunk) = poll_fn(|cx| body.poll_bytes(cx)).await {
+        // The cause may contain what the backend has sent.
+        let chunk = chunk.map_err(|_| "error decoding response body".to_owned())?;
         bytes.extend_from_slice(&chunk);
         if bytes.len() > MAX_BYTES {
             return Err(format!("the model list is larger than {MAX_BYTES} bytes"));

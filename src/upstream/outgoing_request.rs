@@ -1,15 +1,17 @@
 //! The HTTP request to a backend, as it is sent and as it is logged.
 
-use crate::domain::Redactor;
-use http::HeaderMap;
+use super::client::BackendClient;
+use super::http_client::Exchange;
+use crate::domain::{Fault, FaultKind, Redactor};
+use http::{HeaderMap, Method, Request};
 use percent_encoding::percent_decode_str;
-use reqwest::{Client, Method, Response};
-use std::future::Future;
 use tracing::Level;
 
-pub struct OutgoingRequest {
+pub struct OutgoingRequest<'b> {
     pub method: &'static str,
-    pub url: String,
+    /// The URL of the backend, to which the path is appended.
+    pub base_url: &'b str,
+    pub path: String,
     pub headers: HeaderMap,
     pub body: String,
 }
@@ -17,23 +19,17 @@ pub struct OutgoingRequest {
 /// Maximum number of bytes of a body in the log.
 const MAX_LOGGED_BODY: usize = 16 * 1024;
 
-impl OutgoingRequest {
-    pub fn send(self, client: &Client) -> impl Future<Output = reqwest::Result<Response>> + Send + 'static {
-        let OutgoingRequest { method, url, headers, body } = self;
-        let method = Method::from_bytes(method.as_bytes()).unwrap_or(Method::POST);
-        let client = client.clone();
-        // Without the builder, which would insert each header once more.
-        let request = client.request(method, url).build().map(|mut request| {
-            // Of a URL with credentials.
-            for (name, value) in std::mem::replace(request.headers_mut(), headers) {
-                if let Some(name) = name {
-                    request.headers_mut().entry(name).or_insert(value);
-                }
-            }
-            *request.body_mut() = Some(body.into());
-            request
-        });
-        async move { client.execute(request?).await }
+impl OutgoingRequest<'_> {
+    pub fn send(self, client: &BackendClient) -> Result<Exchange, Fault> {
+        let OutgoingRequest { method, path, headers, body, .. } = self;
+        let path = client.base_url.request_path(&path).ok_or_else(|| {
+            Fault::new(FaultKind::Unreachable, "the backend did not respond: the path of the request is not valid")
+        })?;
+        let mut request = Request::new(body.into());
+        *request.method_mut() = Method::from_bytes(method.as_bytes()).unwrap_or(Method::POST);
+        *request.uri_mut() = path.into();
+        *request.headers_mut() = headers;
+        Ok(client.http.send(request))
     }
 
     /// Logs the request at the level `debug`, and its body at `trace`. The API key is redacted.
@@ -42,8 +38,9 @@ impl OutgoingRequest {
             return;
         }
         let redact = |text: &str| redactor.map_or_else(|| text.to_owned(), |redactor| redactor.redact(text));
+        let url = format!("{}{}", self.base_url, self.path);
         let (method, url, headers) =
-            (self.method, redact(&percent_decode_str(&self.url).decode_utf8_lossy()), self.shown_headers());
+            (self.method, redact(&percent_decode_str(&url).decode_utf8_lossy()), self.shown_headers());
         let (body_bytes, dropped) = (self.body.len(), dropped.join(", "));
         tracing::debug!(backend, method, url, headers, body_bytes, dropped, "request to the backend");
         if tracing::enabled!(Level::TRACE) {

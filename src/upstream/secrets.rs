@@ -10,22 +10,28 @@ use std::time::{Duration, Instant, SystemTime};
 use subtle::ConstantTimeEq;
 
 #[derive(Clone)]
-pub struct Secret(Arc<str>);
+pub struct Secret(Arc<KnownSecret>);
+
+struct KnownSecret {
+    text: String,
+    digest: [u8; 32],
+}
 
 impl Secret {
     pub fn new(text: &str) -> Option<Secret> {
         let text = text.trim();
-        (!text.is_empty()).then(|| Secret(Arc::from(text)))
+        let digest = || Sha256::digest(text.as_bytes()).into();
+        (!text.is_empty()).then(|| Secret(Arc::new(KnownSecret { text: text.to_owned(), digest: digest() })))
     }
 
     /// For the header that carries the key, and for comparisons.
     pub fn expose(&self) -> &str {
-        &self.0
+        &self.0.text
     }
 
     /// Compares digests in constant time, so that timing reveals neither a prefix nor the length.
     pub fn matches(&self, presented: &[u8]) -> bool {
-        Sha256::digest(self.0.as_bytes()).ct_eq(&Sha256::digest(presented)).into()
+        self.0.digest.ct_eq(&<[u8; 32]>::from(Sha256::digest(presented))).into()
     }
 }
 
@@ -85,6 +91,7 @@ impl StoredSecret {
 
     /// Reads a file that has changed. A file that is gone or empty keeps its key: it may be just being replaced.
     fn refresh(&mut self, source: &SecretSource) {
+        let SecretSource::File(file) = source else { return };
         if self.checked_at.elapsed() < CHECK_INTERVAL {
             return;
         }
@@ -93,7 +100,7 @@ impl StoredSecret {
         if version.is_none() || version == self.version {
             return;
         }
-        let (SecretSource::File(file), Some(secret)) = (source, read(source)) else { return };
+        let Some(secret) = read(source) else { return };
         self.version = version;
         if self.rules.as_ref().is_some_and(|rules| rules.is_short(&secret) || rules.is_refused(&secret)) {
             tracing::error!(file, "the new key of a key file can be guessed and is not used: the old one stays");

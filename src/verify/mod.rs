@@ -9,6 +9,7 @@ mod runner;
 mod schema_advice;
 mod static_routes;
 mod test_case;
+mod test_thread;
 mod text_diff;
 mod trace;
 mod transcripts;
@@ -29,6 +30,7 @@ use crate::engine::pipeline::Violation;
 use crate::mapping::load::TestFile;
 use crate::mapping::{Plan, exhausted};
 use runner::TestOutcome;
+use test_thread::TestStep;
 
 /// Steps of the budget that a test takes, and each of its events: rendering and validating a few frames.
 const STEPS_PER_TEST: u64 = 1_000;
@@ -50,6 +52,10 @@ pub fn verify_within(plan: &Plan, budget: &WorkBudget) -> Verification {
 }
 
 fn run_phases(plan: &Plan, budget: &WorkBudget) -> Verification {
+    test_thread::with(plan, budget, |tests| check(plan, tests, budget))
+}
+
+fn check(plan: &Plan, tests: impl Iterator<Item = TestStep>, budget: &WorkBudget) -> Verification {
     let witnesses = witness::check_witnesses(plan, budget);
     let mut verification =
         Verification { found: witnesses.found, shapes: witnesses.shapes, tested: None, duplicates: 0, replayed: None };
@@ -61,23 +67,24 @@ fn run_phases(plan: &Plan, budget: &WorkBudget) -> Verification {
     // Each wrong line is reported once: by the transcript that fails, or else by the first test.
     let mut reported: Vec<Span> = replay.found.iter().map(|d| d.span).collect();
     let (mut passed, mut failed) = (0, 0);
-    for file in &plan.tests {
-        budget.begin(&file.name, "parsing these tests");
-        let suite = suite(file, plan, budget);
-        verification.found.extend(suite.mistakes);
-        for case in &suite.cases {
-            budget.begin(&file.name, format!("running the test \"{}\"", case.name));
-            if !budget.spend(STEPS_PER_TEST + STEPS_PER_EVENT * case.given.len() as u64) {
-                return verification;
+    for step in tests {
+        match step {
+            TestStep::Begin { file, doing } => budget.begin(&file, doing),
+            TestStep::Parsed { mistakes, steps } => {
+                verification.found.extend(mistakes);
+                budget.spend(steps);
             }
-            match failure(case, plan) {
-                None => passed += 1,
-                Some((_, Some(violation))) if reported.contains(&violation) => verification.duplicates += 1,
-                Some((diagnostic, violation)) => {
-                    failed += 1;
-                    reported.extend(violation);
-                    verification.found.push(diagnostic);
+            TestStep::Run { events } => {
+                if !budget.spend(STEPS_PER_TEST + STEPS_PER_EVENT * events as u64) {
+                    return verification;
                 }
+            }
+            TestStep::Ran(None) => passed += 1,
+            TestStep::Ran(Some((_, Some(violation)))) if reported.contains(&violation) => verification.duplicates += 1,
+            TestStep::Ran(Some((diagnostic, violation))) => {
+                failed += 1;
+                reported.extend(violation);
+                verification.found.push(diagnostic);
             }
         }
     }

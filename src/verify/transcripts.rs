@@ -12,6 +12,7 @@ use crate::mapping::config::dialect::DialectPlan;
 use crate::mapping::config::gateway::Validation;
 use crate::mapping::config::transcript::Transcript;
 use crate::mapping::policy::variants::reachable_dialects;
+use crate::mapping::two_threads;
 use std::sync::{Arc, Mutex};
 
 /// Longer transcripts are skipped: they cover no more than shorter ones.
@@ -30,17 +31,30 @@ pub struct TranscriptReplay {
 pub fn replay_transcripts(plan: &Plan, budget: &WorkBudget) -> TranscriptReplay {
     let mut found: Vec<Diagnostic> = Vec::new();
     let reachable = reachable_dialects(plan.gateway.routes.iter().filter(|r| r.validation == Validation::Strict));
-    'routes: for &(route, dialect, ref client) in &reachable {
-        for transcript in short(plan) {
+    let steps = |transcript: &Transcript| {
+        let source = plan.sources.get(transcript.backend_span.file);
+        let bytes = source.map_or(0, |source| source.text.len() as u64);
+        super::STEPS_PER_EVENT * transcript.lines.len() as u64 + bytes
+    };
+    let all_steps = short(plan).map(|transcript| steps(transcript)).sum::<u64>() * reachable.len() as u64;
+    let replay_all = |at: usize| -> Vec<Option<[ReplayResult; 2]>> {
+        let replay =
+            |t: &Arc<Transcript>| budget.spend(steps(t)).then(|| MODES.map(|m| replay(plan, reachable[at].1, t, m)));
+        short(plan).map(replay).collect()
+    };
+    let mut ahead = match all_steps < budget.left() {
+        true => two_threads::results(reachable.len(), replay_all),
+        false => None,
+    };
+    'routes: for (at, &(route, dialect, ref client)) in reachable.iter().enumerate() {
+        for (number, transcript) in short(plan).enumerate() {
             let source = plan.sources.get(transcript.backend_span.file);
             let file = source.map_or("", |source| source.name.as_str());
             budget.begin(file, format!("replaying this transcript through the route {}{client}", route.path));
-            let bytes = source.map_or(0, |source| source.text.len() as u64);
-            if !budget.spend(super::STEPS_PER_EVENT * transcript.lines.len() as u64 + bytes) {
-                break 'routes;
-            }
-            for mode in [ResponseMode::Stream, ResponseMode::Body] {
-                let Some((fault, violation)) = replay(plan, dialect, transcript, mode) else { continue };
+            let known = ahead.as_mut().and_then(|ahead| ahead[at][number].take());
+            let now = || budget.spend(steps(transcript)).then(|| MODES.map(|m| replay(plan, dialect, transcript, m)));
+            let Some(results) = known.or_else(now) else { break 'routes };
+            for (fault, violation) in results.into_iter().flatten() {
                 let span = violation.as_ref().map_or(dialect.body.span, |violation| locate(violation, dialect, plan));
                 if found.iter().any(|d| d.span == span) {
                     continue;
@@ -63,16 +77,16 @@ pub fn replay_transcripts(plan: &Plan, budget: &WorkBudget) -> TranscriptReplay 
     TranscriptReplay { found, transcripts: short(plan).count(), routes: reachable.len() }
 }
 
+/// A fault that the mapping causes, with the violation if it is one.
+type ReplayResult = Option<(Fault, Option<Violation>)>;
+
+const MODES: [ResponseMode; 2] = [ResponseMode::Stream, ResponseMode::Body];
+
 fn short(plan: &Plan) -> impl Iterator<Item = &Arc<Transcript>> {
     plan.transcripts.iter().filter(|t| t.lines.len() <= MAX_LINES)
 }
 
-fn replay(
-    plan: &Plan,
-    dialect: &Arc<DialectPlan>,
-    transcript: &Transcript,
-    mode: ResponseMode,
-) -> Option<(Fault, Option<Violation>)> {
+fn replay(plan: &Plan, dialect: &Arc<DialectPlan>, transcript: &Transcript, mode: ResponseMode) -> ReplayResult {
     let first = Arc::new(Mutex::new(FirstViolation::default()));
     let request = Arc::new(TurnRequest::synthetic("replay", mode == ResponseMode::Stream, true, 1));
     let spec = test_turn_spec(plan.backend(&transcript.backend)?, dialect, request, mode);

@@ -44,6 +44,20 @@ fn a_set_that_was_checked_is_compiled_only_for_its_routes() {
     assert!(all.dialects().count() > 25 && !all.tests.is_empty(), "a full load compiles all: {:?}", labels(&all));
 }
 
+#[test]
+fn a_set_that_names_its_schemas_for_editors_in_another_place_was_checked() {
+    let mut files = embedded::files();
+    let mut edited = 0;
+    for file in &mut files {
+        let text = file.text.replace("# yaml-language-server: $schema=../", "# yaml-language-server: $schema=");
+        edited += usize::from(*text != *file.text);
+        file.text = text.into();
+    }
+    assert!(edited > 30, "{edited} files name their schema");
+    let plan = build(&files, &embedded::files()).unwrap();
+    assert_eq!((plan.dialects().count(), plan.tests.len()), (6, 0), "{:?}", labels(&plan));
+}
+
 /// File, old text, new text; what is compiled besides what the routes use; and which tests run.
 const CHANGES: &[(Edit, &[&str], &[&str])] = &[
     (("gateway.yaml", "every: 15s", "every: 5s"), &[], &[]),

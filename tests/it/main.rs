@@ -20,6 +20,7 @@ mod drop_in;
 mod empty_success;
 mod endpoints;
 mod errors;
+mod event_cache;
 mod examples;
 mod finish_reasons;
 mod finished_turns;

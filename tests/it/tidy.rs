@@ -45,7 +45,6 @@ const PURE: &[&str] = &["domain", "diagnostics", "turn", "order", "mapping", "en
 const IMPURE: &[&str] = &[
     "tokio",
     "poem::",
-    "reqwest",
     "hyper",
     "std::env",
     "env::var",

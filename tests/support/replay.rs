@@ -95,6 +95,19 @@ impl LoadedSet {
         output
     }
 
+    /// A pipeline that writes bytes, like that of the server; `None` if the request is refused.
+    pub fn pipeline(
+        &self,
+        render_mode: RenderMode,
+        transcript: &Transcript,
+        dialect: &str,
+        profile: &str,
+        body: &Tree,
+    ) -> Option<Pipeline> {
+        let turn_spec = self.turn_spec(transcript, dialect, profile, ResponseMode::Stream, body).ok()?;
+        Some(Pipeline::new(turn_spec).with_byte_output().with_render_mode(render_mode))
+    }
+
     /// Only the bytes, as the server writes them.
     pub fn bytes(
         &self,
@@ -104,10 +117,9 @@ impl LoadedSet {
         profile: &str,
         body: &Tree,
     ) -> Vec<u8> {
-        let Ok(turn_spec) = self.turn_spec(transcript, dialect, profile, ResponseMode::Stream, body) else {
+        let Some(mut pipeline) = self.pipeline(render_mode, transcript, dialect, profile, body) else {
             return Vec::new();
         };
-        let mut pipeline = Pipeline::new(turn_spec).with_byte_output().with_render_mode(render_mode);
         feed(&mut pipeline, transcript);
         let mut bytes = Vec::new();
         pipeline.drain(&mut bytes);

@@ -9,7 +9,10 @@ impl<'p> TestTable<'p> {
         let mut all = Paths::default();
         paths.iter().enumerate().for_each(|(at, path)| all.add(path, Target::Route(at)));
         let literal = vec![("POST", all.literal())];
-        TestTable(PathTable { by_method: Vec::new(), all: all.build().unwrap(), literal }, paths.to_vec())
+        TestTable(
+            PathTable { by_method: Vec::new(), all: all.build(&mut Vec::new()).unwrap(), literal },
+            paths.to_vec(),
+        )
     }
 
     /// The paths that are found for `requested`.

@@ -15,7 +15,7 @@ fn timeout(limit: Option<Duration>) -> WriteTimeout {
 async fn a_write_that_waits_for_too_long_expires_exactly_then() {
     let (watch, timeout, began) = (StallWatch::start(), timeout(Some(LIMIT)), Instant::now());
     let waits = Arc::clone(&watch);
-    tokio::spawn(async move {
+    let connection = async move {
         sleep(Duration::from_secs(40)).await;
         waits.wait();
         sleep(Duration::from_secs(59)).await;
@@ -25,8 +25,9 @@ async fn a_write_that_waits_for_too_long_expires_exactly_then() {
         sleep(Duration::from_secs(30)).await;
         // The clock goes on.
         waits.wait();
-    });
-    assert!(watch.guard(pending::<()>(), &timeout).await.is_err());
+        pending::<()>().await;
+    };
+    assert!(watch.guard(connection, &timeout).await.is_err());
     assert_eq!(began.elapsed().as_secs(), 40 + 59 + 1 + 60);
     assert!(watch.has_expired());
     assert!(timeout.metrics.encode().contains("reframe_client_timeouts_total{timeout=\"write\"} 1"));
@@ -69,4 +70,28 @@ async fn the_watch_of_a_stream_is_found_by_its_request() {
     assert_eq!((http1.has_expired(), http2.has_expired()), (false, true));
     connection.expired.store(true, Ordering::Relaxed);
     assert!(http1.has_expired());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_of_a_blocked_connection_is_not_counted_beside_it() {
+    for (connection_goes_on_after, expected) in [(None, 600), (Some(90), 90)] {
+        let (connection, stream) = (StallWatch::start(), StallWatch::start());
+        let of_request = async { ResponseWatch::of_request(Arc::clone(&connection)) };
+        STREAM_WATCH.scope(Arc::clone(&stream), of_request).await;
+        let (timeout, began) = (timeout(Some(LIMIT)), Instant::now());
+        stream.wait();
+        connection.wait();
+        let socket = async {
+            sleep(Duration::from_secs(connection_goes_on_after.unwrap_or(600))).await;
+            if connection_goes_on_after.is_some() {
+                connection.progress();
+                pending::<()>().await;
+            }
+        };
+        let ended = stream.guard(socket, &timeout).await;
+        assert_eq!(ended.is_err(), connection_goes_on_after.is_some());
+        assert_eq!(began.elapsed().as_secs(), expected);
+        let is_counted = timeout.metrics.encode().contains("{timeout=\"write\"} 1");
+        assert_eq!(is_counted, ended.is_err());
+    }
 }

@@ -25,6 +25,9 @@ fn bit(key: &[u8]) -> u64 {
     1 << (hash & 63)
 }
 
+/// What the first key reserves, as it would without: in one step, and without a check of what is there already.
+pub(crate) const FIRST_CAPACITY: usize = 4;
+
 impl Members {
     /// Of a duplicate key, the last value is kept at the position of the first.
     pub(crate) fn put(&mut self, key: Text, value: Tree) {
@@ -50,6 +53,9 @@ impl Members {
 
     fn push(&mut self, key: Text, value: Tree) {
         let position = self.entries.len();
+        if position == 0 {
+            self.entries = Vec::with_capacity(FIRST_CAPACITY);
+        }
         if position == LINEAR_LIMIT {
             let known = self.entries.iter().enumerate();
             self.positions = Some(known.map(|(at, (name, _))| (name.clone(), at)).collect());

@@ -1,9 +1,12 @@
 //! The JSON parser: strict RFC 8259, UTF-8 checked once, all limits enforced.
 
 mod number;
+mod shape;
 mod string;
 
-use crate::members::Members;
+pub use shape::{Gap, Shape, ShapeStep};
+
+use crate::members::{FIRST_CAPACITY, Members};
 use crate::{Limits, ParseError, ParseErrorKind, Tree};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
@@ -78,9 +81,15 @@ impl<'a> Parser<'a> {
     }
 
     #[inline]
-    fn nested(&mut self, inside: impl FnOnce(&mut Self) -> Parsed<Tree>) -> Parsed<Tree> {
+    fn enter(&mut self) -> Parsed<()> {
         self.depth_left =
             self.depth_left.checked_sub(1).ok_or_else(|| self.error(ParseErrorKind::TooDeep, "nested too deeply"))?;
+        Ok(())
+    }
+
+    #[inline]
+    fn nested(&mut self, inside: impl FnOnce(&mut Self) -> Parsed<Tree>) -> Parsed<Tree> {
+        self.enter()?;
         self.at += 1;
         self.skip_space();
         let tree = inside(self)?;
@@ -89,10 +98,10 @@ impl<'a> Parser<'a> {
     }
 
     fn list(&mut self) -> Parsed<Tree> {
-        let mut items = Vec::new();
         if self.take(b']') {
-            return Ok(Tree::List(items));
+            return Ok(Tree::List(Vec::new()));
         }
+        let mut items = Vec::with_capacity(FIRST_CAPACITY);
         loop {
             items.push(self.value()?);
             self.skip_space();
@@ -110,9 +119,7 @@ impl<'a> Parser<'a> {
             return Ok(Tree::Map(members.into_entries()));
         }
         loop {
-            if self.peek() != Some(b'"') {
-                return Err(self.syntax_error("expected a key in quotes"));
-            }
+            self.is_at_quote()?;
             let key = self.key()?;
             self.skip_space();
             self.expect(b':', "expected `:`")?;
@@ -126,6 +133,10 @@ impl<'a> Parser<'a> {
             self.expect(b',', "expected `,` or `}`")?;
             self.skip_space();
         }
+    }
+
+    fn is_at_quote(&self) -> Parsed<()> {
+        if self.peek() == Some(b'"') { Ok(()) } else { Err(self.syntax_error("expected a key in quotes")) }
     }
 
     fn literal(&mut self, literal: &str, tree: Tree) -> Parsed<Tree> {

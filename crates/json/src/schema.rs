@@ -12,6 +12,7 @@ mod open_objects;
 mod references;
 mod set;
 mod subschemas;
+mod value_reads;
 mod violation;
 
 use std::fmt;
@@ -24,20 +25,29 @@ pub use set::{SchemaError, SchemaSet};
 pub use violation::{SchemaViolation, ViolationKind};
 
 use crate::{Draft, Tree};
+use value_reads::ValueReads;
 
 /// One compiled schema. Clones share it.
 #[derive(Clone)]
-pub struct Schema(Arc<Validator<TreeJson>>);
+pub struct Schema {
+    validator: Arc<Validator<TreeJson>>,
+    reads: Arc<ValueReads>,
+}
 
 impl Schema {
     /// Does not allocate, because every frame is validated.
     pub fn is_valid(&self, tree: &Tree) -> bool {
-        self.0.is_valid(JsonNode::from(tree))
+        self.validator.is_valid(JsonNode::from(tree))
+    }
+
+    /// Whether the validity of a document can depend on more than the type of a member with this name, wherever it is.
+    pub fn reads_value_of(&self, member: &str) -> bool {
+        self.reads.contains(member)
     }
 
     /// [`is_valid`](Schema::is_valid) of the tree that the draft would be.
     pub fn accepts(&self, draft: &Draft) -> bool {
-        self.0.is_valid(JsonNode::from(draft))
+        self.validator.is_valid(JsonNode::from(draft))
     }
 
     /// The first violation. It is searched for only if [`is_valid`](Schema::is_valid) returns false.
@@ -45,7 +55,7 @@ impl Schema {
         if self.is_valid(tree) {
             return Ok(());
         }
-        self.0.validate(JsonNode::from(tree)).map_err(|error| SchemaViolation::of(&error))
+        self.validator.validate(JsonNode::from(tree)).map_err(|error| SchemaViolation::of(&error))
     }
 }
 

@@ -195,8 +195,9 @@ fn next_line(comma: bool, depth: usize, out: &mut Vec<u8>) {
     out.resize(out.len() + 2 * depth, b' ');
 }
 
-/// The writer only copies text and adds ASCII, so the output is always valid UTF-8 and the error branch is not reached.
-pub(crate) fn into_text(out: Vec<u8>) -> String {
+/// What was written, as text. The writer only copies text and adds ASCII, so the output is always valid UTF-8 and the
+/// error branch is not reached.
+pub fn into_text(out: Vec<u8>) -> String {
     match String::from_utf8(out) {
         Ok(text) => text,
         Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),

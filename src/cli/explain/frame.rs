@@ -96,7 +96,7 @@ fn variables(test_turn: &TestTurn, one: &FrameTrace, plan: &FramePlan, seq: u64)
     let (FrameContent::Data(skeleton) | FrameContent::Text(skeleton) | FrameContent::Comment(skeleton)) = &plan.content;
     let mut read = VariablesRead::of(plan.when.as_ref(), skeleton).given;
     read.retain(|path| !path.starts_with("policy."));
-    let value = |path: &str| scope.get(&VariablePath(path.split('.').map(Into::into).collect())).to_tree();
+    let value = |path: &str| scope.get(&VariablePath::new(path.split('.').map(Into::into).collect())).to_tree();
     read.iter().map(|path| vec![path.clone(), short(&value(path))]).collect()
 }
 

@@ -9,7 +9,9 @@ mod turn_values;
 mod value;
 
 pub use frame::{FrameContext, frame_variables, variables_at};
+pub use record::FieldName;
 pub use records::{Record, RecordType};
+pub use request_values::RequestRecords;
 pub use value::Value;
 
 /// The type of a variable.

@@ -4,6 +4,30 @@ use super::VariableType;
 use super::records::{Record, RecordType};
 use crate::domain::{RoleNames, TurnRequest};
 
+/// The name of a field of a record, as the number that all fields of this name have: it is looked up at load, so that
+/// reading a field compares no texts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FieldName(usize);
+
+impl FieldName {
+    /// The position of the name among all; their number if no record has a field of this name.
+    pub(super) const fn of(name: &str, all: &[&str]) -> FieldName {
+        let mut at = 0;
+        while at < all.len() && !is_same(all[at].as_bytes(), name.as_bytes()) {
+            at += 1;
+        }
+        FieldName(at)
+    }
+}
+
+const fn is_same(left: &[u8], right: &[u8]) -> bool {
+    let mut at = 0;
+    while at < left.len() && at < right.len() && left[at] == right[at] {
+        at += 1;
+    }
+    at == left.len() && at == right.len()
+}
+
 /// Declares the records: each is read from a Rust type, with an expression for each field.
 macro_rules! records {
     ($(
@@ -36,23 +60,38 @@ macro_rules! records {
             $($(#[$doc])* $record($(&'a $subject_type),+),)*
         }
 
+        /// The names of all fields of all records.
+        const FIELD_NAMES: &[&str] = &[$($(stringify!($field),)*)*];
+
         impl<'a> Record<'a> {
             /// The loader has checked the name.
-            pub fn field(self, name: &str) -> Value<'a> {
+            pub fn field(self, name: FieldName) -> Value<'a> {
                 match self {
-                    $(Record::$record($($subject),+) => match name {
-                        $(stringify!($field) => Value::from($value),)*
-                        _ => Value::Null,
-                    },)*
+                    // Comparisons with constants: a jump, however many fields there are.
+                    $(Record::$record($($subject),+) => {
+                        $(if name == const { FieldName::of(stringify!($field), FIELD_NAMES) } {
+                            return Value::from($value);
+                        })*
+                        Value::Null
+                    })*
                 }
             }
 
             /// All fields, with their values.
             pub fn fields(self) -> impl Iterator<Item = (&'static str, Value<'a>)> {
-                let names = match self {
-                    $(Record::$record(..) => RecordType::$record.fields().unwrap_or_default(),)*
+                let names: &[(&str, FieldName)] = match self {
+                    $(Record::$record(..) => const {
+                        &[$((stringify!($field), FieldName::of(stringify!($field), FIELD_NAMES))),*]
+                    },)*
                 };
-                names.iter().map(move |(name, _)| (*name, self.field(name)))
+                names.iter().map(move |(name, field)| (*name, self.field(*field)))
+            }
+        }
+
+        impl FieldName {
+            /// The loader has checked the name. Members of JSON may have any.
+            pub fn find(name: &str) -> FieldName {
+                FieldName::of(name, FIELD_NAMES)
             }
         }
     };

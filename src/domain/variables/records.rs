@@ -1,7 +1,7 @@
 //! The records that variables consist of. Each field is declared once: its name, its type and how its value is read.
 
-use super::record::{field, records};
-use super::request_values::{contents, request_items, request_messages, request_parts};
+use super::record::{FieldName, field, records};
+use super::request_values::{RequestRecords as Several, contents, message_parts};
 use super::turn_values::{items_by_index, last_text, parts, texts, tokens};
 use super::{Value, Variable, VariableType as T};
 use crate::domain::request_item::{
@@ -292,18 +292,18 @@ records! {
         stored_prompt: T::Json => content.scalar(request, "stored_prompt");
         tool_choice: T::Record(R::ToolChoice) => content.tool_choice.as_ref().map(Record::ToolChoice);
         format: T::Record(R::Format) => content.format.as_ref().map(Record::Format);
-        tools: T::List(R::Tool) => Value::list(content.tools.iter().map(|tool| Record::Tool(tool)));
-        items: T::List(R::RequestItem) => request_items(roles, content.items());
-        messages: T::List(R::RequestMessage) => request_messages(roles, content.messages());
-        history: T::List(R::RequestItem) => request_items(roles, content.history());
+        tools: T::List(R::Tool) => Several::Tools(&content.tools);
+        items: T::List(R::RequestItem) => Several::Items(roles, content.items());
+        messages: T::List(R::RequestMessage) => Several::Messages(roles, content.items(), content.messages());
+        history: T::List(R::RequestItem) => Several::Items(roles, content.history());
         // The history without the messages in `instructions`.
-        earlier_items: T::List(R::RequestItem) => request_items(roles, content.earlier_items());
+        earlier_items: T::List(R::RequestItem) => Several::Items(roles, content.earlier_items());
         last: T::Record(R::RequestItem) => content.items().last().map(|item| Record::RequestItem(roles, item));
-        last_user_parts: T::List(R::RequestPart) => request_parts(content.last_user_parts());
+        last_user_parts: T::List(R::RequestPart) => Several::Parts(content.last_user_parts());
         last_user_text: T::Text => content.last_user_text();
         instructions: T::Text => content.instructions();
         // The messages after those in `instructions`.
-        conversation: T::List(R::RequestMessage) => request_messages(roles, content.conversation());
+        conversation: T::List(R::RequestMessage) => Several::Messages(roles, content.items(), content.conversation());
         extra: T::Json => &request.extra;
         // The client's body as sent, for fields that are only echoed.
         raw: T::Json => &request.raw;
@@ -315,7 +315,7 @@ records! {
             I::Reasoning { reasoning } => reasoning.text.as_deref().map(Cow::Borrowed),
             _ => item.content().map(Content::text),
         };
-        parts: T::List(R::RequestPart) => item.content().map(|content| request_parts(&content.parts));
+        parts: T::List(R::RequestPart) => item.content().map(|content| Several::Parts(&content.parts));
         // Contains only text parts.
         plain: T::Bool => item.content().map(Content::is_plain);
         id: T::Text => {
@@ -342,7 +342,7 @@ records! {
     RequestMessage(roles: RoleNames, items: [Arc<I>]) {
         role: T::OpenEnum(ROLES) => items.iter().find_map(|item| item.message_role()).map(|role| roles.map(role));
         text: T::Text => contents(items).map(Content::text).reduce(|text, more| text + more);
-        parts: T::List(R::RequestPart) => request_parts(contents(items).flat_map(|content| &content.parts));
+        parts: T::List(R::RequestPart) => message_parts(items);
         calls: T::List(R::RequestCall) => {
             Value::list(items.iter().filter_map(|item| item.call()).map(Record::RequestCall))
         };

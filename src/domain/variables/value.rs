@@ -1,6 +1,6 @@
 //! Values of variables, borrowed from the turn and copied only when they are written.
 
-use super::Record;
+use super::{FieldName, Record, RequestRecords};
 use crate::domain::{Draft, Text, Tree};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -15,12 +15,20 @@ pub enum Value<'a> {
     Record(Record<'a>),
     /// Shared, because every scope inside `$each` has a copy of the variables around it.
     List(Arc<[Value<'a>]>),
+    RequestRecords(RequestRecords<'a>),
     Policies(&'a [(Text, Tree)]),
 }
 
+static EMPTY_LIST: Tree = Tree::List(Vec::new());
+
 impl<'a> Value<'a> {
     pub fn list<T: Into<Value<'a>>>(items: impl IntoIterator<Item = T>) -> Value<'a> {
-        Value::List(items.into_iter().map(Into::into).collect())
+        let mut items = items.into_iter().map(Into::into).peekable();
+        // An empty list needs no allocation.
+        if items.peek().is_none() {
+            return Value::Tree(&EMPTY_LIST);
+        }
+        Value::List(items.collect())
     }
 
     /// Null when there is no text, borrowed when there is one, joined when there are more.
@@ -33,13 +41,22 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The loader has checked the names of fields.
     pub fn field(&self, name: &str) -> Value<'a> {
+        self.named_field(name, FieldName::find(name))
+    }
+
+    /// The loader has checked the names of fields. `field`: the same name.
+    pub fn named_field(&self, name: &str, field: FieldName) -> Value<'a> {
         match self {
-            Value::Record(record) => record.field(name),
+            Value::Record(record) => record.field(field),
             Value::Tree(tree) => Value::from(tree.get(name)),
             Value::Policies(policies) => Value::from(policies.iter().find(|(n, _)| &**n == name).map(|(_, v)| v)),
-            Value::Null | Value::Bool(_) | Value::Int(_) | Value::Text(_) | Value::List(_) => Value::Null,
+            Value::Null
+            | Value::Bool(_)
+            | Value::Int(_)
+            | Value::Text(_)
+            | Value::List(_)
+            | Value::RequestRecords(_) => Value::Null,
         }
     }
 
@@ -51,6 +68,7 @@ impl<'a> Value<'a> {
             Value::Int(i) => *i != 0,
             Value::Text(t) => !t.is_empty(),
             Value::List(items) => !items.is_empty(),
+            Value::RequestRecords(records) => !records.is_empty(),
             Value::Tree(tree) => match tree {
                 Tree::Null => false,
                 Tree::Bool(b) => *b,
@@ -64,17 +82,33 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The elements, for `$each`.
+    /// How many elements there are, for `$each`.
+    pub fn len(&self) -> usize {
+        match self {
+            Value::List(list) => list.len(),
+            Value::RequestRecords(records) => records.len(),
+            Value::Tree(Tree::List(trees)) => trees.len(),
+            _ => 0,
+        }
+    }
+
+    /// Whether there are no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     pub fn elements(self) -> impl Iterator<Item = Value<'a>> {
-        let (list, trees) = match self {
-            Value::List(list) => (Some(list), &[][..]),
-            Value::Tree(Tree::List(trees)) => (None, &trees[..]),
-            _ => (None, &[][..]),
-        };
-        let length = list.as_ref().map_or(0, |list| list.len());
-        let element = move |at: usize| list.as_ref().and_then(|list| list.get(at)).cloned().unwrap_or(Value::Null);
-        let listed = (0..length).map(element);
-        listed.chain(trees.iter().map(Value::Tree))
+        (0..self.len()).map(move |at| self.element(at))
+    }
+
+    pub fn element(&self, at: usize) -> Value<'a> {
+        match self {
+            Value::List(list) => list.get(at).cloned(),
+            Value::RequestRecords(records) => records.get(at).map(Value::Record),
+            Value::Tree(tree) => tree.at(at).map(Value::Tree),
+            _ => None,
+        }
+        .unwrap_or(Value::Null)
     }
 
     /// Whether this is the text; `None` if only the template engine knows.
@@ -84,7 +118,7 @@ impl<'a> Value<'a> {
             Value::Text(own) => Some(own.as_ref() == text),
             Value::Tree(Tree::Str(own)) => Some(own == text),
             Value::Tree(Tree::Null | Tree::Bool(_) | Tree::Num(_)) => Some(false),
-            Value::Tree(_) | Value::Record(_) | Value::List(_) | Value::Policies(_) => None,
+            Value::Tree(_) | Value::Record(_) | Value::List(_) | Value::RequestRecords(_) | Value::Policies(_) => None,
         }
     }
 
@@ -105,7 +139,9 @@ impl<'a> Value<'a> {
             Value::Int(int) => Draft::Num(int.into()),
             Value::Text(text) => Draft::Text(text),
             Value::Tree(tree) => Draft::Tree(tree),
-            Value::List(_) | Value::Record(_) | Value::Policies(_) => Draft::Owned(self.to_tree()),
+            Value::List(_) | Value::RequestRecords(_) | Value::Record(_) | Value::Policies(_) => {
+                Draft::Owned(self.to_tree())
+            }
         }
     }
 
@@ -120,7 +156,9 @@ impl<'a> Value<'a> {
                 let fields = record.fields().map(|(name, value)| (name, value.to_tree()));
                 Tree::map(fields.filter(|(_, tree)| !(tree.is_null() && record.omits_null())))
             }
-            Value::List(items) => Tree::from(items.iter().map(Value::to_tree).collect::<Vec<_>>()),
+            Value::List(_) | Value::RequestRecords(_) => {
+                Tree::List((0..self.len()).map(|at| self.element(at).to_tree()).collect())
+            }
             Value::Policies(policies) => Tree::Map(policies.to_vec()),
         }
     }

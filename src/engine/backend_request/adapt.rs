@@ -99,7 +99,7 @@ impl<'a> RequestAdapter<'a> {
     }
 
     fn tools(&mut self) -> Result<Vec<Arc<Tool>>, Fault> {
-        let mut kept = Vec::new();
+        let mut kept = Vec::with_capacity(self.request.content.tools.len());
         // A backend that does not know which of the tools are allowed gets only these.
         let choice = self.request.content.tool_choice.as_ref().filter(|_| !self.reads.allowed_tools());
         for (at, tool) in self.request.content.tools.iter().enumerate() {

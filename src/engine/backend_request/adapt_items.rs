@@ -86,8 +86,8 @@ impl RequestAdapter<'_> {
 
     /// The content without the parts that the backend does not support; `None` if it supports all of them.
     fn supported_content(&mut self, content: &Content, text_only: bool) -> Result<Option<Content>, Fault> {
-        let mut kept = Vec::new();
-        for part in &content.parts {
+        let mut unsupported: Vec<usize> = Vec::new();
+        for (at, part) in content.parts.iter().enumerate() {
             let kind = part.kind().name();
             let action = match self.capabilities.on_content_part(kind) {
                 OnUnsupported::Forward if text_only && part.kind() != ContentPartType::Text => OnUnsupported::Drop,
@@ -97,6 +97,7 @@ impl RequestAdapter<'_> {
                 let what = format!("content parts of the type `{kind}`");
                 let content = self.client.content_param().filter(|_| action == OnUnsupported::Reject);
                 self.drop_or_reject(action, content.unwrap_or_else(|| format!("parts.{kind}")), &what)?;
+                unsupported.push(at);
                 continue;
             }
             if matches!(part, ContentPart::Image { detail: Some(detail), .. } if !matches!(&**detail, "" | "auto"))
@@ -104,10 +105,12 @@ impl RequestAdapter<'_> {
             {
                 self.drop_or_reject(OnUnsupported::Drop, format!("parts.{kind}.detail"), "")?;
             }
-            kept.push(part);
         }
-        let is_shorter = kept.len() < content.parts.len();
-        Ok(is_shorter.then(|| Content { parts: kept.into_iter().cloned().collect(), merged_text: None }))
+        if unsupported.is_empty() {
+            return Ok(None);
+        }
+        let parts = content.parts.iter().enumerate().filter(|(at, _)| unsupported.binary_search(at).is_err());
+        Ok(Some(Content { parts: parts.map(|(_, part)| part.clone()).collect(), merged_text: None }))
     }
 }
 

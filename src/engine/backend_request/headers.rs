@@ -30,6 +30,9 @@ pub fn in_headers<'a>(scope: &Scope<'a>, key: Option<&'a str>) -> Scope<'a> {
     scope.clone().set(variables::SECRET, key.map(Record::Secret)).set(variables::BUILD, build)
 }
 
+/// How many headers a request has, if few are configured.
+const USUAL_HEADERS: usize = 8;
+
 impl RequestValues<'_> {
     /// `client`: the head of the client's request, if there is one.
     pub fn headers(
@@ -39,7 +42,7 @@ impl RequestValues<'_> {
         stream: bool,
         client: &RequestHead,
     ) -> Result<HeaderMap, Fault> {
-        let mut headers = HeaderMap::new();
+        let mut headers = HeaderMap::with_capacity(USUAL_HEADERS);
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(
             ACCEPT,

@@ -19,9 +19,11 @@ use crate::mapping::config::backend_request::{MergeAdjacent, RequestSettings, Re
 use crate::mapping::config::capabilities::{FieldEdits, StreamMode};
 use crate::mapping::config::dialect_request::RequestPlan;
 use crate::mapping::grammar::notation::AnyValue;
+use crate::mapping::language::skeleton::Skeleton;
 use adapt::{AdaptedRequest, adapt};
 use http::HeaderMap;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use reframe_json::into_text;
 use std::borrow::Cow;
 use std::collections::HashSet;
 
@@ -43,6 +45,9 @@ pub struct BackendRequest {
 /// Characters that a path segment may contain unescaped; all others are escaped, the slash too.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b':');
 
+/// Most bodies need no more; one that does grows.
+const BODY_CAPACITY: usize = 1024;
+
 pub fn prepare(
     template: &RequestTemplate,
     settings: &RequestSettings,
@@ -61,11 +66,20 @@ pub fn prepare(
     let upstream = Record::Upstream(&stream);
     let adapted = Record::Request(request, &content, &capabilities.role_map);
     let mut scope = Scope::default().set(variables::REQUEST, adapted).set(variables::UPSTREAM, upstream);
-    let body = render::draft(&template.body, &mut scope, &template.pool).map_err(render_fault);
-    let body = body.map_err(|fault| with_client_param(fault, || client.content_param()))?;
-    let mut body = body.unwrap_or_default();
-    template.merge_adjacent.iter().for_each(|plan| merge_adjacent(&mut body, plan));
-    let body = apply_field_edits(body, &forwarded, &capabilities.fields, &mut dropped)?.to_json();
+    let not_rendered = |error| with_client_param(render_fault(error), || client.content_param());
+    let is_final = template.merge_adjacent.is_empty() && forwarded.is_empty() && capabilities.fields.is_empty();
+    let body = if is_final {
+        let mut body = Vec::with_capacity(BODY_CAPACITY);
+        match render::write(&template.body, &mut scope, &template.pool, &mut body).map_err(not_rendered)? {
+            true => into_text(body),
+            false => Tree::Null.to_json(),
+        }
+    } else {
+        let body = render::draft(&template.body, &mut scope, &template.pool).map_err(not_rendered)?;
+        let mut body = body.unwrap_or_default();
+        template.merge_adjacent.iter().for_each(|plan| merge_adjacent(&mut body, plan));
+        apply_field_edits(body, &forwarded, &capabilities.fields, &mut dropped)?.to_json()
+    };
     let path = path(template, request, upstream)?;
     let (scope, values) = (in_headers(&scope, key), RequestValues { template, settings });
     let path = values.with_query(path, &scope)?;
@@ -77,9 +91,12 @@ fn path(template: &RequestTemplate, request: &TurnRequest, upstream: Record) -> 
     let prefix = template.models.as_ref().and_then(|m| m.prefix.as_deref()).unwrap_or_default();
     let model = request.upstream_model.as_ref().unwrap_or(&request.model);
     let model = model.strip_prefix(prefix).unwrap_or(model);
-    let model = utf8_percent_encode(model, SEGMENT).to_string();
-    let scope = Scope::default().set(variables::MODEL_NAME, &model).set(variables::UPSTREAM, upstream);
-    let path = render(render::render(&template.path, &scope, &template.pool))?;
+    let model = match template.path {
+        Skeleton::Constant(_) => String::new(),
+        _ => utf8_percent_encode(model, SEGMENT).to_string(),
+    };
+    let mut scope = Scope::default().set(variables::MODEL_NAME, &model).set(variables::UPSTREAM, upstream);
+    let path = render::draft(&template.path, &mut scope, &template.pool).map_err(render_fault)?.unwrap_or_default();
     let path = path.as_str().unwrap_or_default();
     // URL parsers resolve dot segments, so a model name could change the path.
     let segments = path.split(['?', '#']).next().unwrap_or_default().split('/');
@@ -188,10 +205,6 @@ fn apply_field_edits<'a>(
 
 fn has_member(members: &[(Cow<str>, Draft)], name: &str) -> bool {
     members.iter().any(|(known, _)| *known == name)
-}
-
-fn render(rendered: Result<Option<Tree>, RenderError>) -> Result<Tree, Fault> {
-    rendered.map(Option::unwrap_or_default).map_err(render_fault)
 }
 
 /// The fault of a request that could not be rendered, or that the template rejects.

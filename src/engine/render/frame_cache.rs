@@ -1,14 +1,16 @@
 //! Cached frames: a frame that was rendered once, kept as constant bytes with placeholders.
 //!
 //! The interpreter renders the frame with markers in place of the delta and the sequence number. Later frames with the
-//! same cache key are the constant bytes with the new values between them, and the tree with the new values set, for
-//! the schema check.
+//! same cache key are the constant bytes with the new values between them. The schema checks the tree with the new
+//! values, unless it looks only at their type: then one frame proves all.
 
 use crate::domain::{Moment, Tree};
-use reframe_json::write_str;
+use reframe_json::{Schema, write_str};
 
 pub struct CachedFrame {
     tree: Tree,
+    /// A frame with these constants was valid, and the new values cannot make another one invalid.
+    is_proven: bool,
     /// In the order of the bytes; `constants` has one element more.
     placeholders: Vec<Placeholder>,
     constants: Vec<Vec<u8>>,
@@ -33,6 +35,8 @@ impl CacheKey {
 struct Placeholder {
     /// From the root of the tree: the position of the entry or element.
     path: Vec<usize>,
+    /// The name of the member; `None` for an element of a list.
+    member: Option<String>,
     kind: PlaceholderKind,
 }
 
@@ -75,16 +79,17 @@ impl CachedFrame {
             return None;
         }
         let (placeholders, constants) = (Vec::new(), vec![Vec::new()]);
-        let mut cached = CachedFrame { tree: Tree::Null, placeholders, constants, event };
-        cached.split(&tree, markers, &mut Vec::new());
+        let mut cached = CachedFrame { tree: Tree::Null, is_proven: false, placeholders, constants, event };
+        cached.split(&tree, markers, &mut Vec::new(), None);
         cached.tree = tree;
         Some(cached)
     }
 
     /// Writes the tree as constants, with a placeholder for each marker.
-    fn split(&mut self, tree: &Tree, markers: &Markers, path: &mut Vec<usize>) {
+    fn split(&mut self, tree: &Tree, markers: &Markers, path: &mut Vec<usize>, member: Option<&str>) {
         if let Some(kind) = markers.find(tree) {
-            self.placeholders.push(Placeholder { path: path.clone(), kind });
+            let member = member.map(str::to_owned);
+            self.placeholders.push(Placeholder { path: path.clone(), member, kind });
             self.constants.push(Vec::new());
             return;
         }
@@ -96,7 +101,7 @@ impl CachedFrame {
                     write_str(key, self.last());
                     self.append(b":");
                     path.push(at);
-                    self.split(value, markers, path);
+                    self.split(value, markers, path, Some(key));
                     path.pop();
                 }
                 self.append(b"}");
@@ -106,7 +111,7 @@ impl CachedFrame {
                 for (at, item) in items.iter().enumerate() {
                     self.append(if at > 0 { b"," } else { b"" });
                     path.push(at);
-                    self.split(item, markers, path);
+                    self.split(item, markers, path, None);
                     path.pop();
                 }
                 self.append(b"]");
@@ -125,6 +130,29 @@ impl CachedFrame {
 
     fn append(&mut self, bytes: &[u8]) {
         self.last().extend_from_slice(bytes);
+    }
+
+    /// Whether the frame is valid with this delta and this sequence number, which was not proven before.
+    pub fn is_valid(&mut self, schema: &Schema, delta: &str, seq: u64) -> bool {
+        if self.is_proven {
+            return true;
+        }
+        if !schema.is_valid(self.fill(delta, seq)) {
+            return false;
+        }
+        let is_indifferent = |placeholder: &Placeholder| {
+            placeholder.member.as_ref().is_some_and(|member| !schema.reads_value_of(member))
+        };
+        self.is_proven = self.placeholders.iter().all(is_indifferent) && self.writes_its_tree(delta, seq);
+        true
+    }
+
+    /// Whether the bytes that are sent are those of the tree that was validated.
+    fn writes_its_tree(&mut self, delta: &str, seq: u64) -> bool {
+        let (mut sent, mut validated) = (Vec::new(), Vec::new());
+        self.write(delta, seq, &mut sent);
+        self.fill(delta, seq).write(&mut validated);
+        sent == validated
     }
 
     /// The frame as a tree, with this delta and this sequence number.
@@ -163,3 +191,8 @@ fn node_at<'t>(tree: &'t mut Tree, path: &[usize]) -> Option<&'t mut Tree> {
         _ => None,
     })
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#[path = "../../../tests/unit/engine_frame_cache.rs"]
+mod tests;

@@ -51,7 +51,7 @@ pub fn draft<'a>(
         }
         Skeleton::Text(segments) => {
             let mut text = String::new();
-            for segment in segments {
+            for segment in segments.iter() {
                 match segment {
                     TextSegment::Text(plain) => text.push_str(plain),
                     TextSegment::Placeholder(expression) => {
@@ -68,22 +68,22 @@ pub fn draft<'a>(
         }
         Skeleton::List(items) => {
             let mut list = Vec::with_capacity(items.len());
-            for item in items {
+            for item in items.iter() {
                 list.extend(draft(item, scope, pool)?);
             }
             Draft::List(list)
         }
         Skeleton::Map(entries) => {
             let mut map = Vec::with_capacity(entries.len());
-            for (key, value) in entries {
+            for (key, value) in entries.iter() {
                 map.extend(draft(value, scope, pool)?.map(|value| (Cow::Borrowed(key.as_str()), value)));
             }
             Draft::Map(map)
         }
         Skeleton::Each { list, name, filter, body } => {
-            let elements = elements(list, scope);
-            let mut out = Vec::with_capacity(elements.size_hint().0);
-            for element in elements {
+            let list = named_value(list, scope);
+            let mut out = Vec::with_capacity(list.len());
+            for element in list.elements() {
                 let rendered = scope.within(name, element, |inner| {
                     let is_wanted = filter.as_ref().map_or(Ok(true), |filter| is_true(filter, inner, pool))?;
                     if is_wanted { draft(body, inner, pool) } else { Ok(None) }
@@ -94,7 +94,7 @@ pub fn draft<'a>(
         }
         Skeleton::Merge(parts) => {
             let mut members = Vec::new();
-            for part in parts {
+            for part in parts.iter() {
                 // Like null, what is no map has no members.
                 members.extend(draft(part, scope, pool)?.and_then(Draft::into_members).into_iter().flatten());
             }
@@ -110,11 +110,7 @@ pub fn draft<'a>(
             }
         }
         Skeleton::With { name, value, body } => {
-            let bound = match value {
-                Expression::Variable(path) => scope.get(path),
-                Expression::Chain { .. } | Expression::Jinja { .. } => Value::Null,
-            };
-            return scope.within(name, bound, |inner| draft(body, inner, pool));
+            return scope.within(name, named_value(value, scope), |inner| draft(body, inner, pool));
         }
         Skeleton::Reject { message, param } => {
             let mut text = |skeleton: &'a Skeleton| {
@@ -135,7 +131,7 @@ pub fn draft<'a>(
 }
 
 /// The text of a scalar; `None` for null, lists and maps.
-fn scalar<'v>(value: &'v Draft) -> Option<Cow<'v, str>> {
+pub(super) fn scalar<'v>(value: &'v Draft) -> Option<Cow<'v, str>> {
     match value {
         Draft::Text(text) => Some(Cow::Borrowed(text)),
         Draft::Bool(bool) => scalar_text(&Tree::Bool(*bool)).map(Cow::Owned),
@@ -155,7 +151,7 @@ pub fn render_if_complete(
         Skeleton::Text(segments) => segments,
         _ => &[],
     };
-    for segment in segments {
+    for segment in segments.iter() {
         if let TextSegment::Placeholder(expression) = segment
             && evaluate(expression, scope, pool)?.is_null()
         {
@@ -204,7 +200,7 @@ fn is_met(condition: &PlainCondition, scope: &Scope) -> Option<bool> {
     }
 }
 
-fn evaluate<'a>(
+pub(super) fn evaluate<'a>(
     expression: &'a Expression,
     scope: &Scope<'a>,
     pool: &ExpressionPool,
@@ -235,13 +231,12 @@ fn is_truthy(value: Draft) -> bool {
     Value::Tree(&value.into_tree()).is_truthy()
 }
 
-/// Empty for an expression: the loader rejects `$each` over one.
-fn elements<'a>(list: &Expression, scope: &Scope<'a>) -> impl Iterator<Item = Value<'a>> + use<'a> {
-    let list = match list {
+/// The value that a directive gives a name. Null for an expression: the loader rejects those.
+pub(super) fn named_value<'a>(list: &Expression, scope: &Scope<'a>) -> Value<'a> {
+    match list {
         Expression::Variable(path) => scope.get(path),
         Expression::Chain { .. } | Expression::Jinja { .. } => Value::Null,
-    };
-    list.elements()
+    }
 }
 
 /// The variables that an expression reads, and no others, as a tree.

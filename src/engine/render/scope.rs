@@ -12,6 +12,9 @@ pub struct Scope<'a> {
     variables: Vec<(&'a str, Value<'a>)>,
 }
 
+/// How many variables most scopes have.
+const USUAL_VARIABLES: usize = 6;
+
 impl<'a> Scope<'a> {
     pub fn frame(dialect: &'a DialectPlan, context: &FrameContext<'a>) -> Scope<'a> {
         Scope { variables: frame_variables(context).collect() }.with_policies(dialect)
@@ -35,6 +38,9 @@ impl<'a> Scope<'a> {
 
     /// Adds a variable of the place.
     pub fn set(mut self, (name, _): Variable, value: impl Into<Value<'a>>) -> Scope<'a> {
+        if self.variables.is_empty() {
+            self.variables.reserve(USUAL_VARIABLES);
+        }
         self.variables.push((name, value.into()));
         self
     }
@@ -55,13 +61,18 @@ impl<'a> Scope<'a> {
     }
 
     pub fn get(&self, path: &VariablePath) -> Value<'a> {
-        let Some((root, fields)) = path.0.split_first() else { return Value::Null };
-        match fields.split_first() {
-            None => self.variable(root).cloned().unwrap_or(Value::Null),
-            Some((first, rest)) => {
-                let start = self.variable(root).map_or(Value::Null, |value| value.field(first));
-                rest.iter().fold(start, |value, field| value.field(field))
+        let Some((root, names)) = path.0.split_first() else { return Value::Null };
+        let Some(variable) = self.variable(root) else { return Value::Null };
+        match (names, path.fields()) {
+            // Only what is read of a variable is copied.
+            ([name, names @ ..], [field, fields @ ..]) => {
+                let mut value = variable.named_field(name, *field);
+                for (name, field) in names.iter().zip(fields) {
+                    value = value.named_field(name, *field);
+                }
+                value
             }
+            ([], _) | (_, []) => variable.clone(),
         }
     }
 

@@ -18,11 +18,12 @@ use crate::mapping::language::rule::{NamedRules, RuleSet};
 use crate::mapping::language::rule_schema::{EventRules, NamedRuleOf, event_rules_need_a_name_selector};
 use crate::mapping::language::selector::Selector;
 use crate::mapping::language::table::{TableNode, Tables};
+use crate::mapping::language::value_reads::ValueReads;
 use crate::mapping::source::field_reader::{FieldReader, LoadContext, MessageHead, SelectorScope};
 use crate::mapping::source::yaml::{Entry, Node, YamlKind};
 use schemars::{Schema, json_schema};
 use serde_json::json;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 named_enum! {
     /// How the gateway reaches a backend.
@@ -92,6 +93,7 @@ pub struct BackendPlan {
     pub inline: InlinePlan,
     /// The headers of a response that its rules read; `None` if they do not read the head of a response.
     pub response_headers: Option<Vec<String>>,
+    value_reads: OnceLock<ValueReads>,
 }
 
 section! {
@@ -248,6 +250,7 @@ impl BackendPlan {
             undeclared_tools,
             always_read,
             inline,
+            value_reads: OnceLock::new(),
         })
     }
 
@@ -255,6 +258,11 @@ impl BackendPlan {
     pub fn sends(&self) -> Option<(&RequestFieldsRead, &RequestSettings)> {
         let over_http = self.request_template.as_ref().map(|template| (&template.reads, &template.settings));
         over_http.or(self.conversation.as_ref().map(|conversation| (&conversation.reads, &conversation.settings)))
+    }
+
+    /// Which values of an event change what its rules emit. Found when a stream needs it: many backends have none.
+    pub fn value_reads(&self) -> &ValueReads {
+        self.value_reads.get_or_init(|| self.rules.value_reads())
     }
 
     /// Whether its rules emit snapshots of the text so far.

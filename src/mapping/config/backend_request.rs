@@ -10,6 +10,7 @@ use crate::mapping::grammar::notation::NameOf;
 use crate::mapping::grammar::section;
 use crate::mapping::language::directives::SkeletonNode;
 use crate::mapping::language::expression::{Expression, ExpressionPool, ExpressionPoolBuilder, VariablePath};
+use crate::mapping::language::name_map::NameMap;
 use crate::mapping::language::scope::VariableScope;
 use crate::mapping::language::selector::Selector;
 use crate::mapping::language::skeleton::Skeleton;
@@ -117,9 +118,9 @@ section! {
 #[derive(Debug, Default)]
 pub struct RequestFieldsRead {
     /// Fields of `request`.
-    scalars: Vec<String>,
+    scalars: NameMap<()>,
     /// Members as the client sent them: `request.extra.NAME`, `request.raw.NAME`.
-    members: Vec<String>,
+    members: NameMap<()>,
     all_members: bool,
     /// `request.raw.NAME.INNER`
     nested: Vec<(String, String)>,
@@ -132,7 +133,7 @@ pub struct RequestFieldsRead {
     /// `request.format`, as a whole
     whole_format: bool,
     /// Fields of list elements, by their last name: `detail` for `p.detail`.
-    element_fields: Vec<String>,
+    element_fields: NameMap<()>,
 }
 
 impl RequestFieldsRead {
@@ -151,11 +152,11 @@ impl RequestFieldsRead {
     }
 
     pub fn scalar(&self, name: &str) -> bool {
-        self.scalars.iter().any(|s| s == name)
+        self.scalars.contains(name)
     }
 
     pub fn member(&self, name: &str) -> bool {
-        self.all_members || self.members.iter().any(|m| m == name)
+        self.all_members || self.members.contains(name)
     }
 
     /// Whether a nested member is read as the client sent it.
@@ -185,7 +186,7 @@ impl RequestFieldsRead {
     }
 
     pub fn element_field(&self, name: &str) -> bool {
-        self.element_fields.iter().any(|l| l == name)
+        self.element_fields.contains(name)
     }
 
     /// Whether the leading system messages are read only as one text.
@@ -207,7 +208,7 @@ impl RequestFieldsRead {
     fn record(&mut self, path: &VariablePath) {
         let mut steps = path.0.iter().map(|s| &**s);
         if steps.next() != Some("request") {
-            self.element_fields.extend(steps.next_back().map(str::to_owned));
+            steps.next_back().into_iter().for_each(|name| *self.element_fields.entry(name) = ());
             return;
         }
         let (field, inner, innermost) = (steps.next(), steps.next(), steps.next());
@@ -218,10 +219,10 @@ impl RequestFieldsRead {
         }
         match (field, inner, innermost) {
             (Some("raw"), Some(member), Some(name)) => self.nested.push((member.to_owned(), name.to_owned())),
-            (Some("extra" | "raw"), Some(member), _) => self.members.push(member.to_owned()),
+            (Some("extra" | "raw"), Some(member), _) => *self.members.entry(member) = (),
             (Some("extra" | "raw"), None, _) | (None, ..) => self.all_members = true,
             (Some(field), Some("unknown"), _) => self.unknown.push(field.to_owned()),
-            (Some(scalar), ..) => self.scalars.push(scalar.to_owned()),
+            (Some(scalar), ..) => *self.scalars.entry(scalar) = (),
         }
     }
 }

@@ -267,6 +267,15 @@ impl Capabilities {
 }
 
 impl FieldEdits {
+    /// Whether they change nothing.
+    pub fn is_empty(&self) -> bool {
+        self.reject.is_empty()
+            && self.drop.is_empty()
+            && self.default.0.is_empty()
+            && self.force.0.is_empty()
+            && self.rename.0.is_empty()
+    }
+
     fn with(&self, other: &FieldEdits) -> FieldEdits {
         FieldEdits {
             reject: List([&self.reject[..], &other.reject].concat()),

@@ -26,6 +26,7 @@ use crate::mapping::grammar::unparsed::Unparsed;
 use crate::mapping::grammar::{FromNode, Required, section};
 use crate::mapping::language::directives::SkeletonNode;
 use crate::mapping::language::expression::ExpressionPoolBuilder;
+use crate::mapping::language::parsed_expressions::ParsedExpressions;
 use crate::mapping::language::scope::{PolicyWords, VariableScope};
 use crate::mapping::language::skeleton::Skeleton;
 use crate::mapping::language::skeleton_compiler::SkeletonCompiler;
@@ -38,6 +39,7 @@ use crate::mapping::source::field_reader::LoadContext;
 use crate::mapping::source::renamed_schemas;
 use crate::mapping::source::yaml::{Entry, Node};
 use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::Arc;
 
 section! {
@@ -104,6 +106,8 @@ pub struct DialectContext<'c> {
     pub schemas: &'c SchemaCache<'c>,
     /// All dialects of the set, for profiles that refer to them.
     pub dialects: &'c DialectIndex<'c>,
+    /// The expressions so far.
+    pub expressions: Rc<ParsedExpressions>,
     /// What was compiled so far: most profiles change nothing of most dialects.
     pub shared: RefCell<Vec<SharedDialect>>,
 }
@@ -154,7 +158,7 @@ pub fn compile(
     let request = file.request.0.map(|section| RequestPlan::new(section, &tables, cx));
     let is_constant = |(name, _): &&(Text, Tree)| !open_policies.iter().any(|open| **open == **name);
     let constants: Vec<_> = resolved.policies.values.iter().filter(is_constant).cloned().collect();
-    let pool = ExpressionPoolBuilder::new(tables.clone()).policies(&constants);
+    let pool = ExpressionPoolBuilder::new(tables.clone()).parsed(&context.expressions).policies(&constants);
     let compiler = Compiler {
         skeletons: SkeletonCompiler { cx, pool: &pool, fragments: &fragments, rename_fields: &rename_fields },
         context,

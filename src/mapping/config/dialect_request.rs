@@ -173,7 +173,7 @@ pub struct RequestPlan {
     pub tools: RuleSet,
     /// The schema of the body: `schemas/DIALECT/request.json`, if it exists.
     pub schema: Option<NamedSchema>,
-    /// The members that are read by the above. All others are `request.extra`.
+    /// The members that are read by the above, sorted. All others are `request.extra`.
     pub known_members: Vec<String>,
     /// What is read of every body, apart from what its items and tools contain.
     pub always_read: ReadTree,
@@ -233,6 +233,8 @@ impl RequestPlan {
         known_members
             .extend(mappings().flat_map(FieldMapping::selectors).filter_map(Selector::root_member).map(str::to_owned));
         known_members.extend(items.root_members().into_iter().chain(tools.root_members()).map(str::to_owned));
+        known_members.sort_unstable();
+        known_members.dedup();
         RequestPlan {
             required,
             rejected_fields,

@@ -360,7 +360,7 @@ impl Compiler<'_, '_> {
             Some(entries) => {
                 merged.retain(|(k, _)| !entries.iter().any(|(own, _)| own == k));
                 merged.extend(entries);
-                Some(Skeleton::Map(merged))
+                Some(Skeleton::Map(merged.into()))
             }
             None => {
                 self.context.cx.add(

@@ -6,9 +6,11 @@ use super::expression_paths::accessed_paths;
 use super::expression_tokens;
 use super::filters::environment;
 use super::jinja_values::{from_jinja, to_jinja};
+use super::parsed_expressions::ParsedExpressions;
 use super::plain_condition::PlainCondition;
 use super::scope::{VariableScope, VisibleVariables};
 use super::table::{Table, Tables};
+pub use super::variable_path::VariablePath;
 use crate::diagnostics::Span;
 use crate::domain::variables::VariableType;
 use crate::domain::{Text, Tree};
@@ -16,6 +18,7 @@ use crate::mapping::source::field_reader::LoadContext;
 use minijinja::{Environment, Error, ErrorKind, Expression as JinjaExpression, Value};
 use std::cell::{self, RefCell};
 use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 
 /// A checked expression.
@@ -51,22 +54,6 @@ pub enum Filter {
     DefaultVariable(VariablePath),
     /// Prepended to a text that does not begin with it.
     Prefix(String),
-}
-
-/// A dotted path of names: `turn.items`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct VariablePath(pub Vec<Arc<str>>);
-
-impl VariablePath {
-    pub(super) fn parse(text: &str) -> Option<VariablePath> {
-        let name = |s: &str| {
-            s.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-                && s.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-        };
-        let steps: Vec<&str> = text.split('.').collect();
-        let keyword = matches!(text, "true" | "false" | "none" | "True" | "False" | "None");
-        (!keyword && steps.iter().all(|s| name(s))).then(|| VariablePath(steps.into_iter().map(Arc::from).collect()))
-    }
 }
 
 type Compiled<'e> = Vec<OnceLock<JinjaExpression<'e, 'static>>>;
@@ -130,6 +117,7 @@ pub struct ExpressionPoolBuilder {
     /// The policies read since the last `take_policies_read()`. Evaluation at load removes them from the skeleton, so
     /// they are recorded here.
     policies_read: RefCell<Vec<String>>,
+    parsed: Rc<ParsedExpressions>,
     /// The YAML values that were compiled, with fragments counted at each use.
     compiled_values: cell::Cell<usize>,
 }
@@ -143,8 +131,14 @@ impl ExpressionPoolBuilder {
             pooled: RefCell::default(),
             known: RefCell::default(),
             policies_read: RefCell::default(),
+            parsed: Rc::default(),
             compiled_values: cell::Cell::default(),
         }
+    }
+
+    /// Shares what was parsed with others.
+    pub fn parsed(self, parsed: &Rc<ParsedExpressions>) -> ExpressionPoolBuilder {
+        ExpressionPoolBuilder { parsed: parsed.clone(), ..self }
     }
 
     pub fn policies(mut self, policies: &[(Text, Tree)]) -> ExpressionPoolBuilder {
@@ -250,8 +244,8 @@ impl ExpressionPoolBuilder {
             self.record_policy_read(&path);
             return Some((Expression::Variable(path), kind));
         }
-        let expression = match self.environment.compile_expression_owned(text.to_owned()) {
-            Ok(expression) => expression,
+        let parsed = match self.parsed.get(text, &self.environment) {
+            Ok(parsed) => parsed,
             Err(error) => {
                 check.report_parse_error(&error);
                 return None;
@@ -259,7 +253,7 @@ impl ExpressionPoolBuilder {
         };
         let accessed = accessed_paths(&check.tokens);
         // Those of the template engine lack variables in slices.
-        let mut names: Vec<String> = expression.undeclared_variables(true).into_iter().collect();
+        let mut names = parsed.variables.clone();
         names.extend(accessed.iter().map(|accessed| accessed.path.to_owned()));
         names.sort();
         names.dedup();
@@ -272,11 +266,8 @@ impl ExpressionPoolBuilder {
                 None => valid = false,
             }
         }
-        // Without values, the only errors left are those of the calls.
-        if let Err(error) = expression.eval(BTreeMap::<String, Value>::new())
-            && valid
-        {
-            valid = check.has_valid_arguments(&error);
+        if let Some(error) = parsed.error.filter(|_| valid) {
+            valid = check.has_valid_arguments(error);
         }
         if !valid {
             return None;

@@ -285,8 +285,8 @@ impl ExpressionCheck<'_> {
     }
 
     /// Reports too few or too many arguments. Other errors may depend on the values.
-    pub fn has_valid_arguments(&self, error: &Error) -> bool {
-        let how = match error.kind() {
+    pub fn has_valid_arguments(&self, error: ErrorKind) -> bool {
+        let how = match error {
             ErrorKind::MissingArgument => "too few",
             ErrorKind::TooManyArguments => "too many",
             _ => return true,

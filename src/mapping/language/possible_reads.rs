@@ -70,8 +70,8 @@ impl ReadTree {
     pub fn merge(&mut self, other: &ReadTree) {
         self.whole |= other.whole;
         self.tested |= other.tested;
-        for (name, member) in &other.members {
-            self.members.entry(name.clone()).or_default().merge(member);
+        for (name, member) in other.members.iter() {
+            self.members.entry(name).merge(member);
         }
         if let Some(children) = &other.children {
             self.children.get_or_insert_default().merge(children);

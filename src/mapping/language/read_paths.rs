@@ -4,12 +4,13 @@
 use super::condition::{Condition, ConditionTest};
 use super::emit_entry::{EmitContent, EmitEntry};
 use super::field::{FieldMapping, FieldSource};
+use super::name_map::NameMap;
 use super::rule::{Rule, RuleAction, RuleGroup};
 use super::selector::{Selector, SelectorPath, SelectorStart, SelectorStep};
 use crate::diagnostics::Code;
+use crate::domain::emit::EmitKind;
 use crate::mapping::grammar::notation::Spanned;
 use crate::mapping::source::field_reader::LoadContext;
-use fnv::FnvHashMap;
 use jsonpath_rust::parser::model::{
     Comparable, Comparison, Filter, FilterAtom, FnArg, Segment, Selector as JpSelector, SingularQuery,
     SingularQuerySegment, Test, TestFunction,
@@ -23,7 +24,7 @@ pub struct ReadTree {
     pub whole: bool,
     /// The value itself: its presence, or a scalar. Not what is in it.
     pub tested: bool,
-    pub members: FnvHashMap<String, ReadTree>,
+    pub members: NameMap<ReadTree>,
     /// Every element or member.
     pub children: Option<Box<ReadTree>>,
     /// Members of these names, with everything in them, at any depth.
@@ -39,9 +40,56 @@ pub struct RuleReads {
 }
 
 #[derive(Clone, Copy)]
-enum Extent {
+pub(super) enum Extent {
     Whole,
     Tested,
+}
+
+/// One place where a rule uses a selector.
+pub(super) enum RuleRead<'r> {
+    Test(&'r Condition),
+    /// An `each:` inside the rule.
+    List(&'r Selector),
+    /// Of a kind of emission.
+    Field(&'static EmitKind, &'r FieldMapping, &'r Selector),
+}
+
+/// Visits every selector of a rule, with the lists inside the rule that it is applied to the elements of.
+pub(super) fn visit_reads<'r>(
+    conditions: &'r [Condition],
+    action: &'r RuleAction,
+    visit: &mut dyn FnMut(&[&'r Selector], RuleRead<'r>),
+) {
+    conditions.iter().for_each(|condition| visit(&[], RuleRead::Test(condition)));
+    match action {
+        RuleAction::Emit(entries) => entries.iter().for_each(|entry| visit_entry(&mut Vec::new(), entry, visit)),
+        RuleAction::Drop(_) | RuleAction::Fail(_) => {}
+    }
+}
+
+fn visit_entry<'r>(
+    lists: &mut Vec<&'r Selector>,
+    entry: &'r EmitEntry,
+    visit: &mut dyn FnMut(&[&'r Selector], RuleRead<'r>),
+) {
+    if let Some(each) = &entry.each {
+        visit(lists, RuleRead::List(each));
+        lists.push(each);
+    }
+    entry.conditions.iter().for_each(|condition| visit(lists, RuleRead::Test(condition)));
+    match &entry.content {
+        EmitContent::Inner(entries) => entries.iter().for_each(|entry| visit_entry(lists, entry, visit)),
+        EmitContent::One(emit) => {
+            for field in &emit.fields {
+                for selector in FieldMapping::selectors(field) {
+                    visit(lists, RuleRead::Field(emit.kind, field, selector));
+                }
+            }
+        }
+    }
+    if entry.each.is_some() {
+        lists.pop();
+    }
 }
 
 impl ReadTree {
@@ -111,7 +159,7 @@ impl ReadTree {
     }
 
     fn member(&mut self, name: &str) -> &mut ReadTree {
-        self.members.entry(name.to_owned()).or_default()
+        self.members.entry(name)
     }
 
     fn child(&mut self) -> &mut ReadTree {
@@ -205,13 +253,19 @@ impl RuleReads {
     /// What a rule reads of an element that it matches.
     pub(super) fn of_rule(conditions: &[Condition], action: &RuleAction) -> Arc<RuleReads> {
         let mut reads = RuleReads::default();
-        for Condition { selector, .. } in conditions {
-            reads.add(selector.start, &selector.path, Extent::Tested);
-        }
-        match action {
-            RuleAction::Emit(entries) => entries.iter().for_each(|entry| reads.add_emit(&mut Vec::new(), entry)),
-            RuleAction::Drop(_) | RuleAction::Fail(_) => {}
-        }
+        visit_reads(conditions, action, &mut |lists, read| match read {
+            RuleRead::Test(Condition { selector, .. }) | RuleRead::List(selector) => {
+                reads.add_inside(lists, selector, Extent::Tested);
+            }
+            RuleRead::Field(_, field, selector) => {
+                // The rules for content parts record what they read themselves.
+                let extent = match &field.source {
+                    FieldSource::ContentParts { .. } => Extent::Tested,
+                    FieldSource::Constant(_) | FieldSource::Select { .. } => Extent::Whole,
+                };
+                reads.add_inside(lists, selector, extent);
+            }
+        });
         Arc::new(reads)
     }
 
@@ -221,53 +275,20 @@ impl RuleReads {
         let mut reads = RuleReads::default();
         for Condition { selector, test, .. } in rules.iter().flat_map(|rule| &rule.conditions) {
             if matches!(test, ConditionTest::OneOf(_)) {
-                reads.add(selector.start, &selector.path, Extent::Tested);
+                reads.add_inside(&[], selector, Extent::Tested);
             }
         }
         Arc::new(reads)
     }
 
-    fn add(&mut self, start: SelectorStart, path: &SelectorPath, extent: Extent) {
-        self.add_inside(&[], start, path, extent);
-    }
-
-    /// What an entry of `emit:` reads, inside these lists.
-    fn add_emit(&mut self, lists: &mut Vec<Selector>, entry: &EmitEntry) {
-        if let Some(each) = &entry.each {
-            self.add_inside(lists, each.start, &each.path, Extent::Tested);
-            lists.push(each.clone());
-        }
-        for condition in &entry.conditions {
-            self.add_inside(lists, condition.selector.start, &condition.selector.path, Extent::Tested);
-        }
-        match &entry.content {
-            EmitContent::Inner(entries) => entries.iter().for_each(|entry| self.add_emit(lists, entry)),
-            EmitContent::One(emit) => {
-                for field in &emit.fields {
-                    // The rules for content parts record what they read themselves.
-                    let extent = match &field.source {
-                        FieldSource::ContentParts { .. } => Extent::Tested,
-                        FieldSource::Constant(_) | FieldSource::Select { .. } => Extent::Whole,
-                    };
-                    for selector in FieldMapping::selectors(field) {
-                        self.add_inside(lists, selector.start, &selector.path, extent);
-                    }
-                }
-            }
-        }
-        if entry.each.is_some() {
-            lists.pop();
-        }
-    }
-
-    fn add_inside(&mut self, lists: &[Selector], start: SelectorStart, path: &SelectorPath, extent: Extent) {
-        self.at(lists, start, path, &mut |tree| tree.mark(extent));
+    pub(super) fn add_inside(&mut self, lists: &[&Selector], selector: &Selector, extent: Extent) {
+        self.at(lists, selector.start, &selector.path, &mut |tree| tree.mark(extent));
     }
 
     /// Visits what a selector finds inside these lists. The node of the rule is around the outermost list.
-    fn at(
+    pub(super) fn at(
         &mut self,
-        lists: &[Selector],
+        lists: &[&Selector],
         start: SelectorStart,
         path: &SelectorPath,
         visit: &mut dyn FnMut(&mut ReadTree),
@@ -284,7 +305,7 @@ impl RuleReads {
             None => self.parent.at(path, visit),
             Some(0) => self.current.at(path, visit),
             Some(level) => {
-                let (outer, list) = (&lists[..level - 1], &lists[level - 1]);
+                let (outer, list) = (&lists[..level - 1], lists[level - 1]);
                 self.at(outer, list.start, &list.path, &mut |element| element.at(path, visit));
             }
         }

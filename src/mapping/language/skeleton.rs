@@ -5,6 +5,7 @@ use super::expression::Expression;
 use crate::domain::{Text, Tree};
 use std::sync::Arc;
 
+/// A copy shares what is inside: fragments are inserted in many places.
 #[derive(Clone, Debug)]
 pub enum Skeleton {
     Constant(Tree),
@@ -13,37 +14,37 @@ pub enum Skeleton {
         expression: Expression,
         optional: bool,
     },
-    Text(Vec<TextSegment>),
-    List(Vec<Skeleton>),
-    Map(Vec<(Text, Skeleton)>),
+    Text(Arc<[TextSegment]>),
+    List(Arc<[Skeleton]>),
+    Map(Arc<[(Text, Skeleton)]>),
     Each {
         list: Expression,
         name: Arc<str>,
         filter: Option<Expression>,
-        body: Box<Skeleton>,
+        body: Arc<Skeleton>,
     },
     Switch {
         on: Expression,
-        cases: Vec<(String, Skeleton)>,
-        default: Option<Box<Skeleton>>,
+        cases: Arc<[(String, Skeleton)]>,
+        default: Option<Arc<Skeleton>>,
     },
     /// A fragment used with variables of another name: `{ $use: usage, with: { usage: turn.usage } }`.
     With {
         name: Arc<str>,
         value: Expression,
-        body: Box<Skeleton>,
+        body: Arc<Skeleton>,
     },
     /// The request is rejected: `{ $reject: message, param: name }`.
     Reject {
-        message: Box<Skeleton>,
-        param: Option<Box<Skeleton>>,
+        message: Arc<Skeleton>,
+        param: Option<Arc<Skeleton>>,
     },
     /// The members of several maps; later ones take precedence.
-    Merge(Vec<Skeleton>),
+    Merge(Arc<[Skeleton]>),
     If {
         condition: Expression,
-        then: Box<Skeleton>,
-        otherwise: Option<Box<Skeleton>>,
+        then: Arc<Skeleton>,
+        otherwise: Option<Arc<Skeleton>>,
     },
 }
 
@@ -72,44 +73,36 @@ impl Skeleton {
         }
     }
 
+    /// A list; without placeholders it is a constant.
+    pub(super) fn list(items: Vec<Skeleton>) -> Skeleton {
+        let constants = items.iter().map(Skeleton::as_constant).collect::<Option<Vec<_>>>();
+        let constant = constants.map(|items| Skeleton::Constant(Tree::List(items.into_iter().cloned().collect())));
+        constant.unwrap_or_else(|| Skeleton::List(items.into()))
+    }
+
+    /// A map; without placeholders it is a constant.
+    pub(super) fn map(entries: Vec<(Text, Skeleton)>) -> Skeleton {
+        let constants = entries.iter().map(|(key, value)| Some((key.clone(), value.as_constant()?.clone())));
+        match constants.collect::<Option<_>>() {
+            Some(constants) => Skeleton::Constant(Tree::Map(constants)),
+            None => Skeleton::Map(entries.into()),
+        }
+    }
+
+    fn as_constant(&self) -> Option<&Tree> {
+        let Skeleton::Constant(tree) = self else { return None };
+        Some(tree)
+    }
+
     /// Its fields, if it is a map and not a directive.
     pub fn into_map(self) -> Option<Vec<(Text, Skeleton)>> {
         match self {
-            Skeleton::Map(entries) => Some(entries),
+            Skeleton::Map(entries) => Some(entries.to_vec()),
             Skeleton::Constant(Tree::Map(entries)) => {
                 Some(entries.into_iter().map(|(k, v)| (k, Skeleton::Constant(v))).collect())
             }
             _ => None,
         }
-    }
-}
-
-/// Turns a list or map without placeholders into a constant.
-pub(super) fn fold_constants(skeleton: Skeleton) -> Skeleton {
-    match skeleton {
-        Skeleton::Map(entries) if entries.iter().all(|(_, s)| matches!(s, Skeleton::Constant(_))) => {
-            Skeleton::Constant(Tree::Map(
-                entries
-                    .into_iter()
-                    .filter_map(|(k, s)| match s {
-                        Skeleton::Constant(tree) => Some((k, tree)),
-                        _ => None,
-                    })
-                    .collect(),
-            ))
-        }
-        Skeleton::List(items) if items.iter().all(|s| matches!(s, Skeleton::Constant(_))) => {
-            Skeleton::Constant(Tree::List(
-                items
-                    .into_iter()
-                    .filter_map(|s| match s {
-                        Skeleton::Constant(tree) => Some(tree),
-                        _ => None,
-                    })
-                    .collect(),
-            ))
-        }
-        other => other,
     }
 }
 

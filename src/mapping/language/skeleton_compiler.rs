@@ -4,7 +4,7 @@ use super::directives::{DIRECTIVES, Each, If, Merge, Reject, SkeletonNode, Switc
 use super::expression::{Expression, ExpressionPoolBuilder};
 use super::scope::VariableScope;
 use super::selector::Selector;
-use super::skeleton::{Skeleton, TextSegment, fold_constants};
+use super::skeleton::{Skeleton, TextSegment};
 use super::skeleton_fragments::{FragmentInUse, Fragments};
 use super::template::{Template, TemplateSegment};
 use crate::diagnostics::{Code, Diagnostic, Span};
@@ -75,7 +75,7 @@ impl SkeletonCompiler<'_, '_> {
             YamlKind::Text(text) => self.text(text, node.span, scope),
             YamlKind::List(items) => {
                 let compiled: Vec<_> = items.iter().map(|i| self.node(i, scope, used)).collect();
-                compiled.into_iter().collect::<Option<Vec<_>>>().map(Skeleton::List).map(fold_constants)
+                compiled.into_iter().collect::<Option<Vec<_>>>().map(Skeleton::list)
             }
             YamlKind::Map(entries) => match entries.iter().find(|e| e.key.starts_with('$')) {
                 Some(directive) => self.directive(&directive.key, directive.key_span, node, scope, used),
@@ -84,7 +84,7 @@ impl SkeletonCompiler<'_, '_> {
                         .iter()
                         .map(|e| self.node(&e.value, scope, used).map(|s| (self.rename_fields.renamed(&e.key), s)))
                         .collect();
-                    compiled.into_iter().collect::<Option<Vec<_>>>().map(Skeleton::Map).map(fold_constants)
+                    compiled.into_iter().collect::<Option<Vec<_>>>().map(Skeleton::map)
                 }
             },
         }
@@ -126,7 +126,7 @@ impl SkeletonCompiler<'_, '_> {
                         }
                     })
                     .collect();
-                compiled.into_iter().collect::<Option<Vec<_>>>().map(Skeleton::Text)
+                compiled.into_iter().collect::<Option<_>>().map(Skeleton::Text)
             }
         }
     }
@@ -170,25 +170,25 @@ impl SkeletonCompiler<'_, '_> {
         }
         let message = self.node(section.message.0, scope, used);
         let param = match section.param {
-            Some(SkeletonNode(node)) => Some(Box::new(self.node(node, scope, used)?)),
+            Some(SkeletonNode(node)) => Some(Arc::new(self.node(node, scope, used)?)),
             None => None,
         };
-        Some(Skeleton::Reject { message: Box::new(message?), param })
+        Some(Skeleton::Reject { message: Arc::new(message?), param })
     }
 
     fn choose(&self, section: If, scope: &VariableScope, used: &mut Vec<FragmentInUse>) -> Option<Skeleton> {
         let condition = self.condition(section.condition.0, scope);
         let then = self.node(section.then.0, scope, used);
         let otherwise = match section.otherwise {
-            Some(SkeletonNode(node)) => Some(Box::new(self.node(node, scope, used)?)),
+            Some(SkeletonNode(node)) => Some(Arc::new(self.node(node, scope, used)?)),
             None => None,
         };
         let condition = condition?;
         let constant = self.pool.constant_value(&condition);
         match constant.map(|v| !matches!(&v, Tree::Bool(false) | Tree::Null) && v.as_str() != Some("")) {
             Some(true) => then,
-            Some(false) if otherwise.is_some() => otherwise.map(|o| *o),
-            Some(false) | None => Some(Skeleton::If { condition, then: Box::new(then?), otherwise }),
+            Some(false) if otherwise.is_some() => otherwise.map(|o| (*o).clone()),
+            Some(false) | None => Some(Skeleton::If { condition, then: Arc::new(then?), otherwise }),
         }
     }
 
@@ -226,7 +226,7 @@ impl SkeletonCompiler<'_, '_> {
             None => None,
         };
         let body = self.node(section.body.0, &inner, used)?;
-        Some(Skeleton::Each { list, name: Arc::from(section.name), filter, body: Box::new(body) })
+        Some(Skeleton::Each { list, name: Arc::from(section.name), filter, body: Arc::new(body) })
     }
 
     fn merge(&self, section: Merge, scope: &VariableScope, used: &mut Vec<FragmentInUse>) -> Option<Skeleton> {
@@ -245,7 +245,7 @@ impl SkeletonCompiler<'_, '_> {
             }
             parts.push(part);
         }
-        Some(Skeleton::Merge(parts))
+        Some(Skeleton::Merge(parts.into()))
     }
 
     fn switch(&self, node: &Node, scope: &VariableScope, used: &mut Vec<FragmentInUse>) -> Option<Skeleton> {
@@ -263,7 +263,7 @@ impl SkeletonCompiler<'_, '_> {
             }
         }
         let default = match section.default {
-            Some(SkeletonNode(node)) => Some(Box::new(self.node(node, scope, used)?)),
+            Some(SkeletonNode(node)) => Some(Arc::new(self.node(node, scope, used)?)),
             None => None,
         };
         let (on, _) = compiled?;
@@ -301,7 +301,7 @@ impl SkeletonCompiler<'_, '_> {
             let case = cases.iter().position(|(name, _)| *name == word);
             return match (case, default) {
                 (Some(at), _) => Some(cases.swap_remove(at).1),
-                (None, Some(default)) => Some(*default),
+                (None, Some(default)) => Some((*default).clone()),
                 (None, None) => {
                     let message = format!("`{text}` is `{word}`, and this switch has no case for it");
                     self.cx.error(Code::PartialSwitch, on_node.span, message);
@@ -309,7 +309,7 @@ impl SkeletonCompiler<'_, '_> {
                 }
             };
         }
-        valid.then_some(Skeleton::Switch { on, cases, default })
+        valid.then_some(Skeleton::Switch { on, cases: cases.into(), default })
     }
 }
 

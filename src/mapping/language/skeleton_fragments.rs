@@ -136,7 +136,7 @@ impl SkeletonCompiler<'_, '_> {
             bound.push((Arc::from(key.as_str()), value));
         }
         let body = self.fragment(&section.fragment, &inner, used)?;
-        Some(bound.into_iter().fold(body, |body, (name, value)| Skeleton::With { name, value, body: Box::new(body) }))
+        Some(bound.into_iter().fold(body, |body, (name, value)| Skeleton::With { name, value, body: Arc::new(body) }))
     }
 
     fn fragment(

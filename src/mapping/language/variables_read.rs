@@ -62,7 +62,7 @@ impl<'p> ResolvedPath<'p> {
             let Some((root, fields)) = path.0.split_first() else { return ResolvedPath::Given(path) };
             let Some(at) = bound.iter().rposition(|b| *b.name == **root) else { return ResolvedPath::Given(path) };
             let Some(other) = bound[at].alias_of else { return ResolvedPath::Element(path) };
-            path = Cow::Owned(VariablePath(other.0.iter().chain(fields).cloned().collect()));
+            path = Cow::Owned(VariablePath::new(other.0.iter().chain(fields).cloned().collect()));
             bound = &bound[..at];
         }
     }

@@ -5,5 +5,6 @@ pub(in crate::mapping) mod files;
 pub mod layout;
 pub(in crate::mapping) mod parse_files;
 pub mod renamed_schemas;
+mod simple_yaml;
 pub mod yaml;
 pub mod yaml_errors;

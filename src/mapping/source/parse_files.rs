@@ -6,10 +6,9 @@ use super::layout::SetFile;
 use super::yaml::{self, Node};
 use crate::diagnostics::{Diagnostic, FileId, Findings, Sources};
 use crate::domain::WorkBudget;
-use crate::mapping::load::{LOAD_STACK_BYTES, SourceFile};
+use crate::mapping::load::SourceFile;
+use crate::mapping::two_threads;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::{panic, thread};
 
 /// How many bytes of a file are parsed in one step of the budget.
 const BYTES_PER_STEP: u64 = 8;
@@ -54,23 +53,10 @@ fn parse_yaml(files: &[(FileId, &str)]) -> ParsedFiles {
     // The largest first, so that both threads end at the same time.
     let mut files = files.to_vec();
     files.sort_by_key(|(_, text)| std::cmp::Reverse(text.len()));
-    let next = AtomicUsize::new(0);
-    let work = || -> Vec<(FileId, Result<Node, Diagnostic>)> {
-        let parse = |(file, text): &(FileId, &str)| (*file, yaml::try_parse(*file, text));
-        std::iter::from_fn(|| files.get(next.fetch_add(1, Ordering::Relaxed)).map(parse)).collect()
-    };
+    let parse = |at: usize| (files[at].0, yaml::try_parse(files[at].0, files[at].1));
+    let in_turn = || (0..files.len()).map(parse).collect();
     if files.iter().map(|(_, text)| text.len()).sum::<usize>() < WORTH_A_THREAD {
-        return work().into_iter().collect();
+        return in_turn();
     }
-    let parsed = thread::scope(|scope| {
-        let second =
-            thread::Builder::new().name("parse".to_owned()).stack_size(LOAD_STACK_BYTES).spawn_scoped(scope, work);
-        let mut parsed = work();
-        // Without a second thread, this one has parsed all.
-        if let Ok(second) = second {
-            parsed.extend(second.join().unwrap_or_else(|panic| panic::resume_unwind(panic)));
-        }
-        parsed
-    });
-    parsed.into_iter().collect()
+    two_threads::results(files.len(), parse).map_or_else(in_turn, |parsed| parsed.into_iter().collect())
 }

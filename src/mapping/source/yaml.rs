@@ -1,6 +1,6 @@
 //! Parses YAML text into a tree of nodes with source spans.
 
-use super::yaml_errors;
+use super::{simple_yaml, yaml_errors};
 use crate::diagnostics::{Diagnostic, FileId, Findings, Span, did_you_mean};
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_yaml::{Location, Spanned};
@@ -124,11 +124,17 @@ pub fn parse(file: FileId, text: &str, findings: &Findings) -> Option<Node> {
 }
 
 pub fn try_parse(file: FileId, text: &str) -> Result<Node, Diagnostic> {
+    simple_yaml::parse(file, text).map_or_else(|| parse_any(file, text), Ok)
+}
+
+/// All of YAML, with an explanation of each mistake.
+pub(super) fn parse_any(file: FileId, text: &str) -> Result<Node, Diagnostic> {
     let options = serde_yaml::options! {
         strict_booleans: true,
         // `when: !turn.truncated` would be a tag. The author meant `not turn.truncated`.
         reject_unsupported_tags: true,
         with_snippet: false,
+        emit_comments: false,
         alias_limits: serde_yaml::alias_limits! { max_total_replayed_events: MAX_REPLAYED },
         budget: serde_yaml::budget! {
             max_nodes: MAX_NODES, max_aliases: MAX_ALIASES, max_depth: MAX_DEPTH, max_documents: 1, max_merge_keys: 0

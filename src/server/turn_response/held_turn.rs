@@ -8,16 +8,16 @@ use tokio::runtime::Handle;
 
 /// A turn while its client waits. Dropping it means that the client has disconnected: by the policy `disconnect`, the turn
 /// is cancelled, or read to its end without a client.
-pub struct HeldTurn(Option<TurnStream>);
+pub struct HeldTurn(Option<Box<TurnStream>>);
 
 impl HeldTurn {
     pub fn new(turn: TurnStream) -> HeldTurn {
-        HeldTurn(Some(turn))
+        HeldTurn(Some(Box::new(turn)))
     }
 
     /// Only a dropped one has no turn.
     pub fn turn(&mut self) -> Result<&mut TurnStream, Fault> {
-        self.0.as_mut().ok_or_else(|| Fault::new(FaultKind::Internal, "the turn is over"))
+        self.0.as_deref_mut().ok_or_else(|| Fault::new(FaultKind::Internal, "the turn is over"))
     }
 }
 
@@ -37,7 +37,7 @@ impl Drop for HeldTurn {
 }
 
 /// Reads to the end of the backend's response, or to its idle limit.
-async fn read_to_end(mut turn: TurnStream) {
+async fn read_to_end(mut turn: Box<TurnStream>) {
     let mut unsent = Vec::new();
     while !turn.is_over {
         poll_fn(|cx| turn.poll_output(cx)).await;

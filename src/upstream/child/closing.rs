@@ -12,9 +12,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 impl WorkerTask {
     pub(super) fn close(&mut self, turn: TurnId) {
         if let Some(entry) = self.turns.get_mut(&turn) {
-            if entry.closed_at.is_none() {
-                self.status.closing.fetch_add(1, Ordering::Relaxed);
-            }
+            entry.closing.set(&self.status);
             entry.close();
         }
         self.settle(turn);
@@ -42,7 +40,7 @@ impl WorkerTask {
                 self.routes.remove(route);
             }
             self.status.turns.fetch_sub(1, Ordering::Relaxed);
-            if entry.closed_at.is_some() {
+            if entry.closing.is_set() {
                 self.status.closing.fetch_sub(1, Ordering::Relaxed);
             }
             self.status.changes.send_modify(|count| *count += 1);

@@ -4,7 +4,7 @@ use super::process::{ProcessSettings, Spawner};
 use super::readiness::{Readiness, ReadinessReason};
 use super::stderr::StderrReader;
 use super::turn_queue::{TurnReceiver, turn_queue};
-use super::worker::{TurnId, Worker, WorkerCommand, WorkerStatus};
+use super::worker::{ClosingMark, TurnId, Worker, WorkerCommand, WorkerStatus};
 use crate::domain::{Fault, FaultKind, Redactor, Tree};
 use crate::engine::conversation::OutgoingCall;
 use crate::mapping::config::backend::BackendPlan;
@@ -68,6 +68,7 @@ fn busy(message: String) -> Fault {
 pub struct Lease {
     pub worker: Arc<Worker>,
     turn: TurnId,
+    closing: ClosingMark,
     is_finished: bool,
 }
 
@@ -87,6 +88,7 @@ impl Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
+        self.closing.set(&self.worker.status);
         let _ = self.worker.commands.send(WorkerCommand::Close(self.turn));
     }
 }
@@ -141,9 +143,10 @@ impl ChildPool {
                 Place::On(worker) => {
                     let turn = self.next_turn.fetch_add(1, Ordering::Relaxed);
                     let (messages, receiver) = turn_queue(queue_bytes);
-                    let open = WorkerCommand::Open { turn, plan: plan.clone(), messages };
+                    let closing = ClosingMark::default();
+                    let open = WorkerCommand::Open { turn, plan: plan.clone(), messages, closing: closing.clone() };
                     if worker.commands.send(open).is_ok() {
-                        return Ok((Lease { worker, turn, is_finished: false }, receiver));
+                        return Ok((Lease { worker, turn, closing, is_finished: false }, receiver));
                     }
                     // It has just ended.
                     continue;

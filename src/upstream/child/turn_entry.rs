@@ -1,7 +1,7 @@
 //! A turn as its worker knows it: what its calls kept, whether it has ended, and how far it is cancelled and closed.
 
 use super::turn_queue::{TurnMessage, TurnSender};
-use super::worker::TurnId;
+use super::worker::{ClosingMark, TurnId};
 use crate::domain::Tree;
 use crate::engine::conversation::{self, CallList, OutgoingCall, SessionValues};
 use crate::mapping::config::backend::BackendPlan;
@@ -42,6 +42,7 @@ pub struct TurnEntry {
     /// The process has ended the turn.
     pub is_ended: bool,
     pub closed_at: Option<Instant>,
+    pub closing: ClosingMark,
     next_cancel: usize,
     has_cancelled: bool,
     /// The process rejected the cancellation. It may accept it after its next message: some processes cannot cancel a
@@ -101,7 +102,7 @@ impl Pending {
 }
 
 impl TurnEntry {
-    pub fn new(plan: Arc<BackendPlan>, messages: TurnSender) -> TurnEntry {
+    pub fn new(plan: Arc<BackendPlan>, messages: TurnSender, closing: ClosingMark) -> TurnEntry {
         TurnEntry {
             plan,
             messages: Some(messages),
@@ -111,6 +112,7 @@ impl TurnEntry {
             is_cancelled: false,
             is_ended: false,
             closed_at: None,
+            closing,
             next_cancel: 0,
             has_cancelled: false,
             cancels_again: false,

@@ -4,7 +4,7 @@ use super::turn_queue::TurnSender;
 use crate::domain::Tree;
 use crate::engine::conversation::{OutgoingCall, SessionValues};
 use crate::mapping::config::backend::BackendPlan;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{oneshot, watch};
@@ -17,6 +17,7 @@ pub enum WorkerCommand {
         turn: TurnId,
         plan: Arc<BackendPlan>,
         messages: TurnSender,
+        closing: ClosingMark,
     },
     Call {
         turn: TurnId,
@@ -29,6 +30,23 @@ pub enum WorkerCommand {
     /// No new turns follow: end with the last turn.
     Retire,
     Stop,
+}
+
+/// Marks a turn as being closed. It is counted once: by its client, before the next turn can ask for a place, or by its
+/// worker.
+#[derive(Clone, Debug, Default)]
+pub struct ClosingMark(Arc<AtomicBool>);
+
+impl ClosingMark {
+    pub fn set(&self, status: &WorkerStatus) {
+        if !self.0.swap(true, Ordering::Relaxed) {
+            status.closing.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    pub fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 /// A process that has answered the calls of its session.

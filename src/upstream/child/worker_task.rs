@@ -184,8 +184,8 @@ impl WorkerTask {
 
     fn on_command(&mut self, command: WorkerCommand) {
         match command {
-            WorkerCommand::Open { turn, plan, messages } => {
-                self.turns.insert(turn, TurnEntry::new(plan, messages));
+            WorkerCommand::Open { turn, plan, messages, closing } => {
+                self.turns.insert(turn, TurnEntry::new(plan, messages, closing));
             }
             WorkerCommand::Call { turn, call } => self.call(turn, call),
             WorkerCommand::Finish(turn) => {

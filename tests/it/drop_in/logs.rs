@@ -159,9 +159,10 @@ fn a_trace_has_all_phases_with_one_id_and_no_content() {
     let event = lines.iter().find(|line| line["phase"] == "responses_sse_out").unwrap();
     assert_eq!((&event["mode"], event["stream_event_type"].is_string()), (&json!("responses_stream"), true), "{event}");
     let refused = gateway.server.fetch(with_key(ask("Hi").with("model", "nobody")));
-    let lines = gateway.lines_of("proto.ndjson", 13);
-    let is_refused = |line: &&Value| line["req_id"] == refused.header("x-request-id").unwrap();
-    assert_eq!(lines.iter().find(is_refused).unwrap()["status_code"], 404);
+    let is_refused = |line: &Value| line["req_id"] == refused.header("x-request-id").unwrap();
+    let line =
+        eventually("the refusal is written", || gateway.lines_of("proto.ndjson", 13).into_iter().find(is_refused));
+    assert_eq!(line["status_code"], 404);
     let text = std::fs::read_to_string(gateway.files.join("proto.ndjson")).unwrap();
     assert!(!text.contains("secret question") && !text.contains("Hello from"), "{text}");
 

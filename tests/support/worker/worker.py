@@ -190,9 +190,12 @@ def main():
         if START == "refuse":
             send({"id": request["id"], "error": {"code": 1, "message": "no session today"}})
             continue
-        (legacy if PROTOCOL == "legacy" else jobs)(request)
-        if request.get("method") == "sendUserMessage" and "mode:deaf" in line:
+        is_deaf = request.get("method") == "sendUserMessage" and "mode:deaf" in line
+        if is_deaf:
+            # Before the turn ends: the gateway writes once more then.
             os.close(0)
+        (legacy if PROTOCOL == "legacy" else jobs)(request)
+        if is_deaf:
             break
     while True:
         time.sleep(60)

@@ -15,6 +15,7 @@ enum Escaped {
 
 impl<'a> Parser<'a> {
     /// Expects the position at the opening quote.
+    #[inline]
     pub(super) fn string(&mut self) -> Parsed<Tree> {
         if let Some(plain) = self.plain()? {
             return Ok(plain.into());

@@ -13,11 +13,15 @@ use super::inspect::inspect;
 use super::location::SchemaLocation;
 use super::open_objects;
 use super::references::ReferenceChecker;
+use super::value_reads::ValueReads;
 use super::{Schema, node::TreeJson};
+
+/// All schema documents, by path.
+pub(super) type Documents = HashMap<String, Value>;
 
 /// All schema documents of a set. They refer to each other by path; remote schemas are never fetched.
 pub struct SchemaSet {
-    documents: HashMap<String, Value>,
+    documents: Documents,
     /// Found when the first schema is compiled: a reload with compiled schemas does not need it.
     checked: OnceCell<CheckedDocuments>,
     evaluations: Evaluations,
@@ -80,7 +84,10 @@ impl SchemaSet {
             .with_registry(registry)
             .offline()
             .build(&json!({ "$ref": location.uri() }))
-            .map(|validator| Schema(Arc::new(validator)))
+            .map(|validator| {
+                let reads = ValueReads::of(&self.documents, location.clone());
+                Schema { validator: Arc::new(validator), reads: Arc::new(reads) }
+            })
             .map_err(|error| invalid(error.to_string()))
     }
 
@@ -102,7 +109,7 @@ impl SchemaSet {
     }
 
     /// Not generic, so that callers do not compile it again.
-    fn of(mut documents: HashMap<String, Value>) -> SchemaSet {
+    fn of(mut documents: Documents) -> SchemaSet {
         for document in documents.values_mut() {
             if let Some(members) = document.as_object_mut() {
                 members.shift_remove("$id");
@@ -135,7 +142,7 @@ impl fmt::Display for SchemaError {
 
 impl std::error::Error for SchemaError {}
 
-fn check(documents: &HashMap<String, Value>) -> CheckedDocuments {
+fn check(documents: &Documents) -> CheckedDocuments {
     let own_errors: HashMap<String, SchemaError> =
         documents.iter().filter_map(|(path, document)| Some((path.clone(), inspect(path, document).err()?))).collect();
     let checker = ReferenceChecker { documents, errors: &own_errors };
