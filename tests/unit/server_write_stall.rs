@@ -73,7 +73,7 @@ async fn the_watch_of_a_stream_is_found_by_its_request() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_of_a_blocked_connection_is_not_counted_beside_it() {
+async fn a_stream_of_a_blocked_connection_is_not_counted_too() {
     for (connection_goes_on_after, expected) in [(None, 600), (Some(90), 90)] {
         let (connection, stream) = (StallWatch::start(), StallWatch::start());
         let of_request = async { ResponseWatch::of_request(Arc::clone(&connection)) };
