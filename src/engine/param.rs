@@ -24,10 +24,13 @@ impl RequestPlan {
         read.selectors().first().map(|s| s.param(&Cursor::new(&Tree::Null)))
     }
 
-    /// The member with the content of a request, as far as it is required: its first required one besides the model.
+    /// The member with the content of a request: its first required one besides the model, or else the first list of
+    /// which the elements become items.
     pub fn content_param(&self) -> Option<String> {
         let model = self.param_of("model");
-        let mut params = self.required.iter().map(|(selector, _)| selector.param(&Cursor::new(&Tree::Null)));
+        let lists = self.items.groups.iter().filter_map(|group| group.each.as_ref());
+        let selectors = self.required.iter().map(|(selector, _)| selector).chain(lists);
+        let mut params = selectors.map(|selector| selector.param(&Cursor::new(&Tree::Null)));
         params.find(|param| Some(param) != model.as_ref())
     }
 

@@ -1,7 +1,6 @@
 //! The CORS headers of responses: which web pages of other origins may read them.
 
-use crate::mapping::config::cors::Cors;
-use crate::mapping::grammar::notation::HeaderName;
+use crate::mapping::config::cors::CorsPlan;
 use poem::Request;
 use poem::http::header::{
     ACCESS_CONTROL_ALLOW_CREDENTIALS, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
@@ -29,7 +28,8 @@ impl RequestOrigin {
     }
 
     /// Adds the headers to a response. One that is public anyway keeps its own.
-    pub fn add_headers(self, cors: &Cors, headers: &mut HeaderMap) {
+    pub fn add_headers(self, plan: &CorsPlan, headers: &mut HeaderMap) {
+        let cors = &plan.cors;
         if headers.contains_key(ACCESS_CONTROL_ALLOW_ORIGIN) {
             return;
         }
@@ -51,32 +51,13 @@ impl RequestOrigin {
             headers.insert(ACCESS_CONTROL_ALLOW_CREDENTIALS, HeaderValue::from_static("true"));
         }
         headers.insert(ACCESS_CONTROL_ALLOW_METHODS, METHODS);
-        match self.requested_headers {
-            Some(requested) => drop(headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, requested)),
-            None => insert(headers, ACCESS_CONTROL_ALLOW_HEADERS, list(&cors.headers)),
-        }
-        insert(headers, ACCESS_CONTROL_EXPOSE_HEADERS, list(&cors.expose));
+        headers.insert(
+            ACCESS_CONTROL_ALLOW_HEADERS,
+            self.requested_headers.unwrap_or_else(|| plan.allowed_headers.clone()),
+        );
+        headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, plan.exposed_headers.clone());
         if let Some(max_age) = cors.max_age.0 {
             headers.insert(ACCESS_CONTROL_MAX_AGE, max_age.as_secs().into());
         }
-    }
-}
-
-/// The length of most lists.
-const LIST_BYTES: usize = 256;
-
-fn list(names: &[HeaderName]) -> String {
-    let mut list = String::with_capacity(LIST_BYTES);
-    for name in names {
-        list.push_str(if list.is_empty() { "" } else { ", " });
-        list.push_str(&name.0);
-    }
-    list
-}
-
-fn insert(headers: &mut HeaderMap, name: poem::http::HeaderName, value: String) {
-    // The text becomes the value, without a copy.
-    if let Ok(value) = HeaderValue::try_from(value) {
-        headers.insert(name, value);
     }
 }

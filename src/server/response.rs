@@ -109,5 +109,12 @@ fn render_envelope(dialect: &DialectPlan, fault: &Fault) -> Option<Tree> {
 }
 
 pub fn text(content_type: &str, body: String) -> Response {
-    Response::builder().content_type(content_type).body(body)
+    with_room_for_headers(Response::builder().content_type(content_type).body(body))
+}
+
+/// For as many headers as most responses have.
+pub fn with_room_for_headers(mut response: Response) -> Response {
+    const USUAL_HEADERS: usize = 12;
+    response.headers_mut().reserve(USUAL_HEADERS);
+    response
 }

@@ -371,7 +371,8 @@ async fn stream_response(mut held: HeldTurn) -> Result<Response, Fault> {
     }
     let dialect = turn.dialect.clone();
     let body = Body::from_bytes_stream(TurnBody { first, turn: held });
-    let mut response = Response::builder().content_type(&dialect.encoding.content_type).body(body);
+    let response = Response::builder().content_type(&dialect.encoding.content_type).body(body);
+    let mut response = response::with_room_for_headers(response);
     for (name, value) in &dialect.encoding.headers {
         if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::from_str(value)) {
             response.headers_mut().insert(name, value);

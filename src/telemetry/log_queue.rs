@@ -15,8 +15,10 @@ const MAX_BYTES: usize = 1 << 20;
 /// How long the end of the program waits for lines that are still queued.
 const FLUSH: Duration = Duration::from_millis(500);
 
-/// Lines of this time are written together: a line of its own would cost each response two switches between threads.
-const COLLECT: Duration = Duration::from_millis(2);
+/// Lines of this time are written together, or as soon as they are this many bytes: a line of its own would cost each
+/// response two switches between threads.
+const COLLECT: Duration = Duration::from_millis(20);
+const COLLECT_BYTES: usize = 64 * 1024;
 /// The buffers keep this much memory.
 const KEPT_BYTES: usize = 16 * 1024;
 /// The length of most lines.
@@ -103,10 +105,11 @@ impl LogQueue {
             return;
         }
         let mut bytes = self.lines.lock();
-        let is_first = bytes.is_empty();
+        let before = bytes.len();
         bytes.extend_from_slice(line);
+        let after = bytes.len();
         drop(bytes);
-        if is_first {
+        if before == 0 || (before < COLLECT_BYTES && after >= COLLECT_BYTES) {
             self.lines.arrived.notify_one();
         }
     }
@@ -116,9 +119,7 @@ impl LogQueue {
         let mut reported = 0;
         let mut batch = Vec::new();
         loop {
-            self.lines.wait();
-            thread::sleep(COLLECT);
-            mem::swap(&mut batch, &mut *self.lines.lock());
+            mem::swap(&mut batch, &mut *self.lines.wait());
             let dropped = self.counters.dropped.load(Ordering::Relaxed);
             if dropped > reported {
                 let _ = writeln!(output, "{} log lines were dropped before this one", dropped - reported);
@@ -138,9 +139,12 @@ impl Lines {
         self.bytes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until there is a line.
-    fn wait(&self) {
-        drop(self.arrived.wait_while(self.lock(), |bytes| bytes.is_empty()));
+    /// Waits until there is a line, and then for those that follow it.
+    fn wait(&self) -> MutexGuard<'_, Vec<u8>> {
+        let first = self.arrived.wait_while(self.lock(), |bytes| bytes.is_empty());
+        let first = first.unwrap_or_else(PoisonError::into_inner);
+        let others = self.arrived.wait_timeout_while(first, COLLECT, |bytes| bytes.len() < COLLECT_BYTES);
+        others.unwrap_or_else(PoisonError::into_inner).0
     }
 }
 

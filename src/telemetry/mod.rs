@@ -8,6 +8,7 @@ mod plain_fields;
 mod plain_metrics;
 mod turn_metrics;
 pub mod usage_reader;
+mod utc_time;
 
 pub use file_log::{FileLog, LogFile};
 pub use log_queue::LogQueue;
@@ -19,6 +20,7 @@ use json_format::JsonFormat;
 use plain_fields::PlainFields;
 use std::io::IsTerminal;
 use tracing_subscriber::EnvFilter;
+use utc_time::UtcTime;
 
 /// The target of the line of a response.
 pub const ACCESS_TARGET: &str = "reframe::access";
@@ -44,7 +46,7 @@ pub fn init(format: LogFormat) {
         // These errors are printed by a macro that panics if standard error is closed.
         .log_internal_errors(false);
     let _ = match format {
-        LogFormat::Text => log.fmt_fields(PlainFields).try_init(),
+        LogFormat::Text => log.with_timer(UtcTime).fmt_fields(PlainFields).try_init(),
         LogFormat::Json => log.event_format(JsonFormat).try_init(),
     };
 }

@@ -135,6 +135,17 @@ fn serial_items_never_overlap_and_dropped_reasoning_has_no_moments() {
     });
 }
 
+#[test]
+fn a_rejected_image_names_its_member_in_every_profile() {
+    let image = r#"{"type":"input_image","image_url":"https://example.com/x.png"}"#;
+    let call = r#"{"type":"function_call","call_id":"c","name":"look","arguments":"{}"}"#;
+    let output = format!(r#"{{"type":"function_call_output","call_id":"c","output":[{image}]}}"#);
+    let tools = r#"[{"type":"function","name":"look","parameters":{"type":"object"}}]"#;
+    let body = format!(r#"{{"model":"m","tools":{tools},"input":[{call},{output}]}}"#);
+    let outcomes = mutated_requests::assert_never_our_fault("responses", &Tree::parse(body.as_bytes()).unwrap());
+    assert!(outcomes.rejected > 0);
+}
+
 /// Whatever a client sends is answered, or rejected with the member at fault: never an error of the gateway.
 #[test]
 fn no_request_of_a_client_breaks_the_gateway() {

@@ -1,5 +1,6 @@
 //! Unit tests of `engine::render::interpreter`.
 
+use super::super::conditions::{chosen, is_met};
 use super::*;
 use crate::domain::TurnRequest;
 use crate::domain::variables;
@@ -44,8 +45,9 @@ fn a_plain_condition_has_the_result_of_the_template_engine() {
     for text in plain {
         for (x, y) in values.iter().flat_map(|x| values.iter().map(move |y| (x, y))) {
             let raw = Tree::parse(format!(r#"{{"x":{x},"y":{y}}}"#).as_bytes()).unwrap();
-            // Numbers are compared with numbers only: the loader rejects nothing here, because the types are not known.
-            let is_compared = text.contains(['<', '>']) && ![x, y].iter().all(|value| value.parse::<f64>().is_ok());
+            // Numbers are compared with numbers and null only: the loader rejects nothing here, because the types are not known.
+            let is_compared = text.contains(['<', '>'])
+                && ![x, y].iter().all(|value| **value == "null" || value.parse::<f64>().is_ok());
             if is_compared {
                 continue;
             }
@@ -57,6 +59,70 @@ fn a_plain_condition_has_the_result_of_the_template_engine() {
         }
     }
     assert!(evaluated > 500, "only {evaluated} were evaluated without the template engine");
+}
+
+#[test]
+fn an_element_of_a_list_is_read_as_by_the_template_engine() {
+    let mut evaluated = 0;
+    for list in ["[]", "[0]", "[1]", "[{}]", r#"[{"y":null}]"#, r#"[{"y":1},2]"#, "[[]]", r#"["a"]"#] {
+        for text in [
+            "request.raw.x and request.raw.x[0]",
+            "request.raw.x and request.raw.x[0].y",
+            "request.raw.x and not request.raw.x[0].y",
+        ] {
+            let mut request = TurnRequest::minimal("m", true);
+            request.raw = Tree::parse(format!(r#"{{"x":{list}}}"#).as_bytes()).unwrap();
+            let (plain, engine) = both(text, &request);
+            evaluated += usize::from(plain.is_some());
+            assert!(plain.is_none_or(|plain| plain == engine), "{text} with x = {list}");
+        }
+    }
+    assert_eq!(evaluated, 24);
+}
+
+/// The value of an expression, by the plain choice and by the template engine.
+fn both_values(text: &str, request: &TurnRequest) -> (Option<String>, String) {
+    let mut found = None;
+    with_context(text, |span, cx| {
+        let pool = ExpressionPoolBuilder::new(Tables::default());
+        let scope = VariableScope::new("a test", [variables::REQUEST]);
+        let (expression, _) = pool.add(text, span, &scope, cx).unwrap();
+        let pool = pool.build();
+        let scope = Scope::request(request);
+        let Expression::Jinja { choice, .. } = &expression else { panic!("{text} is not evaluated") };
+        let plain = choice.as_ref().and_then(|choice| chosen(choice, &scope)).map(|value| value.to_json());
+        found = Some((plain, from_jinja(&run(&expression, &scope, &pool).unwrap()).to_json()));
+    });
+    found.unwrap()
+}
+
+#[test]
+fn a_plain_choice_has_the_value_of_the_template_engine() {
+    let mut evaluated = 0;
+    let texts = [
+        "request.raw.x if request.raw.y == 1 else none",
+        "'a' if request.raw.x else 'b'",
+        "12 if request.raw.x is none",
+        "true if request.raw.x and request.raw.y else request.raw.x",
+        "request.raw.x if (request.raw.x or request.raw.y == 'a') else request.raw.y",
+    ];
+    let values = ["null", "0", "1", "2.5", "true", r#""""#, r#""a""#, "[]", "[1]", r#"{"b":1,"a":2}"#];
+    for text in texts {
+        for (x, y) in values.iter().flat_map(|x| values.iter().map(move |y| (x, y))) {
+            let mut request = TurnRequest::minimal("m", true);
+            request.raw = Tree::parse(format!(r#"{{"x":{x},"y":{y}}}"#).as_bytes()).unwrap();
+            let (plain, engine) = both_values(text, &request);
+            evaluated += usize::from(plain.is_some());
+            assert!(plain.as_ref().is_none_or(|plain| *plain == engine), "{text} with x = {x}, y = {y}: {plain:?}");
+        }
+    }
+    assert!(evaluated > 300, "only {evaluated} were evaluated without the template engine");
+    let request = TurnRequest::minimal("m", true);
+    for text in
+        ["'a' if request.raw.x else 'b' if request.raw.y else 'c'", "'a\\'b' if request.raw.x", "'a' ~ 'b' if true"]
+    {
+        assert_eq!(both_values(text, &request).0, None, "{text}");
+    }
 }
 
 #[test]

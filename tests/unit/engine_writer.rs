@@ -1,6 +1,7 @@
 //! Unit tests of `engine::render::writer`.
 
 use super::*;
+use crate::domain::Tree;
 use crate::domain::TurnRequest;
 use crate::mapping::language::expression::{ExpressionPoolBuilder, VariablePath};
 use crate::mapping::language::skeleton::TextSegment;

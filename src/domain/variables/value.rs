@@ -60,6 +60,10 @@ impl<'a> Value<'a> {
         }
     }
 
+    pub fn is_null(&self) -> bool {
+        matches!(self, Value::Null | Value::Tree(Tree::Null))
+    }
+
     /// As in Jinja: null, false, 0, "" and empty lists are false.
     pub fn is_truthy(&self) -> bool {
         match self {

@@ -1,12 +1,12 @@
 //! The interpreter of skeletons. It is the reference: cached frames must give the same bytes.
 
+use super::conditions::{chosen, is_true};
 use super::{Scope, Value};
 use crate::domain::{Draft, Tree};
 use crate::mapping::language::expression::{Expression, ExpressionPool, Filter, VariablePath};
 use crate::mapping::language::field::{scalar_str, scalar_text};
 use crate::mapping::language::filters::prefixed;
 use crate::mapping::language::jinja_values::{from_jinja, to_jinja};
-use crate::mapping::language::plain_condition::PlainCondition;
 use crate::mapping::language::skeleton::{Skeleton, TextSegment};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -161,45 +161,6 @@ pub fn render_if_complete(
     Ok(render(skeleton, scope, pool)?.filter(|tree| !tree.is_null()))
 }
 
-/// Evaluates a condition.
-pub fn is_true(expression: &Expression, scope: &Scope, pool: &ExpressionPool) -> Result<bool, RenderError> {
-    match expression {
-        Expression::Variable(path) => Ok(scope.get(path).is_truthy()),
-        Expression::Chain { path, filters, .. } => Ok(is_truthy(filtered(path, filters, scope))),
-        Expression::Jinja { condition, .. } => match condition.as_ref().and_then(|plain| is_met(plain, scope)) {
-            Some(is_met) => Ok(is_met),
-            None => run(expression, scope, pool).map(|value| value.is_true()),
-        },
-    }
-}
-
-/// `None`: only the template engine can compare the values.
-fn is_met(condition: &PlainCondition, scope: &Scope) -> Option<bool> {
-    match condition {
-        PlainCondition::IsTrue(path) => Some(scope.get(path).is_truthy()),
-        PlainCondition::IsNone(path) => Some(matches!(scope.get(path), Value::Null | Value::Tree(Tree::Null))),
-        PlainCondition::HasText(path, text) => scope.get(path).has_text(text),
-        PlainCondition::Compares(path, orderings, number) => {
-            scope.get(path).as_int().map(|int| orderings.contains(&int.cmp(number)))
-        }
-        PlainCondition::Not(inner) => is_met(inner, scope).map(|is_met| !is_met),
-        PlainCondition::And(left, right) => {
-            if is_met(left, scope)? {
-                is_met(right, scope)
-            } else {
-                Some(false)
-            }
-        }
-        PlainCondition::Or(left, right) => {
-            if is_met(left, scope)? {
-                Some(true)
-            } else {
-                is_met(right, scope)
-            }
-        }
-    }
-}
-
 pub(super) fn evaluate<'a>(
     expression: &'a Expression,
     scope: &Scope<'a>,
@@ -208,12 +169,15 @@ pub(super) fn evaluate<'a>(
     match expression {
         Expression::Variable(path) => Ok(scope.get(path).into_draft()),
         Expression::Chain { path, filters, .. } => Ok(filtered(path, filters, scope)),
-        Expression::Jinja { .. } => run(expression, scope, pool).map(|value| Draft::Owned(from_jinja(&value))),
+        Expression::Jinja { choice, .. } => match choice.as_deref().and_then(|choice| chosen(choice, scope)) {
+            Some(value) => Ok(value),
+            None => run(expression, scope, pool).map(|value| Draft::Owned(from_jinja(&value))),
+        },
     }
 }
 
 /// A key that is not in a table gives null; the loader has checked that tables cover closed sets.
-fn filtered<'a>(path: &VariablePath, filters: &'a [Filter], scope: &Scope<'a>) -> Draft<'a> {
+pub(super) fn filtered<'a>(path: &VariablePath, filters: &'a [Filter], scope: &Scope<'a>) -> Draft<'a> {
     filters.iter().fold(scope.get(path).into_draft(), |value, filter| match filter {
         Filter::Table(table) => scalar(&value).and_then(|key| table.get(&key)).map(Draft::from).unwrap_or_default(),
         Filter::Default(other) if value.is_null() => Draft::Tree(other),
@@ -224,11 +188,6 @@ fn filtered<'a>(path: &VariablePath, filters: &'a [Filter], scope: &Scope<'a>) -
             None => value,
         },
     })
-}
-
-/// As in Jinja.
-fn is_truthy(value: Draft) -> bool {
-    Value::Tree(&value.into_tree()).is_truthy()
 }
 
 /// The value that a directive gives a name. Null for an expression: the loader rejects those.
@@ -260,7 +219,11 @@ impl JinjaContext {
     }
 }
 
-fn run(expression: &Expression, scope: &Scope, pool: &ExpressionPool) -> Result<minijinja::Value, RenderError> {
+pub(super) fn run(
+    expression: &Expression,
+    scope: &Scope,
+    pool: &ExpressionPool,
+) -> Result<minijinja::Value, RenderError> {
     let Expression::Jinja { id, variables, text, .. } = expression else { return Ok(minijinja::Value::from(())) };
     let mut context = JinjaContext::default();
     for path in variables {

@@ -1,9 +1,9 @@
 //! Renders a skeleton as text, for bodies that nothing changes or checks before they are sent. The text is that of the
 //! interpreter's draft, without the draft.
 
-use super::interpreter::{RenderError, draft, evaluate, is_true, named_value, scalar};
-use super::{Scope, Value};
-use crate::domain::Tree;
+use super::Scope;
+use super::conditions::is_true;
+use super::interpreter::{RenderError, draft, evaluate, named_value, scalar};
 use crate::mapping::language::expression::{Expression, ExpressionPool};
 use crate::mapping::language::skeleton::Skeleton;
 use reframe_json::write_str;
@@ -52,7 +52,7 @@ impl Place<'_> {
             }
             Skeleton::Placeholder { expression: Expression::Variable(path), optional } => {
                 let value = scope.get(path);
-                if *optional && matches!(value, Value::Null | Value::Tree(Tree::Null)) {
+                if *optional && value.is_null() {
                     return Ok(false);
                 }
                 self.begin(out);

@@ -4,6 +4,7 @@ use crate::diagnostics::Code;
 use crate::mapping::grammar::collections::List;
 use crate::mapping::grammar::notation::{HeaderName, TimeLimit, notation_schema, text_notation};
 use crate::mapping::grammar::section;
+use http::HeaderValue;
 use std::time::Duration;
 use url::Url;
 
@@ -36,6 +37,27 @@ text_notation! {
     }
 }
 notation_schema!(Origin, { "type": "string", "pattern": "^(\\*|\\s*[A-Za-z][A-Za-z0-9+.-]*://.+)$" });
+
+/// The section with the values of the headers that are the same in most responses.
+#[derive(Debug)]
+pub struct CorsPlan {
+    pub cors: Cors,
+    pub allowed_headers: HeaderValue,
+    pub exposed_headers: HeaderValue,
+}
+
+impl From<Cors> for CorsPlan {
+    fn from(cors: Cors) -> CorsPlan {
+        let (allowed_headers, exposed_headers) = (list(&cors.headers), list(&cors.expose));
+        CorsPlan { cors, allowed_headers, exposed_headers }
+    }
+}
+
+/// The loader has checked the names.
+fn list(names: &[HeaderName]) -> HeaderValue {
+    let names: Vec<&str> = names.iter().map(|name| name.0.as_str()).collect();
+    HeaderValue::try_from(names.join(", ")).unwrap_or_else(|_| HeaderValue::from_static(""))
+}
 
 impl Cors {
     pub fn allows_all(&self) -> bool {

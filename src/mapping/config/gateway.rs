@@ -4,7 +4,7 @@ use super::admin::{AdminListener, DEFAULT_STATUS_PATH, LiteralPath, StatusEndpoi
 use super::backend::BackendPlan;
 use super::backend_address::BackendEntry;
 use super::client_keys::{Auth, ClientKey};
-use super::cors::Cors;
+use super::cors::{Cors, CorsPlan};
 use super::gateway_backends::{self, Backend};
 use super::gateway_paths;
 use super::headers::HeaderNames;
@@ -57,7 +57,7 @@ pub struct GatewayPlan {
     /// Keys that the server does not accept on an address that is not local.
     pub refused_keys: Vec<String>,
     pub protected: Protected,
-    pub cors: Option<Cors>,
+    pub cors: Option<CorsPlan>,
     /// Path of the metrics endpoint.
     pub metrics: Option<String>,
     pub status: StatusEndpoint,
@@ -322,7 +322,7 @@ fn compile(gateway: Gateway, node: &Node, known: &KnownNames, cx: LoadContext) -
             metrics: gateway.protect_metrics,
             status: gateway.protect_status,
         },
-        cors: gateway.cors,
+        cors: gateway.cors.map(CorsPlan::from),
         metrics: gateway.metrics.as_ref().map(|path| path.0.clone()),
         status: gateway.status.as_ref().map_or(StatusEndpoint::Default, |status| status.value.clone()),
         admin: gateway.admin,

@@ -7,7 +7,7 @@ use super::expression_tokens;
 use super::filters::environment;
 use super::jinja_values::{from_jinja, to_jinja};
 use super::parsed_expressions::ParsedExpressions;
-use super::plain_condition::PlainCondition;
+use super::plain_condition::{PlainChoice, PlainCondition};
 use super::scope::{VariableScope, VisibleVariables};
 use super::table::{Table, Tables};
 pub use super::variable_path::VariablePath;
@@ -30,8 +30,14 @@ pub enum Expression {
     /// the template engine.
     Chain { path: VariablePath, filters: Vec<Filter>, variables: Vec<VariablePath> },
     /// Any other expression: its index in the [`ExpressionPool`], and the variables that it reads.
-    /// As a condition it may not need the template engine.
-    Jinja { id: usize, variables: Vec<VariablePath>, text: Arc<str>, condition: Option<PlainCondition> },
+    /// As a condition, or as a choice between two values, it may not need the template engine.
+    Jinja {
+        id: usize,
+        variables: Vec<VariablePath>,
+        text: Arc<str>,
+        condition: Option<PlainCondition>,
+        choice: Option<Arc<PlainChoice>>,
+    },
 }
 
 impl Expression {
@@ -278,7 +284,8 @@ impl ExpressionPoolBuilder {
         }
         let (id, text) = self.pooled(text);
         let condition = PlainCondition::parse(&check.tokens);
-        Some((Expression::Jinja { id, variables, text, condition }, VariableType::Json))
+        let choice = PlainChoice::parse(&check.tokens).map(Arc::new);
+        Some((Expression::Jinja { id, variables, text, condition, choice }, VariableType::Json))
     }
 
     /// The id of an expression in the pool. The same text in another place may read other variables.

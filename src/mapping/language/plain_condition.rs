@@ -1,13 +1,22 @@
-//! Plain conditions: variables, and comparisons of variables with constants, joined by `and`, `or` and `not`. They are
-//! evaluated without the template engine, with the same result.
+//! Plain conditions: variables, and comparisons of variables with constants, joined by `and`, `or` and `not`; and plain
+//! choices between two values by such a condition. They are evaluated without the template engine, with the same result.
 
 use super::expression::VariablePath;
 use super::expression_tokens::{Token, TokenAt};
+use crate::domain::Tree;
+use crate::domain::variables::FieldName;
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 #[derive(Clone, Debug)]
 pub enum PlainCondition {
     IsTrue(VariablePath),
+    /// `choice.calls[0].legacy`
+    IsElementTrue {
+        list: VariablePath,
+        at: usize,
+        field: Option<(Arc<str>, FieldName)>,
+    },
     IsNone(VariablePath),
     /// The variable has this text.
     HasText(VariablePath, Box<str>),
@@ -24,6 +33,53 @@ impl PlainCondition {
         let mut parser = Parser { tokens };
         let condition = parser.or()?;
         parser.tokens.is_empty().then_some(condition)
+    }
+}
+
+/// `a if condition else b`. Without `else` it is null.
+#[derive(Clone, Debug)]
+pub struct PlainChoice {
+    pub condition: PlainCondition,
+    pub then: PlainValue,
+    pub otherwise: PlainValue,
+}
+
+#[derive(Clone, Debug)]
+pub enum PlainValue {
+    Variable(VariablePath),
+    Constant(Tree),
+}
+
+impl PlainChoice {
+    /// `None` if the expression has anything else.
+    pub fn parse(tokens: &[TokenAt]) -> Option<PlainChoice> {
+        let ((_, then), rest) = tokens.split_first()?;
+        let (condition, otherwise) = match rest {
+            [(_, Token::Word("if")), condition @ .., (_, Token::Word("else")), (_, otherwise)] => {
+                (condition, PlainValue::parse(*otherwise)?)
+            }
+            [(_, Token::Word("if")), condition @ ..] => (condition, PlainValue::Constant(Tree::Null)),
+            _ => return None,
+        };
+        let condition = PlainCondition::parse(condition)?;
+        Some(PlainChoice { condition, then: PlainValue::parse(*then)?, otherwise })
+    }
+}
+
+impl PlainValue {
+    fn parse(token: Token) -> Option<PlainValue> {
+        let constant = match token {
+            Token::Text(text) => Tree::from(plain_text(text)?),
+            Token::Word("none" | "None") => Tree::Null,
+            Token::Word("true" | "True") => Tree::Bool(true),
+            Token::Word("false" | "False") => Tree::Bool(false),
+            Token::Word(word) => match plain_number(word) {
+                Some(number) => Tree::from(number),
+                None => return VariablePath::parse(word).map(PlainValue::Variable),
+            },
+            Token::Symbol(_) => return None,
+        };
+        Some(PlainValue::Constant(constant))
     }
 }
 
@@ -74,9 +130,32 @@ impl<'s> Parser<'_, 's> {
                 let is_none = self.take(Token::Word("none")).then_some(PlainCondition::IsNone(path))?;
                 if negated { PlainCondition::Not(Box::new(is_none)) } else { is_none }
             }
+            Some(Token::Symbol("[")) => {
+                self.next();
+                self.element(path)?
+            }
             _ => PlainCondition::IsTrue(path),
         };
         self.is_at_end_of_operand().then_some(condition)
+    }
+
+    /// After the opening bracket.
+    fn element(&mut self, list: VariablePath) -> Option<PlainCondition> {
+        let Token::Word(number) = self.next()? else { return None };
+        let at = usize::try_from(plain_number(number)?).ok()?;
+        if !self.take(Token::Symbol("]")) {
+            return None;
+        }
+        let field = match self.tokens.first().map(|(_, token)| *token) {
+            Some(Token::Word(word)) if word.starts_with('.') => {
+                self.next();
+                // Of a member that a value does not have, the template engine cannot read another one.
+                let name = word.strip_prefix('.').filter(|name| !name.contains('.'))?;
+                Some((Arc::from(name), FieldName::find(name)))
+            }
+            _ => None,
+        };
+        Some(PlainCondition::IsElementTrue { list, at, field })
     }
 
     fn is_at_end_of_operand(&self) -> bool {
@@ -102,9 +181,9 @@ impl<'s> Parser<'_, 's> {
 fn compared(path: VariablePath, symbol: &str, constant: Token) -> Option<PlainCondition> {
     use Ordering::{Equal, Greater, Less};
     match (constant, symbol) {
-        (Token::Text(text), "==") if !text.contains('\\') => Some(PlainCondition::HasText(path, text.into())),
-        (Token::Text(text), "!=") if !text.contains('\\') => {
-            Some(PlainCondition::Not(Box::new(PlainCondition::HasText(path, text.into()))))
+        (Token::Text(text), "==") => Some(PlainCondition::HasText(path, plain_text(text)?.into())),
+        (Token::Text(text), "!=") => {
+            Some(PlainCondition::Not(Box::new(PlainCondition::HasText(path, plain_text(text)?.into()))))
         }
         (Token::Word(number), _) => {
             let orderings: &[Ordering] = match symbol {
@@ -116,10 +195,18 @@ fn compared(path: VariablePath, symbol: &str, constant: Token) -> Option<PlainCo
                 ">=" => &[Greater, Equal],
                 _ => return None,
             };
-            let is_plain = number.len() <= 18 && number.bytes().all(|byte| byte.is_ascii_digit());
-            let number = is_plain.then(|| number.parse().ok()).flatten()?;
-            Some(PlainCondition::Compares(path, orderings, number))
+            Some(PlainCondition::Compares(path, orderings, plain_number(number)?))
         }
         (Token::Text(_) | Token::Symbol(_), _) => None,
     }
+}
+
+/// A text without escapes.
+fn plain_text(text: &str) -> Option<&str> {
+    (!text.contains('\\')).then_some(text)
+}
+
+fn plain_number(word: &str) -> Option<i64> {
+    let is_plain = word.len() <= 18 && word.bytes().all(|byte| byte.is_ascii_digit());
+    is_plain.then(|| word.parse().ok()).flatten()
 }

@@ -40,6 +40,12 @@ impl Http1Connection {
         Ok(Box::new(Http1Connection { connection, sender, wakeups, waker, is_reused: false }))
     }
 
+    /// It is no longer in the pool: what happens to it no longer concerns those that are idle.
+    pub fn reuse(&mut self) {
+        self.is_reused = true;
+        self.wakeups.set_task(Waker::noop());
+    }
+
     /// Gives it a request, which is sent when the connection is polled.
     pub fn send(&mut self, request: Request) -> Responding {
         // The connection wakes this task, and not what waits for the response: without a budget that could run out.

@@ -60,7 +60,7 @@ impl Default for IdleConnections {
 impl IdleConnections {
     pub fn take_http1(&self) -> Option<Box<Http1Connection>> {
         let mut idle = self.lock().http1.pop()?;
-        idle.connection.is_reused = true;
+        idle.connection.reuse();
         Some(idle.connection)
     }
 
@@ -129,3 +129,8 @@ impl IdleConnections {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+#[path = "../../../tests/unit/upstream_http_client_idle.rs"]
+mod tests;
