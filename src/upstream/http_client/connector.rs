@@ -105,7 +105,7 @@ fn is_http2(stream: &Stream) -> bool {
     }
 }
 
-async fn open_http2(stream: Stream) -> Result<Http2Sender, SendError> {
+pub(super) async fn open_http2(stream: Stream) -> Result<Http2Sender, SendError> {
     let mut http2 = http2::Builder::new(TokioExecutor::new());
     http2.timer(TokioTimer::new()).keep_alive_interval(HTTP2_PING_INTERVAL);
     let (mut sender, connection) = http2.handshake(stream).await.map_err(SendError::Send)?;

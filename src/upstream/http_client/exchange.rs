@@ -154,3 +154,8 @@ fn was_refused(error: &hyper::Error) -> bool {
         error.is_remote() && (is_goodbye || is_refusal)
     })
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+#[path = "../../../tests/unit/upstream_http_client_exchange.rs"]
+mod tests;
