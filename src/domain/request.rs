@@ -3,6 +3,7 @@
 use super::emit::EmittedFields;
 use super::request_item::{Content, ContentPart, Format, RequestItem, Tool, ToolChoice};
 use super::{Fault, FaultKind, RequestHead, Text, Tree};
+use smallvec::smallvec;
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -91,13 +92,18 @@ impl TurnRequest {
 
     /// A request without content: the default of `test` and `explain`.
     pub fn minimal(model: &str, stream: bool) -> TurnRequest {
-        TurnRequest::new(vec![("model", model.into()), ("stream", stream.into()), ("n", 1i64.into())])
+        TurnRequest::new(smallvec![("model", model.into()), ("stream", stream.into()), ("n", 1i64.into())])
     }
 
     /// A request without content, with the scalars that decide how many frames there are.
     pub fn synthetic(model: &str, stream: bool, usage: bool, n: usize) -> TurnRequest {
         let n = Tree::from(n as i64);
-        TurnRequest::new(vec![("model", model.into()), ("stream", stream.into()), ("usage", usage.into()), ("n", n)])
+        TurnRequest::new(smallvec![
+            ("model", model.into()),
+            ("stream", stream.into()),
+            ("usage", usage.into()),
+            ("n", n)
+        ])
     }
 
     /// The same request for the other form of response.
@@ -108,7 +114,7 @@ impl TurnRequest {
     }
 
     /// Sets the values that the client did not set.
-    pub fn imply(&mut self, implied: &EmittedFields) {
+    pub fn imply(&mut self, implied: &[(&'static str, Tree)]) {
         let absent = implied.iter().filter(|(name, _)| self.scalar(name).is_none()).cloned().collect::<Vec<_>>();
         self.scalars.extend(absent);
     }

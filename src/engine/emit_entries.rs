@@ -6,7 +6,7 @@ use super::selector::Cursor;
 use crate::diagnostics::Span;
 use crate::diagnostics::schema_message::with_article;
 use crate::domain::Tree;
-use crate::domain::emit::EmitGrammar;
+use crate::domain::emit::{EmitGrammar, EmittedFields};
 use crate::mapping::language::emit_entry::{Emit, EmitContent, EmitEntry};
 use crate::mapping::language::field::FieldSource;
 
@@ -67,7 +67,7 @@ impl Emit {
             return;
         }
         let mismatch = output.mismatches.len();
-        let mut fields = Vec::with_capacity(self.fields.len());
+        let mut fields = EmittedFields::new();
         let mut parts = None;
         for read in &self.fields {
             if let FieldSource::ContentParts { from, rules } = &read.source {

@@ -166,27 +166,34 @@ impl TurnMetrics {
         self.frame_latency.get_or_create_owned(&DialectLabels { dialect: dialect.to_owned() })
     }
 
+    /// The texts of the labels are moved, not copied: every turn has several labels with the same ones.
     pub fn observe_turn(&self, turn: EndedTurn) {
-        let EndedTurn { labels, operation, duration, first_frame, input_tokens, output_tokens, frames } = turn;
+        let EndedTurn { mut labels, operation, duration, first_frame, input_tokens, output_tokens, frames } = turn;
         let seconds = duration.as_secs_f64();
-        self.turn_duration.get_or_create(&RouteLabels { route: labels.route.clone() }).observe(seconds);
+        let route = RouteLabels { route: labels.route };
+        self.turn_duration.get_or_create(&route).observe(seconds);
+        labels.route = route.route;
         self.operation_duration.get_or_create(&operation).observe(seconds);
         if let Some(first) = first_frame.map(|first| first.as_secs_f64()) {
-            self.first_frame.get_or_create(&BackendLabels { backend: labels.backend.clone() }).observe(first);
+            let backend = BackendLabels { backend: labels.backend };
+            self.first_frame.get_or_create(&backend).observe(first);
+            labels.backend = backend.backend;
             self.time_to_first_token.get_or_create(&operation).observe(first);
         }
+        let OperationLabels { gen_ai_operation_name, gen_ai_provider_name, gen_ai_request_model, .. } = operation;
+        let mut tokens_of =
+            TokenLabels { gen_ai_operation_name, gen_ai_provider_name, gen_ai_request_model, gen_ai_token_type: "" };
         for (gen_ai_token_type, tokens) in [("input", input_tokens), ("output", output_tokens)] {
             let Some(tokens) = tokens else { continue };
-            let OperationLabels { gen_ai_operation_name, gen_ai_provider_name, gen_ai_request_model, .. } =
-                operation.clone();
-            let labels =
-                TokenLabels { gen_ai_operation_name, gen_ai_provider_name, gen_ai_request_model, gen_ai_token_type };
-            self.token_usage.get_or_create(&labels).observe(tokens as f64);
-        }
-        for (frame, count) in frames {
-            let labels = FrameLabels { dialect: labels.dialect.clone(), frame: frame.to_owned() };
-            self.frames.get_or_create(&labels).inc_by(count);
+            tokens_of.gen_ai_token_type = gen_ai_token_type;
+            self.token_usage.get_or_create(&tokens_of).observe(tokens as f64);
         }
         self.turns.get_or_create(&labels).inc();
+        let mut frame_labels = FrameLabels { dialect: labels.dialect, frame: String::new() };
+        for (frame, count) in frames {
+            frame_labels.frame.clear();
+            frame_labels.frame.push_str(frame);
+            self.frames.get_or_create(&frame_labels).inc_by(count);
+        }
     }
 }

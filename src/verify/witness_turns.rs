@@ -37,7 +37,7 @@ impl WitnessRequest {
     pub fn build(&self, stream: bool, choices: usize) -> TurnRequest {
         let mut request = TurnRequest::synthetic("witness", stream, self.usage, choices);
         if self.is_full {
-            request.imply(&vec![
+            request.imply(&[
                 ("max_tokens", Tree::from(16i64)),
                 ("temperature", Tree::from(0.5f64)),
                 ("top_p", Tree::from(0.5f64)),

@@ -204,7 +204,7 @@ impl<'a> RequestAdapter<'a> {
         tool_choice: &mut Option<ToolChoice>,
         format: &mut Option<Format>,
     ) -> Result<EmittedFields, Fault> {
-        let mut dropped = Vec::new();
+        let mut dropped = EmittedFields::new();
         for (field, values) in self.capabilities.unsupported_values() {
             let scalar = OPTIONAL_FIELDS.iter().find(|scalar| **scalar == field);
             let sent = match field {

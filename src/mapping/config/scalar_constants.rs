@@ -2,7 +2,7 @@
 
 use crate::diagnostics::Code;
 use crate::domain::Tree;
-use crate::domain::emit::{EmittedFields, SCALARS};
+use crate::domain::emit::SCALARS;
 use crate::mapping::grammar::collections::entries;
 use crate::mapping::grammar::notation::{closed, notation_schema, or_null};
 use crate::mapping::grammar::{At, FromNode};
@@ -13,7 +13,7 @@ use crate::mapping::source::yaml::Node;
 
 /// Values of request scalars, by name.
 #[derive(Clone, Debug, Default)]
-pub struct ScalarConstants(pub EmittedFields);
+pub struct ScalarConstants(pub Vec<(&'static str, Tree)>);
 
 impl<'n> FromNode<'n> for ScalarConstants {
     fn from_node(node: &'n Node, at: At) -> Option<ScalarConstants> {

@@ -13,7 +13,7 @@ use crate::mapping::grammar::unparsed::AnyNode;
 use crate::mapping::grammar::{Named, Section, section};
 use crate::mapping::source::field_reader::{LoadContext, MessageHead, constant, text_of};
 use crate::mapping::source::yaml::{Node, YamlKind};
-use std::sync::Arc;
+use std::{slice, sync::Arc};
 
 named_enum! {
     /// How `as:` converts a value.
@@ -232,11 +232,11 @@ impl FieldMapping {
         }
     }
 
-    pub fn selectors(&self) -> Vec<&Selector> {
+    pub fn selectors(&self) -> &[Selector] {
         match &self.source {
-            FieldSource::Constant(_) => Vec::new(),
-            FieldSource::Select { from, .. } => from.iter().collect(),
-            FieldSource::ContentParts { from, .. } => vec![from],
+            FieldSource::Constant(_) => &[],
+            FieldSource::Select { from, .. } => from,
+            FieldSource::ContentParts { from, .. } => slice::from_ref(from),
         }
     }
 }

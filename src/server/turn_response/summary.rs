@@ -13,6 +13,7 @@ use crate::server::usage_report;
 use crate::telemetry::{EndedTurn, FileLog, OperationLabels, TurnLabels};
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use std::mem;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -41,7 +42,7 @@ struct EndedTurnLog<'t> {
 }
 
 impl TurnStream {
-    pub(super) fn summarize(&self) {
+    pub(super) fn summarize(&mut self) {
         let ended = EndedTurnLog::new(self);
         self.admission.charge(ended.summary.total_tokens);
         ended.log();
@@ -55,7 +56,43 @@ impl TurnStream {
             }
             log_lines::write(&gateway.logs, LogMoment::Turn, || ended.scope(&http, &sent));
         }
-        ended.observe();
+        let EndedTurnLog { summary, duration, .. } = ended;
+        self.observe(&summary, duration);
+    }
+
+    /// Counts the self. The texts of its labels are not needed any more.
+    fn observe(&mut self, summary: &TurnSummary, duration: Duration) {
+        let blocks = self.pipeline.block_counts();
+        self.metrics.count_inline_blocks("opened", blocks.opened);
+        self.metrics.count_inline_blocks("read", blocks.read);
+        self.metrics.count_inline_blocks("kept_as_text", blocks.kept_as_text);
+        let TurnAbout { caller, model, provider, .. } = &mut self.about;
+        let counts = self.pipeline.frame_counts();
+        let plans = MomentKind::ALL.iter().flat_map(|moment| self.dialect.frames(*moment));
+        let mut frames = plans.filter_map(|plan| {
+            let count = counts.get(plan.ordinal).copied().filter(|count| *count > 0)?;
+            Some((&*plan.name, count))
+        });
+        self.metrics.turns.observe_turn(EndedTurn {
+            labels: TurnLabels {
+                route: mem::take(&mut caller.route),
+                dialect: self.dialect.name.clone(),
+                backend: self.backend.clone(),
+                status: summary.status,
+                client: mem::take(&mut caller.client),
+            },
+            operation: OperationLabels {
+                gen_ai_operation_name: "chat",
+                gen_ai_provider_name: mem::take(provider),
+                gen_ai_request_model: mem::take(model),
+                error_type: summary.error.unwrap_or_default(),
+            },
+            duration,
+            first_frame: self.first_frame,
+            input_tokens: summary.input_tokens.filter(|_| !summary.estimated),
+            output_tokens: summary.output_tokens.filter(|_| !summary.estimated),
+            frames: &mut frames,
+        });
     }
 }
 
@@ -185,40 +222,5 @@ impl<'t> EndedTurnLog<'t> {
             record[name] = serde_json::from_str(&value.to_json()).unwrap_or(Value::Null);
         }
         record.to_string()
-    }
-
-    fn observe(&self) {
-        let turn = self.turn;
-        let blocks = turn.pipeline.block_counts();
-        turn.metrics.count_inline_blocks("opened", blocks.opened);
-        turn.metrics.count_inline_blocks("read", blocks.read);
-        turn.metrics.count_inline_blocks("kept_as_text", blocks.kept_as_text);
-        let TurnAbout { caller, model, provider, .. } = &turn.about;
-        let counts = turn.pipeline.frame_counts();
-        let plans = MomentKind::ALL.iter().flat_map(|moment| turn.dialect.frames(*moment));
-        let mut frames = plans.filter_map(|plan| {
-            let count = counts.get(plan.ordinal).copied().filter(|count| *count > 0)?;
-            Some((&*plan.name, count))
-        });
-        turn.metrics.turns.observe_turn(EndedTurn {
-            labels: TurnLabels {
-                route: caller.route.clone(),
-                dialect: turn.dialect.name.clone(),
-                backend: turn.backend.clone(),
-                status: self.summary.status,
-                client: caller.client.clone(),
-            },
-            operation: OperationLabels {
-                gen_ai_operation_name: "chat",
-                gen_ai_provider_name: provider.clone(),
-                gen_ai_request_model: model.clone(),
-                error_type: self.summary.error.unwrap_or_default(),
-            },
-            duration: self.duration,
-            first_frame: turn.first_frame,
-            input_tokens: self.summary.input_tokens.filter(|_| !self.summary.estimated),
-            output_tokens: self.summary.output_tokens.filter(|_| !self.summary.estimated),
-            frames: &mut frames,
-        });
     }
 }
