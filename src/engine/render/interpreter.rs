@@ -1,6 +1,7 @@
 //! The interpreter of skeletons. It is the reference: cached frames must give the same bytes.
 
 use super::conditions::{chosen, is_true};
+use super::target::{Drafts, JsonText, Target};
 use super::{Scope, Value};
 use crate::domain::{Draft, Tree};
 use crate::mapping::language::expression::{Expression, ExpressionPool, Filter, VariablePath};
@@ -40,14 +41,37 @@ pub fn draft<'a>(
     scope: &mut Scope<'a>,
     pool: &ExpressionPool,
 ) -> Result<Option<Draft<'a>>, RenderError> {
-    Ok(Some(match skeleton {
-        Skeleton::Constant(tree) => Draft::Tree(tree),
+    let mut drafts = Drafts::default();
+    render_into(skeleton, scope, pool, &mut drafts)?;
+    Ok(drafts.into_root())
+}
+
+/// As compact JSON, which is appended. False if the value is left out: then nothing is appended. For bodies that nothing
+/// changes or checks before they are sent.
+pub fn write<'a>(
+    skeleton: &'a Skeleton,
+    scope: &mut Scope<'a>,
+    pool: &ExpressionPool,
+    out: &mut Vec<u8>,
+) -> Result<bool, RenderError> {
+    render_into(skeleton, scope, pool, &mut JsonText::new(out))
+}
+
+/// The same, into any target. False: the value is left out, and the target did not change.
+fn render_into<'a, T: Target<'a>>(
+    skeleton: &'a Skeleton,
+    scope: &mut Scope<'a>,
+    pool: &ExpressionPool,
+    target: &mut T,
+) -> Result<bool, RenderError> {
+    match skeleton {
+        Skeleton::Constant(tree) => target.put(Draft::Tree(tree)),
         Skeleton::Placeholder { expression, optional } => {
             let value = evaluate(expression, scope, pool)?;
             if *optional && value.is_null() {
-                return Ok(None);
+                return Ok(false);
             }
-            value
+            target.put(value);
         }
         Skeleton::Text(segments) => {
             let mut text = String::new();
@@ -64,33 +88,33 @@ pub fn draft<'a>(
                     }
                 }
             }
-            Draft::Text(Cow::Owned(text))
+            target.put(Draft::Text(Cow::Owned(text)));
         }
         Skeleton::List(items) => {
-            let mut list = Vec::with_capacity(items.len());
+            let outer = target.begin_list(items.len());
             for item in items.iter() {
-                list.extend(draft(item, scope, pool)?);
+                render_into(item, scope, pool, target)?;
             }
-            Draft::List(list)
+            target.end_list(outer);
         }
         Skeleton::Map(entries) => {
-            let mut map = Vec::with_capacity(entries.len());
+            let outer = target.begin_map(entries.len());
             for (key, value) in entries.iter() {
-                map.extend(draft(value, scope, pool)?.map(|value| (Cow::Borrowed(key.as_str()), value)));
+                target.set_key(key);
+                render_into(value, scope, pool, target)?;
             }
-            Draft::Map(map)
+            target.end_map(outer);
         }
         Skeleton::Each { list, name, filter, body } => {
             let list = named_value(list, scope);
-            let mut out = Vec::with_capacity(list.len());
+            let outer = target.begin_list(list.len());
             for element in list.elements() {
-                let rendered = scope.within(name, element, |inner| {
-                    let is_wanted = filter.as_ref().map_or(Ok(true), |filter| is_true(filter, inner, pool))?;
-                    if is_wanted { draft(body, inner, pool) } else { Ok(None) }
+                scope.within(name, element, |inner| match filter {
+                    Some(filter) if !is_true(filter, inner, pool)? => Ok(false),
+                    Some(_) | None => render_into(body, inner, pool, target),
                 })?;
-                out.extend(rendered);
             }
-            Draft::List(out)
+            target.end_list(outer);
         }
         Skeleton::Merge(parts) => {
             let mut members = Vec::new();
@@ -98,19 +122,20 @@ pub fn draft<'a>(
                 // Like null, what is no map has no members.
                 members.extend(draft(part, scope, pool)?.and_then(Draft::into_members).into_iter().flatten());
             }
-            Draft::map(members)
+            target.put(Draft::map(members));
         }
         Skeleton::Switch { on, cases, default } => {
             let value = evaluate(on, scope, pool)?;
             let word = scalar(&value).unwrap_or_default();
-            match (cases.iter().find(|(name, _)| *name == word), default) {
-                (Some((_, case)), _) => return draft(case, scope, pool),
-                (None, Some(default)) => return draft(default, scope, pool),
-                (None, None) => return Ok(None),
-            }
+            let case = cases.iter().find(|(name, _)| *name == word).map(|(_, case)| case);
+            return match case.or(default.as_deref()) {
+                Some(case) => render_into(case, scope, pool, target),
+                None => Ok(false),
+            };
         }
         Skeleton::With { name, value, body } => {
-            return scope.within(name, named_value(value, scope), |inner| draft(body, inner, pool));
+            let value = named_value(value, scope);
+            return scope.within(name, value, |inner| render_into(body, inner, pool, target));
         }
         Skeleton::Reject { message, param } => {
             let mut text = |skeleton: &'a Skeleton| {
@@ -122,12 +147,13 @@ pub fn draft<'a>(
         }
         Skeleton::If { condition, then, otherwise } => {
             return match (is_true(condition, scope, pool)?, otherwise) {
-                (true, _) => draft(then, scope, pool),
-                (false, Some(otherwise)) => draft(otherwise, scope, pool),
-                (false, None) => Ok(None),
+                (true, _) => render_into(then, scope, pool, target),
+                (false, Some(otherwise)) => render_into(otherwise, scope, pool, target),
+                (false, None) => Ok(false),
             };
         }
-    }))
+    }
+    Ok(true)
 }
 
 /// The text of a scalar; `None` for null, lists and maps.

@@ -4,11 +4,10 @@ mod conditions;
 mod frame_cache;
 mod interpreter;
 mod scope;
-mod writer;
+mod target;
 
 pub use crate::domain::variables::Value;
 pub use conditions::is_true;
 pub use frame_cache::{CacheKey, CachedFrame, Markers};
-pub use interpreter::{RenderError, draft, render, render_if_complete};
+pub use interpreter::{RenderError, draft, render, render_if_complete, write};
 pub use scope::Scope;
-pub use writer::write;

@@ -1,10 +1,11 @@
-//! Unit tests of `engine::render::writer`.
+//! Unit tests of `engine::render::target`: the text of a skeleton is that of its draft.
 
-use super::*;
+use super::super::Scope;
+use super::super::interpreter::{RenderError, draft, write};
 use crate::domain::Tree;
 use crate::domain::TurnRequest;
-use crate::mapping::language::expression::{ExpressionPoolBuilder, VariablePath};
-use crate::mapping::language::skeleton::TextSegment;
+use crate::mapping::language::expression::{Expression, ExpressionPoolBuilder, VariablePath};
+use crate::mapping::language::skeleton::{Skeleton, TextSegment};
 use crate::mapping::language::table::Tables;
 use std::sync::Arc;
 
