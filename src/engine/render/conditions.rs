@@ -25,7 +25,7 @@ pub(super) fn is_met(condition: &PlainCondition, scope: &Scope) -> Option<bool> 
         PlainCondition::IsTrue(path) => Some(scope.get(path).is_truthy()),
         PlainCondition::IsElementTrue { list, at, field } => {
             let list = scope.get(list);
-            // The template engine reports an element that does not exist.
+            // What is no list, or has no such element, is left to the template engine.
             (*at < list.len()).then(|| match (list.element(*at), field) {
                 (element, Some((name, field))) => element.named_field(name, *field).is_truthy(),
                 (element, None) => element.is_truthy(),

@@ -149,7 +149,6 @@ impl<'s> Parser<'_, 's> {
         let field = match self.tokens.first().map(|(_, token)| *token) {
             Some(Token::Word(word)) if word.starts_with('.') => {
                 self.next();
-                // Of a member that a value does not have, the template engine cannot read another one.
                 let name = word.strip_prefix('.').filter(|name| !name.contains('.'))?;
                 Some((Arc::from(name), FieldName::find(name)))
             }
