@@ -301,7 +301,7 @@ fn static_route(
 /// How a client requests a stream, in its dialect.
 fn response_description(dialect: &DialectPlan) -> String {
     let stream = dialect.request.scalars.iter().find(|read| read.field.name == "stream");
-    let member = stream.and_then(|read| read.selectors().into_iter().find_map(Selector::root_member));
+    let member = stream.and_then(|read| read.selectors().iter().find_map(Selector::root_member));
     let condition =
         member.map_or("the client requests one".to_owned(), |name| format!("the request has `{name}: true`"));
     format!("The response: JSON, or a stream if {condition}.")

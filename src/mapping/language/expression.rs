@@ -35,7 +35,7 @@ pub enum Expression {
         id: usize,
         variables: Vec<VariablePath>,
         text: Arc<str>,
-        condition: Option<PlainCondition>,
+        condition: Option<Arc<PlainCondition>>,
         choice: Option<Arc<PlainChoice>>,
     },
 }
@@ -283,7 +283,7 @@ impl ExpressionPoolBuilder {
             return Some((chain, VariableType::Json));
         }
         let (id, text) = self.pooled(text);
-        let condition = PlainCondition::parse(&check.tokens);
+        let condition = PlainCondition::parse(&check.tokens).map(Arc::new);
         let choice = PlainChoice::parse(&check.tokens).map(Arc::new);
         Some((Expression::Jinja { id, variables, text, condition, choice }, VariableType::Json))
     }

@@ -141,7 +141,7 @@ fn unsupported_fields(backend: &BackendPlan, dialect: &DialectPlan) -> Vec<(&'st
     let of_format = FORMAT_MEMBERS.iter().filter(|(member, _)| {
         let mut mappings = request.format.iter().filter(|read| read.field.name == *member && reads.scalar("format"));
         let is_unread = |read: &FieldMapping| {
-            let mut selectors = read.selectors().into_iter();
+            let mut selectors = read.selectors().iter();
             selectors.any(|selector| !reads.sends_format_member(member, selector))
         };
         mappings.any(is_unread)
