@@ -3,7 +3,6 @@
 use super::emit::EmittedFields;
 use super::request_item::{Content, ContentPart, Format, RequestItem, Tool, ToolChoice};
 use super::{Fault, FaultKind, RequestHead, Text, Tree};
-use smallvec::smallvec;
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -92,18 +91,13 @@ impl TurnRequest {
 
     /// A request without content: the default of `test` and `explain`.
     pub fn minimal(model: &str, stream: bool) -> TurnRequest {
-        TurnRequest::new(smallvec![("model", model.into()), ("stream", stream.into()), ("n", 1i64.into())])
+        TurnRequest::new(vec![("model", model.into()), ("stream", stream.into()), ("n", 1i64.into())])
     }
 
     /// A request without content, with the scalars that decide how many frames there are.
     pub fn synthetic(model: &str, stream: bool, usage: bool, n: usize) -> TurnRequest {
         let n = Tree::from(n as i64);
-        TurnRequest::new(smallvec![
-            ("model", model.into()),
-            ("stream", stream.into()),
-            ("usage", usage.into()),
-            ("n", n)
-        ])
+        TurnRequest::new(vec![("model", model.into()), ("stream", stream.into()), ("usage", usage.into()), ("n", n)])
     }
 
     /// The same request for the other form of response.

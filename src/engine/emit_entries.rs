@@ -67,7 +67,7 @@ impl Emit {
             return;
         }
         let mismatch = output.mismatches.len();
-        let mut fields = EmittedFields::new();
+        let mut fields = EmittedFields::with_capacity(self.fields.len());
         let mut parts = None;
         for read in &self.fields {
             if let FieldSource::ContentParts { from, rules } = &read.source {

@@ -225,12 +225,18 @@ fn check_chosen_tool(plan: &RequestPlan, content: &RequestContent, body: &Tree) 
     Err(Fault::new(FaultKind::Invalid, message).param(param))
 }
 
+/// How many scalar fields most requests have.
+const USUAL_FIELDS: usize = 8;
+
 /// The fields that have a value.
 fn read_fields(reads: &[FieldMapping], cursor: &mut Cursor) -> Result<EmittedFields, Fault> {
     let mut fields = EmittedFields::new();
     for read in reads {
         let value = read.value(cursor).map_err(invalid)?;
         if !value.is_null() {
+            if fields.is_empty() {
+                fields.reserve(USUAL_FIELDS);
+            }
             fields.push((read.field.name, value));
         }
     }

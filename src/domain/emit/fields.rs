@@ -2,15 +2,11 @@
 
 use super::{FieldSpec, FieldType};
 use crate::domain::{NamedEnum, Tree};
-use smallvec::SmallVec;
 use std::borrow::Cow;
 
 /// The fields that a rule set, by name; absent ones are left out. The loader has checked their names, and the rule has
 /// converted their values to the types of the fields.
-pub type EmittedFields = SmallVec<[(&'static str, Tree); USUAL_FIELDS]>;
-
-/// Most events and request items have no more.
-const USUAL_FIELDS: usize = 3;
+pub type EmittedFields = Vec<(&'static str, Tree)>;
 
 /// The type of a field of an emission, or of several fields that are read as one value.
 pub trait EmitField: Sized {

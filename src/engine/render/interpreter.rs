@@ -66,6 +66,14 @@ fn render_into<'a, T: Target<'a>>(
 ) -> Result<bool, RenderError> {
     match skeleton {
         Skeleton::Constant(tree) => target.put(Draft::Tree(tree)),
+        // Most placeholders.
+        Skeleton::Placeholder { expression: Expression::Variable(path), optional } => {
+            let value = scope.get(path);
+            if *optional && value.is_null() {
+                return Ok(false);
+            }
+            target.put(value.into_draft());
+        }
         Skeleton::Placeholder { expression, optional } => {
             let value = evaluate(expression, scope, pool)?;
             if *optional && value.is_null() {
