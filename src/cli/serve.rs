@@ -112,6 +112,7 @@ pub fn run(layers: Layers, overrides: Overrides, poll: SafetyPoll, log_format: L
         HangupSignals::subscribe()
     };
     let reloader = Reloader::open(layers, overrides).map_err(|error| {
+        LogQueue::flush_all();
         eprintln!("{}", error.render(use_colour()));
         "the mappings do not load, so there is nothing to serve"
     })?;

@@ -142,6 +142,8 @@ impl StallWatch {
             }
             let pause = match (timeout.limit(), self.waited()) {
                 (None, _) => MAX_SLEEP,
+                // A connection that goes on now and then does not keep its streams for ever.
+                (Some(limit), Some(waited)) if waited >= limit.saturating_mul(2) => break,
                 (Some(limit), Some(waited)) if waited >= limit => match self.connection_waited() {
                     None => break,
                     Some(waited) => limit.saturating_sub(waited).max(MIN_SLEEP),

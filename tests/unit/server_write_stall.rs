@@ -74,7 +74,9 @@ async fn the_watch_of_a_stream_is_found_by_its_request() {
 
 #[tokio::test(start_paused = true)]
 async fn a_stream_of_a_blocked_connection_is_not_counted_too() {
-    for (connection_goes_on_after, expected) in [(None, 600), (Some(90), 90)] {
+    // The connection goes on after so many seconds; the stream ends with it, or expires.
+    let cases = [(None, Some(61), 61), (Some(90), None, 90), (None, None, 120)];
+    for (goes_on_after, ends_after, expected) in cases {
         let (connection, stream) = (StallWatch::start(), StallWatch::start());
         let of_request = async { ResponseWatch::of_request(Arc::clone(&connection)) };
         STREAM_WATCH.scope(Arc::clone(&stream), of_request).await;
@@ -82,15 +84,17 @@ async fn a_stream_of_a_blocked_connection_is_not_counted_too() {
         stream.wait();
         connection.wait();
         let socket = async {
-            sleep(Duration::from_secs(connection_goes_on_after.unwrap_or(600))).await;
-            if connection_goes_on_after.is_some() {
+            if let Some(seconds) = goes_on_after {
+                sleep(Duration::from_secs(seconds)).await;
                 connection.progress();
-                pending::<()>().await;
+            }
+            match ends_after {
+                Some(seconds) => sleep(Duration::from_secs(seconds)).await,
+                None => pending().await,
             }
         };
         let ended = stream.guard(socket, &timeout).await;
-        assert_eq!(ended.is_err(), connection_goes_on_after.is_some());
-        assert_eq!(began.elapsed().as_secs(), expected);
+        assert_eq!((ended.is_ok(), began.elapsed().as_secs()), (ends_after.is_some(), expected));
         let is_counted = timeout.metrics.encode().contains("{timeout=\"write\"} 1");
         assert_eq!(is_counted, ended.is_err());
     }

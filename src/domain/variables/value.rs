@@ -82,7 +82,9 @@ impl<'a> Value<'a> {
                 Tree::List(items) => !items.is_empty(),
                 Tree::Map(entries) => !entries.is_empty(),
             },
-            Value::Record(_) | Value::Policies(_) => true,
+            // As a map, it may have no members.
+            Value::Record(record) => !record.omits_null() || record.fields().any(|(_, value)| !value.is_null()),
+            Value::Policies(_) => true,
         }
     }
 

@@ -1,5 +1,6 @@
 //! Plain conditions: variables, and comparisons of variables with constants, joined by `and`, `or` and `not`; and plain
-//! choices between two values by such a condition. They are evaluated without the template engine, with the same result.
+//! choices between two values by such a condition. They are evaluated without the template engine, with the same result,
+//! except that a chosen number or text stays exactly as it is.
 
 use super::expression::VariablePath;
 use super::expression_tokens::{Token, TokenAt};

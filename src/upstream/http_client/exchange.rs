@@ -21,6 +21,8 @@ pub struct Exchange {
     /// Until it is sent.
     request: Option<Request>,
     state: State,
+    /// How often it was sent again over HTTP/2, on whichever connections.
+    retries: usize,
 }
 
 type Connecting = Pin<Box<dyn Future<Output = Result<Connection, SendError>> + Send>>;
@@ -29,11 +31,11 @@ enum State {
     Start,
     Connecting(Connecting),
     Http1 { connection: Box<Http1Connection>, responding: Responding },
-    Http2 { responding: Responding, again: Box<Request>, retries: usize },
+    Http2 { responding: Responding, again: Box<Request> },
     Done,
 }
 
-/// How often a backend may refuse a request over HTTP/2 before it has read it.
+/// How often a backend may refuse a request over HTTP/2 before it has read it. It may do so on new connections, too.
 const MAX_RETRIES: usize = 2;
 
 impl Exchange {
@@ -41,7 +43,7 @@ impl Exchange {
         let headers = request.headers_mut();
         headers.entry(ACCEPT).or_insert(HeaderValue::from_static("*/*"));
         headers.entry(ACCEPT_ENCODING).or_insert(HeaderValue::from_static("zstd,gzip,br"));
-        Exchange { client, request: Some(request), state: State::Start }
+        Exchange { client, request: Some(request), state: State::Start, retries: 0 }
     }
 
     /// The response, once. Not to be polled after it.
@@ -49,13 +51,13 @@ impl Exchange {
         loop {
             match &mut self.state {
                 State::Start => match self.client.pooled() {
-                    Some(connection) => self.send(connection, 0),
+                    Some(connection) => self.send(connection),
                     None => self.connect(),
                 },
                 State::Connecting(connecting) => {
                     let connection = ready!(connecting.as_mut().poll(cx))?;
                     let connection = self.client.share(connection);
-                    self.send(connection, 0);
+                    self.send(connection);
                 }
                 State::Http1 { connection, responding } => {
                     let answered = ready!(connection.poll(cx, |cx| responding.as_mut().poll(cx)));
@@ -67,21 +69,19 @@ impl Exchange {
                         Err(error) => self.retry_unsent(error, connection.is_reused)?,
                     }
                 }
-                State::Http2 { responding, retries, .. } => {
-                    let (answered, retries) = (ready!(responding.as_mut().poll(cx)), *retries);
+                State::Http2 { responding, .. } => {
+                    let answered = ready!(responding.as_mut().poll(cx));
                     let State::Http2 { again, .. } = std::mem::replace(&mut self.state, State::Done) else {
                         return Poll::Pending;
                     };
+                    let may_retry = self.retries < MAX_RETRIES;
+                    self.retries += 1;
                     match answered {
                         Ok(response) => return Poll::Ready(self.response(response, None)),
-                        Err(error) if retries < MAX_RETRIES && was_refused(error.error()) => {
-                            self.request = Some(*again);
-                            match self.client.pooled() {
-                                Some(connection) => self.send(connection, retries + 1),
-                                None => self.connect(),
-                            }
+                        Err(error) if may_retry && was_refused(error.error()) => {
+                            (self.request, self.state) = (Some(*again), State::Start);
                         }
-                        Err(error) => self.retry_unsent(error, true)?,
+                        Err(error) => self.retry_unsent(error, may_retry)?,
                     }
                 }
                 State::Done => return Poll::Pending,
@@ -98,7 +98,7 @@ impl Exchange {
         }));
     }
 
-    fn send(&mut self, connection: Connection, retries: usize) {
+    fn send(&mut self, connection: Connection) {
         let Some(mut request) = self.request.take() else {
             self.state = State::Done;
             return;
@@ -118,15 +118,15 @@ impl Exchange {
                     *request.uri_mut() = uri;
                 }
                 let again = Box::new(request.clone());
-                State::Http2 { responding: Box::pin(sender.try_send_request(request)), again, retries }
+                State::Http2 { responding: Box::pin(sender.try_send_request(request)), again }
             }
         };
     }
 
     /// Sends the request over another connection if nothing of it was sent over this one. A new connection that does not
     /// accept its first request is an error.
-    fn retry_unsent(&mut self, mut error: TrySendError<Request>, is_reused: bool) -> Result<(), SendError> {
-        match error.take_message().filter(|_| is_reused) {
+    fn retry_unsent(&mut self, mut error: TrySendError<Request>, may_retry: bool) -> Result<(), SendError> {
+        match error.take_message().filter(|_| may_retry) {
             Some(request) => {
                 (self.request, self.state) = (Some(request), State::Start);
                 Ok(())
