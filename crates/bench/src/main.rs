@@ -54,6 +54,9 @@ pub struct RunArguments {
     /// Only the rows with this text in their name
     #[arg(long)]
     only: Option<String>,
+    /// Another gateway for clients of Responses, measured beside: its command, with `{backend}` (HOST:PORT) and `{port}`
+    #[arg(long)]
+    peer: Option<String>,
     /// The API of the mock backend
     #[arg(long, default_value = "chat")]
     backend: rows::Api,

@@ -4,12 +4,12 @@
 use crate::RunArguments;
 use crate::client::{API_KEY, Seen, Times, repeat};
 use crate::process::{Cores, Server};
-use crate::report::{self, Sample};
+use crate::report::{Sample, Table};
 use crate::rows::{Api, Measure, ROWS, Row};
 use crate::targets::Targets;
 use anyhow::{Context, Result, bail};
 use std::fs;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
@@ -18,14 +18,18 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use tokio::task::JoinSet;
 
-/// What is measured: the pass-through, then the gateway for clients of each API.
+/// What is measured: the pass-through, then the gateway for clients of each API, then another gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     Pass,
     Gateway(Api),
+    /// For clients of Responses.
+    Peer,
 }
 
-pub const WAYS: [Way; 3] = [Way::Pass, Way::Gateway(Api::Chat), Way::Gateway(Api::Responses)];
+impl Way {
+    pub const ALL: [Way; 4] = [Way::Pass, Way::Gateway(Api::Chat), Way::Gateway(Api::Responses), Way::Peer];
+}
 
 /// False if a row is over its limit.
 pub fn run(arguments: &RunArguments) -> Result<bool> {
@@ -50,14 +54,20 @@ pub fn run(arguments: &RunArguments) -> Result<bool> {
     let began = Instant::now();
     for round in 0..rounds {
         for row in &rows {
-            for way in WAYS {
-                let sample = bench.measure(row, way, window).with_context(|| format!("{} ({way:?})", row.name))?;
-                samples.push((row.name, way, round, sample));
+            for way in Way::ALL {
+                match bench.measure(row, way, window).with_context(|| format!("{} ({way:?})", row.name)) {
+                    Ok(Some(sample)) => samples.push((row.name, way, round, sample)),
+                    Ok(None) => {}
+                    // It need not support all rows.
+                    Err(error) if way == Way::Peer => eprintln!("{error:#}"),
+                    Err(error) => return Err(error),
+                }
             }
         }
         eprintln!("round {} of {rounds}: {} s", round + 1, began.elapsed().as_secs());
     }
-    let passed = report::print(&rows, &samples, rounds, &targets, arguments.backend);
+    let table = Table { rows: &rows, samples: &samples, rounds, targets: &targets, backend: arguments.backend };
+    let passed = table.print();
     if !passed {
         println!("a row is over its limit in {}", arguments.targets.display());
     }
@@ -70,6 +80,7 @@ struct Bench<'a> {
     mock: Server,
     pass: Server,
     gateway: Server,
+    peer: Option<Server>,
     set: TempDir,
     runtime: tokio::runtime::Runtime,
 }
@@ -81,28 +92,35 @@ impl<'a> Bench<'a> {
         let set = gateway_set(arguments.backend, mock.address)?;
         let pass = start_pass(mock.address, cores)?;
         let gateway = start_gateway(&arguments.gateway, set.path(), cores)?;
+        let peer = arguments.peer.as_deref().map(|peer| start_peer(peer, mock.address, cores)).transpose()?;
         let runtime = crate::single_thread()?;
-        Ok(Bench { arguments, cores, mock, pass, gateway, set, runtime })
+        Ok(Bench { arguments, cores, mock, pass, gateway, peer, set, runtime })
     }
 
-    fn measure(&self, row: &Row, way: Way, window: Duration) -> Result<Sample> {
+    /// `None`: there is no such server.
+    fn measure(&self, row: &Row, way: Way, window: Duration) -> Result<Option<Sample>> {
         let api = match way {
             Way::Pass => self.arguments.backend,
             Way::Gateway(api) => api,
+            Way::Peer => Api::Responses,
         };
         if row.measure == Measure::Memory {
             // A process of its own: what earlier rows left in the allocator is not counted.
-            let server = match way {
-                Way::Pass => start_pass(self.mock.address, self.cores)?,
-                Way::Gateway(_) => start_gateway(&self.arguments.gateway, self.set.path(), self.cores)?,
+            let server = match (way, &self.arguments.peer) {
+                (Way::Pass, _) => start_pass(self.mock.address, self.cores)?,
+                (Way::Gateway(_), _) => start_gateway(&self.arguments.gateway, self.set.path(), self.cores)?,
+                (Way::Peer, Some(peer)) => start_peer(peer, self.mock.address, self.cores)?,
+                (Way::Peer, None) => return Ok(None),
             };
-            return self.runtime.block_on(measure_memory(row, api, &server));
+            return self.runtime.block_on(measure_memory(row, api, &server)).map(Some);
         }
-        let server = match way {
-            Way::Pass => &self.pass,
-            Way::Gateway(_) => &self.gateway,
+        let server = match (way, &self.peer) {
+            (Way::Pass, _) => &self.pass,
+            (Way::Gateway(_), _) => &self.gateway,
+            (Way::Peer, Some(peer)) => peer,
+            (Way::Peer, None) => return Ok(None),
         };
-        self.runtime.block_on(measure_window(row, api, server, window))
+        self.runtime.block_on(measure_window(row, api, server, window)).map(Some)
     }
 }
 
@@ -194,6 +212,15 @@ fn start_gateway(binary: &Path, set: &Path, cores: Option<Cores>) -> Result<Serv
         let (_, url) = line.split_once("listening on http://")?;
         url.split(['/', ' ']).next()?.parse().ok()
     })
+}
+
+/// `command`: with `{backend}` and `{port}`.
+fn start_peer(command: &str, backend: SocketAddr, cores: Option<Cores>) -> Result<Server> {
+    let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
+    let command = command.replace("{backend}", &backend.to_string()).replace("{port}", &port.to_string());
+    let mut words = command.split_whitespace();
+    let program = words.next().context("--peer is empty")?;
+    Server::start_on(port, Command::new(program).args(words), cores)
 }
 
 /// A set with both APIs for clients and the mock as backend. Strict validation, authentication and metrics are on; so is

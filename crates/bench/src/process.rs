@@ -4,7 +4,7 @@ use anyhow::{Context, Result, bail};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -36,6 +36,17 @@ fn pin(core: usize) -> Result<()> {
     Ok(sched_setaffinity(None, &set)?)
 }
 
+fn spawn(command: &mut Command, gateway_core: Option<Cores>) -> Result<Child> {
+    if let Some(cores) = gateway_core {
+        pin(cores.gateway)?;
+    }
+    let child = command.spawn();
+    if let Some(cores) = gateway_core {
+        cores.pin_tools()?;
+    }
+    child.with_context(|| format!("cannot start {command:?}"))
+}
+
 /// A server that is killed when it is dropped.
 pub struct Server {
     child: Child,
@@ -49,14 +60,8 @@ impl Server {
         gateway_core: Option<Cores>,
         address: impl Fn(&str) -> Option<SocketAddr>,
     ) -> Result<Server> {
-        if let Some(cores) = gateway_core {
-            pin(cores.gateway)?;
-        }
-        let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-        if let Some(cores) = gateway_core {
-            cores.pin_tools()?;
-        }
-        let mut child = child.with_context(|| format!("cannot start {command:?}"))?;
+        let mut child =
+            spawn(command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()), gateway_core)?;
         let (stdout, stderr) = child.stdout.take().zip(child.stderr.take()).context("the output is not piped")?;
         // The log is on: it is read, as a collector would.
         let log = thread::spawn(move || {
@@ -73,6 +78,22 @@ impl Server {
         };
         thread::spawn(move || lines.for_each(drop));
         Ok(Server { child, address })
+    }
+
+    /// Starts a server that prints no address, on a port of this machine, and waits until it accepts connections.
+    pub fn start_on(port: u16, command: &mut Command, gateway_core: Option<Cores>) -> Result<Server> {
+        let child = spawn(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()), gateway_core)?;
+        let mut server = Server { child, address: (Ipv4Addr::LOCALHOST, port).into() };
+        for _ in 0..100 {
+            if TcpStream::connect(server.address).is_ok() {
+                return Ok(server);
+            }
+            if let Some(status) = server.child.try_wait()? {
+                bail!("{command:?} ended: {status}");
+            }
+            thread::sleep(Duration::from_millis(100));
+        }
+        bail!("{command:?} did not listen on port {port} within 10 seconds");
     }
 
     /// CPU time of all its threads so far. The scheduler's count is exact; if the kernel has none, ticks of 10 ms.

@@ -1,6 +1,6 @@
 //! The table of ratios: median and spread over the rounds, and the verdict.
 
-use crate::measure::{WAYS, Way};
+use crate::measure::Way;
 use crate::rows::{Api, Measure, Row};
 use crate::targets::Targets;
 
@@ -22,46 +22,71 @@ pub struct Sample {
 
 pub type Samples = Vec<(&'static str, Way, usize, Sample)>;
 
-/// Prints the table; false if a row is over its limit.
-pub fn print(rows: &[&Row], samples: &Samples, rounds: usize, targets: &Targets, backend: Api) -> bool {
-    println!();
-    println!(
-        "Ratios to the bare pass-through in the same round: median (lowest–highest) of {rounds} rounds. Backend: {}.",
-        backend.name()
-    );
-    println!();
-    println!("| row | pass-through | chat | responses | limit | goal | verdict |");
-    println!("|---|--:|--:|--:|--:|--:|---|");
-    let mut passed = true;
-    let mut details = Vec::new();
-    for row in rows {
-        let of = |way: Way| -> Vec<Sample> {
-            samples
-                .iter()
-                .filter(|(name, w, _, _)| *name == row.name && *w == way)
-                .map(|(_, _, _, sample)| *sample)
-                .collect()
-        };
-        let floor = of(Way::Pass);
-        let (limit, goal) = (targets.limit(row.name), targets.goal(row.name));
-        let mut cells = Vec::new();
-        let mut medians = Vec::new();
-        for api in [Api::Chat, Api::Responses] {
-            let ratios: Vec<f64> = of(Way::Gateway(api))
-                .iter()
-                .zip(&floor)
-                .map(|(ours, floor)| compared(row, ours) / compared(row, floor))
-                .collect();
-            let ratio = Spread::of(&ratios);
-            cells.push(format!("{:.2} ({:.2}–{:.2})", ratio.median, ratio.lowest, ratio.highest));
-            medians.push((api, ratio.median));
+/// What was measured, and how it is judged.
+pub struct Table<'t> {
+    pub rows: &'t [&'t Row],
+    pub samples: &'t Samples,
+    pub rounds: usize,
+    pub targets: &'t Targets,
+    pub backend: Api,
+}
+
+impl Table<'_> {
+    /// False if a row is over its limit.
+    pub fn print(&self) -> bool {
+        let has_peer = self.samples.iter().any(|(_, way, _, _)| *way == Way::Peer);
+        let (backend, rounds) = (self.backend.name(), self.rounds);
+        println!();
+        println!(
+            "Ratios to the bare pass-through in the same round: median (lowest–highest) of {rounds} rounds. Backend: {backend}."
+        );
+        println!();
+        let (peer, rule) = if has_peer { (" peer |", "--:|") } else { ("", "") };
+        println!("| row | pass-through | chat | responses |{peer} limit | goal | verdict |");
+        println!("|---|--:|--:|--:|{rule}--:|--:|---|");
+        let verdicts: Vec<bool> = self.rows.iter().map(|row| self.print_ratios(row, has_peer)).collect();
+        println!();
+        println!(
+            "| row | way | CPU each | per second | of a core | first byte p50 / p99 | frame p50 / p99 | memory idle, per stream |"
+        );
+        println!("|---|---|--:|--:|--:|--:|--:|--:|");
+        for row in self.rows {
+            for way in Way::ALL {
+                let samples = self.of(row, way);
+                if !samples.is_empty() {
+                    println!("{}", detail(row, way, &samples.iter().map(|(_, sample)| *sample).collect::<Vec<_>>()));
+                }
+            }
         }
+        verdicts.into_iter().all(|passed| passed)
+    }
+
+    /// Each with its round.
+    fn of(&self, row: &Row, way: Way) -> Vec<(usize, Sample)> {
+        let of = self.samples.iter().filter(|(name, w, _, _)| *name == row.name && *w == way);
+        of.map(|(_, _, round, sample)| (*round, *sample)).collect()
+    }
+
+    /// To the pass-through in the same round.
+    fn ratio(&self, row: &Row, way: Way) -> Spread {
+        let floor = self.of(row, Way::Pass);
+        let floor_of = |round: usize| floor.iter().find(|(r, _)| *r == round).map(|(_, sample)| compared(row, sample));
+        let ratios: Vec<f64> = self
+            .of(row, way)
+            .iter()
+            .filter_map(|(round, sample)| Some(compared(row, sample) / floor_of(*round)?))
+            .collect();
+        Spread::of(&ratios)
+    }
+
+    fn print_ratios(&self, row: &Row, has_peer: bool) -> bool {
+        let (limit, goal) = (self.targets.limit(row.name), self.targets.goal(row.name));
+        let medians = [Api::Chat, Api::Responses].map(|api| (api, self.ratio(row, Way::Gateway(api)).median));
         let over: Vec<&str> = medians
             .iter()
             .filter(|(api, median)| limit(*api).is_some_and(|limit| *median > limit))
             .map(|(api, _)| api.name())
             .collect();
-        passed &= over.is_empty();
         let verdict = match goal {
             _ if !over.is_empty() => format!("OVER THE LIMIT ({})", over.join(", ")),
             Some(goal) if medians.iter().all(|(_, median)| *median <= goal) => "goal reached".to_owned(),
@@ -69,29 +94,27 @@ pub fn print(rows: &[&Row], samples: &Samples, rounds: usize, targets: &Targets,
             None => "no goal".to_owned(),
         };
         let shown = |ratio: Option<f64>| ratio.map_or("–".to_owned(), |ratio| format!("{ratio:.2}"));
+        let cell = |way: Way| {
+            let ratio = self.ratio(row, way);
+            match ratio.median.is_nan() {
+                true => "fails".to_owned(),
+                false => format!("{:.2} ({:.2}–{:.2})", ratio.median, ratio.lowest, ratio.highest),
+            }
+        };
+        let peer = if has_peer { format!(" {} |", cell(Way::Peer)) } else { String::new() };
+        let floor: Vec<Sample> = self.of(row, Way::Pass).iter().map(|(_, sample)| *sample).collect();
         println!(
-            "| {} | {} | {} | {} | {} · {} | {} | {verdict} |",
+            "| {} | {} | {} | {} |{peer} {} · {} | {} | {verdict} |",
             row.name,
             absolute(row, &floor),
-            cells[0],
-            cells[1],
+            cell(Way::Gateway(Api::Chat)),
+            cell(Way::Gateway(Api::Responses)),
             shown(limit(Api::Chat)),
             shown(limit(Api::Responses)),
             shown(goal),
         );
-        for way in WAYS {
-            details.push(detail(row, way, &of(way)));
-        }
+        over.is_empty()
     }
-    println!();
-    println!(
-        "| row | way | CPU each | per second | of a core | first byte p50 / p99 | frame p50 / p99 | memory idle, per stream |"
-    );
-    println!("|---|---|--:|--:|--:|--:|--:|--:|");
-    for line in details {
-        println!("{line}");
-    }
-    passed
 }
 
 /// The number that a row compares. Memory: of 1,000 open streams in all.
@@ -116,6 +139,7 @@ fn detail(row: &Row, way: Way, samples: &[Sample]) -> String {
     let name = match way {
         Way::Pass => "pass-through",
         Way::Gateway(api) => api.name(),
+        Way::Peer => "peer",
     };
     let begin = format!("| {} | {name} |", row.name);
     if row.measure == Measure::Memory {
