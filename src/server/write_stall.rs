@@ -30,6 +30,8 @@ pub struct StallWatch {
     /// Milliseconds from `created`, plus one; 0 if no write waits.
     waiting_since: AtomicU64,
     expired: AtomicBool,
+    /// Of a connection: this wait was counted, by itself or by a stream.
+    is_counted: AtomicBool,
     /// Of an HTTP/2 stream, once its request is known. While the socket of the connection is blocked, its streams cannot
     /// go on either: then the connection is what expires, and is counted.
     connection: OnceLock<Arc<StallWatch>>,
@@ -95,8 +97,13 @@ impl WriteTimeout {
 
 impl StallWatch {
     pub fn start() -> Arc<StallWatch> {
-        let (waiting_since, expired) = (AtomicU64::new(0), AtomicBool::new(false));
-        Arc::new(StallWatch { created: Instant::now(), waiting_since, expired, connection: OnceLock::new() })
+        Arc::new(StallWatch {
+            created: Instant::now(),
+            waiting_since: AtomicU64::new(0),
+            expired: AtomicBool::new(false),
+            is_counted: AtomicBool::new(false),
+            connection: OnceLock::new(),
+        })
     }
 
     /// A write waits for the client. The first call since the last progress starts the clock.
@@ -109,6 +116,7 @@ impl StallWatch {
         // A load is cheaper than a store, and mostly nothing waits.
         if self.waiting_since.load(Ordering::Relaxed) != 0 {
             self.waiting_since.store(0, Ordering::Relaxed);
+            self.is_counted.store(false, Ordering::Relaxed);
         }
     }
 
@@ -120,6 +128,10 @@ impl StallWatch {
     fn waited(&self) -> Option<Duration> {
         let since = Some(self.waiting_since.load(Ordering::Relaxed)).filter(|since| *since > 0)?;
         Some(self.created.elapsed().saturating_sub(Duration::from_millis(since - 1)))
+    }
+
+    fn is_blocked(&self) -> bool {
+        self.has_expired() || self.waiting_since.load(Ordering::Relaxed) != 0
     }
 
     fn connection_waited(&self) -> Option<Duration> {
@@ -153,7 +165,11 @@ impl StallWatch {
             *timer = Some(Box::pin(sleep(pause.min(MAX_SLEEP))));
         }
         self.expired.store(true, Ordering::Relaxed);
-        timeout.metrics.count_client_timeout(ClientTimeout::Write);
+        // A connection and its streams can expire together, because of the same client.
+        let blocked = self.connection.get().filter(|connection| connection.is_blocked());
+        if !blocked.map_or(self, Arc::as_ref).is_counted.swap(true, Ordering::Relaxed) {
+            timeout.metrics.count_client_timeout(ClientTimeout::Write);
+        }
         Poll::Ready(())
     }
 

@@ -99,3 +99,30 @@ async fn a_stream_of_a_blocked_connection_is_not_counted_too() {
         assert_eq!(is_counted, ended.is_err());
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_and_streams_that_expire_together_are_counted_once() {
+    let connection = StallWatch::start();
+    let streams = [StallWatch::start(), StallWatch::start()];
+    let timeout = timeout(Some(LIMIT));
+    for stream in &streams {
+        let of_request = async { ResponseWatch::of_request(Arc::clone(&connection)) };
+        STREAM_WATCH.scope(Arc::clone(stream), of_request).await;
+        stream.wait();
+    }
+    let waits = async {
+        // Shortly before the streams expire without it, so that all exceed what is allowed to them at about the same time.
+        sleep(LIMIT - Duration::from_secs(1)).await;
+        connection.wait();
+        pending::<()>().await;
+    };
+    let [first, second] = &streams;
+    let (connection_ended, first, second) = tokio::join!(
+        connection.guard(waits, &timeout),
+        first.guard(pending::<()>(), &timeout),
+        second.guard(pending::<()>(), &timeout),
+    );
+    assert!(connection_ended.is_err() && first.is_err() && second.is_err());
+    let metrics = timeout.metrics.encode();
+    assert!(metrics.contains("reframe_client_timeouts_total{timeout=\"write\"} 1"), "{metrics}");
+}
