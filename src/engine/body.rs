@@ -46,7 +46,7 @@ impl Pipeline {
             }
         };
         let is_valid = self.producer.validation == Validation::Off
-            || plan.schema.as_ref().is_none_or(|named| named.schema.accepts(&body));
+            || plan.schema.as_ref().is_none_or(|named| named.schema.accepts_draft(&body));
         if is_valid && self.producer.observer.is_none() {
             return Ok(result(body));
         }

@@ -48,9 +48,10 @@ pub struct DeltaEvent {
 
 /// Interleaved calls, and text with reasoning.
 const MAX_SHAPES: usize = 4;
-/// To learn an event costs as much as to read three, so the first are not learned, and no more after many that differ.
-const MIN_MISSES: u32 = 2;
-const MAX_MISSES: u32 = 16;
+/// To learn an event costs as much as to read seven. So those of a short response are not learned, and no more after many
+/// that differ.
+const MIN_MISSES: u32 = 10;
+const MAX_MISSES: u32 = 24;
 /// A larger event is no delta of a live stream.
 const MAX_LEARNED_BYTES: usize = 4 * 1024;
 

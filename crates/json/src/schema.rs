@@ -6,6 +6,7 @@
 mod alternatives;
 mod evaluations;
 mod inspect;
+mod known_shapes;
 mod location;
 mod node;
 mod open_objects;
@@ -20,6 +21,7 @@ use std::sync::Arc;
 
 use jsonschema::Validator;
 
+use known_shapes::KnownShapes;
 use node::{JsonNode, TreeJson};
 pub use set::{SchemaError, SchemaSet};
 pub use violation::{SchemaViolation, ViolationKind};
@@ -32,6 +34,7 @@ use value_reads::ValueReads;
 pub struct Schema {
     validator: Arc<Validator<TreeJson>>,
     reads: Arc<ValueReads>,
+    known: Arc<KnownShapes>,
 }
 
 impl Schema {
@@ -40,14 +43,25 @@ impl Schema {
         self.validator.is_valid(JsonNode::from(tree))
     }
 
-    /// Whether the validity of a document can depend on more than the type of a member with this name, wherever it is.
-    pub fn reads_value_of(&self, member: &str) -> bool {
-        self.reads.contains(member)
+    /// Whether the validity of a document can depend on more than the type of the value inside these members, the
+    /// innermost last.
+    pub fn reads_value_in<'n>(&self, members: impl DoubleEndedIterator<Item = &'n str>) -> bool {
+        self.reads.contains(members)
     }
 
-    /// [`is_valid`](Schema::is_valid) of the tree that the draft would be.
-    pub fn accepts(&self, draft: &Draft) -> bool {
-        self.validator.is_valid(JsonNode::from(draft))
+    /// The same result as [`is_valid`](Schema::is_valid). A tree of the same shape as one that was valid is not validated
+    /// again.
+    pub fn accepts(&self, tree: &Tree) -> bool {
+        self.accepts_node(JsonNode::from(tree))
+    }
+
+    /// [`accepts`](Schema::accepts) the tree that the draft would be.
+    pub fn accepts_draft(&self, draft: &Draft) -> bool {
+        self.accepts_node(JsonNode::from(draft))
+    }
+
+    fn accepts_node(&self, node: JsonNode) -> bool {
+        self.known.accept(node, &self.reads, || self.validator.is_valid(node))
     }
 
     /// The first violation. It is searched for only if [`is_valid`](Schema::is_valid) returns false.

@@ -5,7 +5,7 @@ mod shared;
 
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
-use reframe_json::{Schema, SchemaSet, SchemaViolation, Tree, ViolationKind};
+use reframe_json::{Draft, Schema, SchemaSet, SchemaViolation, Tree, ViolationKind};
 use serde_json::{Value, json};
 use shared::plain_tree;
 use std::cell::Cell;
@@ -276,6 +276,75 @@ fn a_tree_and_its_value_validate_alike() {
     checked.unwrap_or_else(|failure| panic!("{failure}"));
     for ((schema, ..), [rejected, accepted]) in validators.iter().zip(&outcomes) {
         assert!(rejected.get() > 0 && accepted.get() > 0, "every tree gave the same result: {schema}");
+    }
+}
+
+/// Whatever was valid before, what is accepted is what is valid.
+#[test]
+fn a_document_of_a_known_shape_validates_as_any_other() {
+    let member = |schema: Value| {
+        let definitions = schema["$defs"].clone();
+        let mut within = json!({"properties": {"a": schema, "b": {"items": {"properties": {"a": {"type": "string"}}}}}});
+        if !definitions.is_null() {
+            within["$defs"] = definitions;
+        }
+        compile(within)
+    };
+    let schemas: Vec<(Value, Schema)> = schemas().into_iter().map(|schema| (schema.clone(), member(schema))).collect();
+    let trees = proptest::collection::vec((plain_tree(), plain_tree()), 1..20);
+    let (accepted, rejected) = (Cell::new(0), Cell::new(0));
+    let checked = TestRunner::new(ProptestConfig::with_cases(100)).run(&trees, |trees| {
+        for (a, b) in trees {
+            let tree = Tree::map([("a", a), ("b", b)]);
+            for (schema, compiled) in &schemas {
+                let expected = compiled.is_valid(&tree);
+                prop_assert_eq!(compiled.accepts(&tree), expected, "{}", schema);
+                prop_assert_eq!(compiled.accepts_draft(&Draft::Tree(&tree)), expected, "{}", schema);
+                let count = if expected { &accepted } else { &rejected };
+                count.set(count.get() + 1);
+            }
+        }
+        Ok(())
+    });
+    checked.unwrap_or_else(|failure| panic!("{failure}"));
+    assert!(accepted.get() > 1_000 && rejected.get() > 1_000, "{} and {}", accepted.get(), rejected.get());
+}
+
+#[test]
+fn a_value_that_the_schema_looks_at_is_part_of_the_shape() {
+    let schema = compile(json!({
+        "type": "object",
+        "required": ["type"],
+        "additionalProperties": false,
+        "properties": {
+            "type": {"enum": ["text", "call"]},
+            "text": {"type": "string"},
+            "count": {"type": "integer", "minimum": 0},
+            "open": {"const": true},
+            "tags": {"type": "array", "items": {"maxLength": 3}},
+            "metadata": {"additionalProperties": {"pattern": "^a"}}
+        }
+    }));
+    let sequence = [
+        (r#"{"type":"text","text":"a","count":1}"#, true),
+        (r#"{"type":"text","text":"bcd","count":200}"#, true),
+        (r#"{"type":"text","text":"bcd","count":-1}"#, false),
+        (r#"{"type":"text","text":"bcd","count":1.5}"#, false),
+        (r#"{"type":"text","text":"bcd","count":1.0}"#, true),
+        (r#"{"type":"text","text":null,"count":1}"#, false),
+        (r#"{"type":"other","text":"a","count":1}"#, false),
+        (r#"{"type":"call","text":"a","count":1}"#, true),
+        (r#"{"type":"call","texts":"a","count":1}"#, false),
+        (r#"{"type":"call","open":true}"#, true),
+        (r#"{"type":"call","open":false}"#, false),
+        (r#"{"type":"call","tags":["abc"]}"#, true),
+        (r#"{"type":"call","tags":["abcd"]}"#, false),
+        (r#"{"type":"call","tags":["abc","abcd"]}"#, false),
+        (r#"{"type":"call","metadata":{"text":"a"}}"#, true),
+        (r#"{"type":"call","metadata":{"text":"b"}}"#, false),
+    ];
+    for (text, expected) in sequence.iter().chain(&sequence) {
+        assert_eq!(schema.accepts(&tree(text)), *expected, "{text}");
     }
 }
 

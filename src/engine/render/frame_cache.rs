@@ -35,8 +35,8 @@ impl CacheKey {
 struct Placeholder {
     /// From the root of the tree: the position of the entry or element.
     path: Vec<usize>,
-    /// The name of the member; `None` for an element of a list.
-    member: Option<String>,
+    /// The names of the members around it, its own last; `None` for an element of a list.
+    members: Option<Vec<String>>,
     kind: PlaceholderKind,
 }
 
@@ -80,16 +80,23 @@ impl CachedFrame {
         }
         let (placeholders, constants) = (Vec::new(), vec![Vec::new()]);
         let mut cached = CachedFrame { tree: Tree::Null, is_proven: false, placeholders, constants, event };
-        cached.split(&tree, markers, &mut Vec::new(), None);
+        cached.split(&tree, markers, &mut Vec::new(), &mut Vec::new(), true);
         cached.tree = tree;
         Some(cached)
     }
 
     /// Writes the tree as constants, with a placeholder for each marker.
-    fn split(&mut self, tree: &Tree, markers: &Markers, path: &mut Vec<usize>, member: Option<&str>) {
+    fn split(
+        &mut self,
+        tree: &Tree,
+        markers: &Markers,
+        path: &mut Vec<usize>,
+        members: &mut Vec<String>,
+        is_element: bool,
+    ) {
         if let Some(kind) = markers.find(tree) {
-            let member = member.map(str::to_owned);
-            self.placeholders.push(Placeholder { path: path.clone(), member, kind });
+            let members = (!is_element).then(|| members.clone());
+            self.placeholders.push(Placeholder { path: path.clone(), members, kind });
             self.constants.push(Vec::new());
             return;
         }
@@ -101,7 +108,9 @@ impl CachedFrame {
                     write_str(key, self.last());
                     self.append(b":");
                     path.push(at);
-                    self.split(value, markers, path, Some(key));
+                    members.push(key.to_string());
+                    self.split(value, markers, path, members, false);
+                    members.pop();
                     path.pop();
                 }
                 self.append(b"}");
@@ -111,7 +120,7 @@ impl CachedFrame {
                 for (at, item) in items.iter().enumerate() {
                     self.append(if at > 0 { b"," } else { b"" });
                     path.push(at);
-                    self.split(item, markers, path, None);
+                    self.split(item, markers, path, members, true);
                     path.pop();
                 }
                 self.append(b"]");
@@ -137,11 +146,12 @@ impl CachedFrame {
         if self.is_proven {
             return true;
         }
-        if !schema.is_valid(self.fill(delta, seq)) {
+        if !schema.accepts(self.fill(delta, seq)) {
             return false;
         }
         let is_indifferent = |placeholder: &Placeholder| {
-            placeholder.member.as_ref().is_some_and(|member| !schema.reads_value_of(member))
+            let members = placeholder.members.as_ref().map(|members| members.iter().map(String::as_str));
+            members.is_some_and(|members| !schema.reads_value_in(members))
         };
         self.is_proven = self.placeholders.iter().all(is_indifferent) && self.writes_its_tree(delta, seq);
         true

@@ -86,7 +86,7 @@ impl SchemaSet {
             .build(&json!({ "$ref": location.uri() }))
             .map(|validator| {
                 let reads = ValueReads::of(&self.documents, location.clone());
-                Schema { validator: Arc::new(validator), reads: Arc::new(reads) }
+                Schema { validator: Arc::new(validator), reads: Arc::new(reads), known: Arc::default() }
             })
             .map_err(|error| invalid(error.to_string()))
     }
