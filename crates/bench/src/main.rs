@@ -54,7 +54,8 @@ pub struct RunArguments {
     /// Only the rows with this text in their name
     #[arg(long)]
     only: Option<String>,
-    /// Another gateway for clients of Responses, measured beside: its command, with `{backend}` (HOST:PORT) and `{port}`
+    /// Another gateway for clients of Responses, measured in the same rounds: its command, with `{backend}` (HOST:PORT)
+    /// and `{port}`
     #[arg(long)]
     peer: Option<String>,
     /// The API of the mock backend

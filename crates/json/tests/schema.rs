@@ -284,7 +284,8 @@ fn a_tree_and_its_value_validate_alike() {
 fn a_document_of_a_known_shape_validates_as_any_other() {
     let member = |schema: Value| {
         let definitions = schema["$defs"].clone();
-        let mut within = json!({"properties": {"a": schema, "b": {"items": {"properties": {"a": {"type": "string"}}}}}});
+        let mut within =
+            json!({"properties": {"a": schema, "b": {"items": {"properties": {"a": {"type": "string"}}}}}});
         if !definitions.is_null() {
             within["$defs"] = definitions;
         }
