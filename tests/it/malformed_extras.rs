@@ -95,7 +95,7 @@ fn a_malformed_extra_is_dropped_and_the_answer_survives() {
         }
     }
     assert_eq!(checked, 18 * 6);
-    let log = gateway.server.log();
+    let log = gateway.server.complete_log();
     for kind in ["logprobs", "annotation", "usage", "reasoning", "metadata"] {
         let warning = |line: &&str| line.contains("malformed extra") && line.contains(&format!("kind=\"{kind}\""));
         assert_eq!(log.lines().filter(warning).count(), 1, "{kind}: {log}");

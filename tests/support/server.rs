@@ -278,6 +278,14 @@ impl Server {
         lock(&self.log.text).clone()
     }
 
+    /// The log with everything that happened before: lines are written in their order, and a little later.
+    pub fn complete_log(&self) -> String {
+        let from = self.log().len();
+        let id = self.fetch(Request::get("/nowhere")).header("x-request-id").unwrap().to_owned();
+        self.wait_for_log_from(from, &id);
+        self.log()
+    }
+
     /// Waits until the log contains `wanted` and returns the whole log.
     pub fn wait_for_log(&self, wanted: &str) -> String {
         self.wait_for_log_from(0, wanted)

@@ -10,12 +10,9 @@ fn field<'l>(line: &'l str, name: &str) -> &'l str {
     found.unwrap_or_else(|| panic!("no {name} in {line:?}")).trim_matches('"')
 }
 
-/// The log lines of conversions. The log is complete when it has the line of the last request.
+/// The log lines of conversions.
 fn lines(gateway: &TestGateway) -> Vec<String> {
-    let from = gateway.server.log().len();
-    gateway.server.fetch(crate::support::Request::get("/nowhere"));
-    gateway.server.wait_for_log_from(from, "/nowhere");
-    gateway.server.log().lines().filter(|line| line.contains(" response converted ")).map(str::to_owned).collect()
+    gateway.server.complete_log().lines().filter(|line| line.contains(" response converted ")).map(str::to_owned).collect()
 }
 
 const CONVERSIONS: &str = "reframe_response_conversions_total";
@@ -91,7 +88,7 @@ fn each_conversion_is_one_log_line_and_two_metrics() {
     }
     assert_eq!((duration_count(&gateway, to_json), duration_count(&gateway, to_stream)), (6.0, 1.0));
     assert_eq!(gateway.metric("reframe_upstream_malformed_events_total{backend=\"openai-responses\"}"), 1.0);
-    let log = gateway.server.log();
+    let log = gateway.server.complete_log();
     assert!(!log.contains("Sesame"), "the response is in the log:\n{log}");
     assert!(!log.contains("Hello."), "the request is in the log:\n{log}");
 }

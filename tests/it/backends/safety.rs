@@ -107,7 +107,7 @@ fn the_backend_key_is_redacted_in_backend_errors() {
             assert!(!text.contains(BACKEND_KEY) && !text.contains(&escaped(BACKEND_KEY)), "{text}");
         }
     }
-    let log = fixture.server.log();
+    let log = fixture.server.complete_log();
     assert!(log.contains("TRACE"), "the log level is not trace");
     assert!(!log.contains(BACKEND_KEY), "{}", lines_with_key(&log));
 }
@@ -128,7 +128,7 @@ fn the_backend_key_is_redacted_in_stream_errors() {
             assert!(!text.contains(BACKEND_KEY), "{text}");
         }
     }
-    let log = fixture.server.log();
+    let log = fixture.server.complete_log();
     assert!(log.contains("TRACE"), "the log level is not trace");
     assert!(!log.contains(BACKEND_KEY), "{}", lines_with_key(&log));
 }
@@ -152,7 +152,7 @@ fn the_backend_key_is_redacted_in_the_log() {
             assert!(status >= 500 && !text.contains(BACKEND_KEY), "{text}");
         }
     }
-    let log = fixture.server.log();
+    let log = fixture.server.complete_log();
     assert!(log.contains("TRACE"), "the log level is not trace");
     assert!(!log.contains(BACKEND_KEY), "{}", lines_with_key(&log));
 }
@@ -283,7 +283,7 @@ fn a_configured_key_is_required() {
         let request = dialect.request(Form::Json).header("authorization", &format!("bearer {CLIENT_KEY}"));
         assert_eq!(dialect.read(Form::Json, &fixture.fetch(request)), complete_hello());
     }
-    let log = fixture.server.log();
+    let log = fixture.server.complete_log();
     assert!(!log.contains(CLIENT_KEY), "{log}");
 }
 

@@ -101,7 +101,7 @@ fn c11_an_element_is_unknown_only_if_no_group_knows_it_and_is_logged_once() {
     let reply =
         gateway.fetch("known", MockResponse::ndjson(&[&known, &known, &stop]), dialect_request("chat", "known", false));
     assert_eq!(reply.json()["choices"][0]["message"]["content"], "aa", "{}", reply.text());
-    assert!(!gateway.server.log().contains("matched no rule"), "{}", gateway.server.log());
+    assert!(!gateway.server.complete_log().contains("matched no rule"), "{}", gateway.server.log());
     let reply = gateway.fetch(
         "unknown",
         MockResponse::ndjson(&[&unknown, &unknown, &unknown, &stop]),
