@@ -5,8 +5,68 @@ use super::render::{CachedFrame, Markers, RenderError, Scope, draft, is_true, re
 use crate::domain::variables::FrameContext;
 use crate::domain::{Draft, Fault, Frame, FrameBody, Moment, Tree, TurnRequest, TurnState};
 use crate::mapping::config::dialect::{DialectPlan, FrameContent, FramePlan};
+use std::borrow::Cow;
+
+/// A frame as it is rendered: without a copy of what exists already.
+pub struct DraftFrame<'a> {
+    /// The SSE event name, if the dialect's framing sets one.
+    pub event: Option<Cow<'a, str>>,
+    pub body: DraftBody<'a>,
+}
+
+pub enum DraftBody<'a> {
+    Data(Draft<'a>),
+    Text(String),
+    Comment(String),
+}
+
+impl DraftFrame<'_> {
+    pub fn into_frame(self, plan: &FramePlan, moment: &Moment) -> Frame {
+        let body = match self.body {
+            DraftBody::Data(draft) => FrameBody::Data(draft.into_tree()),
+            DraftBody::Text(text) => FrameBody::Text(text),
+            DraftBody::Comment(text) => FrameBody::Comment(text),
+        };
+        Frame { name: plan.name.clone(), moment: moment.kind, event: self.event.map(Cow::into_owned), body }
+    }
+}
 
 /// Renders the frame of a moment; `None` if its `when:` is false.
+pub fn draft_frame<'a>(
+    dialect: &'a DialectPlan,
+    plan: &'a FramePlan,
+    state: &'a TurnState,
+    moment: &'a Moment,
+    request: &'a TurnRequest,
+    seq: u64,
+) -> Result<Option<DraftFrame<'a>>, RenderError> {
+    let mut scope = Scope::frame(dialect, &FrameContext { state, moment, request, seq, frame: &plan.name });
+    if let Some(when) = &plan.when
+        && !is_true(when, &scope, &dialect.pool)?
+    {
+        return Ok(None);
+    }
+    let mut rendered = |skeleton| draft(skeleton, &mut scope, &dialect.pool).map(Option::unwrap_or_default);
+    let mut event = plan.event.as_deref().map(Cow::Borrowed);
+    let body = match &plan.content {
+        FrameContent::Data(skeleton) => {
+            let data = rendered(skeleton)?;
+            if let (None, Some(name)) = (&event, &dialect.encoding.event) {
+                let name = draft(name, &mut Scope::framing(&data, &plan.name), &dialect.pool)?;
+                event = name.as_ref().and_then(Draft::as_str).map(|name| Cow::Owned(name.to_owned()));
+            }
+            DraftBody::Data(data)
+        }
+        FrameContent::Text(skeleton) => DraftBody::Text(one_line(rendered(skeleton)?.into_tree())?),
+        FrameContent::Comment(skeleton) => DraftBody::Comment(one_line(rendered(skeleton)?.into_tree())?),
+    };
+    if event.as_deref().is_some_and(has_line_break) {
+        return Err(RenderError::Failed("the event name contains a line break".into()));
+    }
+    Ok(Some(DraftFrame { event, body }))
+}
+
+/// The same, as a frame of its own.
 pub fn frame(
     dialect: &DialectPlan,
     plan: &FramePlan,
@@ -15,30 +75,8 @@ pub fn frame(
     request: &TurnRequest,
     seq: u64,
 ) -> Result<Option<Frame>, RenderError> {
-    let scope = Scope::frame(dialect, &FrameContext { state, moment, request, seq, frame: &plan.name });
-    if let Some(when) = &plan.when
-        && !is_true(when, &scope, &dialect.pool)?
-    {
-        return Ok(None);
-    }
-    let rendered = |skeleton| render(skeleton, &scope, &dialect.pool).map(Option::unwrap_or_default);
-    let mut event = plan.event.clone();
-    let body = match &plan.content {
-        FrameContent::Data(skeleton) => {
-            let data = rendered(skeleton)?;
-            if let (None, Some(name)) = (&event, &dialect.encoding.event) {
-                let inner = Scope::framing(&data, &plan.name);
-                event = render(name, &inner, &dialect.pool)?.as_ref().and_then(Tree::as_str).map(str::to_owned);
-            }
-            FrameBody::Data(data)
-        }
-        FrameContent::Text(skeleton) => FrameBody::Text(one_line(rendered(skeleton)?)?),
-        FrameContent::Comment(skeleton) => FrameBody::Comment(one_line(rendered(skeleton)?)?),
-    };
-    if event.as_deref().is_some_and(has_line_break) {
-        return Err(RenderError::Failed("the event name contains a line break".into()));
-    }
-    Ok(Some(Frame { name: plan.name.clone(), moment: moment.kind, event, body }))
+    let rendered = draft_frame(dialect, plan, state, moment, request, seq)?;
+    Ok(rendered.map(|frame| frame.into_frame(plan, moment)))
 }
 
 /// A cacheable frame for one cache key.

@@ -1,7 +1,7 @@
 //! Moment → Frame: renders the frames of a moment, validates them and hands them to the output.
 
 use super::encode;
-use super::encode::CacheEntry;
+use super::encode::{CacheEntry, DraftBody, DraftFrame};
 use super::frame_validation::Violation;
 use super::observer::{Observer, TraceEvent};
 use super::pipeline::{RenderMode, ResponseMode};
@@ -67,7 +67,7 @@ impl FrameProducer {
         if self.response_mode == ResponseMode::Body {
             return;
         }
-        let dialect = self.dialect.clone();
+        let (dialect, request) = (self.dialect.clone(), self.request.clone());
         for plan in dialect.frames(moment.kind) {
             if self.is_before_open && !plan.before_open {
                 continue;
@@ -76,18 +76,22 @@ impl FrameProducer {
             if cacheable && self.send_cached(&dialect, plan, state, moment).is_some() {
                 continue;
             }
-            match encode::frame(&dialect, plan, state, moment, &self.request, self.seq) {
+            match encode::draft_frame(&dialect, plan, state, moment, &request, self.seq) {
                 Ok(None) => {}
-                Ok(Some(frame)) => match self.validate(&frame, plan) {
-                    Ok(()) => self.send(frame, plan),
-                    Err(_) if moment.kind == MomentKind::TurnFail => {
-                        self.send_bare_failure(&dialect, plan, state, moment);
+                Ok(Some(frame)) if self.write_draft(&frame, plan, moment) => {}
+                Ok(Some(frame)) => {
+                    let frame = frame.into_frame(plan, moment);
+                    match self.validate(&frame, plan) {
+                        Ok(()) => self.send(frame, plan),
+                        Err(_) if moment.kind == MomentKind::TurnFail => {
+                            self.send_bare_failure(&dialect, plan, state, moment);
+                        }
+                        Err(fault) => {
+                            self.failure = Some(fault);
+                            return;
+                        }
                     }
-                    Err(fault) => {
-                        self.failure = Some(fault);
-                        return;
-                    }
-                },
+                }
                 Err(error) => {
                     let fault = Fault::not_rendered(&format!("the frame `{}`", plan.name), error);
                     self.trace(TraceEvent::NotRendered(&fault, plan.span));
@@ -126,11 +130,32 @@ impl FrameProducer {
         }
     }
 
-    fn send(&mut self, frame: Frame, plan: &FramePlan) {
-        self.is_terminated |= frame.moment == MomentKind::TurnEnd;
+    /// Validates and writes a frame without a tree. False: it has to be sent as a frame of its own, because it is not
+    /// valid, or because somebody wants to see it.
+    fn write_draft(&mut self, frame: &DraftFrame, plan: &FramePlan, moment: &Moment) -> bool {
+        let DraftBody::Data(data) = &frame.body else { return false };
+        let is_valid = self.validation == Validation::Off
+            || plan.schema.as_ref().is_none_or(|named| named.schema.accepts_draft(data));
+        let format = self.dialect.encoding.format;
+        match &mut self.output {
+            FrameOutput::Bytes(bytes) if is_valid && self.observer.is_none() => {
+                sse::write_rendered(frame.event.as_deref(), format, bytes, |out| data.write(out));
+                self.count_sent(plan, moment.kind);
+                true
+            }
+            FrameOutput::Bytes(_) | FrameOutput::Frames(_) => false,
+        }
+    }
+
+    fn count_sent(&mut self, plan: &FramePlan, moment: MomentKind) {
+        self.is_terminated |= moment == MomentKind::TurnEnd;
         self.count(plan);
-        self.trace(TraceEvent::Frame(&frame, plan.span));
         self.seq += u64::from(plan.is_counted);
+    }
+
+    fn send(&mut self, frame: Frame, plan: &FramePlan) {
+        self.trace(TraceEvent::Frame(&frame, plan.span));
+        self.count_sent(plan, frame.moment);
         match &mut self.output {
             FrameOutput::Frames(frames) => frames.push(frame),
             FrameOutput::Bytes(bytes) => sse::write(&frame, self.dialect.encoding.format, bytes),

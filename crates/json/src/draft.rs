@@ -111,6 +111,14 @@ impl<'a> Draft<'a> {
         }
     }
 
+    /// The value of a member of a map of drafts.
+    pub fn get(&self, key: &str) -> Option<&Draft<'a>> {
+        match self {
+            Draft::Map(members) => members.iter().find(|(name, _)| *name == key).map(|(_, value)| value),
+            _ => None,
+        }
+    }
+
     /// The value of a member, to be changed.
     pub fn get_mut(&mut self, key: &str) -> Option<&mut Draft<'a>> {
         self.members_mut()?.iter_mut().find(|(name, _)| *name == key).map(|(_, value)| value)

@@ -12,6 +12,8 @@ pub enum Value<'a> {
     Int(i64),
     Text(Cow<'a, str>),
     Tree(&'a Tree),
+    /// What was rendered and is neither a scalar nor a tree.
+    Draft(&'a Draft<'a>),
     Record(Record<'a>),
     /// Shared, because every scope inside `$each` has a copy of the variables around it.
     List(Arc<[Value<'a>]>),
@@ -51,6 +53,7 @@ impl<'a> Value<'a> {
             Value::Record(record) => record.field(field),
             Value::Tree(tree) => Value::from(tree.get(name)),
             Value::Policies(policies) => Value::from(policies.iter().find(|(n, _)| &**n == name).map(|(_, v)| v)),
+            Value::Draft(draft) => Value::from(draft.get(name)),
             Value::Null
             | Value::Bool(_)
             | Value::Int(_)
@@ -85,6 +88,7 @@ impl<'a> Value<'a> {
             // As a map, it may have no members.
             Value::Record(record) => !record.omits_null() || record.fields().any(|(_, value)| !value.is_null()),
             Value::Policies(_) => true,
+            Value::Draft(_) => Value::Tree(&self.to_tree()).is_truthy(),
         }
     }
 
@@ -94,6 +98,7 @@ impl<'a> Value<'a> {
             Value::List(list) => list.len(),
             Value::RequestRecords(records) => records.len(),
             Value::Tree(Tree::List(trees)) => trees.len(),
+            Value::Draft(Draft::List(drafts)) => drafts.len(),
             _ => 0,
         }
     }
@@ -112,6 +117,7 @@ impl<'a> Value<'a> {
             Value::List(list) => list.get(at).cloned(),
             Value::RequestRecords(records) => records.get(at).map(Value::Record),
             Value::Tree(tree) => tree.at(at).map(Value::Tree),
+            Value::Draft(Draft::List(drafts)) => drafts.get(at).map(Value::from),
             _ => None,
         }
         .unwrap_or(Value::Null)
@@ -124,7 +130,8 @@ impl<'a> Value<'a> {
             Value::Text(own) => Some(own.as_ref() == text),
             Value::Tree(Tree::Str(own)) => Some(own == text),
             Value::Tree(Tree::Null | Tree::Bool(_) | Tree::Num(_)) => Some(false),
-            Value::Tree(_) | Value::Record(_) | Value::List(_) | Value::RequestRecords(_) | Value::Policies(_) => None,
+            Value::Tree(_) | Value::Draft(_) | Value::Record(_) => None,
+            Value::List(_) | Value::RequestRecords(_) | Value::Policies(_) => None,
         }
     }
 
@@ -133,6 +140,7 @@ impl<'a> Value<'a> {
         match self {
             Value::Int(int) => Some(*int),
             Value::Tree(tree) => tree.as_i64(),
+            Value::Draft(Draft::Num(num)) => num.as_i64(),
             _ => None,
         }
     }
@@ -145,6 +153,7 @@ impl<'a> Value<'a> {
             Value::Int(int) => Draft::Num(int.into()),
             Value::Text(text) => Draft::Text(text),
             Value::Tree(tree) => Draft::Tree(tree),
+            Value::Draft(draft) => draft.clone(),
             Value::List(_) | Value::RequestRecords(_) | Value::Record(_) | Value::Policies(_) => {
                 Draft::Owned(self.to_tree())
             }
@@ -158,6 +167,7 @@ impl<'a> Value<'a> {
             Value::Int(i) => Tree::from(*i),
             Value::Text(t) => Tree::from(t.as_ref()),
             Value::Tree(tree) => (*tree).clone(),
+            Value::Draft(draft) => (*draft).clone().into_tree(),
             Value::Record(record) => {
                 let fields = record.fields().map(|(name, value)| (name, value.to_tree()));
                 Tree::map(fields.filter(|(_, tree)| !(tree.is_null() && record.omits_null())))
@@ -192,6 +202,19 @@ value_from! {
     Cow<'a, str>: text => Value::Text(text);
     &'a Tree: tree => Value::Tree(tree);
     Record<'a>: record => Value::Record(record);
+}
+
+impl<'a> From<&'a Draft<'_>> for Value<'a> {
+    fn from(draft: &'a Draft<'_>) -> Value<'a> {
+        match draft {
+            Draft::Null => Value::Null,
+            Draft::Bool(bool) => Value::Bool(*bool),
+            Draft::Text(text) => Value::Text(Cow::Borrowed(text)),
+            Draft::Tree(tree) => Value::Tree(tree),
+            Draft::Owned(tree) => Value::Tree(tree),
+            Draft::Num(_) | Draft::List(_) | Draft::Map(_) => Value::Draft(draft),
+        }
+    }
 }
 
 impl<'a, T: Into<Value<'a>>> From<Option<T>> for Value<'a> {

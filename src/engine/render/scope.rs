@@ -2,7 +2,7 @@
 
 use super::Value;
 use crate::domain::variables::{self, FrameContext, Record, Variable, frame_variables};
-use crate::domain::{Fault, Tree, TurnRequest, TurnState};
+use crate::domain::{Fault, TurnRequest, TurnState};
 use crate::mapping::config::dialect::DialectPlan;
 use crate::mapping::language::expression::VariablePath;
 
@@ -32,7 +32,7 @@ impl<'a> Scope<'a> {
         Scope::default().set(variables::REQUEST, Record::request(request))
     }
 
-    pub fn framing(data: &'a Tree, frame: &'a str) -> Scope<'a> {
+    pub fn framing(data: impl Into<Value<'a>>, frame: &'a str) -> Scope<'a> {
         Scope::default().set(variables::DATA, data).set(variables::FRAME, frame)
     }
 

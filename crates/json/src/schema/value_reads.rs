@@ -20,6 +20,8 @@ pub(super) struct ValueReads {
 /// What a schema looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Read {
+    /// Whether the member, if it is a string, has any text.
+    Presence,
     /// The value of the member, if that is a scalar.
     Scalar,
     /// All values in the member.
@@ -158,6 +160,9 @@ impl<'d> Walk<'d> {
                 "$ref" => self.reference(held, document, place),
                 // A bound that no count is below.
                 "minimum" if held.as_f64().is_some_and(|least| least <= 0.0) => {}
+                // Any text is as long as that.
+                "minLength" if held.as_u64().is_some_and(|least| least <= 1) => self.read(place, Read::Presence),
+                "maxLength" if held.as_u64() == Some(0) => self.read(place, Read::Presence),
                 "const" => self.compared(&[held], place),
                 "enum" => self.compared(&elements().collect::<Vec<_>>(), place),
                 "uniqueItems" if *held == Value::Bool(false) => {}
@@ -225,13 +230,18 @@ mod tests {
             },
             "$defs": { "choice": { "properties": {
                 "text": { "type": ["string", "null"] },
-                "long": { "minLength": 1 },
+                "long": { "minLength": 2 },
+                "id": { "minLength": 1 },
+                "start": { "maxLength": 0 },
                 "number": { "minimum": 1 },
                 "finish": { "anyOf": [ { "type": "null" }, { "enum": ["stop"] } ] },
                 "self": { "$ref": "#/$defs/choice" }
             } } }
         });
-        assert_eq!(reads(schema), members(&["finish", "long", "number", "object"], Read::Scalar));
+        let mut expected = members(&["finish", "long", "number", "object"], Read::Scalar);
+        expected.extend(members(&["id", "start"], Read::Presence));
+        expected.sort();
+        assert_eq!(reads(schema), expected);
     }
 
     #[test]
