@@ -7,6 +7,10 @@ use super::pipeline::Pipeline;
 use crate::domain::policy::{OnEmpty, OnPartial};
 use crate::domain::{Draft, Fault, FaultKind, Tree};
 use crate::mapping::config::gateway::Validation;
+use reframe_json::into_text;
+
+/// Of most bodies.
+const BODY_CAPACITY: usize = 2 * 1024;
 
 impl Pipeline {
     /// The JSON body as a tree, once the turn is over; `Err` if the turn failed and the policies want an HTTP error.
@@ -16,7 +20,22 @@ impl Pipeline {
 
     /// The same as text, without a tree: what is validated is what is written.
     pub fn body_json(&mut self) -> Result<String, Fault> {
+        let mut text = Vec::with_capacity(BODY_CAPACITY);
+        if self.write_known_body(&mut text) {
+            return Ok(into_text(text));
+        }
         self.render_body(|body| body.to_json())
+    }
+
+    /// False: the body has to be drafted, because no valid body had its shape before, or because there is none.
+    fn write_known_body(&self, out: &mut Vec<u8>) -> bool {
+        let producer = &self.producer;
+        if self.fault().is_some() || producer.observer.is_some() {
+            return false;
+        }
+        let schema = producer.dialect.body.schema.as_ref().filter(|_| producer.validation != Validation::Off);
+        let (state, schema) = (self.turn.state(), schema.map(|named| &*named.schema));
+        encode::write_known_body(&producer.dialect, state, &producer.request, schema, out).unwrap_or(false)
     }
 
     fn render_body<T>(&mut self, result: impl FnOnce(Draft) -> T) -> Result<T, Fault> {

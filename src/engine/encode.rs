@@ -1,10 +1,13 @@
 //! Moment → Frame, turn → JSON body, fault → error envelope: renders the dialect's skeletons.
 
 use super::fault_report;
-use super::render::{CachedFrame, Markers, RenderError, Scope, draft, is_true, render};
+use super::render::{CachedFrame, Markers, RenderError, Scope, draft, is_true, render, write, write_known};
+use super::sse;
 use crate::domain::variables::FrameContext;
 use crate::domain::{Draft, Fault, Frame, FrameBody, Moment, Tree, TurnRequest, TurnState};
 use crate::mapping::config::dialect::{DialectPlan, FrameContent, FramePlan};
+use crate::mapping::config::event_name::EventName;
+use reframe_json::Schema;
 use std::borrow::Cow;
 
 /// A frame as it is rendered: without a copy of what exists already.
@@ -35,12 +38,9 @@ impl DraftFrame<'_> {
 pub fn draft_frame<'a>(
     dialect: &'a DialectPlan,
     plan: &'a FramePlan,
-    state: &'a TurnState,
-    moment: &'a Moment,
-    request: &'a TurnRequest,
-    seq: u64,
+    context: &FrameContext<'a>,
 ) -> Result<Option<DraftFrame<'a>>, RenderError> {
-    let mut scope = Scope::frame(dialect, &FrameContext { state, moment, request, seq, frame: &plan.name });
+    let mut scope = Scope::frame(dialect, context);
     if let Some(when) = &plan.when
         && !is_true(when, &scope, &dialect.pool)?
     {
@@ -66,7 +66,69 @@ pub fn draft_frame<'a>(
     Ok(Some(DraftFrame { event, body }))
 }
 
-/// The same, as a frame of its own.
+/// Whether a frame was written.
+pub enum Written {
+    Frame,
+    /// Its `when:` is false.
+    Omitted,
+    /// Nothing was written: the frame has to be drafted and validated.
+    Unknown,
+}
+
+/// Renders a frame into the stream, without a draft of it, if a valid frame had its shape before. `schema`: what frames
+/// are validated with.
+pub fn write_known_frame(
+    dialect: &DialectPlan,
+    plan: &FramePlan,
+    context: &FrameContext,
+    schema: Option<&Schema>,
+    out: &mut Vec<u8>,
+) -> Result<Written, RenderError> {
+    let event = match &plan.event_name {
+        EventName::None => None,
+        EventName::Fixed(name) => Some(&**name),
+        EventName::Rendered => return Ok(Written::Unknown),
+    };
+    let FrameContent::Data(skeleton) = &plan.content else { return Ok(Written::Unknown) };
+    let mut scope = Scope::frame(dialect, context);
+    if let Some(when) = &plan.when
+        && !is_true(when, &scope, &dialect.pool)?
+    {
+        return Ok(Written::Omitted);
+    }
+    let start = out.len();
+    let mut written = Ok(false);
+    sse::write_rendered(event, dialect.encoding.format, out, |out| {
+        written = match schema {
+            Some(schema) => write_known(skeleton, &mut scope, &dialect.pool, schema, out),
+            None => write(skeleton, &mut scope, &dialect.pool, out),
+        };
+    });
+    match written {
+        Ok(true) => Ok(Written::Frame),
+        Ok(false) | Err(_) => {
+            out.truncate(start);
+            written.map(|_| Written::Unknown)
+        }
+    }
+}
+
+/// The body as text, without a draft of it, if a valid body had its shape before.
+pub fn write_known_body(
+    dialect: &DialectPlan,
+    state: &TurnState,
+    request: &TurnRequest,
+    schema: Option<&Schema>,
+    out: &mut Vec<u8>,
+) -> Result<bool, RenderError> {
+    let mut scope = Scope::body(dialect, state, request);
+    match schema {
+        Some(schema) => write_known(&dialect.body.skeleton, &mut scope, &dialect.pool, schema, out),
+        None => write(&dialect.body.skeleton, &mut scope, &dialect.pool, out),
+    }
+}
+
+/// A frame of its own.
 pub fn frame(
     dialect: &DialectPlan,
     plan: &FramePlan,
@@ -75,7 +137,7 @@ pub fn frame(
     request: &TurnRequest,
     seq: u64,
 ) -> Result<Option<Frame>, RenderError> {
-    let rendered = draft_frame(dialect, plan, state, moment, request, seq)?;
+    let rendered = draft_frame(dialect, plan, &FrameContext { state, moment, request, seq, frame: &plan.name })?;
     Ok(rendered.map(|frame| frame.into_frame(plan, moment)))
 }
 

@@ -1,16 +1,18 @@
 //! Moment → Frame: renders the frames of a moment, validates them and hands them to the output.
 
 use super::encode;
-use super::encode::{CacheEntry, DraftBody, DraftFrame};
+use super::encode::{CacheEntry, DraftBody, DraftFrame, Written};
 use super::frame_validation::Violation;
 use super::observer::{Observer, TraceEvent};
 use super::pipeline::{RenderMode, ResponseMode};
 use super::render::CacheKey;
 use super::sse;
+use crate::domain::variables::FrameContext;
 use crate::domain::{Fault, FaultKind, Frame, FrameBody, Moment, MomentKind, TurnRequest, TurnState};
 use crate::mapping::config::dialect::{DialectPlan, FramePlan};
 use crate::mapping::config::gateway::Validation;
 use crate::order::OrderCheck;
+use reframe_json::Schema;
 use std::sync::Arc;
 
 pub(crate) struct FrameProducer {
@@ -76,7 +78,11 @@ impl FrameProducer {
             if cacheable && self.send_cached(&dialect, plan, state, moment).is_some() {
                 continue;
             }
-            match encode::draft_frame(&dialect, plan, state, moment, &request, self.seq) {
+            let context = FrameContext { state, moment, request: &request, seq: self.seq, frame: &plan.name };
+            if self.write_known(&dialect, plan, &context) {
+                continue;
+            }
+            match encode::draft_frame(&dialect, plan, &context) {
                 Ok(None) => {}
                 Ok(Some(frame)) if self.write_draft(&frame, plan, moment) => {}
                 Ok(Some(frame)) => {
@@ -130,12 +136,27 @@ impl FrameProducer {
         }
     }
 
-    /// Validates and writes a frame without a tree. False: it has to be sent as a frame of its own, because it is not
-    /// valid, or because somebody wants to see it.
+    /// Writes a frame without a tree. False: it has to be sent as a frame of its own, because no valid frame had its shape
+    /// before, or because somebody wants to see it.
+    fn write_known(&mut self, dialect: &DialectPlan, plan: &FramePlan, context: &FrameContext) -> bool {
+        let schema = self.schema_of(plan);
+        let FrameOutput::Bytes(bytes) = &mut self.output else { return false };
+        if self.observer.is_some() {
+            return false;
+        }
+        match encode::write_known_frame(dialect, plan, context, schema, bytes) {
+            Ok(Written::Frame) => self.count_sent(plan, context.moment.kind),
+            Ok(Written::Omitted) => {}
+            // The draft fails in the same way, and its error is reported.
+            Ok(Written::Unknown) | Err(_) => return false,
+        }
+        true
+    }
+
+    /// Validates and writes a draft. False: it is not valid, or somebody wants to see it.
     fn write_draft(&mut self, frame: &DraftFrame, plan: &FramePlan, moment: &Moment) -> bool {
         let DraftBody::Data(data) = &frame.body else { return false };
-        let is_valid = self.validation == Validation::Off
-            || plan.schema.as_ref().is_none_or(|named| named.schema.accepts_draft(data));
+        let is_valid = self.schema_of(plan).is_none_or(|schema| schema.accepts_draft(data));
         let format = self.dialect.encoding.format;
         match &mut self.output {
             FrameOutput::Bytes(bytes) if is_valid && self.observer.is_none() => {
@@ -145,6 +166,12 @@ impl FrameProducer {
             }
             FrameOutput::Bytes(_) | FrameOutput::Frames(_) => false,
         }
+    }
+
+    /// What frames are validated with.
+    fn schema_of<'p>(&self, plan: &'p FramePlan) -> Option<&'p Schema> {
+        let named = plan.schema.as_ref().filter(|_| self.validation != Validation::Off)?;
+        Some(&named.schema)
     }
 
     fn count_sent(&mut self, plan: &FramePlan, moment: MomentKind) {
@@ -194,8 +221,7 @@ impl FrameProducer {
             CacheEntry::Frame(cached) => cached,
         };
         let seq = self.seq;
-        if self.validation != Validation::Off
-            && let Some(named) = &plan.schema
+        if let Some(named) = plan.schema.as_ref().filter(|_| self.validation != Validation::Off)
             && !cached.is_valid(&named.schema, &moment.text, seq)
         {
             // The interpreted frame is checked again, and its violation is reported.

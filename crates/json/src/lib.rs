@@ -31,7 +31,7 @@ pub use limits::Limits;
 pub use number::{NotFinite, Num};
 pub use parse::{Gap, Shape, ShapeStep};
 pub use pointer::{escape_pointer_token, pointer_to_path, pointer_tokens};
-pub use schema::{Schema, SchemaError, SchemaSet, SchemaViolation, ViolationKind};
+pub use schema::{DocumentShape, OuterShape, Schema, SchemaError, SchemaSet, SchemaViolation, ViolationKind};
 pub use surrogates::SurrogateString;
 pub use tree::Tree;
 pub use write::{into_text, write_str};

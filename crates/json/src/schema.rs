@@ -22,6 +22,7 @@ use std::sync::Arc;
 use jsonschema::Validator;
 
 use known_shapes::KnownShapes;
+pub use known_shapes::{DocumentShape, OuterShape};
 use node::{JsonNode, TreeJson};
 pub use set::{SchemaError, SchemaSet};
 pub use violation::{SchemaViolation, ViolationKind};
@@ -58,6 +59,16 @@ impl Schema {
     /// [`accepts`](Schema::accepts) the tree that the draft would be.
     pub fn accepts_draft(&self, draft: &Draft) -> bool {
         self.accepts_node(JsonNode::from(draft))
+    }
+
+    /// The shape of a document that is written value by value; `None` if validity may depend on everything.
+    pub fn shape(&self) -> Option<DocumentShape<'_>> {
+        self.known.shape(&self.reads)
+    }
+
+    /// Whether a document of this shape was valid.
+    pub fn knows(&self, shape: &DocumentShape) -> bool {
+        self.known.contains(shape)
     }
 
     fn accepts_node(&self, node: JsonNode) -> bool {

@@ -1,7 +1,7 @@
 //! The interpreter of skeletons. It is the reference: cached frames must give the same bytes.
 
 use super::conditions::{chosen, is_true};
-use super::target::{Drafts, JsonText, Target};
+use super::target::{Drafts, JsonText, ShapedText, Target};
 use super::{Scope, Value};
 use crate::domain::{Draft, Tree};
 use crate::mapping::language::expression::{Expression, ExpressionPool, Filter, VariablePath};
@@ -9,6 +9,7 @@ use crate::mapping::language::field::{scalar_str, scalar_text};
 use crate::mapping::language::filters::prefixed;
 use crate::mapping::language::jinja_values::{from_jinja, to_jinja};
 use crate::mapping::language::skeleton::{Skeleton, TextSegment};
+use reframe_json::Schema;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -55,6 +56,25 @@ pub fn write<'a>(
     out: &mut Vec<u8>,
 ) -> Result<bool, RenderError> {
     render_into(skeleton, scope, pool, &mut JsonText::new(out))
+}
+
+/// The same for what must be valid. False, and nothing is appended, if it is left out or if no valid document had its
+/// shape before: then it has to be validated.
+pub fn write_known<'a>(
+    skeleton: &'a Skeleton,
+    scope: &mut Scope<'a>,
+    pool: &ExpressionPool,
+    schema: &Schema,
+    out: &mut Vec<u8>,
+) -> Result<bool, RenderError> {
+    let Some(shape) = schema.shape() else { return Ok(false) };
+    let start = out.len();
+    let mut target = ShapedText::new(out, shape);
+    let is_known = render_into(skeleton, scope, pool, &mut target)? && schema.knows(&target.into_shape());
+    if !is_known {
+        out.truncate(start);
+    }
+    Ok(is_known)
 }
 
 /// The same, into any target. False: the value is left out, and the target did not change.

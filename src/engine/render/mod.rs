@@ -9,5 +9,5 @@ mod target;
 pub use crate::domain::variables::Value;
 pub use conditions::is_true;
 pub use frame_cache::{CacheKey, CachedFrame, Markers};
-pub use interpreter::{RenderError, draft, render, render_if_complete, write};
+pub use interpreter::{RenderError, draft, render, render_if_complete, write, write_known};
 pub use scope::Scope;

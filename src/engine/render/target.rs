@@ -1,7 +1,7 @@
 //! What a skeleton is rendered into: a draft, or text without a draft.
 
 use crate::domain::Draft;
-use reframe_json::write_str;
+use reframe_json::{DocumentShape, OuterShape, write_str};
 use std::borrow::Cow;
 use std::mem;
 
@@ -162,6 +162,63 @@ impl<'a> Target<'a> for JsonText<'_, 'a> {
     fn end_map(&mut self, (start, key): Self::Outer) {
         self.end(b'}', start);
         self.key = key;
+    }
+}
+
+/// Appends compact JSON, and adds the same values to the shape of the document.
+pub struct ShapedText<'o, 'a, 's> {
+    text: JsonText<'o, 'a>,
+    shape: DocumentShape<'s>,
+}
+
+impl<'o, 's> ShapedText<'o, '_, 's> {
+    pub fn new(out: &'o mut Vec<u8>, shape: DocumentShape<'s>) -> Self {
+        ShapedText { text: JsonText::new(out), shape }
+    }
+
+    pub fn into_shape(self) -> DocumentShape<'s> {
+        self.shape
+    }
+
+    /// The name of a value that is not left out.
+    fn add_key(&mut self) {
+        if let Some(key) = self.text.key {
+            self.shape.key(key);
+        }
+    }
+}
+
+impl<'a> Target<'a> for ShapedText<'_, 'a, '_> {
+    type Outer = (<JsonText<'static, 'a> as Target<'a>>::Outer, OuterShape);
+
+    fn put(&mut self, value: Draft<'a>) {
+        self.add_key();
+        self.shape.add(&value);
+        self.text.put(value);
+    }
+
+    fn begin_list(&mut self, length: usize) -> Self::Outer {
+        self.add_key();
+        (self.text.begin_list(length), self.shape.begin_list())
+    }
+
+    fn end_list(&mut self, (text, shape): Self::Outer) {
+        self.text.end_list(text);
+        self.shape.end(shape);
+    }
+
+    fn begin_map(&mut self, length: usize) -> Self::Outer {
+        self.add_key();
+        (self.text.begin_map(length), self.shape.begin_map())
+    }
+
+    fn set_key(&mut self, key: &'a str) {
+        self.text.set_key(key);
+    }
+
+    fn end_map(&mut self, (text, shape): Self::Outer) {
+        self.text.end_map(text);
+        self.shape.end(shape);
     }
 }
 

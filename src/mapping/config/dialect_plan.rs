@@ -4,6 +4,7 @@ use super::call_blocks::CallBlocksPlan;
 use super::dialect_capture::CapturePlan;
 use super::dialect_head::ResponseHead;
 use super::dialect_request::RequestPlan;
+use super::event_name::EventName;
 use super::inline::InlinePlan;
 use super::metadata_lines::MetadataLinesPlan;
 use crate::diagnostics::Span;
@@ -97,6 +98,7 @@ pub struct FramePlan {
     pub span: Span,
     pub when: Option<Expression>,
     pub event: Option<String>,
+    pub event_name: EventName,
     pub content: FrameContent,
     pub schema: Option<NamedSchema>,
     /// The policies that its expressions read, also those that were evaluated at load.

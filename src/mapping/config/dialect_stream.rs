@@ -3,6 +3,7 @@
 use super::dialect::{Compiler, DisabledFrame, FrameContent, FramePlan, SchemaOf, StreamEncoding};
 use super::dialect_order;
 use super::dialect_order::OrderSection;
+use super::event_name::EventName;
 use super::stream_headers::StreamHeaders;
 use crate::diagnostics::{Code, Diagnostic, Span};
 use crate::domain::variables::{self, variables_at};
@@ -220,7 +221,11 @@ impl Compiler<'_, '_> {
             }
             None => Orders::default(),
         };
-        Some(StreamPlan { encoding: encoding?, frames, disabled_frames, orders })
+        let encoding = encoding?;
+        for plan in frames.iter_mut().flatten() {
+            plan.event_name = EventName::of(plan, &encoding);
+        }
+        Some(StreamPlan { encoding, frames, disabled_frames, orders })
     }
 
     fn encoding(&self, framing: &FramingSection) -> Option<StreamEncoding> {
@@ -322,6 +327,7 @@ impl Compiler<'_, '_> {
                 span,
                 when,
                 event,
+                event_name: EventName::Rendered,
                 content,
                 schema,
                 policies,

@@ -22,6 +22,7 @@ pub mod dialect_plan;
 pub mod dialect_request;
 pub mod dialect_status;
 pub mod dialect_stream;
+pub mod event_name;
 pub mod gateway;
 pub mod gateway_backends;
 pub mod gateway_paths;

@@ -12,7 +12,13 @@ fn field<'l>(line: &'l str, name: &str) -> &'l str {
 
 /// The log lines of conversions.
 fn lines(gateway: &TestGateway) -> Vec<String> {
-    gateway.server.complete_log().lines().filter(|line| line.contains(" response converted ")).map(str::to_owned).collect()
+    gateway
+        .server
+        .complete_log()
+        .lines()
+        .filter(|line| line.contains(" response converted "))
+        .map(str::to_owned)
+        .collect()
 }
 
 const CONVERSIONS: &str = "reframe_response_conversions_total";

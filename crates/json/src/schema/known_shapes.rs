@@ -6,11 +6,12 @@
 use std::hash::{BuildHasher, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use foldhash::quality::RandomState;
+use foldhash::quality::{FoldHasher, RandomState};
 use jsonschema::json::{Array, Node, Object};
 
 use super::node::JsonNode;
 use super::value_reads::{Read, ValueReads};
+use crate::Draft;
 
 /// The shapes that one schema accepted last, as hashes with a key that nobody knows: the bodies and frames of a gateway
 /// have few shapes, but clients decide about some of them.
@@ -26,34 +27,89 @@ const PLACES: usize = 16;
 impl KnownShapes {
     /// Whether the document is valid. It is validated unless its shape is known.
     pub fn accept(&self, document: JsonNode, reads: &ValueReads, is_valid: impl FnOnce() -> bool) -> bool {
-        if reads.reads_all() {
-            return is_valid();
-        }
-        let mut shape = Shape { hasher: self.key.build_hasher(), reads };
-        shape.add(document, None);
-        let hash = shape.hasher.finish().max(1);
-        let place = &self.hashes[hash as usize % PLACES];
-        if place.load(Ordering::Relaxed) == hash {
+        let Some(mut shape) = self.shape(reads) else { return is_valid() };
+        shape.add_node(document);
+        if self.contains(&shape) {
             return true;
         }
         let is_valid = is_valid();
         if is_valid {
-            place.store(hash, Ordering::Relaxed);
+            let hash = shape.hash();
+            self.place(hash).store(hash, Ordering::Relaxed);
         }
         is_valid
     }
+
+    /// The shape of a document that is still empty; `None` if validity may depend on everything.
+    pub fn shape<'s>(&'s self, reads: &'s ValueReads) -> Option<DocumentShape<'s>> {
+        let shape = || DocumentShape { hasher: self.key.build_hasher(), reads, next: None, inside: None };
+        (!reads.reads_all()).then(shape)
+    }
+
+    pub fn contains(&self, shape: &DocumentShape) -> bool {
+        let hash = shape.hash();
+        self.place(hash).load(Ordering::Relaxed) == hash
+    }
+
+    fn place(&self, hash: u64) -> &AtomicU64 {
+        &self.hashes[hash as usize % PLACES]
+    }
 }
 
-/// A shape as what is hashed. Different shapes are different texts: each value begins with a letter for its type, and
-/// what has a length begins with it.
-struct Shape<'r, H> {
-    hasher: H,
-    reads: &'r ValueReads,
+/// The shape of a document for one schema, from the values of the document in their order. What is hashed is different
+/// for different shapes: each value begins with a letter for its type, and each text with its length.
+pub struct DocumentShape<'s> {
+    hasher: FoldHasher<'s>,
+    reads: &'s ValueReads,
+    /// What the schema reads of the next value.
+    next: Option<Read>,
+    /// What it reads of all values in the current list or map.
+    inside: Option<Read>,
 }
 
-impl<H: Hasher> Shape<'_, H> {
-    /// `read`: what the schema reads of the value.
-    fn add(&mut self, node: JsonNode, read: Option<Read>) {
+/// The list or map around another one.
+pub struct OuterShape(Option<Read>);
+
+impl DocumentShape<'_> {
+    /// Adds a value that is complete.
+    pub fn add(&mut self, value: &Draft) {
+        self.add_node(JsonNode::from(value));
+    }
+
+    /// The next values are the elements of a list.
+    pub fn begin_list(&mut self) -> OuterShape {
+        self.begin(b'[')
+    }
+
+    /// The next values are the members of a map, each after its key.
+    pub fn begin_map(&mut self) -> OuterShape {
+        self.begin(b'{')
+    }
+
+    /// The name of the next value.
+    pub fn key(&mut self, name: &str) {
+        self.text(b':', name);
+        self.next = self.inside.or_else(|| self.reads.of_member(name));
+    }
+
+    /// Ends the list or map that has begun last.
+    pub fn end(&mut self, outer: OuterShape) {
+        self.letter(b'.', 0);
+        self.inside = outer.0;
+        self.next = outer.0;
+    }
+
+    fn begin(&mut self, letter: u8) -> OuterShape {
+        self.letter(letter, 0);
+        let outer = OuterShape(self.inside);
+        // What is read of a list or a map itself is read of nothing in it.
+        self.inside = self.next.filter(|read| *read == Read::All);
+        self.next = self.inside;
+        outer
+    }
+
+    fn add_node(&mut self, node: JsonNode) {
+        let read = self.next;
         if let Some(text) = node.as_string() {
             match read {
                 None => self.letter(b's', 0),
@@ -63,17 +119,16 @@ impl<H: Hasher> Shape<'_, H> {
         } else if node.is_null() {
             self.letter(b'n', 0);
         } else if let Some(object) = node.as_object() {
-            self.letter(b'{', object.len());
+            let outer = self.begin_map();
             for (name, member) in object.members() {
-                self.text(b':', name);
-                let read = if read == Some(Read::All) { read } else { self.reads.of_member(name) };
-                self.add(member, read);
+                self.key(name);
+                self.add_node(member);
             }
+            self.end(outer);
         } else if let Some(array) = node.as_array() {
-            self.letter(b'[', array.len());
-            // What is read of the list itself is read of nothing in it.
-            let read = read.filter(|read| *read == Read::All);
-            array.elements().for_each(|element| self.add(element, read));
+            let outer = self.begin_list();
+            array.elements().for_each(|element| self.add_node(element));
+            self.end(outer);
         } else if let Some(bool) = node.as_boolean() {
             self.letter(b'b', usize::from(bool && read.is_some()));
         } else if let Some(num) = node.as_number() {
@@ -92,5 +147,9 @@ impl<H: Hasher> Shape<'_, H> {
     fn text(&mut self, letter: u8, text: &str) {
         self.letter(letter, text.len());
         self.hasher.write(text.as_bytes());
+    }
+
+    fn hash(&self) -> u64 {
+        self.hasher.finish().max(1)
     }
 }
