@@ -45,7 +45,7 @@ pub mod engine {
         pub use crate::engine::encode::error;
     }
     pub mod event_cache {
-        pub use crate::engine::event_cache::{DeltaEvent, EventCache};
+        pub use crate::engine::event_cache::{DeltaEvent, EventCache, SharedShapes};
     }
     pub mod pipeline {
         pub use crate::engine::pipeline::{Observer, Pipeline, RenderMode, ResponseMode, TraceEvent, TurnSpec};

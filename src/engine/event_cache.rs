@@ -3,28 +3,80 @@
 //!
 //! An event is learned after the rules have read it. Its text becomes a shape: constant except for the delta and for
 //! values that no rule looks at (`mapping/language/value_reads`). An event of that shape gives the same events, with
-//! another delta. See docs/design/0014-event-cache.md.
+//! another delta. Shapes of one response are constant in what starts a turn, such as the id of the response; those that
+//! a backend's responses share are not, and are for events after the turn is open. See docs/design/0014-event-cache.md.
 
 use super::decode::{DecodedEvent, decode_event};
 use crate::diagnostics::Span;
 use crate::domain::{Delta, Event, Tree};
 use crate::mapping::config::backend::BackendPlan;
+use arc_swap::ArcSwap;
 use reframe_json::{Gap, Shape, ShapeStep};
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The shapes of one backend response.
 #[derive(Debug)]
 pub struct EventCache {
     backend: Arc<BackendPlan>,
+    shared: Arc<SharedShapes>,
     /// The last one that was found is the first.
     known: VecDeque<Arc<DeltaShape>>,
     /// Events that were not found since one was found.
     misses: u32,
+    /// What starts a turn has no effect any more.
+    is_turn_open: bool,
+    /// How many events of this response were learned for other responses, or could not be.
+    shared_attempts: u32,
+}
+
+/// The shapes that the responses of a backend share.
+#[derive(Debug, Default)]
+pub struct SharedShapes {
+    shapes: ArcSwap<Vec<Arc<SharedShape>>>,
+}
+
+#[derive(Debug)]
+struct SharedShape {
+    shape: DeltaShape,
+    /// Another response had an event of this shape.
+    is_used: AtomicBool,
+}
+
+impl SharedShapes {
+    /// A copy, so that the responses on all processors need not count the references to one shape.
+    fn find(&self, name: &str, text: &str) -> Option<(Arc<DeltaShape>, Tree)> {
+        let shapes = self.shapes.load();
+        let (known, value) = shapes.iter().find_map(|known| Some((known, known.shape.read(name, text)?)))?;
+        if !known.is_used.load(Ordering::Relaxed) {
+            known.is_used.store(true, Ordering::Relaxed);
+        }
+        Some((Arc::new(known.shape.clone()), value))
+    }
+
+    /// Whether another shape may be of use: if none of many was, the responses of this backend have nothing to share.
+    fn accepts(&self) -> bool {
+        let shapes = self.shapes.load();
+        shapes.len() < MAX_SHARED_SHAPES || shapes.iter().any(|known| known.is_used.load(Ordering::Relaxed))
+    }
+
+    /// Of many shapes, one that was not used makes room.
+    fn add(&self, shape: &DeltaShape) {
+        self.shapes.rcu(|shapes| {
+            let mut shapes: Vec<Arc<SharedShape>> = shapes.to_vec();
+            if shapes.len() >= MAX_SHARED_SHAPES {
+                let unused = shapes.iter().position(|known| !known.is_used.load(Ordering::Relaxed));
+                shapes.remove(unused.unwrap_or(0));
+            }
+            shapes.push(Arc::new(SharedShape { shape: shape.clone(), is_used: AtomicBool::new(false) }));
+            shapes
+        });
+    }
 }
 
 /// What events of one shape become.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct DeltaShape {
     /// The `event:` field of a server-sent event.
     name: Box<str>,
@@ -48,6 +100,9 @@ pub struct DeltaEvent {
 
 /// Interleaved calls, and text with reasoning.
 const MAX_SHAPES: usize = 4;
+/// The same in several models, and in several forms of one backend.
+const MAX_SHARED_SHAPES: usize = 12;
+const MAX_SHARED_ATTEMPTS: u32 = 2;
 /// To learn an event costs as much as to read seven. So those of a short response are not learned, and no more after many
 /// that differ.
 const MIN_MISSES: u32 = 10;
@@ -60,22 +115,45 @@ const MARKER: &str = "\u{f8ff}delta\u{f8ff}";
 
 impl EventCache {
     /// `None` if the rules read more than the event.
-    pub fn new(backend: &Arc<BackendPlan>) -> Option<EventCache> {
+    pub fn new(backend: &Arc<BackendPlan>, shared: &Arc<SharedShapes>) -> Option<EventCache> {
         let reads_head = backend.response_headers.is_some();
-        (!reads_head).then(|| EventCache { backend: backend.clone(), known: VecDeque::new(), misses: 0 })
+        (!reads_head).then(|| EventCache {
+            backend: backend.clone(),
+            shared: shared.clone(),
+            known: VecDeque::new(),
+            misses: 0,
+            is_turn_open: false,
+            shared_attempts: 0,
+        })
+    }
+
+    /// The events so far have opened the turn.
+    pub fn mark_turn_open(&mut self) {
+        self.is_turn_open = true;
     }
 
     /// The delta of an event, if it has a known shape. `name`: its `event:` field.
     pub fn find(&mut self, name: &str, data: &[u8]) -> Option<DeltaEvent> {
-        if self.known.is_empty() {
+        if self.known.is_empty() && !self.is_turn_open {
             return None;
         }
         let text = std::str::from_utf8(data).ok()?;
-        let find = |known: &Arc<DeltaShape>| if &*known.name == name { known.shape.read(text) } else { None };
-        let (at, value) = self.known.iter().enumerate().find_map(|(at, known)| Some((at, find(known)?)))?;
-        let delta = to_delta(value)?;
+        let found = self.known.iter().enumerate().find_map(|(at, known)| Some((at, known.read(name, text)?)));
+        let delta = match found {
+            Some((at, value)) => {
+                let delta = to_delta(value)?;
+                self.known.swap(0, at);
+                delta
+            }
+            None if self.is_turn_open => {
+                let (shape, value) = self.shared.find(name, text)?;
+                let delta = to_delta(value)?;
+                self.remember(shape);
+                delta
+            }
+            None => return None,
+        };
         self.misses = 0;
-        self.known.swap(0, at);
         let of = self.known.front()?.clone();
         Some(DeltaEvent { of, delta })
     }
@@ -83,18 +161,41 @@ impl EventCache {
     /// Learns the shape of an event that was not found, if it is a delta. `raw`: what the rules read.
     pub fn learn(&mut self, name: &str, data: &[u8], raw: &Tree) {
         self.misses = self.misses.saturating_add(1);
-        let may_be_delta = data.len() <= MAX_LEARNED_BYTES;
-        if !may_be_delta || !(MIN_MISSES..=MAX_MISSES).contains(&self.misses) {
+        if data.len() > MAX_LEARNED_BYTES {
             return;
         }
-        let Some(learned) = DeltaShape::of(&self.backend, name, data, raw) else { return };
+        if self.is_turn_open && self.shared_attempts < MAX_SHARED_ATTEMPTS && self.shared.accepts() {
+            self.shared_attempts += 1;
+            if let Some(learned) = DeltaShape::of(&self.backend, Scope::Backend, name, data, raw) {
+                self.shared.add(&learned);
+                return self.remember(Arc::new(learned));
+            }
+        }
+        if (MIN_MISSES..=MAX_MISSES).contains(&self.misses)
+            && let Some(learned) = DeltaShape::of(&self.backend, Scope::Response, name, data, raw)
+        {
+            self.remember(Arc::new(learned));
+        }
+    }
+
+    /// As the last one that was found.
+    fn remember(&mut self, shape: Arc<DeltaShape>) {
         self.known.truncate(MAX_SHAPES - 1);
-        self.known.push_front(Arc::new(learned));
+        self.known.push_front(shape);
     }
 }
 
+/// The events that a shape is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Scope {
+    /// Of one response.
+    Response,
+    /// Of all responses of a backend, each after its turn is open.
+    Backend,
+}
+
 impl DeltaShape {
-    fn of(backend: &BackendPlan, name: &str, data: &[u8], raw: &Tree) -> Option<DeltaShape> {
+    fn of(backend: &BackendPlan, scope: Scope, name: &str, data: &[u8], raw: &Tree) -> Option<DeltaShape> {
         let (starts, mut event, rule) = only_delta(decode_event(backend, raw, &Tree::Null))?;
         let delta = std::mem::take(append_of(&mut event)?);
         let reads = backend.value_reads();
@@ -102,6 +203,13 @@ impl DeltaShape {
         let shape = Shape::of(std::str::from_utf8(data).ok()?, &mut |at, value| {
             if reads.fixed.reads(at) {
                 return None;
+            }
+            if reads.starts.reads(at) {
+                return match value {
+                    _ if scope == Scope::Response => None,
+                    Tree::Num(_) => Some(Gap::Count),
+                    _ => Some(Gap::String),
+                };
             }
             match (reads.deltas.reads(at), value) {
                 (true, Tree::Str(text)) if *text == delta => {
@@ -120,7 +228,13 @@ impl DeltaShape {
         let (marked_starts, mut marked_event, marked_rule) = only_delta(decode_event(backend, &marked, &Tree::Null))?;
         let is_marked = std::mem::take(append_of(&mut marked_event)?) == MARKER;
         let is_same = (&marked_starts, &marked_event, marked_rule) == (&starts, &event, rule);
+        let starts = if scope == Scope::Response { starts } else { Vec::new() };
         (is_marked && is_same).then(|| DeltaShape { name: name.into(), shape, starts, event, rule })
+    }
+
+    /// The delta of an event of this shape.
+    fn read(&self, name: &str, text: &str) -> Option<Tree> {
+        if &*self.name == name { self.shape.read(text) } else { None }
     }
 
     /// What such an event becomes before the turn is open, each with its rule.

@@ -71,6 +71,7 @@ pub async fn respond(
         None => dialect,
     };
     let gateway = &generation.plan.gateway;
+    let event_shapes = generation.event_shapes.get(backend).ok_or_else(no_backend)?;
     let backend = gateway.backends.get(backend).ok_or_else(no_backend)?;
     let UpstreamTurn { mut source, rules, dropped, tool_aliases, redactor } = upstream;
     for field in &dropped {
@@ -91,7 +92,7 @@ pub async fn respond(
     let is_examined = app_state.reports.examines_turn(generation.number, &backend.name);
     let examined_by = is_examined.then(|| rules.clone());
     // What is examined must be parsed.
-    if !is_examined && let Some(cache) = EventCache::new(&rules) {
+    if !is_examined && let Some(cache) = EventCache::new(&rules, event_shapes) {
         source.cache_events(cache);
     }
     let spec = TurnSpec {
@@ -261,6 +262,9 @@ impl TurnStream {
             UpstreamEvent::Raw(raw) => {
                 self.report_unread_members(&raw);
                 let output = self.pipeline.push(&raw, now_ms());
+                if self.pipeline.is_open() {
+                    self.source.mark_turn_open();
+                }
                 if let Some(what) = &output.not_understood
                     && self.reports.is_first(self.generation.number, &self.backend, what)
                 {

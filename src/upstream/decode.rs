@@ -93,6 +93,18 @@ impl Decoder {
         self
     }
 
+    /// The events so far have opened the turn.
+    pub fn mark_turn_open(&mut self) {
+        let cache = match self {
+            Decoder::Sse(sse) => &mut sse.settings.cache,
+            Decoder::Ndjson(ndjson) => &mut ndjson.cache,
+            Decoder::AwsEventstream(_) | Decoder::Json(_) => return,
+        };
+        if let Some(cache) = cache {
+            cache.mark_turn_open();
+        }
+    }
+
     /// If an event is too large, the events before it are in `out` nevertheless.
     pub fn push(&mut self, bytes: &[u8], out: &mut Vec<DecoderOutput>) -> Result<(), EventTooLarge> {
         match self {

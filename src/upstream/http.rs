@@ -87,6 +87,13 @@ impl HttpSource {
         self.event_cache = Some(cache);
     }
 
+    /// The events so far have opened the turn.
+    pub fn mark_turn_open(&mut self) {
+        if let SourceState::Reading { reader: Reader::Known(decoder), .. } = &mut self.state {
+            decoder.mark_turn_open();
+        }
+    }
+
     pub fn stats(&self) -> UpstreamStats {
         self.stats
     }

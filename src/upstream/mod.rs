@@ -107,6 +107,13 @@ impl UpstreamSource {
         }
     }
 
+    /// The events so far have opened the turn.
+    pub fn mark_turn_open(&mut self) {
+        if let UpstreamSource::Http(http) = self {
+            http.mark_turn_open();
+        }
+    }
+
     /// `None` for a replay.
     pub fn stats(&self) -> Option<UpstreamStats> {
         match self {

@@ -3,11 +3,11 @@
 use crate::support::replay::{self, LoadedSet};
 use reframe::testing::domain::{Event, Tree};
 use reframe::testing::engine::decode::decode_event;
-use reframe::testing::engine::event_cache::EventCache;
+use reframe::testing::engine::event_cache::{EventCache, SharedShapes};
 use reframe::testing::engine::pipeline::{Pipeline, RenderMode};
 use reframe::testing::mapping::config::backend::BackendPlan;
 use reframe::testing::mapping::config::transcript::{RecordedEvent, Transcript};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ fn raws(transcript: &Transcript) -> impl Iterator<Item = &Tree> {
 
 /// A cache that knows the shape of this event, if it can be known.
 fn cache_of(backend: &Arc<BackendPlan>, raw: &Tree) -> Option<EventCache> {
-    let mut cache = EventCache::new(backend)?;
+    let mut cache = EventCache::new(backend, &Arc::default())?;
     let text = raw.to_json();
     learn(&mut cache, &text, raw);
     cache.find("", text.as_bytes()).is_some().then_some(cache)
@@ -109,14 +109,67 @@ fn an_event_that_is_found_becomes_what_the_rules_emit() {
     assert!(found > 10_000 && other > found && backends.len() >= 5, "{found} found, {other} not, in {backends:?}");
 }
 
+/// The cache of another response of the backend, if that shares the shape of this event.
+fn cache_of_another(backend: &Arc<BackendPlan>, raw: &Tree) -> Option<EventCache> {
+    let shared = Arc::<SharedShapes>::default();
+    let text = raw.to_json();
+    let [mut first, mut other] = [EventCache::new(backend, &shared)?, EventCache::new(backend, &shared)?];
+    first.mark_turn_open();
+    first.learn("", text.as_bytes(), raw);
+    assert!(other.find("", text.as_bytes()).is_none(), "the turn is not open");
+    other.mark_turn_open();
+    other.find("", text.as_bytes()).is_some().then_some(other)
+}
+
+#[test]
+fn an_event_of_a_shared_shape_becomes_what_the_rules_emit_once_the_turn_is_open() {
+    let transcripts: Vec<Transcript> = cases().into_iter().map(|(_, transcript)| transcript).collect();
+    let (mut found, mut other_ids, mut backends) = (0, 0, HashSet::new());
+    for name in transcripts.iter().map(|t| t.backend.as_str()).collect::<HashSet<_>>() {
+        let backend = LoadedSet::embedded().plan.backend(name).unwrap();
+        let of_backend = || transcripts.iter().filter(|t| t.backend == name).flat_map(raws);
+        let mut values =
+            HashSet::from(["\"\"", "\"\\ud83d\"", "1.5", "-1", "17", "12345678901234567890"].map(str::to_owned));
+        of_backend().for_each(|raw| scalars(raw, &mut values));
+        let values: Vec<Tree> = values.iter().map(|text| Tree::parse(text.as_bytes()).unwrap()).collect();
+        let mut seen = HashSet::new();
+        for raw in of_backend().filter(|raw| seen.insert(raw.to_json())) {
+            let Some(mut cache) = cache_of_another(backend, raw) else { continue };
+            for varied in variations(raw, &values) {
+                let text = varied.to_json();
+                let Some(delta) = cache.find("", text.as_bytes()) else { continue };
+                let decoded = decode_event(backend, &varied, &Tree::Null);
+                let has_effect = |event: &Event| match event {
+                    Event::Start { .. } => false,
+                    Event::Logprobs { logprobs, .. } => !logprobs.is_empty(),
+                    _ => true,
+                };
+                let expected: Vec<Event> =
+                    decoded.events.into_iter().map(|(event, _)| event).filter(has_effect).collect();
+                assert_eq!(delta.of.starts().count(), 0, "{name}: {text}");
+                assert_eq!(vec![delta.into_event().0], expected, "{name}: {text}");
+                assert_eq!((decoded.dropped, decoded.not_understood), (None, None), "{name}: {text}");
+                assert!(decoded.malformed_extras.is_empty(), "{name}: {text}");
+                found += 1;
+                other_ids +=
+                    usize::from(varied.get("id") != raw.get("id") || varied.get("created") != raw.get("created"));
+                backends.insert(name);
+            }
+        }
+    }
+    assert!(found > 10_000 && other_ids > 1_000 && backends.len() >= 3, "{found}, {other_ids} in {backends:?}");
+}
+
 #[test]
 fn a_stream_is_the_same_with_and_without_the_cache() {
     let set = LoadedSet::embedded();
     let (mut found, mut compared) = (0, 0);
+    let mut shared: HashMap<String, Arc<SharedShapes>> = HashMap::new();
     for (case, transcript) in cases() {
         let requests = replay::requests(&case.join("request.json"));
         let backend = set.plan.backend(&transcript.backend).unwrap();
-        let Some(mut cache) = EventCache::new(backend) else { continue };
+        let shared = shared.entry(transcript.backend.clone()).or_default();
+        let Some(mut cache) = EventCache::new(backend, shared) else { continue };
         for (dialect, profile) in set.pairs().into_iter().filter(|(_, profile)| profile == "openai") {
             let Some(body) = requests.get(&dialect) else { continue };
             let pipeline = || set.pipeline(RenderMode::Cached, &transcript, &dialect, &profile, body);
@@ -134,6 +187,9 @@ fn a_stream_is_the_same_with_and_without_the_cache() {
                     None => {
                         learn(&mut cache, &text, raw);
                         cached.push(raw, replay::NOW_MS);
+                        if cached.is_open() {
+                            cache.mark_turn_open();
+                        }
                     }
                 }
                 let [plain, cached] = pipelines.each_mut().map(drained);

@@ -17,6 +17,8 @@ pub struct ValueReads {
     pub fixed: ReadTree,
     /// Texts that are emitted as they are, as the delta of an event.
     pub deltas: ReadTree,
+    /// What is emitted as it is in `start`, which has no effect once the turn is open.
+    pub starts: ReadTree,
 }
 
 impl RuleSet {
@@ -29,17 +31,26 @@ impl RuleSet {
         };
         reads.fixed.whole = self.selectors().iter().any(is_absolute);
         for group in &self.groups {
-            let (fixed, deltas) = group.value_reads();
+            let GroupReads { fixed, deltas, starts } = group.value_reads();
             group.add_to(&mut reads.fixed, &fixed);
             group.add_to(&mut reads.deltas, &deltas);
+            group.add_to(&mut reads.starts, &starts);
         }
         reads
     }
 }
 
+/// The same of one group.
+#[derive(Default)]
+struct GroupReads {
+    fixed: RuleReads,
+    deltas: RuleReads,
+    starts: RuleReads,
+}
+
 impl RuleGroup {
-    fn value_reads(&self) -> (RuleReads, RuleReads) {
-        let (mut fixed, mut deltas) = (RuleReads::default(), RuleReads::default());
+    fn value_reads(&self) -> GroupReads {
+        let GroupReads { mut fixed, mut deltas, mut starts } = GroupReads::default();
         for rule in &self.rules {
             visit_reads(&rule.conditions, &rule.action, &mut |lists, read| match read {
                 RuleRead::Test(condition) => match condition.test {
@@ -55,10 +66,14 @@ impl RuleGroup {
                     // With what is in it: an object may be converted to text.
                     deltas.add_inside(lists, selector, Extent::Whole);
                 }
+                RuleRead::Field(kind, field, selector) if field.is_start(kind) => {
+                    fixed.add_filters(lists, selector);
+                    starts.add_inside(lists, selector, Extent::Whole);
+                }
                 RuleRead::Field(_, _, selector) => fixed.add_inside(lists, selector, Extent::Whole),
             });
         }
-        (fixed, deltas)
+        GroupReads { fixed, deltas, starts }
     }
 
     fn add_to(&self, document: &mut ReadTree, reads: &RuleReads) {
@@ -78,11 +93,19 @@ impl FieldMapping {
             Some(EventKind::Text | EventKind::Refusal | EventKind::Reasoning | EventKind::Tool) => true,
             Some(_) | None => false,
         };
-        let is_plain = match &self.source {
+        is_text && self.is_plain() && self.field.name == "delta" && self.field.field_type == FieldType::Text
+    }
+
+    /// Whether the field says how a turn starts, as it is.
+    fn is_start(&self, kind: &EmitKind) -> bool {
+        EventKind::from_name(kind.name) == Some(EventKind::Start) && self.is_plain()
+    }
+
+    fn is_plain(&self) -> bool {
+        match &self.source {
             FieldSource::Select { convert: None | Some(Conversion::JsonText), table: None, .. } => true,
             FieldSource::Select { .. } | FieldSource::Constant(_) | FieldSource::ContentParts { .. } => false,
-        };
-        is_text && is_plain && self.field.name == "delta" && self.field.field_type == FieldType::Text
+        }
     }
 }
 

@@ -22,6 +22,8 @@ pub enum Gap {
     String,
     /// Any number.
     Number,
+    /// A number without a sign, a fraction or an exponent, and with at most 15 digits.
+    Count,
 }
 
 /// The text of a JSON document with gaps, one of which is [`Gap::Wanted`].
@@ -67,6 +69,7 @@ impl Shape {
                 Gap::Wanted => wanted = Some(parser.string_at_quote()?),
                 Gap::String => parser.string_at_quote().map(drop)?,
                 Gap::Number => parser.number_at_digit()?,
+                Gap::Count => parser.count_at_digit()?,
             }
         }
         (parser.bytes[parser.at..] == *self.end.as_bytes()).then_some(())?;
@@ -90,6 +93,16 @@ impl Parser<'_> {
         matches!(self.peek(), Some(b'-' | b'0'..=b'9')).then_some(())?;
         self.number().ok().map(drop)
     }
+
+    fn count_at_digit(&mut self) -> Option<()> {
+        let start = self.at;
+        self.number_at_digit()?;
+        is_count(&self.bytes[start..self.at]).then_some(())
+    }
+}
+
+fn is_count(number: &[u8]) -> bool {
+    number.len() <= 15 && number.iter().all(u8::is_ascii_digit)
 }
 
 struct Builder<'t, 'g> {
@@ -168,6 +181,7 @@ impl Builder<'_, '_> {
         let value = self.parser.value()?;
         let gap = match (&value, (self.gap)(&self.path, &value)) {
             (Tree::Num(_), Some(Gap::Number)) => Gap::Number,
+            (Tree::Num(_), Some(Gap::Count)) if is_count(&self.parser.bytes[start..self.parser.at]) => Gap::Count,
             (Tree::Str(_) | Tree::SurrogateString(_), Some(gap @ (Gap::Wanted | Gap::String))) => gap,
             _ => return Ok(()),
         };
@@ -189,6 +203,7 @@ mod tests {
             "text" => Some(Gap::Wanted),
             "any" => Some(Gap::String),
             "number" => Some(Gap::Number),
+            "count" => Some(Gap::Count),
             _ => None,
         }
     }
@@ -218,6 +233,17 @@ mod tests {
         ] {
             assert_eq!(read(other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn a_count_is_no_other_number() {
+        let counted = shape(r#"{"count":17,"text":"a"}"#).unwrap();
+        let read = |count: &str| counted.read(&format!(r#"{{"count":{count},"text":"b"}}"#)).is_some();
+        assert!(["0", "7", "123456789012345"].into_iter().all(read));
+        assert!(!["-1", "1.5", "1e3", "1234567890123456", "007", "\"1\"", "null", ""].into_iter().any(read));
+        let other = shape(r#"{"count":1.5,"text":"a"}"#).unwrap();
+        assert!(other.read(r#"{"count":1.5,"text":"b"}"#).is_some());
+        assert!(other.read(r#"{"count":2,"text":"b"}"#).is_none());
     }
 
     #[test]
