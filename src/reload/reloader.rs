@@ -11,6 +11,7 @@ use super::supervisor::Supervisor;
 use crate::diagnostics::{Code, Diagnostic, Sources, Span};
 use crate::mapping::{Overrides, SourceFile, WorkBudget};
 use arc_swap::ArcSwap;
+use reframe_allocator::return_free_memory;
 use std::fmt;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -28,6 +29,15 @@ pub struct Reloader {
     history: Mutex<History>,
     /// Where reports are printed.
     printer: OnceLock<fn(&str)>,
+}
+
+/// Returns the memory of a load to the system when it is dropped.
+struct ReturnFreeMemory;
+
+impl Drop for ReturnFreeMemory {
+    fn drop(&mut self) {
+        return_free_memory();
+    }
 }
 
 /// What triggered a reload.
@@ -87,6 +97,7 @@ impl Reloader {
             move |files: &[SourceFile], budget: &WorkBudget| generation::build(files, 1, None, &settings, None, budget);
         let mut first = supervisor.run(&files.into(), build)??;
         first.duration_ms = started.elapsed().as_millis() as u64;
+        return_free_memory();
         let first = Arc::new(first);
         let history = Mutex::new(History::new(&first));
         let pinned = Arc::new(PinnedSettings::of(&first.plan.gateway));
@@ -116,6 +127,8 @@ impl Reloader {
     pub fn reload(&self, cause: Cause) -> ReloadOutcome {
         let _one_at_a_time = self.reloading.lock().unwrap_or_else(PoisonError::into_inner);
         let started = Instant::now();
+        // After the generation before, if no turn uses it.
+        let _freed = ReturnFreeMemory;
         let now = self.current();
         // Before the digest: the embedded schemas that would be used instead may have the same texts.
         let read = read_set(&self.layers).and_then(|files| {
