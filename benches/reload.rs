@@ -31,7 +31,8 @@ fn counted(repetitions: &mut dyn FnMut()) {
     black_box(());
 }
 
-/// Three routes, and clients can choose each of the nine profiles by a header.
+/// Three routes. Clients can choose each of the nine profiles by a header, at two of them the form of calls by another
+/// one, and some get a profile or a policy by their `User-Agent`.
 fn nine_profiles() -> Vec<SourceFile> {
     let mut files = embedded::files();
     let names = |file: &SourceFile| {
@@ -41,8 +42,25 @@ fn nine_profiles() -> Vec<SourceFile> {
     let profiles = files.iter().filter_map(names).collect::<Vec<_>>().join(", ");
     assert_eq!(profiles.split(", ").count(), 9, "{profiles}");
     let gateway = files.iter_mut().find(|file| file.name == "gateway.yaml").expect("it exists");
-    let header = format!("profile: openai, headers: {{ x-reframe-profile: {{ profiles: [ {profiles} ] }} }}");
-    gateway.text = gateway.text.replace("profile: openai", &header).into();
+    let header = format!("x-reframe-profile: {{ profiles: [ {profiles} ] }}");
+    let both = format!("profile: openai, headers: {{ {header}, x-output: {{ policy: output_mode }} }}");
+    let text = gateway.text.replace(
+        "dialect: completions, profile: openai",
+        &format!("dialect: completions, headers: {{ {header} }}, profile: OPENAI"),
+    );
+    let text = text.replace("profile: openai", &both).replace("OPENAI", "openai");
+    gateway.text = format!(
+        "{text}
+by_user_agent:
+  - {{ match: obsidian, profile: obsidian-copilot }}
+  - {{ match: pydantic, profile: pydantic-ai }}
+  - {{ match: ai-sdk, profile: ai-sdk }}
+  - {{ match: codex_cli, profile: codex-cli }}
+  - {{ match: proxy, profile: codex-proxy }}
+  - {{ match: Owl, policies: {{ terminator: typed }} }}
+"
+    )
+    .into();
     files
 }
 

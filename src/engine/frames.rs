@@ -156,10 +156,11 @@ impl FrameProducer {
     /// Validates and writes a draft. False: it is not valid, or somebody wants to see it.
     fn write_draft(&mut self, frame: &DraftFrame, plan: &FramePlan, moment: &Moment) -> bool {
         let DraftBody::Data(data) = &frame.body else { return false };
-        let is_valid = self.schema_of(plan).is_none_or(|schema| schema.accepts_draft(data));
-        let format = self.dialect.encoding.format;
+        let (schema, format) = (self.schema_of(plan), self.dialect.encoding.format);
         match &mut self.output {
-            FrameOutput::Bytes(bytes) if is_valid && self.observer.is_none() => {
+            FrameOutput::Bytes(bytes)
+                if self.observer.is_none() && schema.is_none_or(|schema| schema.accepts_draft(data)) =>
+            {
                 sse::write_rendered(frame.event.as_deref(), format, bytes, |out| data.write(out));
                 self.count_sent(plan, moment.kind);
                 true

@@ -284,8 +284,15 @@ fn compile(
             continue;
         }
         begin(&source.node);
+        // The variants of the routes share it. A complete check needs to know what each policy alone decides.
+        let open = match &gateway {
+            Some((gateway, _)) if !before.checked.is_empty() => {
+                precedence::open_policies(gateway, &source.dialect, source.profile.as_deref())
+            }
+            Some(_) | None => Vec::new(),
+        };
         if let Some(dialect) =
-            dialect::compile(source, profiles_of(source), GivenPolicies { resolved, open: &[] }, &context)
+            dialect::compile(source, profiles_of(source), GivenPolicies { resolved, open: &open }, &context)
         {
             dialects.push(Arc::new(dialect));
             bases.push((source, resolved));

@@ -265,6 +265,27 @@ pub fn may_use(gateway: &GatewayPlan, dialect: &str, profile: Option<&str>) -> b
     })
 }
 
+/// The policies that clients of the dialect with the profile choose by a header and only expressions read, if they are
+/// the same at all routes: then one compiled dialect is enough.
+pub fn open_policies(gateway: &GatewayPlan, dialect: &str, profile: Option<&str>) -> Vec<String> {
+    let of_route = |route: &RoutePlan| {
+        let chosen = route.headers.policies.iter().map(|rule| &rule.policy);
+        let mut open: Vec<String> =
+            chosen.filter(|name| PolicySpec::is_read_by_expressions_only(name)).cloned().collect();
+        open.sort();
+        open.dedup();
+        if route.choose.is_empty() { open } else { Vec::new() }
+    };
+    let uses_it = |route: &&RoutePlan| {
+        let mut clients = GroupClients::of_route(route, &gateway.by_user_agent);
+        route.dialect == dialect
+            && clients.any(|clients| clients.profile().or(route.profile.as_ref()).map(String::as_str) == profile)
+    };
+    let mut routes = gateway.routes.iter().filter(uses_it).map(of_route);
+    let first = routes.next().unwrap_or_default();
+    if routes.all(|other| other == first) { first } else { Vec::new() }
+}
+
 /// A group before its dialects are compiled.
 struct PendingGroup<'e> {
     base: &'e Arc<DialectPlan>,
