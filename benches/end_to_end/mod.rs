@@ -147,7 +147,7 @@ impl Case {
         let mut decoder = Decoder::new(backend, framing, 1 << 20);
         // As the server does for a response over HTTP.
         let is_cached = self.way != Way::UnknownDelta && mode == RenderMode::Cached && framing == Framing::Sse;
-        if let Some(cache) = EventCache::new(backend).filter(|_| is_cached) {
+        if let Some(cache) = EventCache::new(backend, &Default::default()).filter(|_| is_cached) {
             decoder = decoder.with_cache(cache);
         }
         let mut decoded = Vec::new();

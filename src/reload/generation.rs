@@ -4,7 +4,6 @@ use super::path_table::PathTable;
 use super::pinned::PinnedSettings;
 use super::{Cause, NeedsRestart, embedded};
 use crate::diagnostics::{Code, Diagnostic, Severity, Source, Sources, Span, render_all, visible_span};
-use crate::engine::event_cache::SharedShapes;
 use crate::mapping::source::layout::SetFile;
 use crate::mapping::{Before, CheckedSet, Overrides, Plan, SourceFile, WorkBudget, load_after};
 use crate::verify;
@@ -28,8 +27,6 @@ pub struct Generation {
     pub duration_ms: u64,
     /// Settings that differ in the files but take effect only after a restart.
     pub needs_restart: Vec<NeedsRestart>,
-    /// What the responses of each backend of the gateway have in common.
-    pub event_shapes: Vec<Arc<SharedShapes>>,
     turns_in_flight: AtomicUsize,
 }
 
@@ -192,7 +189,6 @@ pub fn build(
         let diagnostic = Diagnostic::new(Code::UnknownValue, Span::NOWHERE, format!("gateway.yaml: {error}"));
         SetError { diagnostics: vec![diagnostic], sources: loaded.sources }
     })?;
-    let event_shapes = plan.gateway.backends.iter().map(|_| Arc::default()).collect();
     Ok(Generation {
         number,
         digest: digest(files),
@@ -203,7 +199,6 @@ pub fn build(
         cause: Cause::Start,
         duration_ms: 0,
         needs_restart,
-        event_shapes,
         turns_in_flight: AtomicUsize::new(0),
     })
 }

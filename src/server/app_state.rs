@@ -1,6 +1,7 @@
 //! State of the server that outlives generations.
 
 use super::buffered_bytes::BufferedBytes;
+use super::event_shapes::EventShapes;
 use super::lifecycle::Lifecycle;
 use super::models::ModelCache;
 use super::rate_limits::RateLimits;
@@ -18,6 +19,7 @@ pub struct AppState {
     pub metrics: Arc<Metrics>,
     pub write_timeout: Arc<WriteTimeout>,
     pub reports: Arc<ReportOnce>,
+    pub event_shapes: EventShapes,
     pub(super) models: ModelCache,
     pub lifecycle: Lifecycle,
     pub rates: Arc<RateLimits>,
@@ -42,6 +44,7 @@ impl Default for AppState {
             metrics,
             write_timeout,
             reports: Arc::default(),
+            event_shapes: EventShapes::default(),
             models: ModelCache::default(),
             lifecycle: Lifecycle::default(),
             rates: Arc::default(),

@@ -15,6 +15,7 @@ mod connection;
 mod cors;
 mod deadlines;
 mod dropped_fields;
+mod event_shapes;
 mod health;
 mod keepalive;
 pub mod lifecycle;

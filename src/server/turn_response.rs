@@ -71,7 +71,7 @@ pub async fn respond(
         None => dialect,
     };
     let gateway = &generation.plan.gateway;
-    let event_shapes = generation.event_shapes.get(backend).ok_or_else(no_backend)?;
+    let event_shapes = app_state.event_shapes.of(generation, backend);
     let backend = gateway.backends.get(backend).ok_or_else(no_backend)?;
     let UpstreamTurn { mut source, rules, dropped, tool_aliases, redactor } = upstream;
     for field in &dropped {
@@ -92,7 +92,7 @@ pub async fn respond(
     let is_examined = app_state.reports.examines_turn(generation.number, &backend.name);
     let examined_by = is_examined.then(|| rules.clone());
     // What is examined must be parsed.
-    if !is_examined && let Some(cache) = EventCache::new(&rules, event_shapes) {
+    if !is_examined && let Some(cache) = EventCache::new(&rules, &event_shapes) {
         source.cache_events(cache);
     }
     let spec = TurnSpec {

@@ -96,7 +96,7 @@ impl FieldMapping {
         is_text && self.is_plain() && self.field.name == "delta" && self.field.field_type == FieldType::Text
     }
 
-    /// Whether the field says how a turn starts, as it is.
+    /// Whether the field is one of `start`, emitted as it is.
     fn is_start(&self, kind: &EmitKind) -> bool {
         EventKind::from_name(kind.name) == Some(EventKind::Start) && self.is_plain()
     }
