@@ -206,7 +206,8 @@ impl DeltaShape {
             }
             if reads.starts.reads(at) {
                 return match value {
-                    _ if scope == Scope::Response => None,
+                    // A delta is read there, too.
+                    _ if scope == Scope::Response || reads.deltas.reads(at) => None,
                     Tree::Num(_) => Some(Gap::Count),
                     _ => Some(Gap::String),
                 };

@@ -173,3 +173,19 @@ fn a_filter_that_looks_elsewhere_fixes_everything() {
     let rules = r#"- { each: "$.l[?@.a == $.b]", emit: [ { text: { delta: "@.text" } } ] }"#;
     assert_eq!(reads(rules, &["o"]), (true, false));
 }
+
+#[test]
+fn what_starts_a_turn_is_a_use_of_its_own() {
+    let rules =
+        r#"- { emit: [ { start: { id: $.id, model: $.m } }, { text: { delta: $.id } }, { text: { delta: $.t } } ] }"#;
+    let reads = rule_set(rules).value_reads();
+    let path = |name: &str| [ShapeStep::Member(name.to_owned())];
+    let uses = |name: &str| {
+        let path = path(name);
+        (reads.fixed.reads(&path), reads.starts.reads(&path), reads.deltas.reads(&path))
+    };
+    assert_eq!(uses("m"), (false, true, false));
+    // In a shape it stays constant: whether it has a text decides what is emitted.
+    assert_eq!(uses("id"), (false, true, true));
+    assert_eq!(uses("t"), (false, false, true));
+}

@@ -1,8 +1,7 @@
 //! Returns freed memory to the system. The allocator of glibc keeps what was freed between allocations that are in use:
 //! after a set of mappings was loaded, that is a fifth of the memory of the process.
 
-/// Returns the memory that was freed and not allocated again. Takes about a millisecond. Without effect where the
-/// allocator is not that of glibc.
+/// Returns the memory that was freed and not allocated again. Without effect where the allocator is not that of glibc.
 pub fn return_free_memory() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: `malloc_trim` may be called at any time from any thread; it changes no memory that is in use.

@@ -325,6 +325,7 @@ fn a_value_that_the_schema_looks_at_is_part_of_the_shape() {
             "count": {"type": "integer", "minimum": 0},
             "open": {"const": true},
             "tags": {"type": "array", "items": {"maxLength": 3}},
+            "distinct": {"uniqueItems": true},
             "metadata": {"additionalProperties": {"pattern": "^a"}}
         }
     }));
@@ -351,6 +352,8 @@ fn a_value_that_the_schema_looks_at_is_part_of_the_shape() {
         (r#"{"type":"call","tags":["abc"]}"#, true),
         (r#"{"type":"call","tags":["abcd"]}"#, false),
         (r#"{"type":"call","tags":["abc","abcd"]}"#, false),
+        (r#"{"type":"call","distinct":["\ud83d","\ud83e"]}"#, true),
+        (r#"{"type":"call","distinct":["\ud83d","\ud83d"]}"#, false),
         (r#"{"type":"call","metadata":{"text":"a"}}"#, true),
         (r#"{"type":"call","metadata":{"text":"b"}}"#, false),
     ];

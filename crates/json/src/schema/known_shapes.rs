@@ -3,26 +3,35 @@
 //! The shape of a document is all that its validity can depend on: the types of its values, the names of all members in
 //! their order, the lengths of lists, and what the schema looks at of the values ([`ValueReads`]).
 
-use std::hash::{BuildHasher, Hasher};
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use foldhash::quality::{FoldHasher, RandomState};
+use foldhash::SharedSeed;
+use foldhash::quality::{FoldHasher, SeedableRandomState};
 use jsonschema::json::{Array, Node, Object};
 
 use super::node::JsonNode;
 use super::value_reads::{Read, ValueReads};
-use crate::Draft;
+use crate::{Draft, Tree};
 
 /// The shapes that one schema accepted last, as hashes with a key that nobody knows: the bodies and frames of a gateway
 /// have few shapes, but clients decide about some of them.
-#[derive(Default)]
 pub(super) struct KnownShapes {
-    key: RandomState,
+    key: SeedableRandomState,
     /// Each hash has one place; 0: empty.
     hashes: [AtomicU64; PLACES],
 }
 
 const PLACES: usize = 16;
+
+impl Default for KnownShapes {
+    fn default() -> Self {
+        // The key of the standard library is random; that of the faster hash alone is only hard to know.
+        let secret = RandomState::new().build_hasher().finish();
+        let key = SeedableRandomState::with_seed(secret, SharedSeed::global_random());
+        KnownShapes { key, hashes: Default::default() }
+    }
+}
 
 impl KnownShapes {
     /// Whether the document is valid. It is validated unless its shape is known.
@@ -110,7 +119,10 @@ impl DocumentShape<'_> {
 
     fn add_node(&mut self, node: JsonNode) {
         let read = self.next;
-        if let Some(text) = node.as_string() {
+        if let (JsonNode::Tree(tree @ Tree::SurrogateString(_)), Some(Read::Scalar | Read::All)) = (node, read) {
+            // Its text has replacement characters.
+            self.text(b'~', &tree.to_json());
+        } else if let Some(text) = node.as_string() {
             match read {
                 None => self.letter(b's', 0),
                 Some(Read::Presence) => self.letter(b'e', usize::from(text.is_empty())),
