@@ -18,8 +18,6 @@ use super::config::script;
 use super::config::script::ScriptPlan;
 use super::config::shared::Shared;
 use super::config::transcript::Transcript;
-use super::dialects_ahead;
-use super::dialects_ahead::{DialectInputs, DialectJob};
 use super::exhausted;
 use super::grammar::FromNode;
 use super::language::scope::PolicyWords;
@@ -40,8 +38,8 @@ use crate::diagnostics::{Code, Diagnostic, Findings, Severity, Sources, Span, de
 use crate::domain::WorkBudget;
 use reframe_json::SchemaSet;
 use std::cell::RefCell;
+use std::collections::HashSet;
 use std::collections::hash_map::DefaultHasher;
-use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -204,11 +202,11 @@ fn compile(
     let (mut tests, layer_overrides) = (std::mem::take(&mut files.tests), std::mem::take(&mut files.overrides));
     let schemas = SchemaSet::new(files.schemas.iter().cloned());
     let schema_names = files.schemas.iter().map(|(name, _)| name).chain(&files.unreadable.schemas);
-    let schema_names: Vec<&str> = schema_names.map(String::as_str).collect();
-    let cache = SchemaCache::new(&schemas, schema_names.clone(), &files.unreadable.schemas);
+    let cache = SchemaCache::new(&schemas, schema_names.map(String::as_str).collect(), &files.unreadable.schemas);
     let schemas_hash = hash_schema_files(sources);
-    let known_schemas = before.plan.map(|plan| &plan.schemas).filter(|schemas| schemas.hash == schemas_hash);
-    known_schemas.into_iter().for_each(|known| cache.reuse(known));
+    if let Some(plan) = before.plan.filter(|plan| plan.schemas.hash == schemas_hash) {
+        cache.reuse(&plan.schemas);
+    }
     let shared = files.shared().and_then(|node| Shared::from_file(node, cx));
     let shared_tables = shared.as_ref().map_or_else(Tables::default, |s| Tables::parse_shared(&s.tables, cx));
     let shared_fragments = shared.map_or(&[] as &[Entry], |s| s.fragments.items);
@@ -277,43 +275,25 @@ fn compile(
     };
     let is_skipped =
         |part: &DialectPart| unchanged.has_dialect(part) && !is_served(part.source) && !part.is_tested(&tests);
-    // The variants of the routes share them. A complete check needs to know what each policy alone decides.
-    let open_of = |source: &PatchedDialect| match &gateway {
-        Some((gateway, _)) if !before.checked.is_empty() => {
-            precedence::open_policies(gateway, &source.dialect, source.profile.as_deref())
+    let (mut dialects, mut skipped, mut bases) = (Vec::new(), Vec::new(), Vec::new());
+    for (part, resolved) in parts.iter().zip(&resolved) {
+        let source = part.source;
+        if is_skipped(part) {
+            skipped.push(source);
+            bases.push((source, resolved));
+            continue;
         }
-        Some(_) | None => Vec::new(),
-    };
-    let (skipped_parts, compiled_parts): (Vec<_>, Vec<_>) =
-        parts.iter().zip(&resolved).partition(|(part, _)| is_skipped(part));
-    let mut jobs: Vec<DialectJob> = Vec::new();
-    for (part, resolved) in compiled_parts {
-        let (source, profiles) = (part.source, profiles_of(part.source));
-        jobs.push(DialectJob { source, profiles, resolved, open: open_of(source) });
-    }
-    let mut ahead = known_schemas.map_or_else(HashMap::new, |known| {
-        let inputs = DialectInputs {
-            sources,
-            budget: cx.budget,
-            shared_tables: &shared_tables,
-            shared_fragments,
-            dialects: &dialect_index,
-            schema_documents: &files.schemas,
-            schema_names: &schema_names,
-            unreadable_schemas: &files.unreadable.schemas,
-            schemas: known,
+        begin(&source.node);
+        // The variants of the routes share it. A complete check needs to know what each policy alone decides.
+        let open = match &gateway {
+            Some((gateway, _)) if !before.checked.is_empty() => {
+                precedence::open_policies(gateway, &source.dialect, source.profile.as_deref())
+            }
+            Some(_) | None => Vec::new(),
         };
-        dialects_ahead::compile(&jobs, &inputs, &cache)
-    });
-    let skipped: Vec<_> = skipped_parts.iter().map(|(part, _)| part.source).collect();
-    let mut bases: Vec<_> = skipped_parts.iter().map(|(part, resolved)| (part.source, *resolved)).collect();
-    let mut dialects = Vec::new();
-    for (at, DialectJob { source, profiles, resolved, open }) in jobs.into_iter().enumerate() {
-        let compiled = ahead.remove(&at).or_else(|| {
-            begin(&source.node);
-            dialect::compile(source, profiles, GivenPolicies { resolved, open: &open }, &context)
-        });
-        if let Some(dialect) = compiled {
+        if let Some(dialect) =
+            dialect::compile(source, profiles_of(source), GivenPolicies { resolved, open: &open }, &context)
+        {
             dialects.push(Arc::new(dialect));
             bases.push((source, resolved));
         }

@@ -3,7 +3,6 @@
 
 pub mod checked;
 pub mod config;
-mod dialects_ahead;
 pub mod exhausted;
 pub mod grammar;
 pub mod language;
